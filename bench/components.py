@@ -30,7 +30,7 @@ from typing import IO
 from bench.pairs import Command, run_rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
 from bench.worlds import POLICY, Prose, World, write_commit
-from patchgate.components.baseline import RecordedFile, write_baseline
+from patchgate.components.baseline_file import RecordedFile, write_baseline
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.components.baseline import Baseline, read_baseline, write_baseline
+from patchgate.components.baseline_file import Baseline, read_baseline, write_baseline
 from patchgate.components.drift_gathering import files_of, record
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreeView

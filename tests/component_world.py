@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from patchgate.components.baseline import RecordedFile, write_baseline
+from patchgate.components.baseline_file import RecordedFile, write_baseline
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
 from patchgate.policy.component import Component, Components

@@ -37,7 +37,7 @@ APART_IMPORTS = {"posix", "sys", "_imp.source_hash", "marshal.loads", "typing.An
 }
 APART_MOST_LINES = 330
 # Copied into the tests that `component tests` makes, never imported: what it imports is for those tests.
-TEMPLATE = "patchgate.components.made_support"
+TEMPLATE = "patchgate.components.testgen_template"
 # The pipeline knows features by the table there alone.
 FEATURES_TABLE = "patchgate.check.features"
 HOMES = {
@@ -56,8 +56,9 @@ PURE = {
     """,
     "commands": "analysis_results",
     "components": """
-        baseline component_case contract contract_facts contract_reading contract_types
-        contracts drift drift_contents drift_losses names python_statements python_tests staleness
+        baseline_file component_facts component_names contract_facts contract_model contract_reading
+        contract_types contract_versions contracts drift drift_comparison python_statements python_tests
+        staleness weakened_tests
     """,
     "git": "model path quoting",
     "hooks.fast": "compiled_policy",

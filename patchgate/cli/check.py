@@ -106,7 +106,7 @@ def _of_commits(
 
             report = with_ids_of_commits(repository, report)
     if is_whole:
-        from patchgate.components.steps import with_range
+        from patchgate.components.cumulative_drift import with_range
 
         report = with_range(repository, report, revision, asked)
     return report

@@ -31,15 +31,15 @@ def list_components(context: click.Context, form: str) -> int:
     Each with its contract, its numbers of files, and whether it has a baseline.
     """
     repository = open_here(context)
-    from patchgate.components.content import listed, none_declared
-    from patchgate.components.document import list_json, list_text
+    from patchgate.components.component_output import list_json, list_text
+    from patchgate.components.policy_tree import list_components, no_components_message
 
-    content, found = listed(repository)
+    content, found = list_components(repository)
     if form == "json":
         write(list_json(content, found))
         return 0
     if not found:
-        write_error(none_declared(content))
+        write_error(no_components_message(content))
     write_lines(list_text(found))
     return 0
 
@@ -76,11 +76,11 @@ def validate_components(
 
 def _validated_text(validated: Validated, *, fail_fast: bool) -> str:
     """Say how much a verdict is about: a report without findings is the same of nothing."""
-    from patchgate.components.content import none_declared
+    from patchgate.components.policy_tree import no_components_message
     from patchgate.report import wording
 
     if not validated.declares:
-        return none_declared(validated.content)
+        return no_components_message(validated.content)
     if not validated.is_touched:
         return "nothing that is staged touches a component; --all validates every one"
     is_cut = fail_fast and validated.report.verdict != "accepted"
@@ -98,15 +98,15 @@ def graph_components(context: click.Context, form: str) -> int:
     Those of the components of the index.
     """
     repository = open_here(context)
-    from patchgate.components.content import component_graph, none_declared
-    from patchgate.components.document import graph_json, graph_text, mermaid
+    from patchgate.components.component_output import graph_json, graph_text, mermaid
+    from patchgate.components.policy_tree import component_graph, no_components_message
 
     graph = component_graph(repository)
     if form == "json":
         write(graph_json(graph))
         return 0
     if not graph.parents:
-        write_error(none_declared(graph.content))
+        write_error(no_components_message(graph.content))
     write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
     return 0
 
@@ -124,9 +124,9 @@ def make_tests(context: click.Context, name: str, cached: bool) -> int:
     idempotence and budgets become assertions. An unchanged contract gives the same bytes.
     """
     repository = open_here(context)
-    from patchgate.components.made_tests import made_tests
+    from patchgate.components.testgen import generate_tests
 
-    made = made_tests(repository, name, cached=cached)
+    made = generate_tests(repository, name, cached=cached)
     write(made.text)
     for function, measure in made.untested:
         write_error(f"warning: `{function}` promises {measure}, and no test measures it: it has no examples")
@@ -145,15 +145,15 @@ def baseline_command() -> None:
 def show_baselines(context: click.Context, form: str) -> int:
     """Show the drift and the age of each component of HEAD. Exit code 1 where something is an error."""
     repository = open_here(context)
-    from patchgate.components.baselines import baselines_of_head, text
+    from patchgate.components.baseline_status import baselines_of_head, status_text
 
     found = baselines_of_head(repository, time.time())
     if form == "json":
-        from patchgate.components.document import baselines_json
+        from patchgate.components.component_output import baselines_json
 
         write(baselines_json(found))
     else:
-        write_lines(text(found))
+        write_lines(status_text(found))
     return 1 if found.has_errors else 0
 
 
@@ -188,13 +188,15 @@ def capture_baselines(
     """
     repository = open_to_write(context)
     from patchgate.components.capture import capture
-    from patchgate.components.capture_run import Request, Surroundings
-    from patchgate.components.document import capture_json, capture_text
+    from patchgate.components.capture_run import CaptureEnvironment, CaptureRequest
+    from patchgate.components.component_output import capture_json, capture_text
 
-    request = Request(ids, from_disk=worktree, reverify=reverify, with_note=commit_note)
+    request = CaptureRequest(ids, from_disk=worktree, reverify=reverify, with_note=commit_note)
     with Progress(quiet=quiet) as progress:
-        around = Surroundings(environ=os.environ, cache=cache_folder(), now=time.time(), tell=progress.tell)
-        done = capture(repository, request, around)
+        environment = CaptureEnvironment(
+            environ=os.environ, cache=cache_folder(), now=time.time(), report=progress.tell
+        )
+        done = capture(repository, request, environment)
     if form == "json":
         write(capture_json(done))
     else:

@@ -18,28 +18,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchgate.approvals.approvals import who_approves
-from patchgate.components.baseline import MAX_BASELINE_BYTES, Baseline, hashes, write_baseline
+from patchgate.components.attestations import (
+    VERIFIED_REF,
+    Attestation,
+    record_attestations,
+    record_captures,
+)
+from patchgate.components.baseline_file import MAX_BASELINE_BYTES, Baseline, hashes, write_baseline
 from patchgate.components.capture_run import (
     NO_TESTS,
     Capture,
-    Captured,
+    CapturedComponent,
+    CaptureEnvironment,
+    CaptureRequest,
+    CaptureResult,
     Ending,
-    Ran,
-    Request,
-    Result,
-    Surroundings,
+    TestRun,
     run_tests,
 )
 from patchgate.components.component_cache import FactsCache, facts_at
-from patchgate.components.content import Recordable, content_of, named
 from patchgate.components.contract_facts import ContractMistake
 from patchgate.components.drift_gathering import files_of, record
-from patchgate.components.verifications import (
-    VERIFIED_REF,
-    Verification,
-    record_captures,
-    record_verifications,
-)
+from patchgate.components.policy_tree import CapturableTree, resolve_components, tree_to_capture
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import require_ref
 from patchgate.git.objects import Objects
@@ -121,7 +121,7 @@ _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*\Z")
 _OPTIONS = re.compile(r"-[efuvx]+")
 
 
-def refusal_of_scripts(component: Component, files: Sequence[RepoPath]) -> Ran | None:
+def refusal_of_scripts(component: Component, files: Sequence[RepoPath]) -> TestRun | None:
     """Refuse a command that would run the first of several files alone; None where it runs them as it likes.
 
     Args:
@@ -141,7 +141,9 @@ def refusal_of_scripts(component: Component, files: Sequence[RepoPath]) -> Ran |
     reason = f"{name} would run {files[0].quoted} of its tests alone, and take the {others}"
     each = shlex.join(command[: command.index(TESTS)])
     loop = ["sh", "-c", f'for t; do {each} "$t" || exit; done', "tests", TESTS]
-    return Ran(Ending.REFUSED, reason, printable(f"let it run each: test_command = {json.dumps(loop)}", 400))
+    return TestRun(
+        Ending.REFUSED, reason, printable(f"let it run each: test_command = {json.dumps(loop)}", 400)
+    )
 
 
 _NAMED = 5
@@ -149,10 +151,10 @@ _MISTAKES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _TestedComponent:
     """A component whose tests were asked: the baseline that would be written, and its blob."""
 
-    captured: Captured
+    captured: CapturedComponent
     content: bytes
     oid: str
 
@@ -166,7 +168,7 @@ class _Tried:
         return self.captured.run is not None and self.captured.run.ending is Ending.PASSED
 
 
-def capture(repository: Repository, request: Request, around: Surroundings) -> Capture:
+def capture(repository: Repository, request: CaptureRequest, environment: CaptureEnvironment) -> Capture:
     """Run the tests of components, and record their files if all of them pass.
 
     Raises:
@@ -176,13 +178,13 @@ def capture(repository: Repository, request: Request, around: Surroundings) -> C
     """
     _require_sense(request)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        content = content_of(repository, objects, store, from_disk=request.from_disk)
+        content = tree_to_capture(repository, objects, store, from_disk=request.from_disk)
         where = "the working tree" if request.from_disk else "the index"
-        components = named(content.policy.components, request.ids, where)
-        return _Capturing(repository, content, components, request, around).result()
+        components = resolve_components(content.policy.components, request.ids, where)
+        return _CaptureRun(repository, content, components, request, environment).result()
 
 
-def _require_sense(request: Request) -> None:
+def _require_sense(request: CaptureRequest) -> None:
     if not request.ids:
         raise UsageError("capture takes the id of a component", "git patchgate component list names them")
     if request.with_note and not request.reverify:
@@ -198,14 +200,14 @@ def _require_sense(request: Request) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Capturing:
+class _CaptureRun:
     """One capture of some components; `warnings` are gathered on the way."""
 
     repository: Repository
-    content: Recordable
+    content: CapturableTree
     components: Sequence[Component]
-    request: Request
-    around: Surroundings
+    request: CaptureRequest
+    environment: CaptureEnvironment
     warnings: list[str] = field(default_factory=list)
 
     def result(self) -> Capture:
@@ -222,7 +224,7 @@ class _Capturing:
         if not all(each.has_passed for each in tried):
             # Where the tests of one passed nothing is kept, for those of another did not.
             held_back = (
-                replace(each.captured, result=Result.HELD_BACK) if each.has_passed else each.captured
+                replace(each.captured, result=CaptureResult.HELD_BACK) if each.has_passed else each.captured
                 for each in tried
             )
             return Capture(tuple(held_back), tuple(self.warnings))
@@ -240,7 +242,7 @@ class _Capturing:
     def _prepare(self) -> None:
         """Make sure, before tests take their time, that what comes of them could be kept."""
         if self.request.with_note:
-            who_approves(self.repository, self.around.environ)
+            who_approves(self.repository, self.environment.environ)
             require_ref(self.repository, VERIFIED_REF)
         if self.request.reverify:
             torn = Ledger(self.repository.common_dir).require_writable()
@@ -250,13 +252,13 @@ class _Capturing:
             require_place(self.repository.work_tree or "", component.baseline)
 
     def _not_tested(self, unstaged: Sequence[RepoPath]) -> str:
-        named = ", ".join(path.quoted for path in unstaged[:_NAMED])
+        names = ", ".join(path.quoted for path in unstaged[:_NAMED])
         more = f", and {len(unstaged) - _NAMED} more" if len(unstaged) > _NAMED else ""
         add = f"git add {'it' if len(unstaged) == 1 else 'them'}"
         otherwise = "then capture" if self.request.reverify else "or --worktree"
-        return f"not staged, so not tested: {named}{more}; {add}, {otherwise}"
+        return f"not staged, so not tested: {names}{more}; {add}, {otherwise}"
 
-    def _unreadable(self) -> list[Captured]:
+    def _unreadable(self) -> list[CapturedComponent]:
         """Refuse the components whose contracts cannot be read: nobody could tell what was recorded."""
         found = []
         with FactsCache.of(self.repository) as cache:
@@ -267,37 +269,43 @@ class _Capturing:
                     is_there = self.content.view.exists(path.raw)
                     reason = f"its contract {path.quoted} is {'no regular file' if is_there else 'not there'}"
                     hint = "write it as a regular file, or mend `contract` in the policy"
-                    found.append(Captured(component, Result.REFUSED, reason, hint))
+                    found.append(CapturedComponent(component, CaptureResult.REFUSED, reason, hint))
                 elif not facts.is_readable:
                     reason = "its contract cannot be read"
                     hint = f"git patchgate component validate {component.id}"
                     mistakes = _shown(path, facts.mistakes)
-                    found.append(Captured(component, Result.REFUSED, reason, hint, mistakes=mistakes))
+                    found.append(
+                        CapturedComponent(component, CaptureResult.REFUSED, reason, hint, mistakes=mistakes)
+                    )
         return found
 
-    def _try(self, component: Component) -> _Tried:
+    def _try(self, component: Component) -> _TestedComponent:
         view = self.content.view
         files = files_of(component, view)
         recorded = record(files, view.objects)
         raw = write_baseline(component.id, recorded)
         oid = view.objects.hash("blob", raw)
-        captured = Captured(component, Result.REFUSED, "", hashes=hashes(Baseline(component.id, recorded)))
+        captured = CapturedComponent(
+            component, CaptureResult.REFUSED, "", hashes=hashes(Baseline(component.id, recorded))
+        )
         if self.request.reverify:
             entry = view.entry(component.baseline.raw)
             if entry is None or not entry.is_file or entry.oid != oid:
                 reason = "has no baseline yet" if entry is None else "is not as its baseline records it"
                 hint = f"git patchgate baseline capture {component.id}"
                 reason += ", so there is nothing to verify"
-                return _Tried(replace(captured, reason=reason, hint=hint), raw, oid)
+                return _TestedComponent(replace(captured, reason=reason, hint=hint), raw, oid)
         if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
             # A capture of nothing is rarely meant.
             self.warnings.append(f"`{component.id}` has no implementation file here")
         tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
         run = self._run(component, tests)
-        result = Result.UNDECIDED if run.ending is Ending.NOT_RUN else Result.REFUSED
-        return _Tried(replace(captured, result=result, reason=run.reason, hint=run.hint, run=run), raw, oid)
+        result = CaptureResult.UNDECIDED if run.ending is Ending.NOT_RUN else CaptureResult.REFUSED
+        return _TestedComponent(
+            replace(captured, result=result, reason=run.reason, hint=run.hint, run=run), raw, oid
+        )
 
-    def _run(self, component: Component, tests: Sequence[RepoPath]) -> Ran:
+    def _run(self, component: Component, tests: Sequence[RepoPath]) -> TestRun:
         if not tests:
             return NO_TESTS
         refusal = refusal_of_scripts(component, tests)
@@ -306,9 +314,9 @@ class _Capturing:
         from patchgate.git.scratch import whole_tree
         from patchgate.storage.temporary_folder import TemporaryFolder
 
-        content, around = self.content, self.around
+        content, environment = self.content, self.environment
         making = whole_tree(
-            self.repository, content.store, content.tree, cache=around.cache, commit=content.commit
+            self.repository, content.store, content.tree, cache=environment.cache, commit=content.commit
         )
         with TemporaryFolder() as beside, making as scratch:
             run = run_tests(
@@ -317,17 +325,17 @@ class _Capturing:
                 content.policy.config.baselines.source_roots,
                 place=scratch.path,
                 beside=beside.path,
-                environ=around.environ,
-                tick=lambda seconds: around.tell(f"the tests of {component.id}", seconds),
+                environ=environment.environ,
+                tick=lambda seconds: environment.report(f"the tests of {component.id}", seconds),
             )
             self.warnings.extend(run.warnings)
             if changed := scratch.changed():
-                named = ", ".join(path.quoted for path in changed[:_NAMED])
-                named += ", …" if len(changed) > _NAMED else ""
-                self.warnings.append(f"the tests of `{component.id}` changed {named}, which is not recorded")
+                names = ", ".join(path.quoted for path in changed[:_NAMED])
+                names += ", …" if len(changed) > _NAMED else ""
+                self.warnings.append(f"the tests of `{component.id}` changed {names}, which is not recorded")
         return run
 
-    def _write(self, tried: _Tried) -> Captured:
+    def _write(self, tried: _TestedComponent) -> CapturedComponent:
         work_tree = self.repository.work_tree or ""
         path = tried.captured.component.baseline
         is_there = is_written(work_tree, path, tried.content)
@@ -335,12 +343,12 @@ class _Capturing:
             write_file(work_tree, path, tried.content)
         return replace(
             tried.captured,
-            result=Result.UNCHANGED if is_there else Result.RECORDED,
+            result=CaptureResult.UNCHANGED if is_there else CaptureResult.RECORDED,
             is_staged=self._has(":0", tried),
             is_committed=self._has("HEAD", tried),
         )
 
-    def _has(self, where: str, tried: _Tried) -> bool:
+    def _has(self, where: str, tried: _TestedComponent) -> bool:
         """Tell whether the index (`:0`) or a commit has this very baseline."""
         place = tried.captured.component.baseline.raw.decode("ascii")
         found = self.content.view.objects.header(f"{where}:{place}")
@@ -357,7 +365,7 @@ class _Capturing:
             if raw
         ]
 
-    def _verify(self, tried: Sequence[_Tried]) -> list[Captured]:
+    def _verify(self, tried: Sequence[_TestedComponent]) -> list[CapturedComponent]:
         from patchgate.components.staleness_gathering import dependency_digests
 
         view, components = self.content.view, self.content.policy.components
@@ -366,18 +374,21 @@ class _Capturing:
                 self._passed(each, dependency_digests(each.captured.component, components, view, cache))
                 for each in tried
             ]
-        with_note, environ = self.request.with_note, self.around.environ
-        self.warnings.extend(record_verifications(self.repository, made, environ, with_note=with_note))
+        with_note, environ = self.request.with_note, self.environment.environ
+        self.warnings.extend(record_attestations(self.repository, made, environ, with_note=with_note))
         return [
             replace(
-                each.captured, result=Result.VERIFIED, is_staged=True, is_committed=self._has("HEAD", each)
+                each.captured,
+                result=CaptureResult.VERIFIED,
+                is_staged=True,
+                is_committed=self._has("HEAD", each),
             )
             for each in tried
         ]
 
-    def _passed(self, tried: _Tried, dependencies: Mapping[str, str]) -> Verification:
-        component, now = tried.captured.component.id, int(self.around.now)
-        return Verification(component, tried.oid, now, dependencies, "ledger", tried.tests)
+    def _passed(self, tried: _TestedComponent, dependencies: Mapping[str, str]) -> Attestation:
+        component, now = tried.captured.component.id, int(self.environment.now)
+        return Attestation(component, tried.oid, now, dependencies, "ledger", tried.tests)
 
 
 def _shown(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple[str, ...]:

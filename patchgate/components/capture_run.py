@@ -20,7 +20,7 @@ from patchgate.commands.test_results import (
     read_report,
     why_nothing_ran,
 )
-from patchgate.components.baseline import Hashes
+from patchgate.components.baseline_file import Hashes
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
@@ -50,7 +50,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TestRun:
     """What became of it: `reason` is half a sentence after the component's name, `tail` safe to show.
 
     `counts` is None where the command told no numbers.
@@ -65,13 +65,13 @@ class Ran:
     warnings: tuple[str, ...] = ()
 
 
-NO_TESTS = Ran(
+NO_TESTS = TestRun(
     Ending.EMPTY, "no file of its tests is there", "add its tests, or mend its `tests` in the policy"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CaptureRequest:
     """What is to be captured, and of what: the index, or the working tree (`from_disk`)."""
 
     ids: tuple[str, ...]
@@ -81,16 +81,16 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What comes from outside: environment, folder for caches, the time, whom to tell progress."""
+class CaptureEnvironment:
+    """What comes from outside: environment, folder for caches, the time, where progress is reported."""
 
     environ: Mapping[str, str]
     cache: str
     now: float
-    tell: Callable[[str, float], None]
+    report: Callable[[str, float], None]
 
 
-class Result(StrEnum):
+class CaptureResult(StrEnum):
     """What became of one component."""
 
     RECORDED = "recorded"
@@ -102,7 +102,7 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class CapturedComponent:
     """One component: `reason` is half a sentence after its name; `run` is None where no test was started.
 
     `mistakes` are the first of its contract, one line each, safe to show. `is_staged` tells whether the index
@@ -110,10 +110,10 @@ class Captured:
     """
 
     component: Component
-    result: Result
+    result: CaptureResult
     reason: str
     hint: str | None = None
-    run: Ran | None = None
+    run: TestRun | None = None
     hashes: Hashes = field(default_factory=Hashes)
     is_staged: bool = False
     is_committed: bool = False
@@ -128,7 +128,7 @@ class Capture:
     as the working tree has them, and that are not staged so.
     """
 
-    components: tuple[Captured, ...]
+    components: tuple[CapturedComponent, ...]
     warnings: tuple[str, ...] = ()
     has_notes: bool = False
     to_add: tuple[RepoPath, ...] = ()
@@ -137,9 +137,9 @@ class Capture:
     def exit_code(self) -> int:
         """0 where all were captured, 1 where one was refused, 3 where one could not be tried."""
         results = {each.result for each in self.components}
-        if Result.REFUSED in results:
+        if CaptureResult.REFUSED in results:
             return 1
-        return 3 if Result.UNDECIDED in results else 0
+        return 3 if CaptureResult.UNDECIDED in results else 0
 
 
 def run_tests(
@@ -151,7 +151,7 @@ def run_tests(
     beside: str,
     environ: Mapping[str, str],
     tick: Callable[[float], None],
-) -> Ran:
+) -> TestRun:
     """Run the tests of a component in a scratch tree.
 
     Args:
@@ -176,7 +176,7 @@ def run_tests(
         component.id,
         CommandSettings("test", words, "tree", MOST_SECONDS),
         place=place,
-        files=chosen(files) if is_pytest else files,
+        files=files_to_collect(files) if is_pytest else files,
         environ=_environment(environ, source_roots, place, report),
         log_path=log,
         mask=Masks([environ]).stream(),
@@ -185,17 +185,17 @@ def run_tests(
     # Of more than is read the end is enough, where runners sum up.
     printed = _read(log, _MOST_LOG)
     said = "\n".join(outcome.tail).encode("utf-8", "surrogateescape") if printed is None else printed
-    ending, reason, hint, counts = _told(component, outcome, is_pytest, _counts(report), said)
+    ending, reason, hint, counts = _classify(component, outcome, is_pytest, _counts(report), said)
     tail = () if ending is Ending.PASSED else outcome.tail
     if ending is not Ending.PASSED and not tail and outcome.exit_code is not None:
         hint = f"{hint}; nothing was printed by: {outcome.shown}"
     warnings = outcome.warnings
     if ending is Ending.PASSED and counts is None:
         warnings += (f"nobody counted the tests of `{component.id}`: its command wrote no report",)
-    return Ran(ending, reason, hint, counts, outcome.seconds, tail, warnings)
+    return TestRun(ending, reason, hint, counts, outcome.seconds, tail, warnings)
 
 
-def chosen(files: Sequence[RepoPath]) -> list[RepoPath]:
+def files_to_collect(files: Sequence[RepoPath]) -> list[RepoPath]:
     """Choose the files that pytest is asked to collect: what helps the tests (`conftest.py`, data) is not.
 
     Where there is no module of tests at all, it gets everything, and says itself what it makes of it.
@@ -242,7 +242,7 @@ def _counts(report: str) -> ReportCounts | str | None:
         return printable(str(error))
 
 
-def _told(
+def _classify(
     component: Component,
     outcome: CommandOutcome,
     is_pytest: bool,
@@ -277,7 +277,7 @@ def _told(
     if known is None and is_pytest:
         hint = "let pytest write its report where PYTEST_ADDOPTS says: take --junitxml out of the command"
         return Ending.EMPTY, "pytest ended well and told of no test", hint, None
-    return Ending.PASSED, _passed(known), None, known
+    return Ending.PASSED, _passed_text(known), None, known
 
 
 def _emptiness(counts: ReportCounts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
@@ -293,7 +293,7 @@ def _emptiness(counts: ReportCounts | None, is_pytest: bool, code: int, said: by
     return None if line is None else f"no test of it ran: `{printable(line, 120)}`"
 
 
-def _passed(counts: ReportCounts | None) -> str:
+def _passed_text(counts: ReportCounts | None) -> str:
     if counts is None:
         return "its test command ended well, and told no numbers"
     tests = f"{counts.passed} {'test' if counts.passed == 1 else 'tests'} passed"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from patchgate.components.baseline import Hashes
+from patchgate.components.baseline_file import Hashes
 from patchgate.components.contract_facts import (
     ContractFacts,
     ContractMistake,

@@ -6,61 +6,9 @@ the content does not tell (whether a dependency is there) is for `components.con
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
-
-VERSION = (
-    r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}"
-    r"(?:[-.]?[A-Za-z][0-9A-Za-z.-]{0,60}|-[0-9A-Za-z][0-9A-Za-z.-]{0,60})?"
-    r"(?:\+[0-9A-Za-z][0-9A-Za-z.-]{0,60})?"
-)
-
-_Order = tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]
-
-
-def version_of(raw: bytes) -> str | None:
-    """Find the version that a contract states, even where the rest of it is wrong; None where it is none."""
-    # 3 ms to import, and a commit near a component needs no version.
-    from patchgate.policy.strict_json import JsonDocument, read_json
-
-    read = read_json(raw)
-    if not isinstance(read, JsonDocument) or not isinstance(read.value, dict):
-        return None
-    version = read.value.get("version")
-    return version if isinstance(version, str) and is_version(version) else None
-
-
-def is_version(text: str) -> bool:
-    """Tell whether a text is a version."""
-    return re.fullmatch(VERSION, text) is not None
-
-
-def is_higher(version: str, than: str) -> bool:
-    """Tell whether a version is higher than another.
-
-    Raises:
-        ValueError: one of them is no version.
-    """
-    return _order(version) > _order(than)
-
-
-def _order(text: str) -> _Order:
-    if not is_version(text):
-        raise ValueError("this is no version")
-    plain = text.partition("+")[0]
-    release = re.match(r"[0-9]+(?:\.[0-9]+)*", plain)
-    numbers = release[0] if release else ""
-    later = plain[len(numbers) :]
-    # 1.2 is 1.2.0: trailing zeros do not count.
-    kept = tuple(int(part) for part in re.sub(r"(?:\.0+)+$", "", numbers).split("."))
-    # Numbers come before words, as in Semantic Versioning.
-    parts = tuple(
-        (0, int(piece), "") if piece.isdecimal() else (1, 0, piece)
-        for piece in re.findall(r"[0-9]+|[A-Za-z]+", later)
-    )
-    return kept, not later, parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from patchgate.components.component_cache import FactsCache, facts_at
-from patchgate.components.component_case import ContractsView
+from patchgate.components.component_facts import ContractsView
+from patchgate.components.component_names import ComponentNames, Resolved, resolved_dependencies
 from patchgate.components.contract_facts import ContractFacts, Reference
-from patchgate.components.externals import Externals, ends_of, parts_of
-from patchgate.components.names import Names, Resolved, resolved_dependencies
+from patchgate.components.external_dependencies import Externals, ends_of, parts_of
 from patchgate.git.model import GITLINK, SYMLINK, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.tree_view import TreeView
@@ -129,7 +129,7 @@ class _Gatherer:
         self._roots = policy.config.baselines.source_roots
         self._view = view
         self._cache = cache
-        self._names = Names(self._components.ids)
+        self._names = ComponentNames(self._components.ids)
         self._externals = Externals(self._roots, view)
         self._facts: dict[str, ContractFacts | None] = {}
         self._not_files: dict[str, str] = {}
@@ -180,7 +180,7 @@ class _Gatherer:
             return
         ids = self._components.ids
         self.whole(name for name in ids if {name, *self._components.ancestors(name)} & set(otherwise))
-        self._asked.update(self._dependents(otherwise, Names({*ids, *otherwise})))
+        self._asked.update(self._dependents(otherwise, ComponentNames({*ids, *otherwise})))
         # A module that was nobody's may be a component's now.
         self._asked.update(
             name for name in ids if any(self._owner(each) in otherwise for each in self._unknown(name))
@@ -227,7 +227,7 @@ class _Gatherer:
                 self._not_files[name] = "a folder"
         return facts
 
-    def _needs(self, name: str, names: Names) -> tuple[tuple[Reference, Resolved | None], ...]:
+    def _needs(self, name: str, names: ComponentNames) -> tuple[tuple[Reference, Resolved | None], ...]:
         facts = self._facts_of(name)
         return resolved_dependencies(facts, names) if facts is not None else ()
 
@@ -267,7 +267,7 @@ class _Gatherer:
         is_its = holds and any(component.role(each) is not None for each in self._view.below(place))
         return near if is_its else set()
 
-    def _dependents(self, touched: Collection[str], names: Names) -> set[str]:
+    def _dependents(self, touched: Collection[str], names: ComponentNames) -> set[str]:
         return {
             name
             for name in self._components.ids

@@ -1,7 +1,7 @@
 """A contract's bytes in, its facts out: every mistake at once, each with its field path and line.
 
 Decides what a contract says, and which of it is wrong by its content alone. Not whether what it depends on is
-there (`components.names`). Everything but the shape is looked at in the values as they were written, so that
+there (`component_names`). Everything but the shape is looked at in the values as they were written, so that
 a wrong key hides no other mistake.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from patchgate.check.vague_phrases import vague_phrases
-from patchgate.components.contract import MAX_TYPE, Contract, modern_effects
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
+from patchgate.components.contract_model import MAX_TYPE, Contract, modern_effects
 from patchgate.components.contract_types import KNOWN_TYPES, TypeTextError, meant, names_in
 from patchgate.git.quoting import printable
 from patchgate.policy.strict_json import JsonDocument, JsonFault, JsonPath, dotted, read_json
@@ -54,7 +54,7 @@ def _read(raw: bytes) -> tuple[ContractFacts, Contract | None]:
     try:
         contract = Contract.model_validate(document.value)
     except ValidationError as error:
-        from patchgate.components.contract import shape_mistakes
+        from patchgate.components.contract_model import shape_mistakes
 
         found += shape_mistakes(error.errors(include_url=False), document)
     if document.doubled:

@@ -78,7 +78,7 @@ class TypeTextError(ValueError):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TypeParser:
     """One passage over a type; `names` are those it names, without dotted ones."""
 
     tokens: list[tuple[str, str]]
@@ -100,7 +100,7 @@ class _Reader:
         """Read a type without |."""
         kind, text = self.next()
         if kind == "text":
-            inner = _Reader(_tokens(text.strip("bBuUrR")[1:-1]), self.depth)
+            inner = _TypeParser(_tokens(text.strip("bBuUrR")[1:-1]), self.depth)
             inner.whole()
             self.names += inner.names
         elif kind == "name":
@@ -192,7 +192,7 @@ def names_in(text: str) -> list[str]:
     Raises:
         TypeTextError: it is no type.
     """
-    reader = _Reader(_tokens(text), 0)
+    reader = _TypeParser(_tokens(text), 0)
     reader.whole()
     return reader.names
 

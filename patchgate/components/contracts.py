@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from patchgate.check.case import Case, find
-from patchgate.components.component_case import ComponentsNear, ContractsView
-from patchgate.components.contract_facts import BudgetPromise, ContractFacts, Reference
-from patchgate.components.names import (
+from patchgate.components.component_facts import ComponentFacts, ContractsView
+from patchgate.components.component_names import (
+    ComponentNames,
     Cycle,
     How,
-    Names,
     Resolved,
     cycles,
     did_you_mean,
@@ -27,6 +26,7 @@ from patchgate.components.names import (
     is_across,
     resolved_dependencies,
 )
+from patchgate.components.contract_facts import BudgetPromise, ContractFacts, Reference
 from patchgate.components.python_tests import tests_of
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
@@ -121,7 +121,7 @@ def examine(case: Case) -> Iterator[Finding]:
     Raises:
         UndecidedError: something of the components could not be read.
     """
-    near = ComponentsNear.of(case)
+    near = ComponentFacts.of(case)
     if near is None:
         return
     near.require("contracts")
@@ -172,7 +172,7 @@ class _View:
     def __init__(self, view: ContractsView, policy: Policy) -> None:
         self._view = view
         self._policy = policy
-        self._names = Names(view.components.ids)
+        self._names = ComponentNames(view.components.ids)
         self._likes: dict[str, str | None] = {}
 
     def _find(

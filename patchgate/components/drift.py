@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from patchgate.check.case import Case, find
-from patchgate.components.baseline import Baseline, BaselineFault
-from patchgate.components.component_case import ComponentsNear, ComponentState
-from patchgate.components.drift_contents import (
-    Comparison,
+from patchgate.components.baseline_file import Baseline, BaselineFault
+from patchgate.components.component_facts import ComponentFacts, ComponentState
+from patchgate.components.drift_comparison import (
+    DriftComparison,
     compare,
     has_other_tests,
     is_python,
@@ -39,7 +39,7 @@ def examine(case: Case) -> Iterator[Finding]:
     Raises:
         UndecidedError: something of the components could not be read.
     """
-    near = ComponentsNear.of(case)
+    near = ComponentFacts.of(case)
     if near is None:
         return
     near.require("drift")
@@ -123,7 +123,7 @@ def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
         yield _about(state, "drift-all", f"{what} changed since it was recorded")
 
 
-def _differing(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
+def _differing(state: ComponentState, found: DriftComparison, recorded: Baseline) -> Iterator[Finding]:
     """Tell what each role that differs is told of."""
     lost = [path for path, each in found.gone.items() if each.role is not Role.TESTS]
     yield from _missing(state, found, lost)
@@ -135,10 +135,10 @@ def _differing(state: ComponentState, found: Comparison, recorded: Baseline) -> 
     yield from _moved(state, found)
 
 
-def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
+def _promised(state: ComponentState, found: DriftComparison, recorded: Baseline) -> Iterator[Finding]:
     """Tell what became of contract and tests, and so of the implementation beside them."""
     # 6 ms to import, and what changes is mostly the implementation alone.
-    from patchgate.components.drift_losses import weakened
+    from patchgate.components.weakened_tests import weakened
 
     contract, tests, implementation = (found.differs(role) for role in Role)
     promised = contract and promises_otherwise(found, state.texts) is not False
@@ -165,7 +165,7 @@ def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> I
 
 def laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Ask of a change that brings its own baseline what the one of before would have refused."""
-    from patchgate.components.drift_losses import weakened
+    from patchgate.components.weakened_tests import weakened
 
     contract = state.component.contract
     found = compare(state.files, before, state.unclaimed)
@@ -181,7 +181,7 @@ def laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
         yield from weakened(state, found, before, None if state.is_merge else state.changed)
 
 
-def _missing(state: ComponentState, found: Comparison, lost: Sequence[RepoPath]) -> Iterator[Finding]:
+def _missing(state: ComponentState, found: DriftComparison, lost: Sequence[RepoPath]) -> Iterator[Finding]:
     """Tell each file of contract and implementation that is gone; of very many the first and a number."""
     recapture = f"if it is meant, run the tests and record it: {_recapture(state)}"
     for index, path in enumerate(lost[:_MOST], start=1):
@@ -241,7 +241,7 @@ def _same_promise(state: ComponentState) -> Finding:
     return _version(state, what, f"put it back, or run the tests and record it: {_recapture(state)}")
 
 
-def _of_role(state: ComponentState, found: Comparison, role: Role, rule: str) -> Finding:
+def _of_role(state: ComponentState, found: DriftComparison, role: Role, rule: str) -> Finding:
     """Tell that the files of one role differ, at the first of them, the change's own first."""
     paths = sorted({*found.old(role), *found.new(role)} & set(state.files))
     first = next((path for path in paths if path in state.changed), paths[0])
@@ -255,7 +255,7 @@ def _of_role(state: ComponentState, found: Comparison, role: Role, rule: str) ->
     return _find(state, rule, f"{what} ({first.quoted}{more})", first, hint, actual=len(paths))
 
 
-def _left_out(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+def _left_out(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
     """Tell of each role the files that are still there and, by the declaration, no longer of it."""
     for role, rule in _RULE_OF_ROLE.items():
         paths = list(found.left_out_of(role))
@@ -268,7 +268,7 @@ def _left_out(state: ComponentState, found: Comparison) -> Iterator[Finding]:
         yield _find(state, rule, message, paths[0], hint, actual=len(paths))
 
 
-def _moved(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+def _moved(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
     hint = f"the baseline names the old path: {_recapture(state)}"
     for index, (new, old) in enumerate(list(found.moved.items())[:_MOST], start=1):
         message = f"{old.quoted} of component {state.component.id} moved to {new.quoted}"
@@ -327,7 +327,7 @@ def examine_steps(
 
 def _left_with(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Find what a component lost that is declared no longer, unless all of it is gone."""
-    from patchgate.components.drift_losses import keeps_no_test, weakened
+    from patchgate.components.weakened_tests import keeps_no_test, weakened
 
     found = compare(state.files, before, state.unclaimed)
     is_there = {path for path in before.files if path in state.files} or found.moved

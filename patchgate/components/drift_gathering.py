@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from patchgate.components.baseline import (
+from patchgate.components.baseline_file import (
     MAX_BASELINE_BYTES,
     Baseline,
     BaselineFault,
@@ -20,8 +20,8 @@ from patchgate.components.baseline import (
     read_baseline,
     write_baseline,
 )
-from patchgate.components.component_case import ComponentState
-from patchgate.components.drift_contents import Comparison, Files, compare, is_python
+from patchgate.components.component_facts import ComponentState
+from patchgate.components.drift_comparison import DriftComparison, Files, compare, is_python
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, Entry
 from patchgate.git.objects import Header, Objects
@@ -207,8 +207,8 @@ def _read(
 
 def _with_texts(state: ComponentState, beside: Iterable[Recorded | None], objects: Objects) -> ComponentState:
     """Read the contents that are needed to hold a component against some baselines."""
-    compared: list[Comparison] = []
-    earlier: list[Comparison] = []
+    compared: list[DriftComparison] = []
+    earlier: list[DriftComparison] = []
     for baseline in beside:
         if not isinstance(baseline, Baseline):
             continue
@@ -228,8 +228,8 @@ def _with_texts(state: ComponentState, beside: Iterable[Recorded | None], object
 
 def _texts(
     component: Component,
-    compared: Iterable[Comparison],
-    earlier: Iterable[Comparison],
+    compared: Iterable[DriftComparison],
+    earlier: Iterable[DriftComparison],
     contracts: Mapping[str, tuple[RepoPath, str]],
     objects: Objects,
 ) -> dict[str, bytes]:

@@ -20,13 +20,13 @@ from patchgate.report.verdict import ChangeVerdict, Report
 if TYPE_CHECKING:
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.check.protected_refs import RefRules
-    from patchgate.components.component_case import ComponentsNear, ComponentState, ContractsView
+    from patchgate.components.component_facts import ComponentFacts, ComponentState, ContractsView
     from patchgate.git.new_commits import Update
     from patchgate.git.pushes import RefUpdate
     from patchgate.git.tree_view import TreeView
 
 
-def gather(scene: FactSources) -> ComponentsNear | None:
+def gather(scene: FactSources) -> ComponentFacts | None:
     """Gather the components near a change; None where none is, or where git could not make its effect.
 
     What the change declares no longer is judged by the policy of before, which says how grave that is.
@@ -40,7 +40,7 @@ def gather(scene: FactSources) -> ComponentsNear | None:
     return _with_left(near, before, _left(own, before, _view_of(scene.objects, reading)))
 
 
-def _near(objects: Objects, reading: Reading, policy: Policy, before: Policy | None) -> ComponentsNear | None:
+def _near(objects: Objects, reading: Reading, policy: Policy, before: Policy | None) -> ComponentFacts | None:
     """Gather the components near a change, and what is declared otherwise than in the policy of before."""
     if not (policy.config.components or (before is not None and before.config.components)):
         return None
@@ -73,16 +73,16 @@ def _view_of(objects: Objects, reading: Reading) -> TreeView:
 
 
 def _with_left(
-    near: ComponentsNear | None, declared: Policy, left: Mapping[str, RepoPath]
-) -> ComponentsNear | None:
+    near: ComponentFacts | None, declared: Policy, left: Mapping[str, RepoPath]
+) -> ComponentFacts | None:
     if not left:
         return near
-    from patchgate.components.component_case import ComponentsNear
+    from patchgate.components.component_facts import ComponentFacts
 
-    return replace(near or ComponentsNear(declared=declared), undeclared=left)
+    return replace(near or ComponentFacts(declared=declared), undeclared=left)
 
 
-def gather_all(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentsNear | None:
+def gather_all(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentFacts | None:
     """Gather all components of a tree of these files and its contracts; None where the policy has none."""
     if not policy.config.components:
         return None
@@ -101,14 +101,14 @@ def _gathered(
     otherwise: Collection[str] = (),
     *,
     is_merge: bool = False,
-) -> ComponentsNear | None:
+) -> ComponentFacts | None:
     """Gather components with their touched paths, and contracts.
 
     Args:
         files: what the change touches; None: the whole tree is looked at.
         otherwise: the components that are declared otherwise than before.
     """
-    from patchgate.components.component_case import ComponentsNear
+    from patchgate.components.component_facts import ComponentFacts
     from patchgate.components.drift_gathering import component_states
 
     faults: dict[str, str] = {}
@@ -133,7 +133,7 @@ def _gathered(
             faults["contracts"] = error.sentence
     if not (states or contracts is not None or faults):
         return None
-    return ComponentsNear(states, contracts, faults, policy)
+    return ComponentFacts(states, contracts, faults, policy)
 
 
 def _contracts(
@@ -163,7 +163,7 @@ def with_landing(
     if update.old is None or commits < 2:
         return report
     # Most updates bring one commit.
-    from patchgate.components import steps
+    from patchgate.components import cumulative_drift as steps
 
     return steps.with_landing(repository, update.ref, update.old, update.new, report, asked)
 
@@ -177,7 +177,7 @@ def with_push(
     now: float | None,
 ) -> list[ChangeVerdict]:
     """Add what a push makes of the components of its branches: its commits together, and each tip."""
-    from patchgate.components.tips import with_steps, with_tips
+    from patchgate.components.push_tips import with_steps, with_tips
 
     changes = with_steps(objects, terms, commits, updates, changes)
     return with_tips(objects, terms, commits, updates, changes, now)

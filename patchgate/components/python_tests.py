@@ -109,7 +109,7 @@ class _Test:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _OpenBlock:
     """What is open at a place: all that holds for a statement there.
 
     `is_dead`: nothing in it ever runs; `is_sure`: it runs whenever the function around it does; `condition`:
@@ -130,7 +130,7 @@ class _Scope:
 def read_tests(content: bytes) -> PythonTests:
     """Find the test functions of a Python file; of two with one name in one class the last counts."""
     text = text_of(content)
-    reader = _Reader(is_skipped=not is_readable(text))
+    reader = _TestReader(is_skipped=not is_readable(text))
     for statement in statements_of(text):
         reader.take(statement)
     return reader.finish()
@@ -141,12 +141,12 @@ def tests_of(content: bytes) -> dict[str, PythonTest]:
     return {test.name: test for test in read_tests(content).functions}
 
 
-class _Reader:
+class _TestReader:
     """Takes statements and sorts them into functions."""
 
     def __init__(self, *, is_skipped: bool) -> None:
         file = _Class("", None, is_skipped=is_skipped)
-        self._open = [_Scope(-1, file)]
+        self._open = [_OpenBlock(-1, file)]
         self._classes = [file]
         self._class_by_name: dict[str, _Class] = {}
         self._found: dict[str, _Test] = {}
@@ -154,7 +154,7 @@ class _Reader:
         self._elsewhere = 0
 
     def take(self, statement: SourceStatement) -> None:
-        closed: _Scope | None = None
+        closed: _OpenBlock | None = None
         while statement.indent <= self._open[-1].indent:
             closed = self._open.pop()
         scope = self._open[-1]
@@ -176,7 +176,7 @@ class _Reader:
         lost = sum(test.assertions for test, is_collected in tests if not is_collected)
         return PythonTests(tuple(test for test, is_it in tests if is_it), self._elsewhere + lost)
 
-    def _look(self, scope: _Scope, statement: SourceStatement) -> None:
+    def _look(self, scope: _OpenBlock, statement: SourceStatement) -> None:
         if scope.test is not None:
             _add(scope.test, scope, statement)
         elif not scope.is_dead:
@@ -185,8 +185,8 @@ class _Reader:
                 self._take_names(scope.owner, statement.tokens)
 
     def _below(
-        self, scope: _Scope, statement: SourceStatement, marks: list[list[str]], before: _Scope | None
-    ) -> _Scope:
+        self, scope: _OpenBlock, statement: SourceStatement, marks: list[list[str]], before: _OpenBlock | None
+    ) -> _OpenBlock:
         """Give what holds under a head; `before` is what ended where it stands."""
         tokens = statement.tokens[1:] if statement.tokens[0] == "async" else statement.tokens
         if tokens[0] not in {"def", "class"}:
@@ -196,9 +196,9 @@ class _Reader:
         if scope.is_dead or scope.is_in_function:
             return replace(scope, is_sure=False, is_in_function=True, is_class=False)
         if tokens[0] == "class":
-            return _Scope(0, self._define_class(scope.owner, tokens, marks), is_class=True)
+            return _OpenBlock(0, self._define_class(scope.owner, tokens, marks), is_class=True)
         test = self._define(scope.owner, statement.line, tokens, marks)
-        return _Scope(0, scope.owner, is_in_function=True, test=test)
+        return _OpenBlock(0, scope.owner, is_in_function=True, test=test)
 
     def _define_class(self, owner: _Class, tokens: list[str], marks: list[list[str]]) -> _Class:
         name, parents = _joined(owner.name, tokens[1]), bases(tokens)
@@ -253,7 +253,7 @@ def _joined(above: str, name: str) -> str:
     return f"{above}.{name}" if above else name
 
 
-def _add(test: _Test, scope: _Scope, statement: SourceStatement) -> None:
+def _add(test: _Test, scope: _OpenBlock, statement: SourceStatement) -> None:
     """Add a statement to a test: it asserts, or it may leave before anything did."""
     tokens = statement.tokens
     if scope.inner is None and "yield" in tokens and not test.may_yield:
@@ -274,7 +274,7 @@ def _add(test: _Test, scope: _Scope, statement: SourceStatement) -> None:
         test.has_left = tokens[0] == "return" or (skips and "importorskip" not in tokens)
 
 
-def _inner(scope: _Scope, test: _Test, tokens: list[str], marks: list[list[str]]) -> _Scope:
+def _inner(scope: _OpenBlock, test: _Test, tokens: list[str], marks: list[list[str]]) -> _OpenBlock:
     """Open a function or class in a test; a method is its class's."""
     is_class = tokens[0] == "class"
     if scope.is_class:
@@ -284,7 +284,7 @@ def _inner(scope: _Scope, test: _Test, tokens: list[str], marks: list[list[str]]
     return replace(scope, inner=inner, is_class=is_class)
 
 
-def _block(scope: _Scope, tokens: list[str], before: _Scope | None) -> _Scope:
+def _block(scope: _OpenBlock, tokens: list[str], before: _OpenBlock | None) -> _OpenBlock:
     """Open a block; of one whose condition is a literal it is known whether it runs."""
     keyword = tokens[0]
     before_it = before.condition if before is not None and keyword in {"elif", "else"} else None

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from patchgate.check.selftest_case import ProposalKind, SelftestCase
-from patchgate.components.baseline import RecordedFile, write_baseline
+from patchgate.components.baseline_file import RecordedFile, write_baseline
 from patchgate.git.model import REGULAR
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Components, Role

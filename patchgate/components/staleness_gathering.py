@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from patchgate.components.attestations import VERIFIED_REF, Attestation, find_attestations
 from patchgate.components.component_cache import (
     ComponentCache,
     FactsCache,
@@ -19,11 +20,10 @@ from patchgate.components.component_cache import (
     key_of_declaration,
     key_of_entries,
 )
+from patchgate.components.component_names import ComponentNames, resolved_dependencies
 from patchgate.components.drift_gathering import files_of
-from patchgate.components.externals import Externals
-from patchgate.components.names import Names, resolved_dependencies
+from patchgate.components.external_dependencies import Externals
 from patchgate.components.staleness import DAY, LastVerified
-from patchgate.components.verifications import VERIFIED_REF, Verification, verifications
 from patchgate.errors import UndecidedError
 from patchgate.git.file_history import Touch, newest_touches
 from patchgate.git.model import Entry
@@ -39,7 +39,7 @@ _AHEAD = "the commit of its baseline is dated in the future"
 # As many as a contract's names are told of.
 _MOST_UNKNOWN = 100
 _OF_OTHERS = frozenset({Role.CONTRACT, Role.IMPLEMENTATION})
-_Place = tuple[Names, Externals]
+_Place = tuple[ComponentNames, Externals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,16 @@ class WithBaseline:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _NewestVerification:
     """What tells last when a component was verified; `note` is None where that is a commit, or nothing."""
 
     recorded: WithBaseline
     verified: LastVerified
-    note: Verification | None = None
+    note: Attestation | None = None
 
 
 def needs_of(
-    component: Component, names: Names, view: TreeView, cache: FactsCache
+    component: Component, names: ComponentNames, view: TreeView, cache: FactsCache
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the components that the contract of a component depends on, and what there means no component.
 
@@ -88,7 +88,7 @@ def dependency_digests(
     Raises:
         UndecidedError: an object is missing.
     """
-    needs, _ = needs_of(component, Names(components.ids), view, cache)
+    needs, _ = needs_of(component, ComponentNames(components.ids), view, cache)
     return {name: _digest(components[name], view) for name in needs}
 
 
@@ -143,7 +143,7 @@ class Staleness:
         """
         touches = self._touches(commit, {each.component.baseline.raw: each.baseline.oid for each in recorded})
         baselines = {each.component.id: each.baseline.oid for each in recorded}
-        told = verifications(self._objects.repository, self._objects, baselines, now, notes)
+        told = find_attestations(self._objects.repository, self._objects, baselines, now, notes)
         chosen = [
             _newest(each, touches.get(each.component.baseline.raw), told.get(each.component.id), now)
             for each in recorded
@@ -187,7 +187,7 @@ class Staleness:
         return {pair for (pair, _), old, new in zip(asked, before, now, strict=True) if old != new}
 
     def _with_changes(
-        self, told: _Told, tree: str, then: str | None, unlike: set[tuple[str, str]]
+        self, told: _NewestVerification, tree: str, then: str | None, unlike: set[tuple[str, str]]
     ) -> LastVerified:
         """Add what changed since; `then` is the tree of the commit that tells it, None where none does."""
         recorded, note = told.recorded, told.note
@@ -208,14 +208,14 @@ class Staleness:
         gone = [name for name in recorded.unknown if self._is_gone(name, note, then, tree)]
         return replace(told.verified, changed=tuple(changed), gone=tuple(gone))
 
-    def _is_gone(self, name: str, note: Verification | None, then: str | None, tree: str) -> bool:
+    def _is_gone(self, name: str, note: Attestation | None, then: str | None, tree: str) -> bool:
         """Tell whether a name that means no component leads nowhere now, and led somewhere then."""
         if tree not in self._here:
             self._here[tree] = self._externals(self._policy, tree)
         if self._here[tree].has(name):
             return False
         if note is not None:
-            resolved = Names({*self._components.ids, *note.dependencies}).find(name)
+            resolved = ComponentNames({*self._components.ids, *note.dependencies}).find(name)
             return resolved is not None and resolved.id in note.dependencies
         assert then is not None
         if then not in self._outside:
@@ -229,7 +229,7 @@ class Staleness:
         if found.fault is not None:
             return None
         ids = found.policy.components.ids if found.policy is not None else ()
-        return Names(ids), self._externals(found.policy or self._policy, tree)
+        return ComponentNames(ids), self._externals(found.policy or self._policy, tree)
 
     def _externals(self, policy: Policy, tree: str) -> Externals:
         return Externals(policy.config.baselines.source_roots, TreeView(self._objects, tree))
@@ -249,7 +249,9 @@ class Staleness:
         return self._digests[name, tree]
 
 
-def _newest(recorded: WithBaseline, touch: Touch | None, told: Verification | None, now: float) -> _Told:
+def _newest(
+    recorded: WithBaseline, touch: Touch | None, told: Attestation | None, now: float
+) -> _NewestVerification:
     """Choose what tells last when a component was verified."""
     name, path = recorded.component.id, recorded.component.baseline
     if touch is None:
@@ -259,7 +261,7 @@ def _newest(recorded: WithBaseline, touch: Touch | None, told: Verification | No
     else:
         unknown = _AHEAD if touch.seconds > now + DAY else None
     if told is not None and (unknown or touch is None or told.seconds > touch.seconds):
-        return _Told(recorded, LastVerified(name, path, told.seconds, told.where), told)
+        return _NewestVerification(recorded, LastVerified(name, path, told.seconds, told.where), told)
     if touch is None or unknown is not None:
-        return _Told(recorded, LastVerified(name, path, unknown=unknown))
-    return _Told(recorded, LastVerified(name, path, touch.seconds, "commit", touch.commit))
+        return _NewestVerification(recorded, LastVerified(name, path, unknown=unknown))
+    return _NewestVerification(recorded, LastVerified(name, path, touch.seconds, "commit", touch.commit))

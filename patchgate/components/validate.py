@@ -13,12 +13,12 @@ from patchgate.check.case import Case
 from patchgate.check.gate import Gate, at_policy_level, judge
 from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.components.component_cache import FactsCache
-from patchgate.components.component_case import ContractsView
-from patchgate.components.content import Content, head_content, index_content, named
+from patchgate.components.component_facts import ContractsView
 from patchgate.components.contract_gathering import declared_otherwise, view_of_change, view_of_tree
 from patchgate.components.contracts import examine_view
 from patchgate.components.drift import examine_state
 from patchgate.components.drift_gathering import state_of
+from patchgate.components.policy_tree import PolicyTree, head_tree, index_tree, resolve_components
 from patchgate.errors import ConfigError, UsageError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
@@ -64,7 +64,7 @@ def validate(
     if ids and everything:
         raise UsageError("ID and --all exclude each other", "leave one of them out")
     with Objects(repository) as objects:
-        content = index_content(repository, objects)
+        content = index_tree(repository, objects)
         view = _view(content, ids, everything)
         recorded = _with_baselines(content, view, ids, everything)
         policy, profile = content.policy, Profile.COMMIT
@@ -104,7 +104,7 @@ def validate(
 
 
 def _with_baselines(
-    content: Content, view: ContractsView | None, ids: Sequence[str], everything: bool
+    content: PolicyTree, view: ContractsView | None, ids: Sequence[str], everything: bool
 ) -> list[Component]:
     """Choose the components that are compared with their baselines: those that are asked and have one."""
     components = content.components
@@ -118,16 +118,16 @@ def _with_baselines(
     return [each for each in found if content.view.entry(each.baseline.raw) is not None]
 
 
-def _drift(content: Content, components: Sequence[Component], compared: list[str]) -> Iterator[Finding]:
+def _drift(content: PolicyTree, components: Sequence[Component], compared: list[str]) -> Iterator[Finding]:
     for component in components:
         compared.append(component.id)
         yield from examine_state(state_of(component, content.view))
 
 
-def _view(content: Content, ids: Sequence[str], everything: bool) -> ContractsView | None:
+def _view(content: PolicyTree, ids: Sequence[str], everything: bool) -> ContractsView | None:
     policy, view, repository = content.policy, content.view, content.view.objects.repository
     where = "" if content.staged is None else content.place
-    chosen = [component.id for component in named(content.components, ids, where)]
+    chosen = [component.id for component in resolve_components(content.components, ids, where)]
     with FactsCache.of(repository) as cache:
         if everything or chosen:
             return view_of_tree(policy, view, cache, None if everything else chosen)
@@ -142,6 +142,6 @@ def _view(content: Content, ids: Sequence[str], everything: bool) -> ContractsVi
 def _before(repository: Repository, objects: Objects) -> Policy:
     """Give the policy of `HEAD`; one that cannot be used declares nothing, so all of the index is new."""
     try:
-        return head_content(repository, objects).policy
+        return head_tree(repository, objects).policy
     except ConfigError:
         return built_in()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from patchgate.components.capture import capture
-from patchgate.components.capture_run import Capture, Request, Surroundings
+from patchgate.components.capture_run import Capture, CaptureEnvironment, CaptureRequest
 from tests.component_world import contract, declared, opened
 from tests.world import Content, Repo
 
@@ -50,10 +50,10 @@ def captured(
     **env: str,
 ) -> Capture:
     """Capture components, as the command does."""
-    around = Surroundings(
+    around = CaptureEnvironment(
         QUICK | repo.env | env, str(repo.path.parent / "cache"), now, lambda what, seconds: None
     )
-    request = Request(ids or ("shaping",), from_disk, reverify, with_note)
+    request = CaptureRequest(ids or ("shaping",), from_disk, reverify, with_note)
     return capture(opened(repo, **env), request, around)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from patchgate.components.component_case import ContractsView
+from patchgate.components.component_facts import ContractsView
 from patchgate.components.contract_reading import facts_of
 from patchgate.components.contracts import examine_view
 from patchgate.components.staleness import DAY, LastVerified

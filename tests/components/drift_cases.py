@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from patchgate.components.baseline import Baseline, Recorded, read_baseline
-from patchgate.components.component_case import ComponentsNear, ComponentState
+from patchgate.components.baseline_file import Baseline, Recorded, read_baseline
+from patchgate.components.component_facts import ComponentFacts, ComponentState
 from patchgate.components.drift import examine, examine_state
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
@@ -118,7 +118,7 @@ def kept(rule: str, name: bytes) -> Sequence[Finding]:
 
 def undeclared(place: RepoPath | None = None) -> Sequence[Finding]:
     """Take the declaration of a component away while its baseline stays at some place; or is gone."""
-    near = ComponentsNear(undeclared={} if place is None else {"shaping": place})
+    near = ComponentFacts(undeclared={} if place is None else {"shaping": place})
     return list(examine(replace(case(), facts={"components": near})))
 
 

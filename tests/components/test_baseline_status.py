@@ -9,8 +9,8 @@ from random import Random
 import jsonschema
 import pytest
 
-from patchgate.components.baselines import baselines_of_head, text
-from patchgate.components.document import baselines_schema
+from patchgate.components.baseline_status import baselines_of_head, status_text
+from patchgate.components.component_output import baselines_schema
 from tests.component_world import contract, files
 from tests.components.dated_components import Componented, componented
 
@@ -22,7 +22,7 @@ def found(repo: Componented, day: float = 0) -> dict[str, list[str]]:
     """The rules that are raised about each component, looked at twice: what is remembered says the same."""
     first = baselines_of_head(repo.opened, repo.at_day(day))
     assert baselines_of_head(repo.opened, repo.at_day(day)) == first
-    return {each.standing.component.id: [one.rule for one in each.findings] for each in first.components}
+    return {each.status.component.id: [one.rule for one in each.findings] for each in first.components}
 
 
 def test_status_tells_drift_by_rule_and_ends_with_1_where_it_is_an_error(tmp_path: Path) -> None:
@@ -83,16 +83,20 @@ def test_what_drifted_without_a_finding_is_not_taken_for_equal(tmp_path: Path) -
     assert found(repo, 1) == {"a": []}
     for _ in range(2):
         (told,) = baselines_of_head(repo.opened, repo.at_day(1)).components
-        assert told.standing.has_drifted
+        assert told.status.has_drifted
 
 
 def test_what_drifted_is_never_called_fresh(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a")
-    assert text(baselines_of_head(repo.opened, repo.at_day(0)))[0].startswith("a: no drift; fresh, verified")
+    assert status_text(baselines_of_head(repo.opened, repo.at_day(0)))[0].startswith(
+        "a: no drift; fresh, verified"
+    )
     repo.on(0, {CODE: "x = 1\n"})
-    first = text(baselines_of_head(repo.opened, repo.at_day(0)))[0]
+    first = status_text(baselines_of_head(repo.opened, repo.at_day(0)))[0]
     assert first.startswith("a: drifted; verified today (commit ")
-    assert text(baselines_of_head(repo.opened, repo.at_day(200)))[0].startswith("a: drifted; stale, verified")
+    assert status_text(baselines_of_head(repo.opened, repo.at_day(200)))[0].startswith(
+        "a: drifted; stale, verified"
+    )
 
 
 def test_another_baseline_is_not_taken_for_what_was_equal(tmp_path: Path) -> None:
@@ -203,7 +207,7 @@ def test_every_finding_and_state_fits_the_schema(tmp_path: Path) -> None:
 def test_baselines_without_a_component_are_named_safely(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a")
     repo.on(0, {".patchgate/baselines/\x1b[31mred.json": "{}\n", ".patchgate/baselines/x": "\n"})
-    lines = text(baselines_of_head(repo.opened, repo.at_day(0)))
+    lines = status_text(baselines_of_head(repo.opened, repo.at_day(0)))
     named = [line for line in lines if "no declared component" in line]
     assert len(named) == 2
     assert not any("\x1b" in line for line in lines)

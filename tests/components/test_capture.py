@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 from patchgate.components import capture_run
-from patchgate.components.baseline import Baseline, read_baseline
-from patchgate.components.capture_run import Captured, Result
-from patchgate.components.document import capture_json, capture_schema, capture_text
+from patchgate.components.baseline_file import Baseline, read_baseline
+from patchgate.components.capture_run import CapturedComponent, CaptureResult
+from patchgate.components.component_output import capture_json, capture_schema, capture_text
 from patchgate.errors import UndecidedError, UsageError
 from tests.component_world import capture, contract
 from tests.components.capture_world import (
@@ -53,7 +53,7 @@ def staged(repo: Repo, path: str) -> tuple[str, str]:
 def test_a_component_whose_tests_pass_is_recorded_as_the_index_has_it(repo: Repo) -> None:
     done = captured(repo)
     (each,) = done.components
-    assert (done.exit_code, each.result, done.warnings) == (0, Result.RECORDED, ())
+    assert (done.exit_code, each.result, done.warnings) == (0, CaptureResult.RECORDED, ())
     assert each.run is not None
     assert each.run.counts is not None
     assert (each.run.counts.passed, each.run.counts.total) == (1, 1)
@@ -67,13 +67,13 @@ def test_a_second_capture_writes_nothing_and_would_write_the_same(repo: Repo) ->
     captured(repo)
     before, time = baseline(repo), (repo.path / BASELINE).stat().st_mtime_ns
     (each,) = captured(repo).components
-    assert (each.result, each.is_staged) == (Result.UNCHANGED, False)
+    assert (each.result, each.is_staged) == (CaptureResult.UNCHANGED, False)
     assert (baseline(repo), (repo.path / BASELINE).stat().st_mtime_ns) == (before, time)
     repo.git("add", "-A")
     (again,) = captured(repo).components
     assert again.is_staged
     (repo.path / BASELINE).unlink()
-    assert captured(repo).components[0].result is Result.RECORDED
+    assert captured(repo).components[0].result is CaptureResult.RECORDED
     assert baseline(repo) == before
 
 
@@ -82,7 +82,7 @@ def test_line_ends_that_git_converts_make_no_difference(repo: Repo) -> None:
     raw = baseline(repo)
     assert raw is not None
     (repo.path / BASELINE).write_bytes(raw.replace(b"\n", b"\r\n"))
-    assert captured(repo).components[0].result is Result.UNCHANGED
+    assert captured(repo).components[0].result is CaptureResult.UNCHANGED
 
 
 def test_a_failing_test_records_nothing_and_its_output_is_shown(repo: Repo) -> None:
@@ -90,7 +90,7 @@ def test_a_failing_test_records_nothing_and_its_output_is_shown(repo: Repo) -> N
     repo.stage({CODE: WRONG})
     done = captured(repo)
     (each,) = done.components
-    assert (done.exit_code, each.result) == (1, Result.REFUSED)
+    assert (done.exit_code, each.result) == (1, CaptureResult.REFUSED)
     assert each.reason == "its only test failed"
     assert each.run is not None
     assert any("assert 6 == 4" in line for line in each.run.tail)
@@ -157,7 +157,7 @@ def test_a_run_that_a_test_breaks_off_is_refused_whatever_its_exit_code(repo: Re
     repo.stage({TESTS: tests + "\ndef test_never():\n    assert False\n"})
     done = captured(repo, PYTEST_ADDOPTS="-s")
     (each,) = done.components
-    assert (done.exit_code, each.result) == (1, Result.REFUSED)
+    assert (done.exit_code, each.result) == (1, CaptureResult.REFUSED)
     assert each.reason == "its tests were broken off before all of them had run"
     assert baseline(repo) is None
 
@@ -181,7 +181,7 @@ def test_what_helps_the_tests_is_recorded_and_not_collected(tmp_path: Path) -> N
     given = {"tests/conftest.py": data, "tests/data.json": "{}\n", "tests/notes": "text\n"}
     repo.commit({"patchgate.toml": declared, **files(), **given})
     (each,) = captured(repo).components
-    assert each.result is Result.RECORDED
+    assert each.result is CaptureResult.RECORDED
     assert set(given) < set(recorded(repo))
 
 
@@ -205,13 +205,13 @@ def test_with_worktree_the_disk_is_judged_as_git_would_add_it(repo: Repo) -> Non
     repo.write("src/shaping/x.log")
     before = repo.git("ls-files", "-s")
     (each,) = captured(repo, from_disk=True).components
-    assert (each.result, each.is_staged) == (Result.RECORDED, False)
+    assert (each.result, each.is_staged) == (CaptureResult.RECORDED, False)
     assert repo.git("ls-files", "-s") == before
     assert "src/shaping/x.log" not in recorded(repo)
     repo.git("add", "-A")
     assert recorded(repo)["src/shaping/new.py"] == staged(repo, "src/shaping/new.py")
     assert recorded(repo)[CODE] == staged(repo, CODE)
-    assert captured(repo).components[0].result is Result.UNCHANGED
+    assert captured(repo).components[0].result is CaptureResult.UNCHANGED
 
 
 def test_what_is_only_intended_to_be_added_is_not_recorded(repo: Repo) -> None:
@@ -265,7 +265,7 @@ def test_the_source_roots_are_those_of_the_policy(tmp_path: Path) -> None:
 
 def test_options_of_the_caller_for_pytest_are_kept(repo: Repo) -> None:
     (each,) = captured(repo, PYTEST_ADDOPTS="-k nothing_of_that_name").components
-    assert each.result is Result.REFUSED
+    assert each.result is CaptureResult.REFUSED
     assert each.reason.startswith("no test of it ran")
 
 
@@ -320,7 +320,7 @@ def two(repo: Repo) -> None:
 def test_several_components_are_recorded_together(repo: Repo) -> None:
     two(repo)
     done = captured(repo, "shaping", "cutting", "shaping")
-    assert [each.result for each in done.components] == [Result.RECORDED, Result.RECORDED]
+    assert [each.result for each in done.components] == [CaptureResult.RECORDED, CaptureResult.RECORDED]
     assert baseline(repo, "cutting") is not None
 
 
@@ -329,7 +329,7 @@ def test_where_one_of_several_fails_nothing_is_written(repo: Repo) -> None:
     repo.stage({"src/cutting/__init__.py": WRONG})
     done = captured(repo, "shaping", "cutting")
     assert done.exit_code == 1
-    assert [each.result for each in done.components] == [Result.HELD_BACK, Result.REFUSED]
+    assert [each.result for each in done.components] == [CaptureResult.HELD_BACK, CaptureResult.REFUSED]
     assert not (repo.path / ".patchgate").exists()
     assert "refused: nothing was captured, because of cutting" in list(capture_text(done))
 
@@ -370,12 +370,12 @@ def witness(repo: Repo, tmp_path: Path) -> Path:
     return place
 
 
-def refused_contract(repo: Repo, witness: Path, *, from_disk: bool = False) -> Captured:
+def refused_contract(repo: Repo, witness: Path, *, from_disk: bool = False) -> CapturedComponent:
     """Capture, and see that it is refused, no test was run, and nothing written."""
     before = baseline(repo)
     done = captured(repo, from_disk=from_disk)
     (each,) = done.components
-    assert (done.exit_code, each.result, each.run) == (1, Result.REFUSED, None)
+    assert (done.exit_code, each.result, each.run) == (1, CaptureResult.REFUSED, None)
     assert (witness.exists(), baseline(repo)) == (False, before)
     told = list(capture_text(done))
     assert told[-1] == "refused: nothing was captured, because of shaping"
@@ -456,7 +456,7 @@ def test_tests_that_could_not_be_run_leave_it_undecided(tmp_path: Path, command:
     repo = shaping(tmp_path, *command)
     done = captured(repo)
     (each,) = done.components
-    assert (done.exit_code, each.result) == (3, Result.UNDECIDED)
+    assert (done.exit_code, each.result) == (3, CaptureResult.UNDECIDED)
     assert each.hint is not None
     assert baseline(repo) is None
 
@@ -493,7 +493,7 @@ def test_tests_that_take_too_long_leave_it_undecided(tmp_path: Path, monkeypatch
     monkeypatch.setattr(capture_run, "MOST_SECONDS", 0.2)
     repo = shaping(tmp_path, "sh", "-c", "while :; do :; done")
     done = captured(repo)
-    assert (done.exit_code, done.components[0].result) == (3, Result.UNDECIDED)
+    assert (done.exit_code, done.components[0].result) == (3, CaptureResult.UNDECIDED)
     assert "took longer than 0.2 s" in done.components[0].reason
     assert baseline(repo) is None
 
@@ -501,7 +501,7 @@ def test_tests_that_take_too_long_leave_it_undecided(tmp_path: Path, monkeypatch
 def test_a_damaged_report_is_no_proof(tmp_path: Path) -> None:
     damage = 'printf "<testsuite>" >"${PYTEST_ADDOPTS#--junitxml=}"'
     done = captured(shaping(tmp_path, "sh", "-c", damage))
-    assert (done.exit_code, done.components[0].result) == (3, Result.UNDECIDED)
+    assert (done.exit_code, done.components[0].result) == (3, CaptureResult.UNDECIDED)
 
 
 def test_a_baseline_that_git_ignores_is_warned_of(repo: Repo) -> None:

@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components.capture_run import Result
-from patchgate.components.verifications import VERIFIED_REF, Verification, record_verifications, verifications
+from patchgate.components.attestations import (
+    VERIFIED_REF,
+    Attestation,
+    find_attestations,
+    record_attestations,
+)
+from patchgate.components.capture_run import CaptureResult
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import add_line
 from patchgate.git.objects import Objects
@@ -33,29 +38,27 @@ def repo(tmp_path: Path) -> Repo:
     return made
 
 
-def found(
-    repo: Repo, baselines: Mapping[str, str] | None = None, now: float = NOW
-) -> dict[str, Verification]:
+def found(repo: Repo, baselines: Mapping[str, str] | None = None, now: float = NOW) -> dict[str, Attestation]:
     opened_here = opened(repo)
     if baselines is None:
         baselines = {"shaping": repo.ask("rev-parse", f":0:{BASELINE}")}
     with Objects(opened_here) as objects:
-        return verifications(opened_here, objects, baselines, now)
+        return find_attestations(opened_here, objects, baselines, now)
 
 
-def made(seconds: int = NOW, oid: str = OID, component: str = "shaping") -> Verification:
-    return Verification(component, oid, seconds, {"cutting": DIGEST}, "ledger")
+def made(seconds: int = NOW, oid: str = OID, component: str = "shaping") -> Attestation:
+    return Attestation(component, oid, seconds, {"cutting": DIGEST}, "ledger")
 
 
 def test_what_is_recorded_is_found_again_in_the_ledger(repo: Repo) -> None:
-    assert record_verifications(opened(repo), [made()], repo.env, with_note=False) == ()
+    assert record_attestations(opened(repo), [made()], repo.env, with_note=False) == ()
     assert found(repo, {"shaping": OID}) == {"shaping": made()}
     assert found(repo, {"shaping": "2" * 40, "cutting": OID}) == {}
     assert repo.try_git("rev-parse", "--verify", "-q", VERIFIED_REF).returncode == 1
 
 
 def test_a_note_counts_where_only_it_has_come(repo: Repo, tmp_path: Path) -> None:
-    record_verifications(opened(repo), [made(), made(NOW + 5)], repo.env, with_note=True)
+    record_attestations(opened(repo), [made(), made(NOW + 5)], repo.env, with_note=True)
     repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     clone = repo.at(tmp_path / "clone")
     assert found(clone, {"shaping": OID}) == {}
@@ -65,7 +68,7 @@ def test_a_note_counts_where_only_it_has_come(repo: Repo, tmp_path: Path) -> Non
 
 
 def test_notes_of_two_sides_join_as_git_joins_them(repo: Repo) -> None:
-    record_verifications(opened(repo), [made()], repo.env, with_note=True)
+    record_attestations(opened(repo), [made()], repo.env, with_note=True)
     repo.git("update-ref", "refs/notes/other", VERIFIED_REF)
     for seconds, ref in ((NOW + 1, VERIFIED_REF), (NOW + 2, "refs/notes/other")):
         line = made(seconds).to_line()
@@ -76,7 +79,7 @@ def test_notes_of_two_sides_join_as_git_joins_them(repo: Repo) -> None:
 
 def test_the_newest_counts_and_nothing_more_than_a_day_ahead(repo: Repo) -> None:
     times = (NOW, NOW - DAY, NOW + DAY, NOW + DAY + 1)
-    record_verifications(opened(repo), [made(each) for each in times], repo.env, with_note=True)
+    record_attestations(opened(repo), [made(each) for each in times], repo.env, with_note=True)
     assert found(repo, {"shaping": OID})["shaping"].seconds == NOW + DAY
     assert found(repo, {"shaping": OID}, NOW - DAY - 1)["shaping"].seconds == NOW - DAY
     assert found(repo, {"shaping": OID}, NOW - 3 * DAY) == {}
@@ -121,7 +124,7 @@ def test_events_that_others_wrote_into_the_ledger_count_only_if_they_are_whole(r
 
 def test_a_verification_is_kept_in_the_ledger_and_nothing_is_written(repo: Repo) -> None:
     done = captured(repo, reverify=True, now=NOW + 100)
-    assert (done.exit_code, done.components[0].result) == (0, Result.VERIFIED)
+    assert (done.exit_code, done.components[0].result) == (0, CaptureResult.VERIFIED)
     kept = found(repo)["shaping"]
     assert (kept.where, kept.seconds, kept.dependencies) == ("ledger", NOW + 100, {})
     assert repo.ask("status", "--porcelain") == ""
@@ -140,7 +143,7 @@ def test_a_component_that_differs_from_its_baseline_is_not_verified(repo: Repo, 
     witness = tmp_path / "witness"
     repo.stage({CODE: f"def double(number):\n    open({str(witness)!r}, 'w')\n    return number + number\n"})
     done = captured(repo, reverify=True)
-    assert (done.exit_code, done.components[0].result) == (1, Result.REFUSED)
+    assert (done.exit_code, done.components[0].result) == (1, CaptureResult.REFUSED)
     assert "not as its baseline records it" in done.components[0].reason
     assert not witness.exists()
     assert found(repo) == {}
@@ -190,7 +193,7 @@ def test_a_note_needs_a_ref_that_can_hold_it_and_asks_before_the_tests(
         captured(repo, reverify=True, with_note=True)
     here = made(oid=repo.ask("rev-parse", f"HEAD:{BASELINE}"))
     with pytest.raises(UndecidedError):
-        record_verifications(opened(repo), [here], repo.env, with_note=True)
+        record_attestations(opened(repo), [here], repo.env, with_note=True)
     assert found(repo) == {}
     assert captured(repo, reverify=True).exit_code == 0
 
@@ -213,5 +216,5 @@ def test_options_that_do_not_go_together_are_refused(repo: Repo) -> None:
 
 def test_a_plain_capture_verifies_nothing_by_itself(repo: Repo) -> None:
     before = baseline(repo)
-    assert captured(repo).components[0].result is Result.UNCHANGED
+    assert captured(repo).components[0].result is CaptureResult.UNCHANGED
     assert (baseline(repo), found(repo)) == (before, {})

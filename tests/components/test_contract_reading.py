@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.components.contract import KEYWORDS, Contract, json_schema
 from patchgate.components.contract_facts import ContractMistake, facts_from_json, facts_to_json
+from patchgate.components.contract_model import KEYWORDS, Contract, json_schema
 from patchgate.components.contract_reading import MOST_MISTAKES, facts_of, read_contract
 from patchgate.report.rules import Level
 from patchgate.report.rules.contracts import CONTENT_OF_CONTRACT_RULES

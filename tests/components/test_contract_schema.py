@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from patchgate.components.baseline import RecordedFile, write_baseline
+from patchgate.components.baseline_file import RecordedFile, write_baseline
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
 from tests.components.contract_world import GOOD, good, with_value

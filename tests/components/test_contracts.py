@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.check.gate import judge
-from patchgate.components.component_case import ComponentsNear, ContractsView
+from patchgate.components.component_facts import ComponentFacts, ContractsView
+from patchgate.components.component_names import ComponentNames, cycles, graph, is_across
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
 from patchgate.components.contracts import BudgetTests, examine, examine_view
-from patchgate.components.names import Names, cycles, graph, is_across
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Components
@@ -103,7 +103,7 @@ def test_a_line_of_the_config_is_that_of_the_policy_that_declares_and_not_of_the
     text = '[components.disk]\ncontract = "c.json"\ntests = ["t"]\nimplementation = ["a"]\n'
     declares, judges = policy("\n" * 6 + text), policy(text + '[rules]\ncontract-missing = "error"\n')
     seen = ContractsView(declares.components, frozenset({"disk"}), {"disk": None})
-    near = ComponentsNear(contracts=seen, declared=declares)
+    near = ComponentFacts(contracts=seen, declared=declares)
     asked = replace(case(), policy=judges, facts={"components": near})
     (finding,) = (each for each in judge(asked)[1] if each.rule == "contract-missing")
     assert (finding.level.value, finding.line) == ("error", 8)
@@ -339,7 +339,7 @@ def test_hostile_names_are_escaped_wherever_they_are_shown() -> None:
 
 def test_what_could_not_be_read_is_undecided() -> None:
     unread = replace(
-        case(), facts={"components": ComponentsNear(faults={"contracts": "an object is missing"})}
+        case(), facts={"components": ComponentFacts(faults={"contracts": "an object is missing"})}
     )
     with pytest.raises(UndecidedError, match="an object is missing"):
         list(examine(unread))
@@ -353,7 +353,7 @@ NAMES = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 @given(st.dictionaries(NAMES, st.sets(NAMES)))
 def test_every_cycle_is_found_and_each_one_told_is_one(needs: dict[str, set[str]]) -> None:
     known = {name: facts(name, *sorted(others)) for name, others in needs.items()}
-    arrows = graph(Names("abcdef"), known)
+    arrows = graph(ComponentNames("abcdef"), known)
     found = cycles(arrows)
     for cycle in found:
         assert cycle.path[0] == min(cycle.members)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from patchgate.components import drift
-from patchgate.components.baseline import Baseline, BaselineFault
-from patchgate.components.component_case import ComponentsNear, ComponentState
-from patchgate.components.drift_contents import compare
+from patchgate.components.baseline_file import Baseline, BaselineFault
+from patchgate.components.component_facts import ComponentFacts, ComponentState
+from patchgate.components.drift_comparison import compare
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
@@ -742,8 +742,8 @@ def test_a_file_that_moved_keeps_its_name_where_several_are_alike() -> None:
 
 def test_the_gate_looks_at_the_components_near_and_says_what_could_not_be_read() -> None:
     assert list(drift.examine(case())) == []
-    near = replace(case(), facts={"components": ComponentsNear((state({**TREE, CODE: b"x"}),))})
+    near = replace(case(), facts={"components": ComponentFacts((state({**TREE, CODE: b"x"}),))})
     assert [each.path for each in drift.examine(near)] == [RepoPath(CODE)]
-    unread = replace(case(), facts={"components": ComponentsNear(faults={"drift": "an object is missing"})})
+    unread = replace(case(), facts={"components": ComponentFacts(faults={"drift": "an object is missing"})})
     with pytest.raises(UndecidedError, match="an object is missing"):
         list(drift.examine(unread))

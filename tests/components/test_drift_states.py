@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from patchgate.components.baseline import Baseline, BaselineFault, write_baseline
-from patchgate.components.component_case import ComponentState
+from patchgate.components.baseline_file import Baseline, BaselineFault, write_baseline
+from patchgate.components.component_facts import ComponentState
 from patchgate.components.drift_gathering import component_states, files_of, record, recorded_at, state_of
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from patchgate.components import python_tests
-from patchgate.components.drift_losses import Loss, weakenings
 from patchgate.components.python_tests import read_tests
+from patchgate.components.weakened_tests import Loss, weakenings
 from patchgate.git.path import RepoPath
 
 FILE = RepoPath(b"tests/test_shape.py")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components.baselines import Baselines, Told, baselines_of_head
+from patchgate.components.attestations import VERIFIED_REF, Attestation
+from patchgate.components.baseline_status import BaselineStatus, BaselineStatuses, baselines_of_head
 from patchgate.components.component_cache import FactsCache
 from patchgate.components.staleness import LastVerified, describe
 from patchgate.components.staleness_gathering import dependency_digests
-from patchgate.components.verifications import VERIFIED_REF, Verification
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.tree_view import TreeView
@@ -25,15 +25,15 @@ STRICT = "[baselines]\nrequire_fresh = true\nstaleness_window_days = 10\n"
 TEN = "[baselines]\nstaleness_window_days = 10\n"
 
 
-def status(repo: Componented, day: float) -> Baselines:
+def status(repo: Componented, day: float) -> BaselineStatuses:
     """Look at everything on a day, twice: what was remembered says the same."""
     first = baselines_of_head(repo.opened, repo.at_day(day))
     assert baselines_of_head(repo.opened, repo.at_day(day)) == first
     return first
 
 
-def told(repo: Componented, day: float, name: str = "a") -> Told:
-    (found,) = [each for each in status(repo, day).components if each.standing.component.id == name]
+def told(repo: Componented, day: float, name: str = "a") -> BaselineStatus:
+    (found,) = [each for each in status(repo, day).components if each.status.component.id == name]
     return found
 
 
@@ -58,7 +58,7 @@ def digests(repo: Componented, name: str, *names: str) -> dict[str, str]:
 def note(repo: Componented, name: str, day: float, below: dict[str, str]) -> None:
     """Note a verification as `baseline capture --reverify --commit-note` does."""
     oid = repo.ask("rev-parse", f"HEAD:.patchgate/baselines/{name}.json")
-    line = Verification(name, oid, int(repo.at_day(day)), below, "note").to_line()
+    line = Attestation(name, oid, int(repo.at_day(day)), below, "note").to_line()
     repo.git("notes", f"--ref={VERIFIED_REF}", "add", "-f", "-m", line.decode().rstrip("\n"), oid)
 
 
@@ -178,7 +178,7 @@ def test_a_dependency_that_is_gone_ages_what_a_note_or_the_ledger_verified(tmp_p
     assert aged(repo, 3, "b") == []
     oid = repo.ask("rev-parse", "HEAD:.patchgate/baselines/b.json")
     ledger = Ledger(repo.opened.common_dir)
-    assert ledger.record("verified", Verification("b", oid, 0, below, "ledger").about()) is None
+    assert ledger.record("verified", Attestation("b", oid, 0, below, "ledger").about()) is None
     (event,) = ledger.mentions({"verified"})
     now = calendar.timegm(time.strptime(event.at, "%Y-%m-%dT%H:%M:%SZ"))
     (found,) = baselines_of_head(repo.opened, now).components
@@ -284,7 +284,7 @@ def test_the_ledger_counts_on_this_machine_alone(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a", more=TEN)
     oid = repo.ask("rev-parse", "HEAD:.patchgate/baselines/a.json")
     ledger = Ledger(repo.opened.common_dir)
-    made = Verification("a", oid, 0, {}, "ledger")
+    made = Attestation("a", oid, 0, {}, "ledger")
     assert ledger.record("verified", made.about()) is None
     (event,) = ledger.mentions({"verified"})
     # The ledger's own clock says when: it is long after the day of the commit.

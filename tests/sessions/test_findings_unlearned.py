@@ -412,8 +412,8 @@ def test_without_components_no_trees_are_compared(tmp_path: Path, monkeypatch: p
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("patchgate.components.tips.judge_together", never)
-    monkeypatch.setattr("patchgate.components.steps.judge_together", never)
+    monkeypatch.setattr("patchgate.components.push_tips.judge_together", never)
+    monkeypatch.setattr("patchgate.components.cumulative_drift.judge_together", never)
     assert shared.doors() == [("accepted", [])] * 3
 
 

@@ -14,8 +14,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from patchgate.components.component_cache import FactsCache, facts_at
-from patchgate.components.content import head_content, index_content, named
 from patchgate.components.contract_facts import ContractMistake
+from patchgate.components.policy_tree import head_tree, index_tree, resolve_components
 from patchgate.errors import ConfigError, Mistake, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -24,14 +24,14 @@ from patchgate.git.repository import Repository
 from patchgate.policy.component import Component, literal_start
 
 if TYPE_CHECKING:
-    from patchgate.components.contract import Contract, Function
+    from patchgate.components.contract_model import Contract, Function
 
 _MOST_COMMENT = 60
 _SHOWN = 20
 _COLLECTIONS = {"list": "list", "sequence": "list", "tuple": "tuple", "set": "set", "frozenset": "frozenset"}
 
 
-class Kinds:
+class ValueKinds:
     """How values are made of JSON for the types of a contract: collections, bytes, and its own types.
 
     A kind is read from the outside in: `list[Point]` is list, Point. What JSON says by itself has none.
@@ -138,7 +138,7 @@ _BUDGETS = {"p95_latency_ms": "measure_latency", "max_memory_mb": "measure_memor
 @cache
 def _parts() -> dict[str, str]:
     """Read the functions that are copied, by the name of each part."""
-    support = resources.files("patchgate.components") / "made_support.py"
+    support = resources.files("patchgate.components") / "testgen_template.py"
     _, *pieces = support.read_text("ascii").split("# Part ")
     named = (piece.partition("\n") for piece in pieces)
     return {name: text.rstrip("\n") + "\n" for name, _, text in named}
@@ -219,7 +219,7 @@ class _Writer:
 
     def __init__(self, contract: Contract) -> None:
         types = {each.name: {field.name: field.type for field in each.fields} for each in contract.types}
-        self.kinds = Kinds(types)
+        self.kinds = ValueKinds(types)
         self.pieces: list[str] = []
         self.needed: set[str] = set()
         self._names: set[str] = set()
@@ -275,7 +275,7 @@ class _Writer:
     def _test(
         self, function: Function, part: str, case: Mapping[str, Any], helper: str = "", number: int = 0
     ) -> None:
-        """Write a test of a part of `made_support`; `number` tells those of one part apart."""
+        """Write a test of a part of `testgen_template`; `number` tells those of one part apart."""
         what = f"{part}_{number}" if number else part
         short = function.name[:_MOST_NAME]
         name, next_number = f"test_{short}_{what}", self._next.get((short, what), 2)
@@ -290,7 +290,7 @@ class _Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class GeneratedTests:
     """A module of tests; `is_staged_otherwise` tells whether the index would give another contract.
 
     `untested` are the budgets that no test is made of: the function, safe to show, and the measure.
@@ -301,7 +301,7 @@ class Made:
     untested: tuple[tuple[str, str], ...] = ()
 
 
-def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Made:
+def generate_tests(repository: Repository, name: str, *, cached: bool = False) -> GeneratedTests:
     """Write the tests that a component's contract asks for, as a module for pytest.
 
     Args:
@@ -312,9 +312,9 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Ma
         ConfigError: the contract, or the policy beside it, cannot be used.
     """
     with Objects(repository) as objects:
-        content = (index_content if cached else head_content)(repository, objects)
+        content = (index_tree if cached else head_tree)(repository, objects)
         where = content.place
-        (component,) = named(content.components, [name], where)
+        (component,) = resolve_components(content.components, [name], where)
         entry = content.view.entry(component.contract.raw)
         place = component.contract.quoted
         if entry is None:
@@ -344,7 +344,7 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Ma
         )
     origin = Origin(name, component.settings.contract, roots, modules)
     untested = tuple((printable(function, 80), kind) for function, kind in untested_budgets(contract))
-    return Made(module_text(contract, origin), otherwise, untested)
+    return GeneratedTests(module_text(contract, origin), otherwise, untested)
 
 
 def _is_staged_otherwise(repository: Repository, path: RepoPath, oid: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from patchgate.components.baselines import alike
+from patchgate.components.baseline_status import unchanged_components
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
 from patchgate.git.tree_view import TreePaths
@@ -108,13 +108,13 @@ def test_a_component_that_ages_is_told_at_the_push(tmp_path: Path) -> None:
 
 
 def test_pre_receive_takes_a_note_that_comes_with_the_push(tmp_path: Path) -> None:
-    from patchgate.components.verifications import VERIFIED_REF, Verification
+    from patchgate.components.attestations import VERIFIED_REF, Attestation
 
     pushed = Pushed(tmp_path, "a", more=STRICT)
     repo = pushed.repo
     repo.on(5, {"README": "text\n"})
     oid = repo.ask("rev-parse", "HEAD:.patchgate/baselines/a.json")
-    line = Verification("a", oid, int(repo.at_day(20)), {}, "note").to_line().decode().rstrip("\n")
+    line = Attestation("a", oid, int(repo.at_day(20)), {}, "note").to_line().decode().rstrip("\n")
     repo.git("notes", f"--ref={VERIFIED_REF}", "add", "-m", line, oid)
     assert pushed.push(21).verdict == "accepted"
     assert pushed.receive(21).verdict == "rejected"
@@ -245,8 +245,8 @@ def test_a_server_looks_at_what_is_declared_otherwise(tmp_path: Path) -> None:
         assert new is not None
         assert old is not None
         known = old.config.components
-        assert alike(TreePaths(objects), trees[0], trees[1], new, known) == set()
-        assert alike(TreePaths(objects), trees[0], trees[1], old, known) == {"a"}
+        assert unchanged_components(TreePaths(objects), trees[0], trees[1], new, known) == set()
+        assert unchanged_components(TreePaths(objects), trees[0], trees[1], old, known) == {"a"}
     told = [each.rule for change in pushed.receive(2).changes for each in change.findings]
     assert "drift-implementation" in told
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patchgate.components.baseline import Recorded
+from patchgate.components.baseline_file import Recorded
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry
@@ -102,7 +102,7 @@ class ContractsView:
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentsNear:
+class ComponentFacts:
     """Everything that a case holds of components.
 
     Args:
@@ -118,7 +118,7 @@ class ComponentsNear:
     undeclared: Mapping[str, RepoPath] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, case: Case) -> ComponentsNear | None:
+    def of(cls, case: Case) -> ComponentFacts | None:
         """Give those of a case; None where the change is near none."""
         found = case.facts.get("components")
         return found if isinstance(found, cls) else None

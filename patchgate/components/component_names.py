@@ -43,7 +43,7 @@ class Resolved:
     how: How
 
 
-class Names:
+class ComponentNames:
     """The declared ids, made ready for many questions."""
 
     def __init__(self, ids: Iterable[str]) -> None:
@@ -174,13 +174,13 @@ class Cycle:
 
 
 def resolved_dependencies(
-    facts: ContractFacts, names: Names
+    facts: ContractFacts, names: ComponentNames
 ) -> tuple[tuple[Reference, Resolved | None], ...]:
     """Say of each dependency of a contract which component it means, in the contract's order."""
     return tuple((each, names.find(each.name)) for each in facts.dependencies)
 
 
-def graph(names: Names, facts: Mapping[str, ContractFacts | None]) -> dict[str, tuple[str, ...]]:
+def graph(names: ComponentNames, facts: Mapping[str, ContractFacts | None]) -> dict[str, tuple[str, ...]]:
     """Map each component to those that its contract depends on, by their right names, sorted."""
     found: dict[str, tuple[str, ...]] = {}
     for name in sorted(facts):

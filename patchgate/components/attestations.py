@@ -39,7 +39,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Attestation:
     """The tests of a component passed on what a baseline records.
 
     `seconds` since the epoch; `dependencies` are digests of the components that it depends on, by their id,
@@ -77,14 +77,14 @@ class Verification:
         return {} if self.tests is None else {"tests": dict(self.tests)}
 
 
-def verifications(
+def find_attestations(
     repository: Repository,
     objects: Objects,
     baselines: Mapping[str, str],
     now: float,
     places: Sequence[str] = (VERIFIED_REF,),
     kinds: Collection[str] = (KIND,),
-) -> dict[str, Verification]:
+) -> dict[str, Attestation]:
     """Find the newest verification of each baseline, in the notes and in the ledger of this machine.
 
     Args:
@@ -93,7 +93,7 @@ def verifications(
         places: commits or full refs of notes; a push may bring them.
         kinds: the events of the ledger that count.
     """
-    newest: dict[str, Verification] = {}
+    newest: dict[str, Attestation] = {}
     notes = (found for place in places for found in _in_notes(objects, place, baselines))
     for found in (*notes, *_in_ledger(repository, baselines, kinds)):
         known = newest.get(found.component)
@@ -102,7 +102,7 @@ def verifications(
     return newest
 
 
-def _in_notes(objects: Objects, place: str, baselines: Mapping[str, str]) -> Iterator[Verification]:
+def _in_notes(objects: Objects, place: str, baselines: Mapping[str, str]) -> Iterator[Attestation]:
     _, head = (tree_named(objects, place) if baselines else None) or (None, None)
     if head is None:
         return
@@ -119,7 +119,7 @@ def _in_notes(objects: Objects, place: str, baselines: Mapping[str, str]) -> Ite
                     yield found
 
 
-def _from_line(line: bytes, component: str, oid: str) -> Verification | None:
+def _from_line(line: bytes, component: str, oid: str) -> Attestation | None:
     if not line or len(line) > MOST_LINE:
         return None
     try:
@@ -136,12 +136,12 @@ def _from_line(line: bytes, component: str, oid: str) -> Verification | None:
         return None
     if value["component"] != component:
         return None
-    return Verification(component, oid, seconds, dependencies, "note", tests)
+    return Attestation(component, oid, seconds, dependencies, "note", tests)
 
 
 def _in_ledger(
     repository: Repository, baselines: Mapping[str, str], kinds: Collection[str]
-) -> Iterator[Verification]:
+) -> Iterator[Attestation]:
     if not baselines:
         return
     for event in Ledger(repository.common_dir).mentions(kinds):
@@ -151,7 +151,7 @@ def _in_ledger(
         dependencies, seconds = _digests(event.about.get("dependencies")), seconds_of(event.at)
         if dependencies is not None and seconds is not None:
             tests = _tests(event.about.get("tests"))
-            yield Verification(component, oid, seconds, dependencies, "ledger", tests)
+            yield Attestation(component, oid, seconds, dependencies, "ledger", tests)
 
 
 def _tests(value: object) -> dict[str, int] | None:
@@ -173,7 +173,7 @@ def _digests(value: object) -> dict[str, str] | None:
     return found if len(found) == len(value) else None
 
 
-def record_captures(repository: Repository, made: Sequence[Verification]) -> tuple[str, ...]:
+def record_captures(repository: Repository, made: Sequence[Attestation]) -> tuple[str, ...]:
     """Keep in the ledger that tests passed on what was recorded now; give what to warn of.
 
     The baseline itself holds neither time nor numbers, so that branches merge; no verdict needs this record.
@@ -182,12 +182,12 @@ def record_captures(repository: Repository, made: Sequence[Verification]) -> tup
     return tuple(each for each in told if each is not None)
 
 
-def _ledger(repository: Repository, made: Verification) -> Ledger:
+def _ledger(repository: Repository, made: Attestation) -> Ledger:
     return Ledger(repository.common_dir, clock=lambda: float(made.seconds))
 
 
-def record_verifications(
-    repository: Repository, made: Sequence[Verification], environ: Mapping[str, str], *, with_note: bool
+def record_attestations(
+    repository: Repository, made: Sequence[Attestation], environ: Mapping[str, str], *, with_note: bool
 ) -> tuple[str, ...]:
     """Keep verifications in the ledger, and with `with_note` in the notes too; give what to warn of.
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from patchgate.components.baseline import Baseline, RecordedFile
-from patchgate.components.contract_facts import is_higher, version_of
+from patchgate.components.baseline_file import Baseline, RecordedFile
+from patchgate.components.contract_versions import is_higher, version_of
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
@@ -22,7 +22,7 @@ Files = Mapping[RepoPath, tuple[Role, Entry]]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DriftComparison:
     """How the files of a component differ from its baseline, each sorted by path.
 
     `changed` are there on both sides and differ in content or mode; `moved` maps new paths to old ones;
@@ -82,7 +82,7 @@ def is_named_as_test(path: RepoPath) -> bool:
     return is_python(path) and (path.name.startswith(b"test_") or path.name.endswith(b"_test.py"))
 
 
-def compare(files: Files, baseline: Baseline, unclaimed: Collection[RepoPath] = ()) -> Comparison:
+def compare(files: Files, baseline: Baseline, unclaimed: Collection[RepoPath] = ()) -> DriftComparison:
     """Compare the files of a component with a baseline.
 
     Args:
@@ -104,7 +104,7 @@ def compare(files: Files, baseline: Baseline, unclaimed: Collection[RepoPath] = 
     moved = dict(_moves(gone, added)) if gone and added else {}
     for new, old in moved.items():
         del gone[old], added[new]
-    return Comparison(
+    return DriftComparison(
         changed,
         dict(sorted(added.items())),
         dict(sorted(gone.items())),
@@ -150,7 +150,7 @@ Texts = Mapping[str, bytes]
 """Contents by blob id."""
 
 
-def promises_otherwise(found: Comparison, texts: Texts, *, but: Sequence[str] = ()) -> bool | None:
+def promises_otherwise(found: DriftComparison, texts: Texts, *, but: Sequence[str] = ()) -> bool | None:
     """Tell whether the contract's document is not the recorded one; None where one of them cannot be read.
 
     Args:
@@ -186,7 +186,7 @@ def _document(content: bytes | None, but: Sequence[str]) -> str | None:
     return json.dumps(value, sort_keys=True)
 
 
-def is_version_higher(found: Comparison, texts: Texts) -> bool | None:
+def is_version_higher(found: DriftComparison, texts: Texts) -> bool | None:
     """Tell whether the contract's version is higher than recorded; None where it cannot be told."""
     old, new = found.old(Role.CONTRACT), found.new(Role.CONTRACT)
     if not old or not new:
@@ -196,7 +196,7 @@ def is_version_higher(found: Comparison, texts: Texts) -> bool | None:
     return None if before is None or now is None else is_higher(now, before)
 
 
-def has_other_tests(found: Comparison, texts: Texts) -> bool:
+def has_other_tests(found: DriftComparison, texts: Texts) -> bool:
     """Tell whether the tests of a component are others than recorded: not the same under other names.
 
     What the declaration leaves out, or makes a test as it was, changed no test.
@@ -229,7 +229,7 @@ def has_other_tests(found: Comparison, texts: Texts) -> bool:
     return bool(lost - came or came - lost - left_out)
 
 
-def emptied(found: Comparison, texts: Texts) -> frozenset[RepoPath]:
+def emptied(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
     """Name the test files that held something when they were recorded, and hold nothing now."""
     return frozenset(
         path
@@ -239,7 +239,7 @@ def emptied(found: Comparison, texts: Texts) -> frozenset[RepoPath]:
 
 
 def python_tests(
-    found: Comparison, texts: Texts
+    found: DriftComparison, texts: Texts
 ) -> tuple[dict[RepoPath, bytes | None], dict[RepoPath, bytes | None]]:
     """Give the tests that differ, as they were recorded and as they are; None for what is no Python.
 
@@ -255,7 +255,7 @@ def python_tests(
     return before, after
 
 
-def is_unread(found: Comparison, texts: Texts) -> bool:
+def is_unread(found: DriftComparison, texts: Texts) -> bool:
     """Tell whether the content of a Python test that differs is not given."""
     new = found.new(Role.TESTS)
     return any(is_python(path) and _is_file(each) and each.oid not in texts for path, each in new.items())

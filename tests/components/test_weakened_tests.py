@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.components import python_tests
-from patchgate.components.drift_losses import Loss, Weakening, weakenings
 from patchgate.components.python_tests import PythonTest, read_tests
+from patchgate.components.weakened_tests import Loss, Weakening, weakenings
 from patchgate.git.path import RepoPath
 from tests.amount import IS_LONG
 

@@ -11,9 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.components.component_cache import FactsCache, facts_at
+from patchgate.components.component_names import (
+    ComponentNames,
+    How,
+    cycles,
+    did_you_mean,
+    is_across,
+    resolved_dependencies,
+)
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.drift_gathering import files_of
-from patchgate.components.names import How, Names, cycles, did_you_mean, is_across, resolved_dependencies
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.change_sources import pending_base, staged, worktree
 from patchgate.git.diff import Detail
@@ -32,7 +39,7 @@ from patchgate.report.json import as_text
 
 
 @dataclass(frozen=True, slots=True)
-class Recordable:
+class CapturableTree:
     """A whole tree that tests can run in, the policy in it, and the commit that it follows.
 
     `unstaged` are the files that the working tree has otherwise than the index, sorted.
@@ -50,9 +57,9 @@ class Recordable:
         return self.view.tree
 
 
-def content_of(
+def tree_to_capture(
     repository: Repository, objects: Objects, store: PrivateStore, *, from_disk: bool
-) -> Recordable:
+) -> CapturableTree:
     """Write the tree of the index, or of the working tree, into the private store.
 
     Args:
@@ -77,7 +84,7 @@ def content_of(
     view = TreeView(objects, repository.output("write-tree", variables=variables).decode("ascii").strip())
     policies = TreePolicies(objects)
     policy = require_usable(policies.at(policies.key(view.tree)))
-    return Recordable(view=view, policy=policy, commit=base.commit, store=store, unstaged=unstaged)
+    return CapturableTree(view=view, policy=policy, commit=base.commit, store=store, unstaged=unstaged)
 
 
 def _unstaged(repository: Repository, variables: Mapping[str, str]) -> tuple[RepoPath, ...]:
@@ -97,9 +104,9 @@ def _unstaged(repository: Repository, variables: Mapping[str, str]) -> tuple[Rep
 
 
 def _require_merged(repository: Repository) -> None:
-    listed = repository.output("ls-files", "-z", "--unmerged")
-    if listed:
-        path = RepoPath.from_git(listed.split(b"\0")[0].partition(b"\t")[2])
+    unmerged = repository.output("ls-files", "-z", "--unmerged")
+    if unmerged:
+        path = RepoPath.from_git(unmerged.split(b"\0")[0].partition(b"\t")[2])
         raise UndecidedError(
             f"{path.quoted} is not merged: the index holds a conflict",
             "resolve the conflict, then git add the file",
@@ -107,7 +114,7 @@ def _require_merged(repository: Repository) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class PolicyTree:
     """A tree with the policy that it holds; `name` says which it is: `index` or `HEAD`.
 
     `staged` is what the index has otherwise than `HEAD`.
@@ -133,13 +140,13 @@ def _place_of(name: str) -> str:
     return name if name == "HEAD" else f"the {name}"
 
 
-def none_declared(name: str) -> str:
+def no_components_message(name: str) -> str:
     """Say that a content declares no component: only what is in it counts."""
     added = "" if name == "HEAD" else ", and git add it"
     return f"no component is declared in {_place_of(name)}: {TO_DECLARE}{added}"
 
 
-def index_content(repository: Repository, objects: Objects) -> Content:
+def index_tree(repository: Repository, objects: Objects) -> PolicyTree:
     """Take what the next commit would hold; in a bare repository `HEAD`.
 
     Raises:
@@ -147,30 +154,30 @@ def index_content(repository: Repository, objects: Objects) -> Content:
         UndecidedError: the index holds conflicts, or something cannot be read.
     """
     if repository.work_tree is None:
-        return head_content(repository, objects)
+        return head_tree(repository, objects)
     base = pending_base(repository, objects)
     change = staged(repository, objects, base, Detail()).change
     view = TreeView(objects, base.tree, {file.path.raw: file.new for file in change.files})
-    return replace(_content(view, "index"), staged=change)
+    return replace(_policy_tree(view, "index"), staged=change)
 
 
-def head_content(repository: Repository, objects: Objects) -> Content:
+def head_tree(repository: Repository, objects: Objects) -> PolicyTree:
     """Take what `HEAD` holds; before the first commit, nothing.
 
     Raises:
         ConfigError: the policy there cannot be used.
         UndecidedError: something cannot be read.
     """
-    return _content(TreeView(objects, pending_base(repository, objects).policy_tree), "HEAD")
+    return _policy_tree(TreeView(objects, pending_base(repository, objects).policy_tree), "HEAD")
 
 
-def _content(view: TreeView, name: str) -> Content:
+def _policy_tree(view: TreeView, name: str) -> PolicyTree:
     policies = TreePolicies(view.objects)
     root = (view.entry(CONFIG_FILE.raw), view.entry(PYPROJECT_FILE.raw))
-    return Content(view, require_usable(policies.at(policies.key_of(*root))), name)
+    return PolicyTree(view, require_usable(policies.at(policies.key_of(*root))), name)
 
 
-def named(components: Components, ids: Sequence[str], where: str = "") -> tuple[Component, ...]:
+def resolve_components(components: Components, ids: Sequence[str], where: str = "") -> tuple[Component, ...]:
     """Find the components of ids that somebody typed, each once.
 
     Args:
@@ -185,12 +192,12 @@ def named(components: Components, ids: Sequence[str], where: str = "") -> tuple[
         if component is None:
             place = f" in {where}" if where else ""
             message = f"there is no component `{printable(each, 80)}`{place}"
-            raise UsageError(message, _next(each, components, where))
+            raise UsageError(message, _hint_for_unknown(each, components, where))
         found[each] = component
     return tuple(found.values())
 
 
-def _next(each: str, components: Components, where: str) -> str:
+def _hint_for_unknown(each: str, components: Components, where: str) -> str:
     meant = did_you_mean(each, components.ids)
     if meant is not None:
         return f"did you mean `{meant}`?"
@@ -198,7 +205,7 @@ def _next(each: str, components: Components, where: str) -> str:
         return "commit what declares it first, or say --staged; git patchgate component list shows the index"
     if components:
         return "git patchgate component list shows all"
-    return none_declared("index") if where == "the index" else NONE_DECLARED
+    return no_components_message("index") if where == "the index" else NONE_DECLARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +221,7 @@ class ContractState:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedComponent:
     """One component in the list; `tests` and `implementation` are numbers of files."""
 
     id: str
@@ -252,7 +259,7 @@ class ComponentGraph:
     cycles: tuple[tuple[str, ...], ...]
 
 
-def listed(repository: Repository) -> tuple[str, tuple[Listed, ...]]:
+def list_components(repository: Repository) -> tuple[str, tuple[ListedComponent, ...]]:
     """List the components of the index (bare: of `HEAD`), sorted by id, and say which content that is.
 
     Raises:
@@ -260,9 +267,11 @@ def listed(repository: Repository) -> tuple[str, tuple[Listed, ...]]:
         UndecidedError: something cannot be read.
     """
     with Objects(repository) as objects, FactsCache.of(repository) as cache:
-        content = index_content(repository, objects)
+        content = index_tree(repository, objects)
         components = content.components
-        return content.name, tuple(_listed(components[each], content.view, cache) for each in components.ids)
+        return content.name, tuple(
+            _list_component(components[each], content.view, cache) for each in components.ids
+        )
 
 
 def component_graph(repository: Repository) -> ComponentGraph:
@@ -273,7 +282,7 @@ def component_graph(repository: Repository) -> ComponentGraph:
         UndecidedError: something cannot be read.
     """
     with Objects(repository) as objects, FactsCache.of(repository) as cache:
-        content = index_content(repository, objects)
+        content = index_tree(repository, objects)
         components = content.components
         found = list(_dependencies(components, content.view, cache))
     needs: dict[str, set[str]] = {each: set() for each in components.ids}
@@ -294,11 +303,11 @@ def component_graph(repository: Repository) -> ComponentGraph:
     )
 
 
-def _listed(component: Component, view: TreeView, cache: FactsCache) -> Listed:
+def _list_component(component: Component, view: TreeView, cache: FactsCache) -> ListedComponent:
     numbers = Counter(role for role, _ in files_of(component, view).values())
     state, facts = _contract(component, view, cache)
     version = facts.version if facts is not None else None
-    return Listed(
+    return ListedComponent(
         id=component.id,
         parent=component.parent,
         contract=ContractState(as_text(component.contract), state, version),
@@ -316,7 +325,7 @@ def _contract(component: Component, view: TreeView, cache: FactsCache) -> tuple[
 
 
 def _dependencies(components: Components, view: TreeView, cache: FactsCache) -> Iterator[Dependency]:
-    names = Names(components.ids)
+    names = ComponentNames(components.ids)
     for source in components.ids:
         _, facts = _contract(components[source], view, cache)
         if facts is None:

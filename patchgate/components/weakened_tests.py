@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from patchgate.check.case import find
-from patchgate.components.baseline import Baseline
-from patchgate.components.component_case import ComponentState
-from patchgate.components.drift_contents import (
-    Comparison,
+from patchgate.components.baseline_file import Baseline
+from patchgate.components.component_facts import ComponentState
+from patchgate.components.drift_comparison import (
+    DriftComparison,
     compare,
     emptied,
     is_another_promise,
@@ -74,7 +74,7 @@ class Weakening:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _TestInFile:
     """A test function and its file."""
 
     path: RepoPath
@@ -82,7 +82,7 @@ class _Placed:
 
 
 # By which a function of before is found again, in this order.
-_KEYS: tuple[Callable[[_Placed], object], ...] = (
+_KEYS: tuple[Callable[[_TestInFile], object], ...] = (
     lambda placed: (placed.path, placed.test.name),
     lambda placed: placed.test.name,
     lambda placed: placed.test.body,
@@ -107,7 +107,7 @@ def weakenings(
         {path: _NOTHING if content is None else read_tests(content) for path, content in sorted(side.items())}
         for side in (before, after)
     )
-    pairs, lost = _paired(_placed(old), _placed(new))
+    pairs, lost = _paired(_tests_with_files(old), _tests_with_files(new))
     yield from _gone(old, lost, gone)
     yield from _fewer(pairs)
     yield from _skipped(pairs)
@@ -117,20 +117,20 @@ def weakenings(
         yield Weakening(Loss.ASSERTIONS, path, None, (), *elsewhere)
 
 
-def _placed(files: Mapping[RepoPath, PythonTests]) -> list[_Placed]:
-    return [_Placed(path, test) for path, tests in files.items() for test in tests.functions]
+def _tests_with_files(files: Mapping[RepoPath, PythonTests]) -> list[_TestInFile]:
+    return [_TestInFile(path, test) for path, tests in files.items() for test in tests.functions]
 
 
 def _paired(
-    old: Sequence[_Placed], new: Sequence[_Placed]
-) -> tuple[list[tuple[_Placed, _Placed]], list[_Placed]]:
+    old: Sequence[_TestInFile], new: Sequence[_TestInFile]
+) -> tuple[list[tuple[_TestInFile, _TestInFile]], list[_TestInFile]]:
     """Pair each function of before with one of after; give the pairs, and what has none."""
-    pairs: list[tuple[_Placed, _Placed]] = []
+    pairs: list[tuple[_TestInFile, _TestInFile]] = []
     for key in _KEYS:
-        waiting: dict[object, list[_Placed]] = {}
+        waiting: dict[object, list[_TestInFile]] = {}
         for each in reversed(new):
             waiting.setdefault(key(each), []).append(each)
-        left: list[_Placed] = []
+        left: list[_TestInFile] = []
         taken: set[int] = set()
         for each in old:
             candidates = waiting.get(key(each))
@@ -145,7 +145,7 @@ def _paired(
 
 
 def _gone(
-    old: Mapping[RepoPath, PythonTests], lost: Sequence[_Placed], gone: frozenset[RepoPath]
+    old: Mapping[RepoPath, PythonTests], lost: Sequence[_TestInFile], gone: frozenset[RepoPath]
 ) -> Iterator[Weakening]:
     """Tell which files and functions are gone; a file whose functions are all elsewhere is not."""
     names: dict[RepoPath, list[str]] = {}
@@ -159,7 +159,7 @@ def _gone(
             yield Weakening(Loss.FUNCTION, path, None, missing)
 
 
-def _fewer(pairs: Sequence[tuple[_Placed, _Placed]]) -> Iterator[Weakening]:
+def _fewer(pairs: Sequence[tuple[_TestInFile, _TestInFile]]) -> Iterator[Weakening]:
     """Tell which tests assert less; of those that are newly skipped it is told that they are."""
     fewer = [
         (old, new)
@@ -177,19 +177,21 @@ def _fewer(pairs: Sequence[tuple[_Placed, _Placed]]) -> Iterator[Weakening]:
         )
 
 
-def _skipped(pairs: Sequence[tuple[_Placed, _Placed]]) -> Iterator[Weakening]:
+def _skipped(pairs: Sequence[tuple[_TestInFile, _TestInFile]]) -> Iterator[Weakening]:
     newly = [pair for pair in pairs if _is_newly_skipped(*pair)]
     for path, found in _by_file(newly).items():
         names = tuple(new.test.name for _, new in found)
         yield Weakening(Loss.SKIPPED, path, min(new.test.line for _, new in found), names)
 
 
-def _is_newly_skipped(old: _Placed, new: _Placed) -> bool:
+def _is_newly_skipped(old: _TestInFile, new: _TestInFile) -> bool:
     return new.test.is_skipped and not old.test.is_skipped
 
 
-def _by_file(pairs: Sequence[tuple[_Placed, _Placed]]) -> dict[RepoPath, list[tuple[_Placed, _Placed]]]:
-    found: dict[RepoPath, list[tuple[_Placed, _Placed]]] = {}
+def _by_file(
+    pairs: Sequence[tuple[_TestInFile, _TestInFile]],
+) -> dict[RepoPath, list[tuple[_TestInFile, _TestInFile]]]:
+    found: dict[RepoPath, list[tuple[_TestInFile, _TestInFile]]] = {}
     for pair in sorted(pairs, key=lambda each: (each[1].path, each[1].test.line)):
         found.setdefault(pair[1].path, []).append(pair)
     return found
@@ -197,7 +199,7 @@ def _by_file(pairs: Sequence[tuple[_Placed, _Placed]]) -> dict[RepoPath, list[tu
 
 def weakened(
     state: ComponentState,
-    found: Comparison,
+    found: DriftComparison,
     beside: Baseline,
     only: frozenset[RepoPath] | None,
     *,
@@ -231,7 +233,7 @@ def weakened(
         yield finding if is_grave else replace(finding, level=Level.WARNING)
 
 
-def keeps_no_test(state: ComponentState, found: Comparison) -> bool:
+def keeps_no_test(state: ComponentState, found: DriftComparison) -> bool:
     """Tell whether none of the test functions that were recorded and differ is left anywhere."""
     before, _ = python_tests(found, state.texts)
     had = {
@@ -244,7 +246,7 @@ def keeps_no_test(state: ComponentState, found: Comparison) -> bool:
 
 
 def _losses(
-    state: ComponentState, found: Comparison
+    state: ComponentState, found: DriftComparison
 ) -> tuple[list[Weakening], frozenset[RepoPath], frozenset[RepoPath]]:
     """Give what the tests lost, which of the files are gone, and which hold nothing now."""
     before, after = python_tests(found, state.texts)
@@ -261,7 +263,7 @@ def _lost(losses: Iterable[Weakening]) -> Iterator[_Lost]:
 
 
 def _excused(
-    state: ComponentState, found: Comparison, beside: Baseline, grave: frozenset[_Lost]
+    state: ComponentState, found: DriftComparison, beside: Baseline, grave: frozenset[_Lost]
 ) -> frozenset[_Lost]:
     """Choose what may be lost, since the contract promises something else now."""
     contract, texts = state.component.contract, state.texts

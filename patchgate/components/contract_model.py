@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from patchgate.components.contract_facts import VERSION, ContractMistake, is_version
+from patchgate.components.contract_facts import ContractMistake
+from patchgate.components.contract_versions import VERSION, is_version
 from patchgate.git.quoting import printable
 from patchgate.policy.strict_json import JsonDocument, JsonPath, dotted
 from patchgate.policy.validators import COMPONENT_ID, TextError, check_id
@@ -107,20 +108,20 @@ Values: TypeAlias = dict[Identifier, Any]
 LIST = Field(default=(), strict=False)
 
 
-class Part(BaseModel):
+class ContractPart(BaseModel):
     """An object of a contract: strict, frozen, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class NamedType(Part):
+class NamedType(ContractPart):
     """A field of a type, or an input of a function."""
 
     name: Identifier
     type: TypeText
 
 
-class TypeDeclaration(Part):
+class TypeDeclaration(ContractPart):
     """A type of the contract's own."""
 
     name: Identifier
@@ -128,13 +129,13 @@ class TypeDeclaration(Part):
     fields: Annotated[tuple[NamedType, ...], LIST]
 
 
-class Output(Part):
+class Output(ContractPart):
     """What a function gives back."""
 
     type: TypeText
 
 
-class ErrorCase(Part):
+class ErrorCase(ContractPart):
     """An error that a function raises: its class, when, and inputs that make it happen."""
 
     error: Dotted
@@ -142,14 +143,14 @@ class ErrorCase(Part):
     inputs: Values | None = None
 
 
-class Example(Part):
+class Example(ContractPart):
     """Inputs, and what the function gives for them."""
 
     inputs: Values = Field(default_factory=dict)
     output: Any
 
 
-class SideEffect(Part):
+class SideEffect(ContractPart):
     """What a function does besides giving a result; `target` is empty for the kind `none` alone."""
 
     kind: SideEffectKind
@@ -157,7 +158,7 @@ class SideEffect(Part):
     description: str = ""
 
 
-class PerformanceBudget(Part):
+class PerformanceBudget(ContractPart):
     """What a call may cost; `complexity` is told to readers and asserted by nobody."""
 
     p95_latency_ms: Budget | None = None
@@ -185,7 +186,7 @@ def _modern_effect(text: str) -> dict[str, str]:
     return {"kind": "mutates_state", "target": text, "description": text}
 
 
-class Function(Part):
+class Function(ContractPart):
     """One function that the component promises."""
 
     name: Identifier
@@ -200,7 +201,7 @@ class Function(Part):
     examples: Annotated[tuple[Example, ...], LIST]
 
 
-class Contract(Part):
+class Contract(ContractPart):
     """What a component promises."""
 
     component_id: Id

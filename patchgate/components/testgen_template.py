@@ -1,6 +1,6 @@
 """The functions that stand in generated modules of tests: this file is read and copied, never imported.
 
-Decides how a function is found, how it is called, and when a result is what the contract says. `made_tests`
+Decides how a function is found, how it is called, and when a result is what the contract says. `testgen`
 takes the parts that it needs, of a test only the body, and writes constants of its own. The layout is the
 same under any length of lines from 79 on: no line is broken that could be joined.
 """

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from patchgate.check.gate import at_policy_level
-from patchgate.components.baseline import Baseline, Hashes, hashes
+from patchgate.components.attestations import CAPTURED, KIND, Attestation, find_attestations
+from patchgate.components.baseline_file import Baseline, Hashes, hashes
 from patchgate.components.component_cache import (
     ComponentCache,
     Equal,
@@ -19,13 +20,12 @@ from patchgate.components.component_cache import (
     key_of_declaration,
     key_of_entries,
 )
+from patchgate.components.component_names import ComponentNames
 from patchgate.components.drift import examine_state
-from patchgate.components.drift_contents import compare
+from patchgate.components.drift_comparison import compare
 from patchgate.components.drift_gathering import state_of
-from patchgate.components.names import Names
 from patchgate.components.staleness import LastVerified, describe, examine
 from patchgate.components.staleness_gathering import Staleness, WithBaseline, needs_of
-from patchgate.components.verifications import CAPTURED, KIND, Verification, verifications
 from patchgate.errors import UsageError
 from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
@@ -43,7 +43,7 @@ from patchgate.report.verdict import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ComponentStatus:
     """One component in a tree.
 
     `baseline` is what the tree holds there, None where nothing; `hashes` are those that the baseline records
@@ -72,7 +72,7 @@ class Standing:
         return WithBaseline(self.component, self.baseline, self.dependencies, self.unknown)
 
 
-def standings(
+def component_statuses(
     objects: Objects,
     tree: str,
     policy: Policy,
@@ -80,7 +80,7 @@ def standings(
     cache: ComponentCache,
     ids: Collection[str] | None = None,
     settled: Collection[str] = (),
-) -> list[Standing]:
+) -> list[ComponentStatus]:
     """Look at the components of a tree, sorted by id.
 
     Args:
@@ -97,7 +97,7 @@ def standings(
     wanted = [(tree, path) for component in asked for path in (component.baseline.raw, *component.folders)]
     entries = iter(paths.entries(wanted))
     all_ids = key_of(list(components.ids))
-    found: list[Standing] = []
+    found: list[ComponentStatus] = []
     unknown: list[tuple[int, str]] = []
     for component in asked:
         baseline = next(entries)
@@ -109,7 +109,7 @@ def standings(
             unknown.append((len(found), key))
         known = equal or Equal(Hashes(), ())
         found.append(
-            Standing(
+            ComponentStatus(
                 component=component,
                 baseline=baseline,
                 hashes=known.hashes,
@@ -119,20 +119,20 @@ def standings(
             )
         )
     if unknown:
-        _look(TreeView(objects, tree), policy, cache, found, unknown, settled)
+        _compare_unknown(TreeView(objects, tree), policy, cache, found, unknown, settled)
     return found
 
 
-def _look(
+def _compare_unknown(
     view: TreeView,
     policy: Policy,
     cache: ComponentCache,
-    found: list[Standing],
+    found: list[ComponentStatus],
     unknown: Iterable[tuple[int, str]],
     settled: Collection[str],
 ) -> None:
     """Look at the components of which nothing is known; what is equal to its baseline is remembered."""
-    names = Names(policy.components.ids)
+    names = ComponentNames(policy.components.ids)
     with FactsCache.of(view.objects.repository) as facts:
         for index, key in unknown:
             component = found[index].component
@@ -150,7 +150,7 @@ def _look(
             found[index] = known
 
 
-def alike(
+def unchanged_components(
     paths: TreePaths, tree: str, before: str, policy: Policy, known: Mapping[str, ComponentSettings]
 ) -> set[str]:
     """Name the components that are in two trees the very same: declaration, baseline and folders.
@@ -171,7 +171,7 @@ def alike(
     return set(same) - unlike
 
 
-def strays(paths: TreePaths, tree: str, policy: Policy) -> list[RepoPath]:
+def orphaned_baselines(paths: TreePaths, tree: str, policy: Policy) -> list[RepoPath]:
     """List what lies among the baselines of a tree and is no component's.
 
     Raises:
@@ -184,28 +184,28 @@ def strays(paths: TreePaths, tree: str, policy: Policy) -> list[RepoPath]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BaselineStatus:
     """One component: how it stands, when it was verified (None: it has no baseline), all that is found.
 
     `results` are those of the newest run of its tests on what its baseline records, as far as notes and the
     ledger of this machine know one.
     """
 
-    standing: Standing
+    status: ComponentStatus
     verified: LastVerified | None
     findings: tuple[Finding, ...]
-    results: Verification | None = None
+    results: Attestation | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Baselines:
-    """The components of a commit; `strays` lie among the baselines and are no component's."""
+class BaselineStatuses:
+    """The components of a commit; `orphans` lie among the baselines and are no component's."""
 
     commit: str
     now: float
     window: int
-    components: tuple[Told, ...]
-    strays: tuple[RepoPath, ...]
+    components: tuple[BaselineStatus, ...]
+    orphans: tuple[RepoPath, ...]
 
     @property
     def findings(self) -> list[Finding]:
@@ -218,7 +218,7 @@ class Baselines:
         return any(finding.level is Level.ERROR for finding in self.findings)
 
 
-def baselines_of_head(repository: Repository, now: float) -> Baselines:
+def baselines_of_head(repository: Repository, now: float) -> BaselineStatuses:
     """Look at every component of `HEAD`, by the policy that it holds.
 
     Args:
@@ -238,34 +238,34 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
         policy = require_usable(policies.at(policies.key(root.oid)))
         paths = TreePaths(objects)
         with ComponentCache.of(repository) as cache:
-            found = standings(objects, root.oid, policy, paths, cache)
-            recorded = [each for standing in found if (each := standing.recorded) is not None]
+            found = component_statuses(objects, root.oid, policy, paths, cache)
+            recorded = [each for status in found if (each := status.recorded) is not None]
             staleness = Staleness(objects, paths, cache, policy)
             verified = staleness.verified(head.oid, root.oid, recorded, now)
         oids = {each.component.id: each.baseline.oid for each in recorded}
-        results = verifications(repository, objects, oids, now, kinds=(KIND, CAPTURED))
+        results = find_attestations(repository, objects, oids, now, kinds=(KIND, CAPTURED))
         by_id = {each.component: each for each in verified}
-        told: list[Told] = []
-        for standing in found:
-            name = standing.component.id
-            levels = (at_policy_level(policy, Profile.COMMIT, finding) for finding in standing.findings)
+        told: list[BaselineStatus] = []
+        for status in found:
+            name = status.component.id
+            levels = (at_policy_level(policy, Profile.COMMIT, finding) for finding in status.findings)
             drift = [finding for finding in levels if finding is not None]
             if (known := by_id.get(name)) is not None:
-                drift += examine(known, policy, now, has_drifted=standing.has_drifted)
-            told.append(Told(standing, known, tuple(drift), results.get(name)))
-        return Baselines(
+                drift += examine(known, policy, now, has_drifted=status.has_drifted)
+            told.append(BaselineStatus(status, known, tuple(drift), results.get(name)))
+        return BaselineStatuses(
             commit=head.oid,
             now=now,
             window=policy.config.baselines.staleness_window_days,
             components=tuple(told),
-            strays=tuple(strays(paths, root.oid, policy)),
+            orphans=tuple(orphaned_baselines(paths, root.oid, policy)),
         )
 
 
-def text(baselines: Baselines) -> list[str]:
+def status_text(baselines: BaselineStatuses) -> list[str]:
     """Write it for people, as lines; nothing in them is foreign to a terminal."""
     lines = [line for told in baselines.components for line in _component_lines(told, baselines)]
-    for path in baselines.strays:
+    for path in baselines.orphans:
         shown = wording.show_path(path)
         lines.append(f"{shown} belongs to no declared component: git rm {shown}")
     number = wording.count(len(baselines.components), "component")
@@ -273,7 +273,7 @@ def text(baselines: Baselines) -> list[str]:
     return [*lines, f"{number}: {found}" if baselines.components else NONE_DECLARED]
 
 
-def _results(found: Verification) -> str:
+def _test_results(found: Attestation) -> str:
     """Say how the tests ended that passed last on what is recorded, and when they ran."""
     at = f"on {iso(found.seconds)} (by {'a note' if found.where == 'note' else 'the ledger'})"
     if found.tests is None:
@@ -284,19 +284,19 @@ def _results(found: Verification) -> str:
     return f"tests: {', '.join(f'{found.tests[name]} {name}' for name in names)} {at}"
 
 
-def _component_lines(told: Told, baselines: Baselines) -> Iterator[str]:
-    standing = told.standing
-    name = standing.component.id
+def _component_lines(told: BaselineStatus, baselines: BaselineStatuses) -> Iterator[str]:
+    status = told.status
+    name = status.component.id
     if told.verified is None:
-        yield f"{name}: no baseline" if standing.baseline is None else f"{name}: its baseline is no file"
+        yield f"{name}: no baseline" if status.baseline is None else f"{name}: its baseline is no file"
     else:
-        drift = "drifted" if standing.has_drifted else "no drift"
-        age = describe(told.verified, baselines.window, baselines.now, has_drifted=standing.has_drifted)
+        drift = "drifted" if status.has_drifted else "no drift"
+        age = describe(told.verified, baselines.window, baselines.now, has_drifted=status.has_drifted)
         yield f"{name}: {drift}; {wording.safe(age)}"
-    if standing.hashes != Hashes():
-        yield f"  {standing.hashes.shown}"
+    if status.hashes != Hashes():
+        yield f"  {status.hashes.shown}"
     if told.results is not None:
-        yield f"  {_results(told.results)}"
+        yield f"  {_test_results(told.results)}"
     for finding in told.findings:
         yield f"  {finding.level.value}[{finding.rule}]: {wording.safe(finding.message)}"
         place = wording.show_place(finding)

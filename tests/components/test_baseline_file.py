@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from patchgate.components.baseline import (
+from patchgate.components.baseline_file import (
     MAX_BASELINE_BYTES,
     Baseline,
     BaselineFault,

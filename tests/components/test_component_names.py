@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.components.names import How, Names, Resolved, did_you_mean
+from patchgate.components.component_names import ComponentNames, How, Resolved, did_you_mean
 
 IDS = ("schemas", "shaping", "shaping_schemas", "Store-Disk")
 SHARING = ("app_core_api", "app_store_api", "app_shape_tools_api")
@@ -51,25 +51,25 @@ def test_each_step_finds_what_the_one_before_did_not(
     name: str, ids: tuple[str, ...], found: Resolved | None
 ) -> None:
     """Requirement D 2.3: exact, without case, the same words, without what all share, with a part more."""
-    assert Names(ids).find(name) == found
+    assert ComponentNames(ids).find(name) == found
 
 
 def test_two_candidates_are_no_match_and_no_later_step_is_asked() -> None:
     """Requirement D 2.3: more than one candidate is none."""
-    assert Names(("a_b_c", "c_b_a")).find("b_a_c") is None
+    assert ComponentNames(("a_b_c", "c_b_a")).find("b_a_c") is None
     # The last step alone would find one: "app_a_b" is "b_a" without what all share.
-    assert Names(("app_a_b", "app_b-a")).find("b_a") is None
-    assert Names(("app_a_b", "app_c")).find("b_a") == Resolved("app_a_b", How.AFFIX)
+    assert ComponentNames(("app_a_b", "app_b-a")).find("b_a") is None
+    assert ComponentNames(("app_a_b", "app_c")).find("b_a") == Resolved("app_a_b", How.AFFIX)
 
 
 def test_one_component_alone_shares_nothing_and_is_found_by_its_own_part() -> None:
-    assert Names(("app_core",)).find("core") == Resolved("app_core", How.PART)
-    assert Names(("app_core_api",)).find("core") is None
-    assert Names(("core",)).find("_".join("x" * 5000)) is None
+    assert ComponentNames(("app_core",)).find("core") == Resolved("app_core", How.PART)
+    assert ComponentNames(("app_core_api",)).find("core") is None
+    assert ComponentNames(("core",)).find("_".join("x" * 5000)) is None
 
 
 def test_a_prefix_ends_at_a_separator() -> None:
-    assert Names(("shaping", "shell")).find("aping") is None
+    assert ComponentNames(("shaping", "shell")).find("aping") is None
 
 
 @given(
@@ -80,13 +80,16 @@ def test_a_prefix_ends_at_a_separator() -> None:
 def test_an_answer_is_an_id_whatever_the_order_and_every_id_is_itself(
     ids: list[str], name: str, chance: object
 ) -> None:
-    found = Names(ids).find(name)
+    found = ComponentNames(ids).find(name)
     assert found is None or found.id in ids
     shuffled = sorted(ids, key=lambda each: hash((each, repr(chance))))
-    assert Names(shuffled).find(name) == found
+    assert ComponentNames(shuffled).find(name) == found
     for each in ids:
-        assert Names(ids).find(each) == Resolved(each, How.EXACT)
-        assert Names(ids).find(each.swapcase()) in {Resolved(each, How.CASE), Resolved(each, How.EXACT)}
+        assert ComponentNames(ids).find(each) == Resolved(each, How.EXACT)
+        assert ComponentNames(ids).find(each.swapcase()) in {
+            Resolved(each, How.CASE),
+            Resolved(each, How.EXACT),
+        }
 
 
 def test_a_near_miss_is_suggested_and_a_far_one_is_not() -> None:

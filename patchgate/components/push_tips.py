@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.check.protected_refs import RefRules
-from patchgate.components.steps import (
+from patchgate.components.cumulative_drift import (
     Span,
     at_levels_of,
     contracts_of,
@@ -77,7 +77,7 @@ def with_tips(
         return list(changes)
     import time
 
-    from patchgate.components.verifications import VERIFIED_REF
+    from patchgate.components.attestations import VERIFIED_REF
 
     now = time.time() if now is None else now
     said = _gravest(finding for change in changes for finding in change.findings)
@@ -226,7 +226,7 @@ def _findings(
     objects: Objects, tip: _Tip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
 ) -> tuple[list[Finding], list[Finding]]:
     # Imported where a tip has components: 10 ms, and most repositories have none.
-    from patchgate.components.baselines import alike, standings
+    from patchgate.components.baseline_status import component_statuses, unchanged_components
     from patchgate.components.component_cache import ComponentCache
     from patchgate.components.staleness import examine
     from patchgate.components.staleness_gathering import Staleness
@@ -238,9 +238,9 @@ def _findings(
         settled: set[str] = set()
         if tip.before is not None:
             # What is as it was has been told before; and a first push from a clone need not read it all.
-            settled = alike(paths, tree, tree_of(objects, tip.before), tip.policy, tip.known)
-        found = standings(objects, tree, tip.policy, paths, cache, settled=settled)
-        recorded = [each for standing in found if (each := standing.recorded) is not None]
+            settled = unchanged_components(paths, tree, tree_of(objects, tip.before), tip.policy, tip.known)
+        found = component_statuses(objects, tree, tip.policy, paths, cache, settled=settled)
+        recorded = [each for status in found if (each := status.recorded) is not None]
         staleness = Staleness(objects, paths, cache, tip.policy)
         verified = staleness.verified(tip.commit, tree, recorded, now, notes)
         # A note refuses nothing and is told where it arises.
@@ -257,7 +257,9 @@ def _findings(
         }
         before: Mapping[Subject, Level] = {}
         if refusing and tip.before is not None:
-            old = standings(objects, tree_of(objects, tip.before), tip.policy, paths, cache, refusing)
+            old = component_statuses(
+                objects, tree_of(objects, tip.before), tip.policy, paths, cache, refusing
+            )
             before = _gravest(at_levels_of(tip.judging, (each for one in old for each in one.findings)))
     drift = [
         replace(each, level=Level.WARNING, notes=(*each.notes, _BEFORE))
@@ -265,7 +267,7 @@ def _findings(
         else each
         for each in drift
     ]
-    drifted = {standing.component.id: standing.has_drifted for standing in found}
+    drifted = {status.component.id: status.has_drifted for status in found}
     aged = [
         finding
         for each in verified

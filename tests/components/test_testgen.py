@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from patchgate.components.contract_facts import BudgetPromise
 from patchgate.components.contract_reading import read_contract
 from patchgate.components.contracts import BudgetTests
-from patchgate.components.made_tests import Kinds, Origin, comment, literal, module_text, modules_of
+from patchgate.components.testgen import Origin, ValueKinds, comment, literal, module_text, modules_of
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Component
 from patchgate.policy.settings import ComponentSettings
@@ -436,7 +436,7 @@ def test_modules_are_read_from_the_patterns_below_the_longest_source_root(
     ],
 )
 def test_a_kind_is_read_from_the_outside_in(written: str, kind: list[str]) -> None:
-    assert Kinds({"Point": {}}).of(written) == kind
+    assert ValueKinds({"Point": {}}).of(written) == kind
 
 
 def test_a_contract_that_cannot_be_read_is_told_with_its_lines(repo: Repo) -> None:

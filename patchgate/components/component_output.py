@@ -9,14 +9,14 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from patchgate.components.baseline import SCHEMA as BASELINE_SCHEMA
-from patchgate.components.baseline import Hashes
-from patchgate.components.baselines import Baselines, Told
-from patchgate.components.capture_run import Capture, Captured, Result
-from patchgate.components.content import ComponentGraph, Dependency, Listed
-from patchgate.components.names import How
+from patchgate.components.attestations import VERIFIED_REF
+from patchgate.components.baseline_file import SCHEMA as BASELINE_SCHEMA
+from patchgate.components.baseline_file import Hashes
+from patchgate.components.baseline_status import BaselineStatus, BaselineStatuses
+from patchgate.components.capture_run import Capture, CapturedComponent, CaptureResult
+from patchgate.components.component_names import How
+from patchgate.components.policy_tree import ComponentGraph, Dependency, ListedComponent
 from patchgate.components.staleness import Freshness, freshness
-from patchgate.components.verifications import VERIFIED_REF
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
@@ -48,9 +48,9 @@ from patchgate.report.wording import safe
 CAPTURE_SCHEMA = "patchgate.capture/1"
 _ADDED = 20
 _GOOD = {
-    Result.RECORDED: "recorded in",
-    Result.UNCHANGED: "unchanged, as recorded in",
-    Result.VERIFIED: "verified once more, as recorded in",
+    CaptureResult.RECORDED: "recorded in",
+    CaptureResult.UNCHANGED: "unchanged, as recorded in",
+    CaptureResult.VERIFIED: "verified once more, as recorded in",
 }
 
 
@@ -69,8 +69,8 @@ def capture_text(capture: Capture) -> Iterator[str]:
     yield from _closing(capture)
 
 
-def _first(each: Captured) -> str:
-    if each.result is Result.HELD_BACK:
+def _first(each: CapturedComponent) -> str:
+    if each.result is CaptureResult.HELD_BACK:
         return f"{each.reason}, but nothing was kept"
     return each.reason
 
@@ -81,13 +81,13 @@ def _closing(capture: Capture) -> Iterator[str]:
         whose = [
             each.component.id
             for each in capture.components
-            if each.result in {Result.REFUSED, Result.UNDECIDED}
+            if each.result in {CaptureResult.REFUSED, CaptureResult.UNDECIDED}
         ]
         word = "refused" if capture.exit_code == 1 else "undecided"
         yield f"{word}: nothing was captured, because of {', '.join(whose)}"
         return
     results = {each.result for each in capture.components}
-    if Result.VERIFIED in results:
+    if CaptureResult.VERIFIED in results:
         yield (
             f"this counts wherever the note is: git push REMOTE {VERIFIED_REF}"
             if capture.has_notes
@@ -101,7 +101,7 @@ def _closing(capture: Capture) -> Iterator[str]:
         yield f"to commit it: git add {first_of(to_add, _ADDED, _argument, ' ')}"
     elif not all(each.is_committed for each in capture.components):
         yield "to commit it: git commit"
-    elif results == {Result.UNCHANGED}:
+    elif results == {CaptureResult.UNCHANGED}:
         ids = " ".join(each.component.id for each in capture.components)
         again = f"git patchgate baseline capture {ids} --reverify"
         yield f"nothing to commit; to record that the tests passed today: {again}"
@@ -122,7 +122,7 @@ def capture_json(capture: Capture) -> str:
     return json_line(value)
 
 
-def _capture_entry(each: Captured) -> Mapping[str, Json]:
+def _capture_entry(each: CapturedComponent) -> Mapping[str, Json]:
     run = each.run
     counts = run.counts if run is not None else None
     return {
@@ -145,7 +145,7 @@ def capture_schema() -> Schema:
     """Make the JSON Schema of the document."""
     entry: Shape = {
         "component": str,
-        "result": Result,
+        "result": CaptureResult,
         "reason": str,
         "hint": str | None,
         "baseline": str,
@@ -185,7 +185,7 @@ def baseline_schema() -> Schema:
 BASELINES_SCHEMA = "patchgate.baselines/1"
 
 
-def baselines_json(baselines: Baselines) -> str:
+def baselines_json(baselines: BaselineStatuses) -> str:
     """Write it as one JSON document, ended by a line feed."""
     value: dict[str, Json] = {
         "schema": BASELINES_SCHEMA,
@@ -193,13 +193,13 @@ def baselines_json(baselines: Baselines) -> str:
         "window_days": baselines.window,
         "has_errors": baselines.has_errors,
         "components": [_component(each, baselines) for each in baselines.components],
-        **path_list("strays", baselines.strays),
+        **path_list("strays", baselines.orphans),
     }
     return json_line(value)
 
 
-def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
-    standing, verified = told.standing, told.verified
+def _component(told: BaselineStatus, baselines: BaselineStatuses) -> dict[str, Json]:
+    status, verified = told.status, told.verified
     state = reason = days = at = where = commit = None
     changed: list[str] = []
     if verified is not None:
@@ -209,18 +209,18 @@ def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
         if verified.seconds is not None:
             at = iso_if_any(verified.seconds)
     value: dict[str, Json] = {
-        "id": standing.component.id,
-        "parent": standing.component.parent,
-        "baseline": None if standing.baseline is None else standing.component.baseline.quoted,
-        **standing.hashes.named(),
-        "drifted": None if standing.baseline is None else standing.has_drifted,
+        "id": status.component.id,
+        "parent": status.component.parent,
+        "baseline": None if status.baseline is None else status.component.baseline.quoted,
+        **status.hashes.named(),
+        "drifted": None if status.baseline is None else status.has_drifted,
         "staleness": state,
         "reason": reason,
         "verified_at": at,
         "verified_by": where,
         "verified_commit": commit,
         "days": days,
-        "dependencies": list(standing.dependencies),
+        "dependencies": list(status.dependencies),
         "changed_dependencies": [*changed],
         "tests": None if told.results is None or told.results.tests is None else {**told.results.tests},
         "tests_at": None if told.results is None else iso_if_any(told.results.seconds),
@@ -269,7 +269,7 @@ _MOST_NAME = 100
 _HEAD = ("COMPONENT", "PARENT", "CONTRACT", "TESTS", "IMPLEMENTATION", "BASELINE")
 
 
-def list_text(components: Sequence[Listed]) -> list[str]:
+def list_text(components: Sequence[ListedComponent]) -> list[str]:
     """Write one line for each component below a line of titles; no line where there is none."""
     if not components:
         return []
@@ -278,14 +278,14 @@ def list_text(components: Sequence[Listed]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def _row(each: Listed) -> tuple[str, ...]:
+def _row(each: ListedComponent) -> tuple[str, ...]:
     contract = each.contract.version or each.contract.state
     baseline = "yes" if each.has_baseline else "no"
     parent = each.parent or "-"
     return each.id, parent, safe(contract, 40), str(each.tests), str(each.implementation), baseline
 
 
-def list_json(content: str, components: Sequence[Listed]) -> str:
+def list_json(content: str, components: Sequence[ListedComponent]) -> str:
     """Write the list as one JSON document, ended by a line feed."""
     rows = [
         {

@@ -220,8 +220,8 @@ def _drift(objects: Objects, between: _Between) -> Iterator[Finding]:
 
 def _elsewhere(between: _Between, before: object) -> dict[RepoPath, tuple[Role, Entry]]:
     """Find the new files in which those of a component may be that is declared no longer."""
-    from patchgate.components.baseline import Baseline
-    from patchgate.components.drift_contents import is_named_as_test
+    from patchgate.components.baseline_file import Baseline
+    from patchgate.components.drift_comparison import is_named_as_test
 
     recorded = {each.oid: each.role for each in before.files.values()} if isinstance(before, Baseline) else {}
     found: dict[RepoPath, tuple[Role, Entry]] = {}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components.capture_run import Captured, Result
-from patchgate.components.document import capture_text
+from patchgate.components.capture_run import CapturedComponent, CaptureResult
+from patchgate.components.component_output import capture_text
 from tests.component_world import contract, declared
 from tests.components.capture_world import BASELINE, CODE, TESTS, baseline, captured, files, shaping
 from tests.world import Repo
@@ -34,7 +34,7 @@ def scripts(folder: Path, *command: str, second: str = "exit 1\n") -> Repo:
     return repo
 
 
-def slug(repo: Repo) -> Captured:
+def slug(repo: Repo) -> CapturedComponent:
     (each,) = captured(repo, "slug").components
     return each
 
@@ -52,7 +52,7 @@ def test_scripts_of_which_an_interpreter_would_run_the_first_alone_are_refused_b
 ) -> None:
     repo = scripts(tmp_path, *command, "{tests}")
     each = slug(repo)
-    assert each.result is Result.REFUSED
+    assert each.result is CaptureResult.REFUSED
     program = command[0].rpartition("/")[2]
     assert (
         each.reason == f"{program} would run {ONE} of its tests alone, and take the other file as an argument"
@@ -72,16 +72,16 @@ def test_what_is_proposed_instead_runs_every_script(tmp_path: Path) -> None:
     policy = (repo.path / "patchgate.toml").read_text()
     repo.stage({"patchgate.toml": policy.replace('test_command = ["/bin/sh", "{tests}"]', proposed)})
     each = slug(repo)
-    assert (each.result, each.reason) == (Result.REFUSED, "its tests failed: exit code 1")
+    assert (each.result, each.reason) == (CaptureResult.REFUSED, "its tests failed: exit code 1")
     assert (tmp_path / "witness").read_text() == "ran\nran\n"
     repo.stage({TWO: ""})
-    assert slug(repo).result is Result.RECORDED
+    assert slug(repo).result is CaptureResult.RECORDED
 
 
 def test_one_script_may_be_given_to_an_interpreter(tmp_path: Path) -> None:
     repo = scripts(tmp_path, "sh", "{tests}")
     repo.git("rm", "-q", TWO)
-    assert slug(repo).result is Result.RECORDED
+    assert slug(repo).result is CaptureResult.RECORDED
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_one_script_may_be_given_to_an_interpreter(tmp_path: Path) -> None:
 def test_several_files_may_be_given_to_what_takes_them(tmp_path: Path, command: tuple[str, ...]) -> None:
     repo = scripts(tmp_path, *command)
     repo.stage({"run": "cat $@\n"})
-    assert slug(repo).result is Result.RECORDED
+    assert slug(repo).result is CaptureResult.RECORDED
 
 
 def test_of_a_command_that_printed_nothing_the_command_line_is_told(tmp_path: Path) -> None:

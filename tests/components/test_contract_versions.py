@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from patchgate.components.contract_facts import is_higher, is_version, version_of
+from patchgate.components.contract_versions import is_higher, is_version, version_of
 
 ASCENDING = (
     "0.9",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components.externals import Externals
+from patchgate.components.external_dependencies import Externals
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreeView
 from tests.component_world import contract, opened
