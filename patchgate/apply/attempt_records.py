@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
-from patchgate.ledger.adjudications import part_of, path_of
+from patchgate.ledger.adjudications import part_number, read_path
 from patchgate.ledger.ledger import Event, Ledger
-from patchgate.ledger.timestamps import seconds_of
+from patchgate.ledger.timestamps import parse_timestamp
 from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
 
@@ -243,7 +243,7 @@ def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
 
 def age(at: str, now: float) -> float:
     """Tell how many seconds before `now` a recorded time was; what says no time is of now."""
-    then = seconds_of(at)
+    then = parse_timestamp(at)
     return 0.0 if then is None else now - then
 
 
@@ -266,7 +266,7 @@ def events_of(ledger: Ledger, attempt: str) -> list[dict[str, Json]]:
 
 
 def _part(event: Event) -> tuple[int, int]:
-    return part_of(event) or (0, 0)
+    return part_number(event) or (0, 0)
 
 
 def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
@@ -294,7 +294,7 @@ def _plain_file(file: TouchedFile) -> dict[str, Json]:
 def _file(value: Json) -> TouchedFile:
     if not isinstance(value, Mapping):
         raise ValueError("a file is no object")
-    return TouchedFile(path_of(value), *_sides(value))
+    return TouchedFile(read_path(value), *_sides(value))
 
 
 def _sides(value: Mapping[str, Json]) -> Iterator[Entry | None]:

@@ -110,9 +110,9 @@ def adjudicate_claim(
     repository = open_here(context)
     claim = _claim(repository, file, directory_of(context), told)
     from patchgate.placeholders.claims.adjudicate import adjudicate
-    from patchgate.placeholders.claims.claim_source import Asked
+    from patchgate.placeholders.claims.claim_source import SourceOptions
 
-    found = adjudicate(repository, claim, Asked(tree, worktree), time.time())
+    found = adjudicate(repository, claim, SourceOptions(tree, worktree), time.time())
     warn(found.warnings)
     _print(found, repository.doubts, form, color, quiet=quiet)
     return found.outcome.exit_code
@@ -168,17 +168,17 @@ def claim_stats(context: click.Context, since: str | None, form: str) -> int:
     That is where a placeholder was found later in the same subject. From the ledger of this repository.
     """
     repository = open_here(context)
-    from patchgate.ledger.history import describe, require_all
-    from patchgate.ledger.timestamps import moment_of
+    from patchgate.ledger.history import describe_problem, require_all
+    from patchgate.ledger.timestamps import parse_date
     from patchgate.placeholders.claims.claim_stats import as_json, as_text
     from patchgate.placeholders.claims.claim_stats import claim_stats as counted
 
-    stats = counted(repository, None if since is None else moment_of(since, time.time()))
+    stats = counted(repository, None if since is None else parse_date(since, time.time()))
     if not stats.told.exists and stats.told.comparison.head is None:
         write_error("there is no ledger: nothing has been recorded in this repository")
     write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
     for problem in stats.told.problems:
         if problem.torn:
-            write_error(f"warning: {describe(problem)}; the next event sets it aside")
+            write_error(f"warning: {describe_problem(problem)}; the next event sets it aside")
     require_all(stats.told.problems, stats.told.comparison)
     return 0

@@ -49,7 +49,7 @@ def log_command(
 
     is_json = form == "json"
     if verify:
-        found = history.verified(repository)
+        found = history.check_ledger(repository)
         is_there = found.exists or found.comparison.head is not None
         if not is_there:
             _say_that_there_is_none()
@@ -68,7 +68,7 @@ def log_command(
             write_lines(history.as_text(event) if verbose else [history.as_line(event)])
     for problem in told.problems:
         if problem.torn:
-            write_error(f"warning: {history.describe(problem)}; the next event sets it aside")
+            write_error(f"warning: {history.describe_problem(problem)}; the next event sets it aside")
     history.require_all(told.problems, told.comparison)
     return 0
 

@@ -235,12 +235,12 @@ def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError
 
 def save_traceback(trace: str, arguments: Sequence[str]) -> str | None:
     """Keep a traceback, and print it under `PATCHGATE_DEBUG=1`; say where it is, None where nowhere."""
-    from patchgate.ledger.traces import keep_trace
+    from patchgate.ledger.traces import write_trace
 
     if os.environ.get(DEBUG) == "1":
         for line in trace.splitlines():
             write_error(printable(line, _MOST_LINE))
-    kept = keep_trace(_common_dir(arguments), trace, os.environ)
+    kept = write_trace(_common_dir(arguments), trace, os.environ)
     return None if kept is None else f"the traceback is in {printable(kept)}"
 
 

@@ -21,7 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.ledger.ledger import Ledger
-from patchgate.ledger.timestamps import seconds_of
+from patchgate.ledger.timestamps import parse_timestamp
 from patchgate.storage.record import Json
 
 VERIFIED_REF = "refs/notes/patchgate-verified"
@@ -148,7 +148,7 @@ def _in_ledger(
         component, oid = event.about.get("component"), event.about.get("baseline")
         if not isinstance(component, str) or not isinstance(oid, str) or baselines.get(component) != oid:
             continue
-        dependencies, seconds = _digests(event.about.get("dependencies")), seconds_of(event.at)
+        dependencies, seconds = _digests(event.about.get("dependencies")), parse_timestamp(event.at)
         if dependencies is not None and seconds is not None:
             tests = _tests(event.about.get("tests"))
             yield Attestation(component, oid, seconds, dependencies, "ledger", tests)

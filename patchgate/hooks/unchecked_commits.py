@@ -18,7 +18,7 @@ from patchgate.git.new_commits import unpublished
 from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.ledger.receipts import Receipts, Told, settled
+from patchgate.ledger.receipts import AnnouncedTips, Receipts, settled
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.report.wording import count
@@ -51,7 +51,7 @@ def _report(
     repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], CheckOptions]
 ) -> tuple[str, ...]:
     receipts = Receipts(repository.common_dir)
-    told = Told(repository.common_dir)
+    told = AnnouncedTips(repository.common_dir)
     if tip is None or (branch is not None and told.covers(branch, tip, receipts)):
         return ()
     ledger = Ledger(repository.common_dir)

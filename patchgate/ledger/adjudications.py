@@ -21,7 +21,7 @@ KIND = "adjudicated"
 _COUNTS = ("candidate_source_counts", "skipped_counts")
 
 
-def path_of(value: Mapping[str, Json]) -> RepoPath:
+def read_path(value: Mapping[str, Json]) -> RepoPath:
     """Read what `path_member` wrote under `path`.
 
     Raises:
@@ -37,7 +37,7 @@ def path_of(value: Mapping[str, Json]) -> RepoPath:
     return RepoPath.from_git(raw)
 
 
-def part_of(event: Event) -> tuple[int, int] | None:
+def part_number(event: Event) -> tuple[int, int] | None:
     """Tell which part of an event this is, and of how many; None where that is not two numbers."""
     part = event.about.get("part", [1, 1])
     if isinstance(part, list) and len(part) == 2 and all(type(each) is int for each in part):
@@ -46,7 +46,7 @@ def part_of(event: Event) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjudicated:
+class AdjudicationRecord:
     """One adjudication: what was claimed, what became of it, what was looked at.
 
     What is in an answer too has the same name here. `reason_code` is that of the claim,
@@ -95,19 +95,19 @@ class Adjudicated:
         return about
 
 
-def adjudications(found: Iterable[Event]) -> list[Adjudicated]:
+def read_adjudications(found: Iterable[Event]) -> list[AdjudicationRecord]:
     """Read what events tell, oldest first; parts are joined, also where some of them are missing.
 
     Of what stands in an event only its type is looked at: whoever can write `.git` could have put it there.
     """
-    read: list[Adjudicated] = []
+    read: list[AdjudicationRecord] = []
     begun: dict[object, tuple[int, int]] = {}
     for event in found:
         if event.kind != KIND:
             continue
         here = _read(event)
         # What no part is named for stands for itself.
-        number, of = part_of(event) or (1, 1)
+        number, of = part_number(event) or (1, 1)
         place = (event.at, event.about.get("id")) if isinstance(event.about.get("id"), str) else None
         index, last = begun.get(place, (0, of))
         if place is not None and number > 1 and last < number:
@@ -119,7 +119,7 @@ def adjudications(found: Iterable[Event]) -> list[Adjudicated]:
     return read
 
 
-def _joined(one: Adjudicated, more: Adjudicated) -> Adjudicated:
+def _joined(one: AdjudicationRecord, more: AdjudicationRecord) -> AdjudicationRecord:
     skipped = (*one.skipped_samples, *more.skipped_samples)
     return replace(
         one,
@@ -132,13 +132,13 @@ def _joined(one: Adjudicated, more: Adjudicated) -> Adjudicated:
 # The type of what an event tells under a key; where it holds something else, the key tells nothing.
 _PLAIN: Mapping[str, type] = {
     name: kind
-    for name, hint in get_type_hints(Adjudicated).items()
+    for name, hint in get_type_hints(AdjudicationRecord).items()
     for kind in (str, bool, int)
     if hint in (kind, kind | None) and name != "at"
 }
 
 
-def _read(event: Event) -> Adjudicated:
+def _read(event: Event) -> AdjudicationRecord:
     about = event.about
     known: dict[str, Any] = {
         name: about[name] for name, kind in _PLAIN.items() if type(about.get(name)) is kind
@@ -152,7 +152,7 @@ def _read(event: Event) -> Adjudicated:
         for each in _list(about, "skipped_samples")
         if isinstance(each, Mapping)
     )
-    return Adjudicated(event.at, **known, samples=samples, changed_files=files)
+    return AdjudicationRecord(event.at, **known, samples=samples, changed_files=files)
 
 
 def _numbers(value: Json | None) -> dict[str, int]:
@@ -169,7 +169,7 @@ def _list(about: Mapping[str, Json], key: str) -> list[Any]:
 def _path(value: Any) -> RepoPath | None:
     """Read a path; None for what no file can be called."""
     try:
-        path = path_of(value) if isinstance(value, Mapping) else None
+        path = read_path(value) if isinstance(value, Mapping) else None
     except ValueError:
         return None
     return path if path is not None and path.raw and b"\0" not in path.raw else None

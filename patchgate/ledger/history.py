@@ -48,7 +48,7 @@ _SUBJECTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class LedgerCheck:
     """What a check found: the events of the chain, the hash of the last, the bad lines, the head file."""
 
     events: int
@@ -88,7 +88,7 @@ class Verified:
         more = len(self.problems) - 1
         is_damaged = any(not each.torn for each in self.problems)
         lines = [
-            describe(each) + (f" (and {count(more, 'more bad line')})" if more else "")
+            describe_problem(each) + (f" (and {count(more, 'more bad line')})" if more else "")
             for each in self.problems[:1]
         ]
         head = self.comparison.head
@@ -116,7 +116,7 @@ class Verified:
         return [f"help: {what}", safe("    " + " && ".join(f"mv {each}" for each in names), 8 * _MOST_PATH)]
 
 
-def verified(repository: Repository) -> Verified:
+def check_ledger(repository: Repository) -> LedgerCheck:
     """Check every line of the ledger, the chain, and whether events are missing at the end.
 
     Raises:
@@ -129,7 +129,7 @@ def verified(repository: Repository) -> Verified:
         for found in ledger.lines():
             if isinstance(found, Event):
                 events, last = events + 1, found.hash
-        return Verified(
+        return LedgerCheck(
             events=events,
             last=last,
             problems=problems,
@@ -138,10 +138,10 @@ def verified(repository: Repository) -> Verified:
             comparison=ledger.compare_head(),
         )
     except OSError as error:
-        raise unreadable(ledger, error) from error
+        raise unreadable_error(ledger, error) from error
 
 
-def describe(problem: Problem) -> str:
+def describe_problem(problem: Problem) -> str:
     """Say in half a sentence what is wrong with a line of the ledger."""
     return f"line {problem.line} of the ledger {problem.message}"
 
@@ -179,7 +179,7 @@ def require_all(problems: Sequence[Problem], comparison: Comparison) -> None:
     Raises:
         UndecidedError: a line is damaged, or the head file names an event that is not there.
     """
-    faults = [describe(each) for each in problems if not each.torn]
+    faults = [describe_problem(each) for each in problems if not each.torn]
     if comparison.state == CONTRADICTED:
         faults.append(describe_contradiction(comparison))
     if faults:
@@ -196,7 +196,7 @@ def _free_name(path: Path) -> Path:
     return kept
 
 
-def unreadable(ledger: Ledger, error: OSError) -> UndecidedError:
+def unreadable_error(ledger: Ledger, error: OSError) -> UndecidedError:
     """Say that the ledger, or its head file, cannot be read."""
     return UndecidedError(
         f"the ledger {str(ledger.path)!r} cannot be read: {error.strerror or error}",
@@ -236,12 +236,12 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
         exists, comparison = ledger.path.exists(), ledger.compare_head()
         return History(
             events=tuple(reversed(events)),
-            problems=_confirmed(ledger, problems),
+            problems=_confirm_problems(ledger, problems),
             exists=exists,
             comparison=comparison,
         )
     except OSError as error:
-        raise unreadable(ledger, error) from error
+        raise unreadable_error(ledger, error) from error
 
 
 def as_json(event: Event) -> str:
@@ -253,7 +253,7 @@ def as_line(event: Event) -> str:
     """Write an event in one line: when, what and where, then its rules and the reason that was given."""
     line = as_text(event)[0]
     shown = [
-        safe(_shown(about), _MOST_IN_LINE)
+        safe(_value_text(about), _MOST_IN_LINE)
         for key in ("rules", "reason", "hooks")
         if (about := event.about.get(key))
     ]
@@ -268,20 +268,22 @@ def as_text(event: Event) -> list[str]:
     at = event.at if _TIME.fullmatch(event.at) else "(no time)"
     if event.kind == "attempted":
         # All the rest of it is shown by `attempts show`.
-        return [f"{at} attempted {_tried(rest)}"]
+        return [f"{at} attempted {_attempt_text(rest)}"]
     if event.kind == "slow":
-        taken, budget, hook = (safe(_shown(event.about.get(key)), 60) for key in ("ms", "budget_ms", "hook"))
+        taken, budget, hook = (
+            safe(_value_text(event.about.get(key)), 60) for key in ("ms", "budget_ms", "hook")
+        )
         return [f"{at} slow {hook}: {taken} ms, and its budget is {budget} ms"]
     if event.kind == adjudications.KIND:
-        return [f"{at} adjudicated {_adjudicated(event)}"]
-    words = [f"{at} {_word(event.kind)}", *_what(rest)]
+        return [f"{at} adjudicated {_adjudication_text(event)}"]
+    words = [f"{at} {_plain_word(event.kind)}", *_take_subject(rest)]
     for key, form in (("ref", "on {}"), ("remote", "to {}"), ("hook", "by {}")):
         value = rest.get(key)
         if isinstance(value, str):
             words.append(form.format(safe(value, 200)))
             del rest[key]
     order = sorted(rest, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
-    return [" ".join(words), *(f"    {_word(key)}: {safe(_shown(rest[key]))}" for key in order)]
+    return [" ".join(words), *(f"    {_plain_word(key)}: {safe(_value_text(rest[key]))}" for key in order)]
 
 
 def json_schema() -> Schema:
@@ -291,7 +293,7 @@ def json_schema() -> Schema:
     return Schema(document_schema(EVENT_SCHEMA, "One event of the ledger", event), additionalProperties=True)
 
 
-def _confirmed(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]:
+def _confirm_problems(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]:
     """Ask again under the lock, for an append that is under way looks torn."""
     if not problems:
         return ()
@@ -301,27 +303,30 @@ def _confirmed(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]
         return [each for each in problems if not each.torn]
 
 
-def _tried(about: Mapping[str, Json]) -> str:
+def _attempt_text(about: Mapping[str, Json]) -> str:
     """Say in a line what was tried and what became of it: applied, or the verdict with the rules."""
     attempt, applied, verdict, rules = (about.get(key) for key in ("attempt", "applied", "verdict", "rules"))
-    words = [safe(_shown(attempt), 60) + ":", "applied" if applied is True else safe(_shown(verdict), 60)]
+    words = [
+        safe(_value_text(attempt), 60) + ":",
+        "applied" if applied is True else safe(_value_text(verdict), 60),
+    ]
     if about.get("dry_run") is True:
         words.append("(dry run)")
     if "retry_of" in about:
-        words.append(f"(retry of {safe(_shown(about['retry_of']), 60)})")
-    return " ".join(words) + (f": {safe(_shown(rules))}" if rules else "")
+        words.append(f"(retry of {safe(_value_text(about['retry_of']), 60)})")
+    return " ".join(words) + (f": {safe(_value_text(rules))}" if rules else "")
 
 
-def _adjudicated(event: Event) -> str:
+def _adjudication_text(event: Event) -> str:
     """Say in a line which claim was adjudicated, what became of it, and what shows it."""
-    (told,) = adjudications.adjudications([event])
+    (told,) = adjudications.read_adjudications([event])
     about = f"{safe(told.subject, 80)}: " if told.subject else ""
     claim = f" ({safe(told.reason_code, 80)})" if told.reason_code else ""
-    shown = _shown([*told.samples]) if told.samples else told.coverage_insufficient_reason
+    shown = _value_text([*told.samples]) if told.samples else told.coverage_insufficient_reason
     return f"{about}{safe(told.outcome, 40)}{claim}" + (f": {safe(shown)}" if shown else "")
 
 
-def _what(rest: dict[str, Json]) -> list[str]:
+def _take_subject(rest: dict[str, Json]) -> list[str]:
     """Take out of an event what it is about, and word it: the commit, some commits, or a staged change."""
     for key, form, most in _SUBJECTS:
         if isinstance(named := rest.get(key), str):
@@ -338,25 +343,25 @@ def _what(rest: dict[str, Json]) -> list[str]:
         return [count(commits, "commit")]
     if isinstance(commits, list) and all(isinstance(each, str) for each in commits):
         del rest["commits"]
-        return [f"{'commit' if len(commits) == 1 else 'commits'} {safe(_shown(commits))}"]
+        return [f"{'commit' if len(commits) == 1 else 'commits'} {safe(_value_text(commits))}"]
     if isinstance(source, str):
         del rest["source"]
         return [f"{safe(source, 80)} change"]
     return []
 
 
-def _word(key: str) -> str:
+def _plain_word(key: str) -> str:
     """Write a key or a kind; one that is no plain word could be a command to a build log, and is quoted."""
     return key.replace("_", " ") if _WORD.fullmatch(key) else safe(json.dumps(key), 80)
 
 
-def _shown(value: Json) -> str:
+def _value_text(value: Json) -> str:
     if isinstance(value, str):
         return _short(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Sequence):
-        return first_of(value, _MOST_ITEMS, _shown)
+        return first_of(value, _MOST_ITEMS, _value_text)
     if isinstance(value, Mapping):
         return json.dumps(plain_json(value))
     return "none" if value is None else str(value)

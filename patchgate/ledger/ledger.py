@@ -110,7 +110,7 @@ def written_forms(kind: str, about: Mapping[str, Json], now: float) -> Iterator[
     if taken := _OWN_KEYS.intersection(about):
         raise ValueError(f"every event has {sorted(taken)} from the ledger")
     first: dict[str, Json] = {"kind": kind, "at": iso(now), "version": __version__}
-    parts = _fitting(dict(about))
+    parts = _split_to_fit(dict(about))
     for number, part in enumerate(parts, 1):
         yield first | part | ({"part": [number, len(parts)]} if len(parts) > 1 else {})
 
@@ -120,7 +120,7 @@ def iso(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def _fitting(about: dict[str, Json]) -> list[dict[str, Json]]:
+def _split_to_fit(about: dict[str, Json]) -> list[dict[str, Json]]:
     """Share out the longest list until each part fits into one record."""
     from collections.abc import Sequence
 
@@ -138,7 +138,7 @@ def _fitting(about: dict[str, Json]) -> list[dict[str, Json]]:
     key = max(lists, key=lambda each: len(canonical_event({each: lists[each]})))
     half = len(lists[key]) // 2
     halves: tuple[Sequence[Json], ...] = (lists[key][:half], lists[key][half:])
-    return [part for each in halves for part in _fitting(about | {key: each})]
+    return [part for each in halves for part in _split_to_fit(about | {key: each})]
 
 
 def _cut(value: Json) -> Json:
@@ -210,7 +210,7 @@ class Ledger:
             # Whoever holds the lock so long is stuck; the next event of this command does not wait for it.
             self._patience = 0.0
             return f"the ledger has no record of this: {error.sentence}"
-        return _told(aside)
+        return _torn_warning(aside)
 
     def require_writable(self) -> str | None:
         """Make sure that an event could be recorded now: all that recording one does, but the writing.
@@ -230,7 +230,7 @@ class Ledger:
                 f"the ledger {self._path!r} cannot be written, nothing was done: {error.strerror or error}",
                 "make room, or mend the mode of that file and its folder",
             ) from error
-        return _told(aside)
+        return _torn_warning(aside)
 
     def events(self) -> Iterator[Event]:
         """Yield the events, oldest first, each checked against the chain; a torn last line is left out.
@@ -288,7 +288,7 @@ class Ledger:
             (sought,) = marks
         if not sought and not any(mark in content for mark in marks):
             return
-        is_early = _early(since)
+        is_early = _is_before(since)
         for line in _lines_with(content, sought):
             if is_early(line) or not any(mark in line for mark in marks):
                 continue
@@ -333,7 +333,7 @@ def _lines_with(content: bytes, sought: bytes) -> Iterator[bytes]:
         position = content.find(sought, end)
 
 
-def _early(since: float | None) -> Callable[[bytes], bool]:
+def _is_before(since: float | None) -> Callable[[bytes], bool]:
     """Make what tells whether a line says a time before another one; what is no time is not before it."""
     if since is None:
         return lambda line: False
@@ -362,7 +362,7 @@ def _without_secrets(about: Mapping[str, Json]) -> Mapping[str, Json]:
     return {**about, "reason": Masks().text(reason)}
 
 
-def _told(aside: list[Path]) -> str | None:
+def _torn_warning(aside: list[Path]) -> str | None:
     """Say that torn lines were set aside; None where there were none."""
     if not aside:
         return None

@@ -220,7 +220,7 @@ def _append(path: str, raw: bytes) -> None:
         os.close(descriptor)
 
 
-class Told:
+class AnnouncedTips:
     """What the branches of one repository have been told, shared by its worktrees: spares commits a question.
 
     A line is `<commit> <branch>` and LF, the branch by its full name: all below that commit has been told

@@ -22,7 +22,7 @@ _MONTHS = {"month": 1, "year": 12}
 _YEARS = range(1000, 10_000)
 
 
-def moment_of(when: str, now: float) -> float:
+def parse_date(when: str, now: float) -> float:
     """Read a date: ISO 8601 (local time where it names no zone), or `N UNIT ago`; months are the calendar's.
 
     Args:
@@ -68,7 +68,7 @@ def iso_if_any(seconds: float) -> str | None:
         return None
 
 
-def seconds_of(at: str) -> int | None:
+def parse_timestamp(at: str) -> int | None:
     """Read a moment that `iso` wrote; None where it is none."""
     try:
         return timegm(strptime(at, "%Y-%m-%dT%H:%M:%SZ"))

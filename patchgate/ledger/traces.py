@@ -24,7 +24,7 @@ def traces_folder(common_dir: str) -> str:
     return os.path.join(common_dir, "patchgate", "traces")
 
 
-def keep_trace(common_dir: str | None, trace: str, environ: Mapping[str, str]) -> str | None:
+def write_trace(common_dir: str | None, trace: str, environ: Mapping[str, str]) -> str | None:
     """Write a traceback to a new file.
 
     Args:

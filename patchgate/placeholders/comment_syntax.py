@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
-NEAR = 200
+CONTEXT_BYTES = 200
 """So many bytes on either side of a word are looked at."""
 
 
-class Kind(Enum):
+class TextKind(Enum):
     """What kind of text a file holds."""
 
     PROSE = auto()
@@ -25,7 +25,7 @@ class Kind(Enum):
     CODE = auto()
 
 
-class Around:
+class LineContext:
     """A line in its text: where it begins and ends. One goes from line to line."""
 
     __slots__ = ("end", "start", "text")
@@ -39,25 +39,26 @@ class Around:
     def before(self) -> bytes:
         """What ends the line before, without spaces at its ends; empty if there is none."""
         stop = max(0, self.start - 1)
-        floor = max(0, stop - NEAR)
+        floor = max(0, stop - CONTEXT_BYTES)
         return self.text[max(self.text.rfind(b"\n", floor, stop) + 1, floor) : stop].strip()
 
     @property
     def after(self) -> bytes:
         """What begins the line after, without spaces at its ends; empty if there is none."""
         begin = self.end + 1
-        stop = self.text.find(b"\n", begin, begin + NEAR)
-        return self.text[begin : stop if stop >= 0 else begin + NEAR].strip()
+        stop = self.text.find(b"\n", begin, begin + CONTEXT_BYTES)
+        return self.text[begin : stop if stop >= 0 else begin + CONTEXT_BYTES].strip()
 
 
 _SUFFIXES = {
-    Kind.DATA: "json json5 jsonc jsonl ndjson ipynb yaml yml toml ini cfg conf env properties sh bash zsh"
+    TextKind.DATA: "json json5 jsonc jsonl ndjson ipynb yaml yml toml ini cfg conf env properties sh bash zsh"
     " fish ksh bat cmd ps1 tf hcl mk cmake dockerfile makefile gitignore desktop service editorconfig",
-    Kind.TABLE: "csv tsv",
-    Kind.MARKUP: "html htm xhtml xml svg vue svelte jsx tsx hbs ejs erb jinja j2 xsl xslt plist resx",
-    Kind.CODE: "py pyi pyw js mjs cjs ts mts cts go rs java kt kts c h cc cpp cxx hh hpp hxx cs rb php swift"
-    " scala sql lua hs css scss sass less dart pl pm r jl zig m mm groovy gradle ex exs erl clj cljs lisp el"
-    " ml mli fs vb vbs bas asm s sol proto graphql v sv vhd vhdl f90 f95 nim d pas ada adb tcl awk cr",
+    TextKind.TABLE: "csv tsv",
+    TextKind.MARKUP: "html htm xhtml xml svg vue svelte jsx tsx hbs ejs erb jinja j2 xsl xslt plist resx",
+    TextKind.CODE: "py pyi pyw js mjs cjs ts mts cts go rs java kt kts c h cc cpp cxx hh hpp hxx cs rb php"
+    " swift scala sql lua hs css scss sass less dart pl pm r jl zig m mm groovy gradle ex exs erl clj cljs"
+    " lisp el ml mli fs vb vbs bas asm s sol proto graphql v sv vhd vhdl f90 f95 nim d pas ada adb tcl awk"
+    " cr",
 }
 _KINDS = {suffix.encode(): kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 _SCRIPTS = frozenset(
@@ -67,11 +68,11 @@ _JSX = frozenset(b"jsx tsx vue svelte".split())
 # What begins a comment as the first thing on a line, or follows another beginning.
 _SHARED = rb"//+!?|/\*+!?|<!--+|[rRuU]?(?:\"\"\"|''')|\{#-?|\{\{!-*|\{\{/\*|\{/\*|<%--|<%#|<#--|@\*"
 _COMMENTS = {
-    Kind.PROSE: rb"%+|\.\.(?=[ \t])|\.?\\\"",
-    Kind.DATA: rb"#+|;+|(?:REM|rem|Rem)(?=[ \t])|::",
-    Kind.TABLE: rb"#+",
-    Kind.MARKUP: rb"\*+/?|#+",
-    Kind.CODE: rb"#+[!|:]?|\*+/?|--+(?:\[=*\[)?|;+|%+|\(\*+|\{-|(?:REM|rem|Rem)(?=[ \t])|=begin(?=[ \t])",
+    TextKind.PROSE: rb"%+|\.\.(?=[ \t])|\.?\\\"",
+    TextKind.DATA: rb"#+|;+|(?:REM|rem|Rem)(?=[ \t])|::",
+    TextKind.TABLE: rb"#+",
+    TextKind.MARKUP: rb"\*+/?|#+",
+    TextKind.CODE: rb"#+[!|:]?|\*+/?|--+(?:\[=*\[)?|;+|%+|\(\*+|\{-|(?:REM|rem|Rem)(?=[ \t])|=begin(?=[ \t])",
 }
 # What may stand before the first word of a comment, a heading, a list element, a quotation, a cell: signs,
 # numbers, bullets, boxes, emoji, tags.
@@ -119,7 +120,7 @@ class Language:
         behind: what begins a comment behind something else.
     """
 
-    kind: Kind
+    kind: TextKind
     suffix: bytes
     comment: re.Pattern[bytes]
     opener: re.Pattern[bytes]
@@ -128,7 +129,7 @@ class Language:
     @property
     def is_program(self) -> bool:
         """Tell whether a bare word is a name there."""
-        return self.kind is Kind.CODE or self.kind is Kind.MARKUP
+        return self.kind is TextKind.CODE or self.kind is TextKind.MARKUP
 
     @property
     def is_script(self) -> bool:
@@ -153,10 +154,12 @@ def language_of(name: bytes) -> Language:
 
 @lru_cache(maxsize=1024)
 def _language_of(suffix: bytes) -> Language:
-    kind = _KINDS.get(suffix, Kind.PROSE)
+    kind = _KINDS.get(suffix, TextKind.PROSE)
     first, behind = _OF_SUFFIX.get(suffix, (b"", None))
     comment = _SHARED + b"|" + _COMMENTS[kind] + first
-    element = _ELEMENT + (_DEFINITION if kind is Kind.PROSE else b"") + (_TEX if suffix == b"tex" else b"")
+    element = (
+        _ELEMENT + (_DEFINITION if kind is TextKind.PROSE else b"") + (_TEX if suffix == b"tex" else b"")
+    )
     return Language(
         kind=kind,
         suffix=suffix,
@@ -166,7 +169,7 @@ def _language_of(suffix: bytes) -> Language:
     )
 
 
-def opening(before: bytes, language: Language, is_begun: bool, after: bytes) -> tuple[bool, bool]:
+def detect_comment(before: bytes, language: Language, is_begun: bool, after: bytes) -> tuple[bool, bool]:
     """Tell whether what follows a piece of a line is in a comment, and whether it stands first.
 
     First is what only openers stand before: of a comment, in prose and data also of headings, lists, cells.
@@ -184,10 +187,10 @@ def opening(before: bytes, language: Language, is_begun: bool, after: bytes) -> 
             return is_comment, True
     for expression in language.behind:
         for found in expression.finditer(before):
-            if language.kind is Kind.CODE and is_in_string(before[: found.start()], after):
+            if language.kind is TextKind.CODE and is_in_string(before[: found.start()], after):
                 continue
             # In prose it may be a number or a heading's end.
-            is_comment = is_comment or language.kind is not Kind.PROSE or found[0] != b"#"
+            is_comment = is_comment or language.kind is not TextKind.PROSE or found[0] != b"#"
             if _only_openers(before, found.end(), language):
                 return is_comment, True
     return is_comment, False
@@ -213,7 +216,7 @@ def _tokens(before: bytes, language: Language) -> tuple[bool, bool]:
     place = _skip(before, 0)
     if found := language.comment.match(before, place):
         return True, _only_openers(before, found.end(), language)
-    if language.kind is Kind.CODE or place == len(before):
+    if language.kind is TextKind.CODE or place == len(before):
         return False, False
     if (found := language.opener.match(before, place)) is None:
         return False, False

@@ -43,12 +43,12 @@ _QUOTE = re.compile(rb"\"|'")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
-def never() -> bool:
+def no_timeout() -> bool:
     """Say that the time is not up."""
     return False
 
 
-class EmptyBody(NamedTuple):
+class EmptyFunction(NamedTuple):
     """A body that does nothing: its line and that of its function's head, the marker, and what stays the same
     where the function is moved or its signature changes: its name and the kind of its body.
     """
@@ -59,7 +59,7 @@ class EmptyBody(NamedTuple):
     key: bytes
 
 
-def empty_bodies(text: bytes, is_over: Callable[[], bool] = never) -> Iterator[EmptyBody]:
+def find_empty_functions(text: bytes, is_over: Callable[[], bool] = no_timeout) -> Iterator[EmptyFunction]:
     """Tell the functions of a file that do nothing.
 
     Args:
@@ -90,7 +90,7 @@ def empty_bodies(text: bytes, is_over: Callable[[], bool] = never) -> Iterator[E
                 marker, header = found
                 kind, name = file.statements[index].tokens[0], _name(file.statements[header].tokens)
                 key = f"{name}\0{kind}".encode("utf-8", "surrogateescape")
-                yield EmptyBody(line=line, head=lines[header], marker=marker, key=key)
+                yield EmptyFunction(line=line, head=lines[header], marker=marker, key=key)
 
 
 def _suspects(text: bytes, is_over: Callable[[], bool]) -> list[int] | None:

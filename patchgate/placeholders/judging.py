@@ -11,7 +11,7 @@ from patchgate.git.diff import Glance, Watch
 from patchgate.policy.policy import Policy, Profile
 
 if TYPE_CHECKING:
-    from patchgate.placeholders.placeholder_gate import PlaceholdersNear
+    from patchgate.placeholders.placeholder_gate import PlaceholderFacts
 
 
 def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] | None:
@@ -19,19 +19,19 @@ def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] |
     if not any(policy.judges_placeholders(profile) for profile in profiles):
         return None
     # Most commits are judged without them.
-    from patchgate.placeholders.placeholder_search import may_suspect, suspects
+    from patchgate.placeholders.placeholder_search import may_have_suspicious_line, suspicious_lines
 
-    return partial(suspects, policy.markers), partial(may_suspect, policy.markers)
+    return partial(suspicious_lines, policy.markers), partial(may_have_suspicious_line, policy.markers)
 
 
-def gather(scene: FactSources) -> PlaceholdersNear | None:
+def gather(scene: FactSources) -> PlaceholderFacts | None:
     """Look for placeholders in a change, where the policy judges them."""
     if not (scene.change.files and scene.policy.judges_placeholders(scene.profile)):
         return None
-    from patchgate.placeholders.placeholder_gate import PlaceholdersNear
-    from patchgate.placeholders.placeholder_search import placeholders_near
+    from patchgate.placeholders.placeholder_gate import PlaceholderFacts
+    from patchgate.placeholders.placeholder_search import gather_placeholders
 
     reading = scene.reading
     is_made = reading is None or reading.laid is not None or not reading.is_proposed
-    near = placeholders_near(scene.objects, scene.change, scene.policy, scene.profile, is_made=is_made)
-    return near or PlaceholdersNear()
+    near = gather_placeholders(scene.objects, scene.change, scene.policy, scene.profile, is_made=is_made)
+    return near or PlaceholderFacts()

@@ -29,7 +29,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.placeholders.placeholder_gate import examine
-from patchgate.placeholders.placeholder_search import placeholders_near
+from patchgate.placeholders.placeholder_search import gather_placeholders
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import PlaceholdersSettings
@@ -84,10 +84,10 @@ def _staged(
     repository: Repository, objects: Objects, named: Collection[RepoPath], store: PrivateStore | None = None
 ) -> Report:
     policy, place = policy_of_pending(repository, objects)
-    policy, profile = _louder(policy), ScopeGate(repository).profile
+    policy, profile = _with_default_level(policy), ScopeGate(repository).profile
     base = pending_base(repository, objects, store)
     reading = staged(repository, objects, base, detail_for([policy], profile))
-    return _judged(objects, reading, named, (policy, place), profile)
+    return _judge_reading(objects, reading, named, (policy, place), profile)
 
 
 def _range(repository: Repository, named: Collection[RepoPath], between: tuple[str, str]) -> Report:
@@ -98,12 +98,12 @@ def _range(repository: Repository, named: Collection[RepoPath], between: tuple[s
         before, after = (policies.at(policies.key(tree)) for tree in (_commit(objects, base)[0], after_tree))
         asked = requested_policy(objects, policies, terms)
         found = asked or (after if before.is_absent else before)
-        policy = _louder(require_usable(found))
+        policy = _with_default_level(require_usable(found))
     whole = Commit(last, after_tree, (base,), is_agents=False)
     with Walk(repository, [whole]) as walk:
         ((_, reading),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
         place = terms.place or (last if found is after else base)[:12]
-        return _judged(walk.objects, reading, named, (policy, place), Profile.COMMIT)
+        return _judge_reading(walk.objects, reading, named, (policy, place), Profile.COMMIT)
 
 
 def _commit(objects: Objects, revision: str) -> tuple[str, str]:
@@ -114,7 +114,7 @@ def _commit(objects: Objects, revision: str) -> tuple[str, str]:
     return tree, commit
 
 
-def _is_named(path: RepoPath | None, named: Collection[RepoPath]) -> bool:
+def _is_selected(path: RepoPath | None, named: Collection[RepoPath]) -> bool:
     """Tell whether a file or a folder above it is among the named."""
     above = path.raw if path is not None else b""
     while above:
@@ -124,7 +124,7 @@ def _is_named(path: RepoPath | None, named: Collection[RepoPath]) -> bool:
     return False
 
 
-def _louder(policy: Policy) -> Policy:
+def _with_default_level(policy: Policy) -> Policy:
     """Let every placeholder be an error where the policy does not say how loud they are."""
     config = policy.config
     if config.placeholders.level is not None:
@@ -134,7 +134,7 @@ def _louder(policy: Policy) -> Policy:
     return Policy(replace(config, placeholders=level, written=written), policy.file, policy.raw, policy.limit)
 
 
-def _judged(
+def _judge_reading(
     objects: Objects,
     reading: Reading,
     named: Collection[RepoPath],
@@ -151,10 +151,10 @@ def _judged(
     )
 
     def of_the_named(case: Case) -> Iterable[Finding]:
-        return (each for each in examine(case) if not named or _is_named(each.path, named))
+        return (each for each in examine(case) if not named or _is_selected(each.path, named))
 
     gate = Gate("placeholders", of_the_named, lambda case: case.policy.judges_placeholders(case.profile))
-    near = placeholders_near(objects, reading.change, policy, profile)
+    near = gather_placeholders(objects, reading.change, policy, profile)
     facts = {} if near is None else {"placeholders": near}
     case = Case(reading.change, policy, profile, Governance(controls), facts=facts)
     outcomes, findings = judge(case, (gate,))

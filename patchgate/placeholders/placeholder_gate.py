@@ -24,7 +24,7 @@ from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding
 
-_TELLING = {
+_MESSAGES = {
     "placeholder-word": "a placeholder is left in",
     "placeholder-bracket": "a placeholder is left in",
     "placeholder-hole": "a hole of a template is left in",
@@ -50,7 +50,7 @@ def is_suspicious(markers: Markers, file: FileChange) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class AddedPlaceholder:
     """A placeholder on an added line: its own, or else one between it and the header of its function."""
 
     match: Match
@@ -58,7 +58,7 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceholdersNear:
+class PlaceholderFacts:
     """What was found in a change, and how much of it is only moved.
 
     `marked` has every file that was read, with the placeholders on its added lines in their order (none: it
@@ -66,7 +66,7 @@ class PlaceholdersNear:
     than the old ones. `fault` says why they could not be read.
     """
 
-    marked: Mapping[RepoPath, tuple[Marked, ...]] = field(default_factory=dict)
+    marked: Mapping[RepoPath, tuple[AddedPlaceholder, ...]] = field(default_factory=dict)
     gained: Mapping[bytes, int] = field(default_factory=dict)
     fault: str | None = None
 
@@ -78,11 +78,11 @@ class PlaceholdersNear:
 def examine(case: Case) -> Iterator[Finding]:
     """Find the placeholders that the change brings."""
     near = case.facts.get("placeholders")
-    if not isinstance(near, PlaceholdersNear):
+    if not isinstance(near, PlaceholderFacts):
         return
     if near.fault is not None:
         raise UndecidedError(near.fault)
-    judged = [(file, marked) for file in case.change.files if (marked := _marked_in(case, near, file))]
+    judged = [(file, marked) for file in case.change.files if (marked := _added_in(case, near, file))]
     is_new = _are_new(near, [each for _, marked in judged for each in marked])
     for file, marked in judged:
         for each in marked:
@@ -90,7 +90,7 @@ def examine(case: Case) -> Iterator[Finding]:
                 yield suppressed(case, _finding(case, file.path, each), each.line)
 
 
-def _marked_in(case: Case, near: PlaceholdersNear, file: FileChange) -> tuple[Marked, ...]:
+def _added_in(case: Case, near: PlaceholderFacts, file: FileChange) -> tuple[AddedPlaceholder, ...]:
     if not file.has_new_content or file.path in case.change.renames or case.is_control(file.path):
         return ()
     if file.added_lines is None and not file.binary:
@@ -101,7 +101,7 @@ def _marked_in(case: Case, near: PlaceholdersNear, file: FileChange) -> tuple[Ma
     return marked or ()
 
 
-def _are_new(near: PlaceholdersNear, marked: list[Marked]) -> Iterator[bool]:
+def _are_new(near: PlaceholderFacts, marked: list[AddedPlaceholder]) -> Iterator[bool]:
     """Tell of one after the other whether it is new: with one key, the last as many as there are more."""
     left = Counter(each.match.key for each in marked)
     for each in marked:
@@ -110,7 +110,7 @@ def _are_new(near: PlaceholdersNear, marked: list[Marked]) -> Iterator[bool]:
         left[key] -= 1
 
 
-def _finding(case: Case, path: RepoPath, marked: Marked) -> Finding:
+def _finding(case: Case, path: RepoPath, marked: AddedPlaceholder) -> Finding:
     match = marked.match
     fix = RULES[match.rule].fix
     hint = fix[:1].lower() + fix[1:].removesuffix(".")
@@ -118,7 +118,7 @@ def _finding(case: Case, path: RepoPath, marked: Marked) -> Finding:
         hint += f"; or say on the line why it stays: patchgate: allow {match.rule} REASON"
     return find(
         match.rule,
-        f"{_TELLING[match.rule]} {path.quoted} ({printable(match.marker, 80)})",
+        f"{_MESSAGES[match.rule]} {path.quoted} ({printable(match.marker, 80)})",
         path,
         hint,
         line=marked.line.number,

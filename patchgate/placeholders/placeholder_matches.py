@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from patchgate.placeholders.comment_syntax import (
-    NEAR,
-    Around,
-    Kind,
+    CONTEXT_BYTES,
     Language,
+    LineContext,
+    TextKind,
+    detect_comment,
     is_in_string,
     language_of,
-    opening,
     without_strings,
 )
-from patchgate.placeholders.empty_functions import empty_bodies, never
-from patchgate.placeholders.todo_context import ANOTHER
-from patchgate.placeholders.todo_words import mark_in
+from patchgate.placeholders.empty_functions import find_empty_functions, no_timeout
+from patchgate.placeholders.todo_context import OTHER_MARK
+from patchgate.placeholders.todo_words import find_todo
 from patchgate.policy.placeholder_markers import (
     BODY,
     BRACKET,
@@ -58,7 +58,7 @@ _CODE_ENDS = re.compile(rb"(?:_|::|->|\(\)|[A-Za-z0-9]\.[A-Za-z])[\w.:/()$>-]{0,
 _NAME_ENDS = re.compile(rb"[A-Za-z0-9_)\]]$")
 
 
-def bracket_in(line: bytes, language: Language, marker: Marker) -> bytes | None:
+def find_bracket(line: bytes, language: Language, marker: Marker) -> bytes | None:
     """Find a placeholder in brackets on a line: what stands there from the first on; None if there is none.
 
     Args:
@@ -77,14 +77,17 @@ def _is_placeholder(found: re.Match[bytes], language: Language) -> bool:
     if not _is_asked(found["word"], rest):
         return False
     line = found.string
-    before, after = line[max(0, found.start() - NEAR) : found.start()], line[found.end() : found.end() + NEAR]
-    if language.kind in {Kind.PROSE, Kind.TABLE, Kind.DATA} and not language.is_script:
+    before, after = (
+        line[max(0, found.start() - CONTEXT_BYTES) : found.start()],
+        line[found.end() : found.end() + CONTEXT_BYTES],
+    )
+    if language.kind in {TextKind.PROSE, TextKind.TABLE, TextKind.DATA} and not language.is_script:
         return _is_in_text(before, after)
-    if language.kind is Kind.MARKUP and not language.is_jsx:
+    if language.kind is TextKind.MARKUP and not language.is_jsx:
         return (
             not before.endswith(b"]") and not re.search(rb"[A-Za-z_]$", before) and _is_in_text(before, after)
         )
-    return _is_in_program(before, after, rest, language, found.start() <= NEAR)
+    return _is_in_program(before, after, rest, language, found.start() <= CONTEXT_BYTES)
 
 
 def _is_asked(word: bytes, rest: bytes) -> bool:
@@ -96,7 +99,7 @@ def _is_asked(word: bytes, rest: bytes) -> bool:
         # Names in upper case make a list; TBD is no name.
         return word == b"TBD" or not _NAMES.fullmatch(rest)
     if more[:1] in {b"/", b"|"}:
-        other = ANOTHER.match(more[1:].lstrip())
+        other = OTHER_MARK.match(more[1:].lstrip())
         return other is not None and _is_asked(word, more[1:].lstrip()[other.end() :])
     if sign == b"(":
         return True
@@ -114,7 +117,7 @@ def _is_in_text(before: bytes, after: bytes) -> bool:
     if after.startswith(b"("):
         return _LINK.match(after) is None
     if after.startswith(b"["):
-        return ANOTHER.match(after[1:].lstrip()) is not None
+        return OTHER_MARK.match(after[1:].lstrip()) is not None
     if after.startswith(b":") and not before.strip(b" \t>"):
         target = _TARGET.fullmatch(after)
         return target is None or (target["bare"] is not None and not _OF_ADDRESS.search(target["bare"]))
@@ -123,7 +126,7 @@ def _is_in_text(before: bytes, after: bytes) -> bool:
 
 def _is_in_program(before: bytes, after: bytes, rest: bytes, language: Language, is_begun: bool) -> bool:
     """Tell the same in code, where a comment or a string holds text."""
-    is_comment, _ = opening(before, language, is_begun, after)
+    is_comment, _ = detect_comment(before, language, is_begun, after)
     if is_comment or any(quote in without_strings(before) for quote in (b'"', b"'", b"`")):
         return not before.endswith(b"\\") and not _NAME_ENDS.search(before) and _is_in_text(before, after)
     if re.search(rb"[A-Za-z0-9_)\]\\$#!@]$", before) or after[:1] in {b"(", b"[", b":", b"{"}:
@@ -135,14 +138,15 @@ def _is_in_program(before: bytes, after: bytes, rest: bytes, language: Language,
 
 _NEAR = 400
 # The text of an error: not "not implemented on this system", which is an answer.
-_UNDONE = (
+_NOT_IMPLEMENTED = (
     rb"\b(?i:not(?: yet)?(?: been)? implemented(?: yet)?|unimplemented(?=[\"'`!.:;,])"
     rb"|not-implemented|not_implemented|implement me\b)"
     rb"(?! (?:for|on|in|by|under|when|if|unless|with|outside)\b)"
 )
-_TODO = rb"(?i:todo|fixme|tbd)\b"
-_SAYS = rb"[ \t]?\(?[ \t]?[@$]?(?:%b)" % b"|".join(
-    rb"%b(?:[^%b\r\n]{0,80}?%b|%b)" % (quote, quote, _UNDONE, _TODO) for quote in (rb"\"", b"'", b"`")
+_TODO_TEXT = rb"(?i:todo|fixme|tbd)\b"
+_WITH_MESSAGE = rb"[ \t]?\(?[ \t]?[@$]?(?:%b)" % b"|".join(
+    rb"%b(?:[^%b\r\n]{0,80}?%b|%b)" % (quote, quote, _NOT_IMPLEMENTED, _TODO_TEXT)
+    for quote in (rb"\"", b"'", b"`")
 )
 _TYPE = rb"\\?(?:[A-Za-z_][A-Za-z0-9_]{0,60}(?:\.|::|\\)){0,6}"
 
@@ -154,19 +158,21 @@ def _form(expression: bytes) -> re.Pattern[bytes]:
 _THROWN = _form(
     rb"throw%b|throw[ \t]{1,4}(?:new[ \t]{1,4})?%b"
     rb"(?:NotImplemented[A-Za-z]{0,20}|UnimplementedError|[A-Za-z_][A-Za-z0-9_]{0,60}%b)"
-    % (_SAYS, _TYPE, _SAYS)
+    % (_WITH_MESSAGE, _TYPE, _WITH_MESSAGE)
 )
 _PANIC = _form(
-    rb"(?:panic|fatalError|preconditionFailure|die|croak|error|stop|failwith|NOT_IMPLEMENTED)" + _SAYS
+    rb"(?:panic|fatalError|preconditionFailure|die|croak|error|stop|failwith|NOT_IMPLEMENTED)" + _WITH_MESSAGE
 )
-_REJECTED = _form(rb"reject\([ \t]?new[ \t]{1,4}" + _TYPE + rb"[A-Za-z_][A-Za-z0-9_]{0,60}" + _SAYS)
-_MACRO = _form(rb"(?:(?:todo|unimplemented)![ \t]{0,4}[(\[{]|panic!" + _SAYS + rb")")
+_REJECTED = _form(rb"reject\([ \t]?new[ \t]{1,4}" + _TYPE + rb"[A-Za-z_][A-Za-z0-9_]{0,60}" + _WITH_MESSAGE)
+_MACRO = _form(rb"(?:(?:todo|unimplemented)![ \t]{0,4}[(\[{]|panic!" + _WITH_MESSAGE + rb")")
 _CALL = _form(rb"(?<!\.)TODO\(")
-_ERROR = _form(rb"(?:panic|errors\.New|fmt\.Errorf|log\.(?:Fatal|Panic)(?:f|ln)?)" + _SAYS)
+_ERROR = _form(rb"(?:panic|errors\.New|fmt\.Errorf|log\.(?:Fatal|Panic)(?:f|ln)?)" + _WITH_MESSAGE)
 _RAISED = _form(
-    rb"(?:raise|fail)(?:[ \t]{1,4}|\()(?:::)?(?:NotImplementedError|[A-Za-z]{0,40}(?:,[ \t])?" + _SAYS + rb")"
+    rb"(?:raise|fail)(?:[ \t]{1,4}|\()(?:::)?(?:NotImplementedError|[A-Za-z]{0,40}(?:,[ \t])?"
+    + _WITH_MESSAGE
+    + rb")"
 )
-_ASSERTED = _form(rb"assert\([ \t]?(?:false[ \t]?&&[ \t]?|![ \t]?)" + _SAYS)
+_ASSERTED = _form(rb"assert\([ \t]?(?:false[ \t]?&&[ \t]?|![ \t]?)" + _WITH_MESSAGE)
 _FORMS = {
     suffix.encode(): forms
     for suffixes, forms in (
@@ -186,12 +192,12 @@ _REQUIRED = b"init(coder:)"
 _TEXT = re.compile(rb"[ \t]*[@$]?[\"'`]")
 
 
-def has_forms(language: Language) -> bool:
+def has_not_implemented_forms(language: Language) -> bool:
     """Tell whether any line of a file can say so."""
     return language.suffix in _FORMS
 
 
-def undone_in(line: bytes, language: Language, around: Around) -> bytes | None:
+def find_not_implemented(line: bytes, language: Language, around: LineContext) -> bytes | None:
     """Find what says on a line that what is around it is not implemented; None if nothing does.
 
     Args:
@@ -199,13 +205,13 @@ def undone_in(line: bytes, language: Language, around: Around) -> bytes | None:
         language: of the file.
         around: where it stands.
     """
-    said = _said(line, 0, language)
+    said = _not_implemented_after(line, 0, language)
     if said is None and _TEXT.match(line) and (above := around.before).endswith(b"("):
-        return _said(above + line.lstrip(), len(above), language)
+        return _not_implemented_after(above + line.lstrip(), len(above), language)
     return said
 
 
-def _said(line: bytes, after: int, language: Language) -> bytes | None:
+def _not_implemented_after(line: bytes, after: int, language: Language) -> bytes | None:
     """Find what says so on a line, and ends behind a place of it."""
     for form in _FORMS.get(language.suffix, ()):
         found = form.search(line[: 10 * _NEAR])
@@ -214,7 +220,7 @@ def _said(line: bytes, after: int, language: Language) -> bytes | None:
         if _REQUIRED in line[found.start() : found.start() + _NEAR]:
             continue
         before = line[max(0, found.start() - _NEAR) : found.start()]
-        is_comment, _ = opening(before, language, found.start() <= _NEAR, b"")
+        is_comment, _ = detect_comment(before, language, found.start() <= _NEAR, b"")
         if not is_comment and not is_in_string(before, line[found.end() :][:_NEAR]):
             return found[0]
     return None
@@ -259,7 +265,7 @@ class Match:
     head: int | None = None
 
 
-def text_of(content: bytes, is_whole: bool = True) -> bytes | None:
+def to_utf8(content: bytes, is_whole: bool = True) -> bytes | None:
     """Give a file's text in UTF-8: UTF-8 itself, or UTF-16 with a byte-order mark; None for other bytes,
     and for a pointer of Git LFS.
 
@@ -288,13 +294,13 @@ def text_of(content: bytes, is_whole: bool = True) -> bytes | None:
     return content
 
 
-def matches_in(
-    text: bytes, name: bytes, markers: Markers, is_over: Callable[[], bool] = never
+def find_matches(
+    text: bytes, name: bytes, markers: Markers, is_over: Callable[[], bool] = no_timeout
 ) -> list[Match]:
     """Find the placeholders of a text, in the order of the lines; at most one of each rule on a line.
 
     Args:
-        text: UTF-8, as `text_of` gives it.
+        text: UTF-8, as `to_utf8` gives it.
         name: the path, or its last component: the suffix chooses the language. The policy's own markers are
             not searched in the file that defines them.
         markers: what is searched.
@@ -303,8 +309,8 @@ def matches_in(
     """
     text = text.removeprefix(codecs.BOM_UTF8)
     language = language_of(name)
-    bodies = Bodies.SAID if has_forms(language) else Bodies.NONE
-    search = _Search(text, language, markers, _defines_markers(text, name))
+    bodies = Bodies.SAID if has_not_implemented_forms(language) else Bodies.NONE
+    search = _TextSearch(text, language, markers, _defines_markers(text, name))
     steps = 0
     for number, start, end, bits in _suspicious(text, markers, bodies):
         steps += 1 + (end - start) // _STEP_BYTES
@@ -314,7 +320,7 @@ def matches_in(
             steps = 0
         search.search(number, start, end, bits)
     if is_python(name):
-        for body in empty_bodies(text, is_over):
+        for body in find_empty_functions(text, is_over):
             search.add(body.line, BODY, body.marker, body.key, body.head)
     return search.found()
 
@@ -367,7 +373,7 @@ def _read(line: bytes, language: Language) -> bytes:
     return line
 
 
-class _Search:
+class _TextSearch:
     """One search through one text, line by line."""
 
     def __init__(self, text: bytes, language: Language, markers: Markers, is_policy: bool) -> None:
@@ -378,7 +384,7 @@ class _Search:
         if is_policy:
             self._all = [each for each in self._all if each[1].rule != OWN]
         self._chosen: dict[int, tuple[Marker, ...]] = {}
-        self._around = Around(text)
+        self._around = LineContext(text)
         self._found: dict[tuple[int, str], Match] = {}
 
     def add(self, number: int, rule: str, marker: str, what: bytes, head: int | None = None) -> None:
@@ -408,11 +414,11 @@ class _Search:
     def _found_on(self, line: bytes, read: bytes, marker: Marker) -> bytes | None:
         rule = marker.rule
         if rule == WORD:
-            return mark_in(read, self._around, self._language, marker)
+            return find_todo(read, self._around, self._language, marker)
         if rule == BRACKET:
-            return bracket_in(read, self._language, marker) if b"[" in read else None
+            return find_bracket(read, self._language, marker) if b"[" in read else None
         if rule == BODY:
-            return undone_in(line, self._language, self._around)
+            return find_not_implemented(line, self._language, self._around)
         if rule == OWN:
             # It is searched as it stands there.
             return line.strip() if self._markers.own_in(marker, line) else None

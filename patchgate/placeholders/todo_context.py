@@ -2,7 +2,7 @@
 
 Decides by the words and signs on both sides: "TODO handle it" is a mark where it stands first, "TODO app" is
 the name of a thing; a value, a cell, an element, the text of a tag is a mark by itself. No expression here
-repeats what repeats, and none sees more than `NEAR` bytes on either side.
+repeats what repeats, and none sees more than `CONTEXT_BYTES` bytes on either side.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from patchgate.placeholders.comment_syntax import NEAR, Around, Kind, Language, opening
+from patchgate.placeholders.comment_syntax import (
+    CONTEXT_BYTES,
+    Language,
+    LineContext,
+    TextKind,
+    detect_comment,
+)
 
-ANOTHER = re.compile(rb"(?:TODO|FIXME|TBD|XXX|HACK|PLACEHOLDER|BUG|NOTE|WIP|OPTIMIZE|MISSING)S?\b")
+OTHER_MARK = re.compile(rb"(?:TODO|FIXME|TBD|XXX|HACK|PLACEHOLDER|BUG|NOTE|WIP|OPTIMIZE|MISSING)S?\b")
 _ANOTHER_SMALL = re.compile(rb"(?:todo|fixme|tbd|xxx|hack|placeholder|bug|note|wip)s?\b", re.IGNORECASE)
 CLOSED = re.compile(
     rb"[*_~]{0,3}[ \t]*(?:[*_~]{1,3}[ \t]*)?(?:$|\*+/|--+>|\"\"\"|'''|#\}|%>|\*\)|-\}|\}\}"
@@ -24,7 +30,7 @@ COLON = re.compile(rb"[*_~]{0,3}" + _OWNER + rb"[*_~]{0,3}(?::|\xef\xbc\x9a)(?![
 _DASHES = (b"\xe2\x80\x93", b"\xe2\x80\x94", b"\xe2\x80\xa6")
 _JOINS = rb"(?:and|or|vs\.?|&|\+|/|\|)"
 _JOINED = re.compile(_JOINS + rb"[ \t]+[\"'`]?[A-Z]{2,}\b|&&|\|\|")
-_JOINED_MARK = re.compile(_JOINS + rb"[ \t]+[\"'`]?(?:" + ANOTHER.pattern + rb")|&&|\|\|")
+_JOINED_MARK = re.compile(_JOINS + rb"[ \t]+[\"'`]?(?:" + OTHER_MARK.pattern + rb")|&&|\|\|")
 _TICKET = re.compile(rb"[0-9]{1,8}(?:[: \t]|$)")
 _SEPARATED = re.compile(rb"[/|][ \t]+")
 _END = rb"(?=[ \t]*(?:$|[.!?;:)|\"'*_}<]|,$|-->))"
@@ -55,7 +61,7 @@ _VERB = re.compile(
 )
 
 
-class Piece(NamedTuple):
+class LineSegment(NamedTuple):
     """The piece of a line that a word stands in; whether a string goes on behind it, or it begins in one."""
 
     begin: int
@@ -64,8 +70,8 @@ class Piece(NamedTuple):
     is_string: bool = False
 
 
-class Place:
-    """One word on one line: what stands before and after it in its piece, at most `NEAR` bytes of each."""
+class WordContext:
+    """One word on one line: what stands before and after it in its piece, `CONTEXT_BYTES` of each."""
 
     __slots__ = (
         *("after", "around", "before", "is_begun", "is_comment", "is_cut", "is_loud", "is_piece", "kind"),
@@ -73,14 +79,21 @@ class Place:
     )
 
     def __init__(
-        self, *, line: bytes, start: int, end: int, piece: Piece, language: Language, around: Around
+        self,
+        *,
+        line: bytes,
+        start: int,
+        end: int,
+        piece: LineSegment,
+        language: Language,
+        around: LineContext,
     ) -> None:
         self.word = line[start:end]
         self.is_loud = self.word.isupper()
-        self.is_begun = start - piece.begin <= NEAR
-        self.before = line[max(piece.begin, start - NEAR) : start]
-        self.after = line[end : min(piece.end, end + NEAR)].rstrip()
-        self.around = Around(line, piece.begin, piece.end) if piece.is_string else around
+        self.is_begun = start - piece.begin <= CONTEXT_BYTES
+        self.before = line[max(piece.begin, start - CONTEXT_BYTES) : start]
+        self.after = line[end : min(piece.end, end + CONTEXT_BYTES)].rstrip()
+        self.around = LineContext(line, piece.begin, piece.end) if piece.is_string else around
         self.language = language.in_strings if piece.is_string else language
         self.kind = self.language.kind
         self.is_cut = piece.is_cut
@@ -100,16 +113,16 @@ class Place:
             return True
         after = after.lstrip(b"*_~")
         sign, rest = after[:1], after[1:]
-        if sign in {b"/", b"|", b"+"} and (found := ANOTHER.match(rest)):
+        if sign in {b"/", b"|", b"+"} and (found := OTHER_MARK.match(rest)):
             return self.is_followed(rest[found.end() :])
         leaves = _BEHIND.get(sign)
         return leaves(self, rest) if leaves is not None else after.startswith(_DASHES)
 
     def is_followed_by_words(self, rest: bytes) -> bool:
         """Tell whether a word stays a mark before other words."""
-        if found := ANOTHER.match(rest):
+        if found := OTHER_MARK.match(rest):
             return self.is_followed(rest[found.end() :])
-        if (found := _SEPARATED.match(rest)) and (other := ANOTHER.match(rest, found.end())):
+        if (found := _SEPARATED.match(rest)) and (other := OTHER_MARK.match(rest, found.end())):
             return self.is_followed(rest[other.end() :])
         is_named = self.is_loud and self.is_comment
         if (_JOINED_MARK if is_named else _JOINED).match(rest):
@@ -126,30 +139,30 @@ class Place:
         return self.is_begun and self.before.lstrip(b" \t#*/").startswith(b"|")
 
 
-def _is_before_words(place: Place, rest: bytes) -> bool:
+def _is_before_words(place: WordContext, rest: bytes) -> bool:
     return place.is_followed_by_words(rest.lstrip())
 
 
-def _is_before_more(place: Place, rest: bytes) -> bool:
+def _is_before_more(place: WordContext, rest: bytes) -> bool:
     """Tell of "TODO, then …", but not of "TODO, FIXME"."""
     more = rest.lstrip(b" \t\"'`")
     if place.is_loud:
-        return not ANOTHER.match(more)
+        return not OTHER_MARK.match(more)
     return place.is_comment and rest[:1] == b" " and not _ANOTHER_SMALL.match(more)
 
 
-def _is_before_dash(place: Place, rest: bytes) -> bool:
+def _is_before_dash(place: WordContext, rest: bytes) -> bool:
     if place.is_loud and place.is_comment and _TICKET.match(rest):
         return True
     return not rest[:1].isalnum() and rest[:1] not in {b"_", b">"}
 
 
-def _always(place: Place, rest: bytes) -> bool:
+def _always(place: WordContext, rest: bytes) -> bool:
     return True
 
 
 # Whether a sign behind a word that stands first leaves it a mark; no other sign does, but for dashes.
-_BEHIND: Mapping[bytes, Callable[[Place, bytes], bool]] = {
+_BEHIND: Mapping[bytes, Callable[[WordContext, bytes], bool]] = {
     **dict.fromkeys((b" ", b"\t"), _is_before_words),
     # The directive of reStructuredText.
     b":": lambda place, rest: rest.startswith(b":") and place.before.rstrip().endswith(b".."),
@@ -169,7 +182,7 @@ class _Sides(NamedTuple):
     before: re.Pattern[bytes]
     after: re.Pattern[bytes]
 
-    def fit(self, place: Place) -> bool:
+    def fit(self, place: WordContext) -> bool:
         """Tell whether a word stands between them."""
         return self.before.search(place.before) is not None and self.after.match(place.after) is not None
 
@@ -231,45 +244,50 @@ _SIGNS_OF_VALUE = frozenset({b":", b"=", b">", b"\x9a"})
 _SIGNS_OF_DASH = frozenset({b"-", b">", b"\x92", b"\x93", b"\x94"})
 
 
-def is_alone(place: Place) -> bool:
+def is_alone(place: WordContext) -> bool:
     """Tell whether nothing but quotes and brackets stands beside a word on its line, in prose."""
-    return place.kind is Kind.PROSE and not place.is_piece and len(place.before) <= 12 and _WRAPPED.fit(place)
+    return (
+        place.kind is TextKind.PROSE
+        and not place.is_piece
+        and len(place.before) <= 12
+        and _WRAPPED.fit(place)
+    )
 
 
-def is_value(place: Place) -> bool:
+def is_value(place: WordContext) -> bool:
     """Tell whether a word is a value: `Owner: TBD`, `"owner": "TBD"`; in data also what begins one."""
     label = _LABEL.search(place.before)
     if label is None:
         return place.language.suffix in _CONFIGS and place.is_begun and _DIRECTIVE.fit(place)
     quote, signed, after = label["quote"], place.before[: label.end("sign")], place.after
-    if _COMPARED.search(signed) or (place.kind is not Kind.PROSE and _PATH.search(signed)):
+    if _COMPARED.search(signed) or (place.kind is not TextKind.PROSE and _PATH.search(signed)):
         return False
     if not _VALUE_ENDS.match(after):
         return _begins_value(place, quote) if label.start() else False
     if quote and not after.lstrip(b"*_~ ").startswith(quote):
         return _begins_value(place, quote) or (place.is_cut and not after)
-    if ANOTHER.match(after.lstrip(b" \t,;/|\"'`")):
+    if OTHER_MARK.match(after.lstrip(b" \t,;/|\"'`")):
         return False
     if place.is_code:
         if quote:
             return place.word == b"TBD" or not _WORDY.search(signed)
         return label["sign"] == b":" and bool(label["space"]) and _TEXT_ENDS.match(after) is not None
-    is_apart = bool(label["space"] or quote) or (place.kind is Kind.DATA and label["sign"] == b"=")
+    is_apart = bool(label["space"] or quote) or (place.kind is TextKind.DATA and label["sign"] == b"=")
     return label.start() > 0 and (is_apart or _is_named(place, signed))
 
 
-def _is_named(place: Place, signed: bytes) -> bool:
+def _is_named(place: WordContext, signed: bytes) -> bool:
     """Tell of `Owner:TBD`."""
     return (
-        place.kind is Kind.PROSE
+        place.kind is TextKind.PROSE
         and not place.after.strip(b"*_~.!?")
         and (place.word == b"TBD" or (place.is_begun and _NAMED.fullmatch(signed) is not None))
     )
 
 
-def _begins_value(place: Place, quote: bytes) -> bool:
+def _begins_value(place: WordContext, quote: bytes) -> bool:
     """Tell of `owner: TODO ask Ann`, in data."""
-    if place.kind is not Kind.DATA or place.language.is_script or place.word == b"XXX":
+    if place.kind is not TextKind.DATA or place.language.is_script or place.word == b"XXX":
         return False
     after = place.after
     if quote:
@@ -279,7 +297,7 @@ def _begins_value(place: Place, quote: bytes) -> bool:
     return place.is_followed(after.rstrip(b"\\ "))
 
 
-def is_element(place: Place) -> bool:
+def is_element(place: WordContext) -> bool:
     """Tell of `["TBD"]`: TBD in any list, another word where it is the only element."""
     is_sure = place.word == b"TBD"
     if (found := _LISTED.search(place.before)) is None:
@@ -295,7 +313,7 @@ def is_element(place: Place) -> bool:
     return is_only and not _WORDY.search(within[:-1])
 
 
-def _is_line_of_list(place: Place, is_sure: bool) -> bool:
+def _is_line_of_list(place: WordContext, is_sure: bool) -> bool:
     """Tell of a line that is one element."""
     if place.before.strip() not in {b'"', b"'"} or not _LINE_ENDS.fullmatch(place.after):
         return False
@@ -305,7 +323,7 @@ def _is_line_of_list(place: Place, is_sure: bool) -> bool:
     return place.around.after.startswith(b"]") and not _WORDY.search(above[:-1])
 
 
-def _begins_string(place: Place) -> bool:
+def _begins_string(place: WordContext) -> bool:
     """Tell of `["TODO fix it"]` and `"# TODO fix it"`: what begins a text in a list of texts."""
     begin = place.before.rfind(b'"')
     within = place.before[begin + 1 :]
@@ -319,12 +337,12 @@ def _begins_string(place: Place) -> bool:
     after = after.rstrip(b"\\ ")
     if not within.strip():
         return after.strip(b".,!? ") != b"" and place.is_followed(after)
-    return opening(within, place.language.in_strings, True, b"")[1] and place.is_followed(after)
+    return detect_comment(within, place.language.in_strings, True, b"")[1] and place.is_followed(after)
 
 
-def is_cell(place: Place) -> bool:
+def is_cell(place: WordContext) -> bool:
     """Tell whether a word is a cell of a table, or begins one."""
-    if place.kind is Kind.TABLE and _CELL.search(place.before):
+    if place.kind is TextKind.TABLE and _CELL.search(place.before):
         return _CELL_ENDS.match(place.after) is not None or place.is_followed(place.after)
     bar = _BAR.search(place.before)
     if place.is_code or bar is None or (place.before.endswith(b"|") and not place.is_in_row()):
@@ -335,7 +353,7 @@ def is_cell(place: Place) -> bool:
     return bool(closing) and not bar["quote"] and place.is_in_row() and place.is_followed(cell.rstrip())
 
 
-def _is_in_values(place: Place) -> bool:
+def _is_in_values(place: WordContext) -> bool:
     """Tell of `VALUES (1, 'TODO')`; a row on a line of its own may be one of an enumeration."""
     if place.language.suffix != b"sql" or not _ROW.fit(place):
         return False
@@ -343,22 +361,22 @@ def _is_in_values(place: Place) -> bool:
     return found is not None and (place.word == b"TBD" or not found[0].endswith(b"("))
 
 
-def _is_text_of_tag(place: Place) -> bool:
+def _is_text_of_tag(place: WordContext) -> bool:
     suffix = place.language.suffix
     if suffix == b"tex":
         return _COMMAND.fit(place)
-    is_marked_up = place.kind in {Kind.MARKUP, Kind.PROSE} or suffix in {b"js", b"php"}
+    is_marked_up = place.kind in {TextKind.MARKUP, TextKind.PROSE} or suffix in {b"js", b"php"}
     if not is_marked_up or not _TAG.search(place.before):
         return False
     return place.after.lstrip().startswith(b"<") or place.is_followed(place.after)
 
 
-def _is_returned(place: Place) -> bool:
+def _is_returned(place: WordContext) -> bool:
     is_quoted = place.before.endswith((b'"', b"'", b"`")) and place.after.startswith(place.before[-1:])
     return is_quoted and _RETURNED.search(place.before) is not None
 
 
-def _is_aside(place: Place) -> bool:
+def _is_aside(place: WordContext) -> bool:
     """Tell of `Results (TODO)`, in prose and comments."""
     if place.is_code or not _ASIDE.search(place.before):
         return False
@@ -367,7 +385,7 @@ def _is_aside(place: Place) -> bool:
     )
 
 
-def _ends_title(place: Place) -> bool:
+def _ends_title(place: WordContext) -> bool:
     """Tell of `Phase 3 - TBD`, of `- Venue TBD`, and of "The date is TBD."."""
     is_sure = place.word == b"TBD"
     if not is_sure and place.sign not in _SIGNS_OF_DASH:
@@ -384,24 +402,26 @@ def _ends_title(place: Place) -> bool:
     return is_title and not _DENIED.search(place.before)
 
 
-def _is_listed(place: Place) -> bool:
+def _is_listed(place: WordContext) -> bool:
     return not place.language.is_script and (is_element(place) or _begins_string(place))
 
 
 # Behind which signs, or else in which kinds of text, a word may be all that is said, and what tells.
 # The kinds are tuples, for an enumeration hashes slowly.
-_SAID: tuple[tuple[frozenset[bytes], tuple[Kind, ...], Callable[[Place], bool]], ...] = (
-    (_SIGNS_OF_VALUE, (Kind.DATA,), is_value),
-    (frozenset(), (Kind.DATA,), _is_listed),
-    (frozenset({b"", b"|", b",", b";"}), (Kind.TABLE,), is_cell),
+_ONLY_CONTENT: tuple[tuple[frozenset[bytes], tuple[TextKind, ...], Callable[[WordContext], bool]], ...] = (
+    (_SIGNS_OF_VALUE, (TextKind.DATA,), is_value),
+    (frozenset(), (TextKind.DATA,), _is_listed),
+    (frozenset({b"", b"|", b",", b";"}), (TextKind.TABLE,), is_cell),
     (frozenset({b"(", b","}), (), _is_in_values),
     (frozenset({b">", b";", b"{"}), (), _is_text_of_tag),
     (frozenset({b"("}), (), _is_aside),
-    (frozenset(), tuple(Kind), _is_returned),
-    (frozenset(), tuple(Kind), _ends_title),
+    (frozenset(), tuple(TextKind), _is_returned),
+    (frozenset(), tuple(TextKind), _ends_title),
 )
 
 
-def is_said(place: Place) -> bool:
+def is_only_content(place: WordContext) -> bool:
     """Tell whether a word in upper case is all that is said where it stands."""
-    return any(tells(place) for signs, kinds, tells in _SAID if place.sign in signs or place.kind in kinds)
+    return any(
+        tells(place) for signs, kinds, tells in _ONLY_CONTENT if place.sign in signs or place.kind in kinds
+    )

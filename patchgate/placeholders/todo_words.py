@@ -10,22 +10,29 @@ from __future__ import annotations
 import re
 from sys import maxsize
 
-from patchgate.placeholders.comment_syntax import NEAR, Around, Kind, Language, opening, without_strings
+from patchgate.placeholders.comment_syntax import (
+    CONTEXT_BYTES,
+    Language,
+    LineContext,
+    TextKind,
+    detect_comment,
+    without_strings,
+)
 from patchgate.placeholders.todo_context import (
     CLOSED,
     COLON,
-    Piece,
-    Place,
+    LineSegment,
+    WordContext,
     is_alone,
     is_cell,
-    is_said,
+    is_only_content,
     is_value,
 )
 from patchgate.policy.placeholder_markers import Marker
 
 # A line with more of one word is a mark: that is nobody's prose.
 _MOST = 500
-_WHOLE_LINE = Piece(0, maxsize)
+_WHOLE_LINE = LineSegment(0, maxsize)
 
 _COLON_APART = re.compile(rb" :(?![:/=])")
 _NO_COLON_AFTER = re.compile(rb"[-/@<&?#%+=|~^]$|\b(?:case|goto|default)[ \t]+$")
@@ -56,15 +63,15 @@ _CONTINUES = re.compile(
 # A word in lower case behind one of these stands in no first place; `rem` and `begin` open comments.
 _WITHIN = frozenset(bytes([each]) for each in b"abcdefghijklopqrstuvwxyzABCDEFGHIJKLOPQRSTUVWXYZ0123456789,")
 _CLOSING = {
-    Kind.DATA: re.compile(rb"(?<!\\)\""),
-    Kind.CODE: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
-    Kind.MARKUP: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
+    TextKind.DATA: re.compile(rb"(?<!\\)\""),
+    TextKind.CODE: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
+    TextKind.MARKUP: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
 }
 _STRING_ENDS = re.compile(rb"[\"'`][ \t]*,?[ \t]*$")
 _SIGNS = (b":", b"=", b"=>", b"\xef\xbc\x9a")
 
 
-def mark_in(line: bytes, around: Around, language: Language, marker: Marker) -> bytes | None:
+def find_todo(line: bytes, around: LineContext, language: Language, marker: Marker) -> bytes | None:
     """Find where a word is a mark on a line: what stands there from the first on; None if it is none.
 
     Args:
@@ -80,33 +87,33 @@ def mark_in(line: bytes, around: Around, language: Language, marker: Marker) -> 
     for seen, found in enumerate(marker.expression.finditer(line)):
         start, end = found.span()
         piece = whole or _piece_of(line, start, end, language)
-        place = Place(line=line, start=start, end=end, piece=piece, language=language, around=around)
+        place = WordContext(line=line, start=start, end=end, piece=piece, language=language, around=around)
         if seen == _MOST or _is_mark(place):
             return line[start:]
     return None
 
 
-def _piece_of(line: bytes, start: int, end: int, language: Language) -> Piece:
+def _piece_of(line: bytes, start: int, end: int, language: Language) -> LineSegment:
     """Find the piece of a line that a word stands in.
 
     A lone CR ends a line for whoever wrote it. A line break that a string writes begins a text, up to the end
     of the string.
     """
-    floor = max(0, start - NEAR - 1)
+    floor = max(0, start - CONTEXT_BYTES - 1)
     begin = max(line.rfind(b"\n", floor, start), line.rfind(b"\r", floor, start)) + 1
-    ends = [place for sign in (b"\n", b"\r") if (place := line.find(sign, end, end + NEAR)) >= 0]
+    ends = [place for sign in (b"\n", b"\r") if (place := line.find(sign, end, end + CONTEXT_BYTES)) >= 0]
     stop = min(ends, default=len(line))
     is_cut = line[stop : stop + 1] == b"\n"
     is_string = line[max(0, begin - 1) : begin] == b"\n"
     closing = _CLOSING.get(language.kind) if is_string else None
     if closing is not None and (found := closing.search(line, begin, start)):
-        return Piece(found.end(), stop, is_cut)
-    if closing is not None and (found := closing.search(line, end, min(stop, end + NEAR))):
-        return Piece(begin, found.start(), is_string=True)
-    return Piece(begin, stop, is_cut=is_cut, is_string=is_string)
+        return LineSegment(found.end(), stop, is_cut)
+    if closing is not None and (found := closing.search(line, end, min(stop, end + CONTEXT_BYTES))):
+        return LineSegment(begin, found.start(), is_string=True)
+    return LineSegment(begin, stop, is_cut=is_cut, is_string=is_string)
 
 
-def _is_mark(place: Place) -> bool:
+def _is_mark(place: WordContext) -> bool:
     """Tell whether a word is a mark."""
     if not place.is_loud and place.sign in _WITHIN:
         return False
@@ -117,34 +124,34 @@ def _is_mark(place: Place) -> bool:
         return False
     # A string that goes on is closed somewhere.
     after = place.after + b'"' if place.is_cut else place.after
-    place.is_comment, is_first = opening(place.before, place.language, place.is_begun, after)
+    place.is_comment, is_first = detect_comment(place.before, place.language, place.is_begun, after)
     if place.is_loud and is_alone(place):
         return True
     if _is_mention(place):
         return place.word == b"TBD" and (is_value(place) or is_cell(place))
     if is_first and (place.is_loud or place.is_comment) and place.is_followed(place.after):
         return True
-    return place.is_loud and (_has_colon(place) or _begins_line(place) or is_said(place))
+    return place.is_loud and (_has_colon(place) or _begins_line(place) or is_only_content(place))
 
 
-def _is_text(place: Place) -> bool:
+def _is_text(place: WordContext) -> bool:
     """Tell whether words follow that are no code."""
     is_apart = place.after[:1] in {b" ", b"\t", b"-"} and place.after[-1:] not in {b";", b"{", b",", b"("}
     return is_apart and place.is_followed(place.after)
 
 
-def _is_annotation(place: Place) -> bool:
+def _is_annotation(place: WordContext) -> bool:
     """Tell of `@todo` in a comment, and of LaTeX's `\\todo{…}`."""
     if place.before.endswith(b"\\"):
         return place.language.suffix == b"tex" and place.after[:1] in {b"{", b"["}
-    is_comment, is_first = opening(place.before[:-1], place.language, place.is_begun, place.after)
-    return is_comment and is_first and place.kind is not Kind.PROSE and place.word.lower() == b"todo"
+    is_comment, is_first = detect_comment(place.before[:-1], place.language, place.is_begun, place.after)
+    return is_comment and is_first and place.kind is not TextKind.PROSE and place.word.lower() == b"todo"
 
 
-def _is_mention(place: Place) -> bool:
+def _is_mention(place: WordContext) -> bool:
     """Tell whether the word is spoken of: in backticks, in a comment in quotes."""
     before, after = place.before, place.after
-    if place.kind is Kind.MARKUP and after.startswith(b"</") and _QUOTED.search(before):
+    if place.kind is TextKind.MARKUP and after.startswith(b"</") and _QUOTED.search(before):
         return True
     if before.endswith(_CURLY) and after.lstrip(b":").startswith(_CURLY):
         return True
@@ -156,10 +163,12 @@ def _is_mention(place: Place) -> bool:
     is_quoted = quote in {b'"', b"'"} and after.lstrip(b":").startswith(quote)
     if not is_quoted or before.endswith((b'"""', b"'''")):
         return False
-    return place.is_comment or (place.kind is Kind.PROSE and not before.rstrip(b"\"'*_~ \t").endswith(_SIGNS))
+    return place.is_comment or (
+        place.kind is TextKind.PROSE and not before.rstrip(b"\"'*_~ \t").endswith(_SIGNS)
+    )
 
 
-def _has_colon(place: Place) -> bool:
+def _has_colon(place: WordContext) -> bool:
     found = COLON.match(place.after)
     if found is None and not place.is_code:
         found = _COLON_APART.match(place.after)
@@ -171,7 +180,7 @@ def _has_colon(place: Place) -> bool:
     return not place.is_code or not _is_key(place, rest)
 
 
-def _is_key(place: Place, rest: bytes) -> bool:
+def _is_key(place: WordContext, rest: bytes) -> bool:
     """Tell whether a word with a colon is a name in a program."""
     before = without_strings(place.before)
     if any(quote in before for quote in (b'"', b"'", b"`")):
@@ -181,7 +190,7 @@ def _is_key(place: Place, rest: bytes) -> bool:
     return not before.strip() and _CODE_REST.fullmatch(rest) is not None
 
 
-def _begins_line(place: Place) -> bool:
+def _begins_line(place: WordContext) -> bool:
     if not place.is_begun:
         return False
     is_program = place.language.is_program
@@ -192,14 +201,14 @@ def _begins_line(place: Place) -> bool:
     if CLOSED.match(place.after) or place.after.strip(b"*_~.!?") == b"":
         # An element of an enumeration is a name; the tag above is none of it.
         above = place.around.before
-        is_text = place.kind is Kind.MARKUP and above.endswith(b">") and not above.endswith(b"=>")
+        is_text = place.kind is TextKind.MARKUP and above.endswith(b">") and not above.endswith(b"=>")
         is_listed = _UNFINISHED.search(above) and not is_text
         return not (is_program and (is_listed or place.around.after[:1] in {b"}", b"|", b"="}))
     if not place.is_followed(place.after):
         return False
     if is_program:
         return _is_text(place)
-    if place.kind is Kind.TABLE or place.after[:1] not in {b" ", b"\t"}:
+    if place.kind is TextKind.TABLE or place.after[:1] not in {b" ", b"\t"}:
         return True
     if place.after.startswith((b"  ", b"\t")):
         # In a column of names.

@@ -21,8 +21,8 @@ from patchgate.git.model import (
     Source,
 )
 from patchgate.git.path import RepoPath
-from patchgate.placeholders.placeholder_gate import Marked, PlaceholdersNear
-from patchgate.placeholders.placeholder_matches import matches_in
+from patchgate.placeholders.placeholder_gate import AddedPlaceholder, PlaceholderFacts
+from patchgate.placeholders.placeholder_matches import find_matches
 from patchgate.policy.config import parse
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policy import Policy, Profile
@@ -138,16 +138,18 @@ def folders_of(names: Iterable[bytes]) -> dict[bytes, tuple[bytes, ...]]:
     return {folder: tuple(inside) for folder, inside in found.items()}
 
 
-def near(files: Iterable[FileChange], judging: Policy) -> PlaceholdersNear:
+def near(files: Iterable[FileChange], judging: Policy) -> PlaceholderFacts:
     """Find the placeholders of files whose watched lines are all that they hold; nothing was moved."""
-    marked: dict[RepoPath, tuple[Marked, ...]] = {}
+    marked: dict[RepoPath, tuple[AddedPlaceholder, ...]] = {}
     for file in files:
         if file.new is not None:
             text = b"".join(line.text + b"\n" for line in file.watched)
-            matches = matches_in(text, file.path.raw, judging.markers)
-            marked[file.path] = tuple(Marked(match, file.watched[match.line - 1]) for match in matches)
+            matches = find_matches(text, file.path.raw, judging.markers)
+            marked[file.path] = tuple(
+                AddedPlaceholder(match, file.watched[match.line - 1]) for match in matches
+            )
     gained = Counter(each.match.key for found in marked.values() for each in found)
-    return PlaceholdersNear(marked, gained)
+    return PlaceholderFacts(marked, gained)
 
 
 def case(
@@ -161,7 +163,7 @@ def case(
     judged_by: Policy | None = None,
     copied: Iterable[Name] = (),
     behind: Mapping[bytes, bytes] | None = None,
-    placeholders: PlaceholdersNear | None = None,
+    placeholders: PlaceholderFacts | None = None,
 ) -> Case:
     """Make a case; `beside` are files of the resulting tree that the change does not touch.
 

@@ -23,7 +23,7 @@ from patchgate.patches.edits import Edits, parse_edits
 from patchgate.patches.patch_parser import Patch, parse
 from patchgate.patches.planning import fit
 from patchgate.patches.reply_actions import read_reply
-from patchgate.placeholders.placeholder_matches import matches_in
+from patchgate.placeholders.placeholder_matches import find_matches
 from patchgate.policy.config import parse as parse_config
 from patchgate.policy.content_rules import ContentRules
 from patchgate.policy.glob_matching import PatternError, PatternSet
@@ -211,7 +211,7 @@ CASES: dict[str, Make] = {
     ),
     "content: lines": lambda size: lambda: ContentRules(True, True).suspects([b"AKIA"] * size),
     "placeholders: calls that never end": lambda size: (
-        lambda: matches_in(b"raise NotImplementedError(\n" * size, b"f.py", case().policy.markers)
+        lambda: find_matches(b"raise NotImplementedError(\n" * size, b"f.py", case().policy.markers)
     ),
     "reports: text": reporting(lambda whole: full(whole, color=False)),
     "reports: concise": reporting(concise),

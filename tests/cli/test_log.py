@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from patchgate.git.quoting import is_printable
 from patchgate.ledger import history
-from patchgate.ledger.adjudications import Adjudicated
+from patchgate.ledger.adjudications import AdjudicationRecord
 from patchgate.ledger.ledger import KINDS, Event, Ledger
 from patchgate.storage import hash_chain as chain
 from patchgate.storage.lock import hold
@@ -126,7 +126,7 @@ def test_a_refused_commit_that_was_never_made_is_told_as_a_staged_change(repo: R
 
 
 def test_an_adjudication_is_told_on_one_line(repo: Repo, ledger: Ledger) -> None:
-    told = Adjudicated(outcome="upheld", subject="the report", reason_code="code", samples=("a.md:1",))
+    told = AdjudicationRecord(outcome="upheld", subject="the report", reason_code="code", samples=("a.md:1",))
     ledger.record("adjudicated", told.about())
     (line,) = repo.cli("log", "-n", "1").out.splitlines()
     assert line.partition(" ")[2] == "adjudicated the report: upheld (code): a.md:1"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from patchgate.git.path import RepoPath
-from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
+from patchgate.ledger.adjudications import KIND, AdjudicationRecord, read_adjudications
 from patchgate.ledger.ledger import Event
 
-FULL = Adjudicated(
+FULL = AdjudicationRecord(
     at="2026-01-02T03:04:05Z",
     outcome="passed",
     subject="task-1",
@@ -48,17 +48,17 @@ def event(about: dict[str, Any], at: str = FULL.at) -> Event:
 
 def test_every_field_comes_back() -> None:
     """C25: none is forgotten in the reading."""
-    empty = Adjudicated()
+    empty = AdjudicationRecord()
     assert all(getattr(FULL, each.name) != getattr(empty, each.name) for each in fields(FULL))
-    assert adjudications([event(FULL.about())]) == [FULL]
+    assert read_adjudications([event(FULL.about())]) == [FULL]
 
 
 @pytest.mark.parametrize("name", sorted(FULL.about().keys() - {"id", "samples", "changed_files"}))
 def test_a_value_of_another_type_tells_nothing(name: str) -> None:
-    default: Any = getattr(Adjudicated(), name)
+    default: Any = getattr(AdjudicationRecord(), name)
     values: list[Any] = [None, [], {}, 1.5, 7 if isinstance(getattr(FULL, name), str | bool) else True]
     for odd in values:
-        (read,) = adjudications([event({**FULL.about(), name: odd})])
+        (read,) = read_adjudications([event({**FULL.about(), name: odd})])
         assert read == replace(FULL, **{name: default})
 
 
@@ -80,13 +80,13 @@ def test_a_value_of_another_type_tells_nothing(name: str) -> None:
 def test_what_is_no_path_is_left_out(odd: object) -> None:
     about = FULL.about()
     files = [odd, *about["changed_files"]]  # type: ignore[misc]
-    assert adjudications([event({**about, "changed_files": files})]) == [FULL]
+    assert read_adjudications([event({**about, "changed_files": files})]) == [FULL]
 
 
 @pytest.mark.parametrize("part", [None, [], [2], [2, "2"], "2/2", [True, 2]])
 def test_what_no_part_is_named_for_stands_for_itself(part: object) -> None:
     first, odd = ({**FULL.about(), "part": each} for each in ([1, 2], part))
-    assert adjudications([event(first), event(odd)]) == [FULL, FULL]
+    assert read_adjudications([event(first), event(odd)]) == [FULL, FULL]
 
 
 def test_parts_are_joined_also_where_one_is_missing() -> None:
@@ -96,7 +96,9 @@ def test_parts_are_joined_also_where_one_is_missing() -> None:
         event({**about, "part": [number, 3], "changed_files": [{"path": f"{number}.md"}]})
         for number in (1, 2, 3)
     ]
-    (read,) = adjudications([parts[0], event(replace(FULL, subject="x").about()), parts[1], parts[2]][::2])
+    (read,) = read_adjudications(
+        [parts[0], event(replace(FULL, subject="x").about()), parts[1], parts[2]][::2]
+    )
     assert [path.quoted for path in read.changed_files] == ["1.md", "2.md"]
-    (read,) = adjudications([parts[0], parts[2]])
+    (read,) = read_adjudications([parts[0], parts[2]])
     assert [path.quoted for path in read.changed_files] == ["1.md", "3.md"]

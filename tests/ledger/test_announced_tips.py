@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as rounds
 from hypothesis import strategies as st
 
-from patchgate.ledger.receipts import Receipts, Told, settle
+from patchgate.ledger.receipts import AnnouncedTips, Receipts, settle
 from tests.amount import often
 
 MAIN, SIDE = "refs/heads/main", "refs/heads/side"
@@ -35,7 +35,7 @@ def place(folder: Path) -> Path:
 
 
 def test_a_line_of_receipts_leads_to_the_commit_that_the_branch_was_told_of(tmp_path: Path) -> None:
-    receipts, told = line_of_commits(tmp_path, 5), Told(str(tmp_path))
+    receipts, told = line_of_commits(tmp_path, 5), AnnouncedTips(str(tmp_path))
     assert not told.covers(MAIN, oid(5), receipts)
     told.note(MAIN, oid(0))
     assert told.covers(MAIN, oid(5), receipts)
@@ -43,20 +43,20 @@ def test_a_line_of_receipts_leads_to_the_commit_that_the_branch_was_told_of(tmp_
 
 
 def test_a_branch_is_not_answered_for_by_what_another_was_told(tmp_path: Path) -> None:
-    receipts, told = line_of_commits(tmp_path, 5), Told(str(tmp_path))
+    receipts, told = line_of_commits(tmp_path, 5), AnnouncedTips(str(tmp_path))
     told.note(MAIN, oid(0))
     assert not told.covers(SIDE, oid(5), receipts)
     assert not told.covers("refs/heads/mai", oid(5), receipts)
 
 
 def test_a_branch_that_was_moved_away_is_not_covered_by_where_it_was(tmp_path: Path) -> None:
-    receipts, told = line_of_commits(tmp_path, 5), Told(str(tmp_path))
+    receipts, told = line_of_commits(tmp_path, 5), AnnouncedTips(str(tmp_path))
     told.note(MAIN, oid(99))
     assert not told.covers(MAIN, oid(5), receipts)
 
 
 def test_what_was_settled_at_install_and_a_root_commit_end_the_line(tmp_path: Path) -> None:
-    receipts, told = line_of_commits(tmp_path, 3), Told(str(tmp_path))
+    receipts, told = line_of_commits(tmp_path, 3), AnnouncedTips(str(tmp_path))
     receipts.add([(oid(50), oid(1050), None), (oid(51), oid(1051), oid(50))])
     assert told.covers(MAIN, oid(51), receipts)
     assert not told.covers(MAIN, oid(3), receipts)
@@ -66,7 +66,7 @@ def test_what_was_settled_at_install_and_a_root_commit_end_the_line(tmp_path: Pa
 
 def test_no_line_leads_through_a_merge(tmp_path: Path) -> None:
     """Its receipt says nothing of what came in by the other parents."""
-    receipts, told = line_of_commits(tmp_path, 5, merges={oid(3)}), Told(str(tmp_path))
+    receipts, told = line_of_commits(tmp_path, 5, merges={oid(3)}), AnnouncedTips(str(tmp_path))
     told.note(MAIN, oid(0))
     assert told.covers(MAIN, oid(2), receipts)
     assert not told.covers(MAIN, oid(3), receipts)
@@ -78,11 +78,11 @@ def test_no_line_leads_through_a_merge(tmp_path: Path) -> None:
 def test_receipts_that_lead_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
     receipts = Receipts(str(tmp_path))
     receipts.add([(oid(1), oid(9), oid(2)), (oid(2), oid(9), oid(1))])
-    assert not Told(str(tmp_path)).covers(MAIN, oid(1), receipts)
+    assert not AnnouncedTips(str(tmp_path)).covers(MAIN, oid(1), receipts)
 
 
 def test_a_receipt_that_has_left_the_end_of_the_file_leads_nowhere(tmp_path: Path) -> None:
-    receipts, told = line_of_commits(tmp_path, 600), Told(str(tmp_path))
+    receipts, told = line_of_commits(tmp_path, 600), AnnouncedTips(str(tmp_path))
     told.note(MAIN, oid(0))
     assert not told.covers(MAIN, oid(600), receipts)
     told.note(MAIN, oid(200))
@@ -91,7 +91,7 @@ def test_a_receipt_that_has_left_the_end_of_the_file_leads_nowhere(tmp_path: Pat
 
 def test_the_file_holds_a_line_for_each_branch_and_is_its_owner_s_alone(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
-    told = Told(str(tmp_path))
+    told = AnnouncedTips(str(tmp_path))
     told.note(MAIN, oid(1))
     told.note(SIDE, oid(2, 64))
     told.note(MAIN, oid(3))
@@ -102,7 +102,7 @@ def test_the_file_holds_a_line_for_each_branch_and_is_its_owner_s_alone(tmp_path
 
 def test_what_is_known_is_not_written_again(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
-    told = Told(str(tmp_path))
+    told = AnnouncedTips(str(tmp_path))
     told.note(MAIN, oid(1))
     before = place(tmp_path).stat()
     told.note(MAIN, oid(1))
@@ -112,14 +112,14 @@ def test_what_is_known_is_not_written_again(tmp_path: Path) -> None:
 def test_a_name_that_is_not_utf_8_is_kept_as_git_has_it(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
     branch = b"refs/heads/\xff\xc3\xa9".decode("utf-8", "surrogateescape")
-    Told(str(tmp_path)).note(branch, oid(1))
+    AnnouncedTips(str(tmp_path)).note(branch, oid(1))
     assert place(tmp_path).read_bytes() == oid(1).encode() + b" refs/heads/\xff\xc3\xa9\n"
-    assert Told(str(tmp_path)).tips() == {branch: oid(1)}
+    assert AnnouncedTips(str(tmp_path)).tips() == {branch: oid(1)}
 
 
 def test_the_branches_that_were_noted_long_ago_are_forgotten(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
-    told = Told(str(tmp_path))
+    told = AnnouncedTips(str(tmp_path))
     for number in range(205):
         told.note(f"refs/heads/{number}", oid(number))
     assert list(told.tips()) == [f"refs/heads/{number}" for number in range(5, 205)]
@@ -127,7 +127,7 @@ def test_the_branches_that_were_noted_long_ago_are_forgotten(tmp_path: Path) -> 
 
 def test_the_file_never_gets_longer_than_is_read(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
-    told = Told(str(tmp_path))
+    told = AnnouncedTips(str(tmp_path))
     for number in range(8):
         branch = f"refs/heads/{number}" + "x" * 20_000
         told.note(branch, oid(number))
@@ -136,10 +136,10 @@ def test_the_file_never_gets_longer_than_is_read(tmp_path: Path) -> None:
 
 
 def test_a_failure_to_write_is_silent_and_makes_nothing(tmp_path: Path) -> None:
-    Told(str(tmp_path)).note(MAIN, oid(1))
+    AnnouncedTips(str(tmp_path)).note(MAIN, oid(1))
     assert os.listdir(tmp_path) == []
     place(tmp_path).mkdir(parents=True)
-    Told(str(tmp_path)).note(MAIN, oid(1))
+    AnnouncedTips(str(tmp_path)).note(MAIN, oid(1))
     assert os.listdir(place(tmp_path).parent) == ["told"]
 
 
@@ -157,7 +157,7 @@ def test_a_failure_to_write_is_silent_and_makes_nothing(tmp_path: Path) -> None:
     ids=["empty", "garbage", "torn", "short", "no digits", "another form", "too long"],
 )
 def test_a_file_that_is_damaged_answers_for_nothing(tmp_path: Path, content: bytes) -> None:
-    receipts, told = line_of_commits(tmp_path, 2), Told(str(tmp_path))
+    receipts, told = line_of_commits(tmp_path, 2), AnnouncedTips(str(tmp_path))
     place(tmp_path).write_bytes(content)
     assert not told.covers(MAIN, oid(2), receipts)
     told.note(MAIN, oid(0))
@@ -166,7 +166,7 @@ def test_a_file_that_is_damaged_answers_for_nothing(tmp_path: Path, content: byt
 
 def test_of_two_writers_one_may_win_and_what_stands_there_is_true(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
-    first, second = Told(str(tmp_path)), Told(str(tmp_path))
+    first, second = AnnouncedTips(str(tmp_path)), AnnouncedTips(str(tmp_path))
     first.note(MAIN, oid(1))
     second.note(SIDE, oid(2))
     first.note(MAIN, oid(3))
@@ -194,7 +194,7 @@ def test_whatever_is_covered_has_nothing_below_it_that_nobody_answered_for(
 ) -> None:
     parents, answered, noted, installed = history
     with tempfile.TemporaryDirectory() as folder:
-        receipts, told = Receipts(folder), Told(folder)
+        receipts, told = Receipts(folder), AnnouncedTips(folder)
         receipts.add(
             [
                 (oid(number), oid(1000 + number), oid(above[0]) if above else None)

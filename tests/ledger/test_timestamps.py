@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import iso
-from patchgate.ledger.timestamps import moment_of
+from patchgate.ledger.timestamps import parse_date
 
 NOW = 1_774_958_400.0  # 2026-03-31T12:00:00Z
 
@@ -30,13 +30,13 @@ NOW = 1_774_958_400.0  # 2026-03-31T12:00:00Z
     ],
 )
 def test_a_date_is_iso_8601_or_a_number_of_units_ago(when: str, moment: str) -> None:
-    assert iso(moment_of(when, NOW)) == moment
+    assert iso(parse_date(when, NOW)) == moment
 
 
 def test_a_date_without_a_zone_is_local_time() -> None:
-    day = moment_of("2026-01-31", NOW)
-    assert abs(day - moment_of("2026-01-31T00:00:00Z", NOW)) <= 14 * 3600
-    assert moment_of("2026-02-01", NOW) - day == 86_400
+    day = parse_date("2026-01-31", NOW)
+    assert abs(day - parse_date("2026-01-31T00:00:00Z", NOW)) <= 14 * 3600
+    assert parse_date("2026-02-01", NOW) - day == 86_400
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_date_without_a_zone_is_local_time() -> None:
 )
 def test_what_is_no_date_is_refused_and_never_taken_for_now(when: str) -> None:
     with pytest.raises(UsageError, match="is no date") as caught:
-        moment_of(when, NOW)
+        parse_date(when, NOW)
     assert caught.value.message.isprintable()
     assert caught.value.hint == "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'"
 
@@ -58,4 +58,4 @@ def test_what_is_no_date_is_refused_and_never_taken_for_now(when: str) -> None:
 @given(st.integers(-30_000_000_000, 250_000_000_000), st.integers(-30_000_000_000, 250_000_000_000))
 def test_moments_as_texts_stand_in_their_order_and_are_read_back(one: int, other: int) -> None:
     assert (iso(one) < iso(other)) == (one < other)
-    assert moment_of(iso(one), NOW) == one
+    assert parse_date(iso(one), NOW) == one

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from patchgate.check.python_tokens import SourceStatement, statements_of
-from patchgate.placeholders.empty_functions import _File, empty_bodies
-from patchgate.placeholders.placeholder_matches import matches_in
+from patchgate.placeholders.empty_functions import _File, find_empty_functions
+from patchgate.placeholders.placeholder_matches import find_matches
 from patchgate.policy.placeholder_markers import Markers
 
 EMPTY, UNDONE = "empty-body", "not-implemented"
 
 
 def bodies(text: str) -> list[tuple[int, str]]:
-    return [(each.line, each.marker) for each in empty_bodies(dedent(text).encode())]
+    return [(each.line, each.marker) for each in find_empty_functions(dedent(text).encode())]
 
 
 def by_rule(text: str, name: str) -> list[int]:
-    found = matches_in(dedent(text).encode(), name.encode(), Markers())
+    found = find_matches(dedent(text).encode(), name.encode(), Markers())
     return [match.line for match in found if match.rule == "placeholder-body"]
 
 
@@ -281,12 +281,12 @@ def test_the_search_ends_where_the_time_does() -> None:
     text = b"def f(): pass\n" * 2000
     for most in (1, 3, 12, 20):
         asked = count(1)
-        found = list(empty_bodies(text, lambda: next(asked) > most))  # noqa: B023
+        found = list(find_empty_functions(text, lambda: next(asked) > most))  # noqa: B023
         assert next(asked) == most + 2
         assert (len(found) > 0) is (most > 15)
         assert len(found) < 2000
     asked = count()
-    assert len(list(empty_bodies(text, lambda: next(asked) < 0))) == 2000
+    assert len(list(find_empty_functions(text, lambda: next(asked) < 0))) == 2000
     assert next(asked) > 20
 
 

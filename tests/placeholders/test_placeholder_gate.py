@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from patchgate.check.case import Case, Governance
 from patchgate.git.model import EXECUTABLE, SYMLINK, Entry, FileChange, Line
-from patchgate.placeholders.placeholder_gate import Marked, PlaceholdersNear
+from patchgate.placeholders.placeholder_gate import AddedPlaceholder, PlaceholderFacts
 from patchgate.placeholders.placeholder_matches import Match
 from patchgate.policy.policy import Profile
 from patchgate.report.rules import RULES, Level
@@ -43,22 +43,24 @@ LOUD = 'placeholders.level = "error"'
 ALLOW = "patchgate: " + "allow "
 
 
-def marked(*keys: bytes, rule: str = "placeholder-word") -> tuple[Marked, ...]:
+def marked(*keys: bytes, rule: str = "placeholder-word") -> tuple[AddedPlaceholder, ...]:
     """Make placeholders on the lines from 1, each with its key."""
     return tuple(
-        Marked(Match(number, rule, "todo", key), Line(number, b"# " + key))
+        AddedPlaceholder(Match(number, rule, "todo", key), Line(number, b"# " + key))
         for number, key in enumerate(keys, start=1)
     )
 
 
-def told(files: dict[str, tuple[Marked, ...]], gained: dict[bytes, int]) -> list[tuple[str, int | None]]:
+def told(
+    files: dict[str, tuple[AddedPlaceholder, ...]], gained: dict[bytes, int]
+) -> list[tuple[str, int | None]]:
     """Judge files with these placeholders; give path and line of what is told."""
-    near = PlaceholdersNear({path(name): found for name, found in files.items()}, gained)
+    near = PlaceholderFacts({path(name): found for name, found in files.items()}, gained)
     given = agents_with(near, *[added(name) for name in files])
     return [(str(each.path), each.line) for each in findings(given) if each.rule == "placeholder-word"]
 
 
-def agents_with(near: PlaceholdersNear, *files: FileChange) -> Case:
+def agents_with(near: PlaceholderFacts, *files: FileChange) -> Case:
     return case(*files, profile=Profile.AGENT, placeholders=near)
 
 
@@ -159,13 +161,13 @@ def test_a_file_that_is_moved_as_it_is_brings_nothing_new_and_a_copy_does() -> N
 
 
 def test_what_was_suspected_and_not_read_leaves_the_verdict_undecided() -> None:
-    nothing = PlaceholdersNear()
+    nothing = PlaceholderFacts()
     for file in (added("a\x1b.py", TODO), replace(added("a\x1b.py"), added_lines=None)):
         ended = outcome(agents_with(nothing, file), "placeholders")
         assert ended.outcome is Outcome.UNDECIDED
         assert "\x1b" not in str(ended.reason)
     assert outcome(agents_with(nothing, added("a.py", "x = 1")), "placeholders").outcome is Outcome.PASS
-    broken = PlaceholdersNear(fault="object 9af3 is missing; fetch it")
+    broken = PlaceholderFacts(fault="object 9af3 is missing; fetch it")
     ended = outcome(agents_with(broken, added("a.py")), "placeholders")
     assert (ended.outcome, ended.reason) == (Outcome.UNDECIDED, "object 9af3 is missing; fetch it")
     assert verdict(agents_with(broken, added("a.py"))).verdict is Verdict.UNDECIDED
@@ -187,7 +189,7 @@ def test_a_marker_of_the_policy_names_its_key() -> None:
 
 @pytest.mark.parametrize("rule", [rule.id for rule in PLACEHOLDER_RULES])
 def test_the_hint_is_the_next_step_of_the_rule(rule: str) -> None:
-    near = PlaceholdersNear({path("a.py"): marked(b"x", rule=rule)}, {b"x": 1})
+    near = PlaceholderFacts({path("a.py"): marked(b"x", rule=rule)}, {b"x": 1})
     finding = only(agents_with(near, added("a.py")))
     assert finding.hint is not None
     assert finding.hint.lower() + "." == RULES[rule].fix.lower()
@@ -200,7 +202,7 @@ def test_a_body_that_is_not_whole_is_told_as_such() -> None:
 
 
 def test_a_function_whose_header_is_added_and_whose_text_was_not_read_is_undecided() -> None:
-    nothing = PlaceholdersNear()
+    nothing = PlaceholderFacts()
     assert (
         outcome(agents_with(nothing, added("a.py", "def f():")), "placeholders").outcome is Outcome.UNDECIDED
     )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from patchgate.placeholders.placeholder_matches import Match, matches_in, text_of
+from patchgate.placeholders.placeholder_matches import Match, find_matches, to_utf8
 from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import MarkerSettings
 from patchgate.report.rules import RULES
@@ -27,7 +27,7 @@ NAMES = ("a.md", "a.py", "a.js", "a.csv", "a.yaml", "a.html", "a.rs", "a")
 
 
 def found_in(text: str, name: str = "a.md", markers: Markers = MARKERS) -> list[Match]:
-    return matches_in(text.encode(), name.encode(), markers)
+    return find_matches(text.encode(), name.encode(), markers)
 
 
 def rules_in(text: str, name: str) -> set[str]:
@@ -71,14 +71,14 @@ def test_every_marker_that_is_one_line_is_told_behind_other_lines_too() -> None:
 
 
 def test_text_is_utf_8_and_utf_16_with_a_byte_order_mark() -> None:
-    assert text_of("TODO: é".encode()) == "TODO: é".encode()
-    assert text_of(b"") == b""
+    assert to_utf8("TODO: é".encode()) == "TODO: é".encode()
+    assert to_utf8(b"") == b""
     marked = codecs.BOM_UTF8 + b"TODO"
-    assert text_of(marked) == marked
+    assert to_utf8(marked) == marked
     for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         content = mark + "a\r\n# TODO é 🙂\n".encode(codec)
-        assert text_of(content) == "a\r\n# TODO é 🙂\n".encode()
-        assert [match.line for match in matches_in(text_of(content) or b"", b"a.md", MARKERS)] == [2]
+        assert to_utf8(content) == "a\r\n# TODO é 🙂\n".encode()
+        assert [match.line for match in find_matches(to_utf8(content) or b"", b"a.md", MARKERS)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -97,28 +97,28 @@ def test_text_is_utf_8_and_utf_16_with_a_byte_order_mark() -> None:
     ],
 )
 def test_other_bytes_are_binary(content: bytes) -> None:
-    assert text_of(content) is None
+    assert to_utf8(content) is None
 
 
 def test_a_pointer_of_git_lfs_is_not_the_text() -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 15\n"
-    assert text_of(pointer) is None
-    assert text_of(pointer.replace(b"\n", b"\r\n")) is None
+    assert to_utf8(pointer) is None
+    assert to_utf8(pointer.replace(b"\n", b"\r\n")) is None
     # A document about it is text.
-    assert text_of(b"# " + pointer) is not None
-    assert text_of(pointer + b"# TODO\n" * 200) is not None
+    assert to_utf8(b"# " + pointer) is not None
+    assert to_utf8(pointer + b"# TODO\n" * 200) is not None
 
 
 def test_only_a_first_part_may_end_within_a_character() -> None:
     for whole in ("aé🙂".encode(), codecs.BOM_UTF16_LE + "aé🙂".encode("utf-16-le")):
         for end in range(3, len(whole)):
-            assert text_of(whole[:end], is_whole=False) is not None
-        assert text_of(whole[:-1]) is None
+            assert to_utf8(whole[:end], is_whole=False) is not None
+        assert to_utf8(whole[:-1]) is None
 
 
 @given(some.text(), some.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
 def test_text_of_any_encoding_is_the_same_text(written: str, codec: str) -> None:
-    found = text_of(written.encode(codec, "surrogatepass"))
+    found = to_utf8(written.encode(codec, "surrogatepass"))
     if "\0" in written:
         assert found is None
     elif found is not None:
@@ -320,7 +320,7 @@ PIECES = some.sampled_from(
 def test_what_matches_is_suspected(text: str, name: str, markers: Markers) -> None:
     content = text.encode()
     lines = content.split(b"\n")
-    found = matches_in(content, name.encode(), markers)
+    found = find_matches(content, name.encode(), markers)
     suspected = {index + 1 for index in markers.suspects(lines)}
     assert {match.line for match in found} <= suspected
     assert not found or markers.may_suspect(content, 0, len(content))
@@ -334,7 +334,7 @@ def test_what_matches_is_suspected(text: str, name: str, markers: Markers) -> No
 
 @given(some.binary(max_size=300), some.sampled_from(NAMES))
 def test_no_text_stops_the_search(content: bytes, name: str) -> None:
-    assert {match.line for match in matches_in(content, name.encode(), OWN)} <= set(range(1, 302))
+    assert {match.line for match in find_matches(content, name.encode(), OWN)} <= set(range(1, 302))
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_a_line_of_twice_the_length_takes_twice_the_steps(piece: str) -> None:
     """The windows of a long line are steps, too; that none takes long in one, `test_markers` holds."""
     for name in (b"a.md", b"a.py", b"a.js", b"a.json"):
         few, more = (
-            steps(partial(matches_in, (piece * (size // len(piece))).encode(), name, MARKERS))
+            steps(partial(find_matches, (piece * (size // len(piece))).encode(), name, MARKERS))
             for size in (10_000, 20_000)
         )
         assert more <= 2.5 * few + 100
@@ -397,17 +397,17 @@ def steps(run: Callable[[], object]) -> int:
 def test_the_search_asks_for_the_time_and_ends_with_it(name: str, line: str) -> None:
     text = line.encode() * 2000
     asked = count(1)
-    found = matches_in(text, name.encode(), MARKERS, lambda: next(asked) > 3)
+    found = find_matches(text, name.encode(), MARKERS, lambda: next(asked) > 3)
     assert next(asked) == 5
-    whole = matches_in(text, name.encode(), MARKERS)
+    whole = find_matches(text, name.encode(), MARKERS)
     assert found == whole[: len(found)]
     assert len(found) < len(whole) or not whole
     asked = count()
-    assert matches_in(text, name.encode(), MARKERS, lambda: next(asked) < 0) == whole
+    assert find_matches(text, name.encode(), MARKERS, lambda: next(asked) < 0) == whole
     assert next(asked) >= 2000 // 256
 
 
 def test_a_long_line_counts_as_many() -> None:
     asked = count()
-    matches_in(b"x" * 100_000 + b" TODO: x\n# TODO\n", b"a.md", MARKERS, lambda: next(asked) < 0)
+    find_matches(b"x" * 100_000 + b" TODO: x\n# TODO\n", b"a.md", MARKERS, lambda: next(asked) < 0)
     assert next(asked) >= 1

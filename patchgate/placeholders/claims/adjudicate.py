@@ -18,35 +18,35 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.intents.intent import Intent, Moment
 from patchgate.intents.worktree_intents import ScopeGate
-from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
+from patchgate.ledger.adjudications import KIND, AdjudicationRecord, read_adjudications
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.placeholders.claims.claim import (
     Adjudication,
     Candidate,
     Claim,
     ClaimOutcome,
-    Scan,
+    ScanResult,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 from patchgate.placeholders.claims.claim_decision import decide, needs_scan
 from patchgate.placeholders.claims.claim_json import telemetry
 from patchgate.placeholders.claims.claim_scan import Snapshot, caps_of, scan
 from patchgate.placeholders.claims.claim_source import (
-    Asked,
-    IndexContent,
-    JudgedContent,
-    content_of_work,
-    judged_of,
+    ClaimSource,
+    IndexSource,
+    SourceOptions,
+    open_source,
+    use_worktree_if_unstaged,
 )
-from patchgate.placeholders.claims.snapshots import named
+from patchgate.placeholders.claims.snapshots import path_forms
 from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.wording import safe
 
 RECORD = "the record of earlier attempts"
-_HERE = Asked()
+_DEFAULT_SOURCE = SourceOptions()
 _UNSTAGED = "files that the claim names are not staged, so the working tree was read instead of the index"
 
 
@@ -59,14 +59,14 @@ class Candidates:
     warnings: tuple[str, ...] = ()
 
 
-def paths_named(repository: Repository, claim: Claim) -> frozenset[RepoPath]:
+def possible_paths(repository: Repository, claim: Claim) -> frozenset[RepoPath]:
     """Give every path of high priority that a claim may name, in any of its forms."""
     texts = (*claim.deliverables, *claim.changed_files, *claim.prior_changed_files)
-    forms = (named(text, repository.work_tree) for text in texts)
+    forms = (path_forms(text, repository.work_tree) for text in texts)
     return frozenset(path for each in forms for path in (each.literal, each.plain) if path is not None)
 
 
-def candidates_of(judged: JudgedContent, snapshot: Snapshot, claim: Claim, now: Moment) -> Candidates:
+def find_candidates(judged: ClaimSource, snapshot: Snapshot, claim: Claim, now: Moment) -> Candidates:
     """Name all files that a claim is about, with the tier of each.
 
     Raises:
@@ -78,32 +78,34 @@ def candidates_of(judged: JudgedContent, snapshot: Snapshot, claim: Claim, now: 
         (Tier.PRIOR, claim.prior_changed_files),
         (Tier.EVIDENCE, claim.evidence_files),
     )
-    found = [*_given(judged.repository, snapshot, given)]
+    found = [*_given_files(judged.repository, snapshot, given)]
     if not claim.changed_files:
-        found += [Candidate(Tier.CURRENT, path, safe(path.quoted)) for path in current_files(judged, now)]
+        found += [
+            Candidate(Tier.CURRENT, path, safe(path.quoted)) for path in find_current_files(judged, now)
+        ]
     if claim.prior_changed_files or not claim.subject:
         return Candidates(tuple(found))
-    prior, fault = prior_files(judged.repository, claim.subject)
+    prior, fault = find_prior_files(judged.repository, claim.subject)
     found += [Candidate(Tier.PRIOR, path, safe(path.quoted)) for path in prior]
     if fault is None:
         return Candidates(tuple(found))
-    unread = Skipped(Candidate(Tier.PRIOR, None, RECORD), Unscanned.UNREADABLE)
+    unread = Skipped(Candidate(Tier.PRIOR, None, RECORD), SkipReason.UNREADABLE)
     warning = f"{RECORD} (the ledger) cannot be trusted: {safe(fault)}; see `git patchgate log --verify`"
     return Candidates(tuple(found), (unread,), (warning,))
 
 
-def paths_given(judged: JudgedContent, texts: Sequence[str]) -> tuple[RepoPath, ...]:
+def resolve_given(judged: ClaimSource, texts: Sequence[str]) -> tuple[RepoPath, ...]:
     """Make paths of a list that was given, for the record: what leads nowhere is left out.
 
     Raises:
         UndecidedError: the content cannot be read.
     """
     with judged.snapshot() as snapshot:
-        found = _given(judged.repository, snapshot, [(Tier.CURRENT, texts)])
+        found = _given_files(judged.repository, snapshot, [(Tier.CURRENT, texts)])
         return tuple(dict.fromkeys(each.path for each in found if each.path is not None))
 
 
-def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
+def find_current_files(judged: ClaimSource, now: Moment) -> tuple[RepoPath, ...]:
     """Find what this attempt changed, and did not remove.
 
     What differs from where the active intents of this worktree began, if there is one whose work can be in
@@ -119,14 +121,14 @@ def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
     paths: dict[RepoPath, None] = {}
     intents = [] if here is None else [each for each in here.active if judged.holds(each.base)]
     for intent in intents:
-        for content in [judged, judged.on_disk()] if isinstance(judged, IndexContent) else [judged]:
-            paths |= dict.fromkeys(_since(content, intent))
+        for content in [judged, judged.on_disk()] if isinstance(judged, IndexSource) else [judged]:
+            paths |= dict.fromkeys(_changed_since(content, intent))
     if not intents and judged.before is not None:
         paths |= dict.fromkeys(file.path for file in judged.changes_since(judged.before) if file.new)
     return tuple(paths)
 
 
-def _since(content: JudgedContent, intent: Intent) -> Iterator[RepoPath]:
+def _changed_since(content: ClaimSource, intent: Intent) -> Iterator[RepoPath]:
     """Find what a content has otherwise than an intent found it, but for what was so before."""
     files = content.changes_since(intent.tree)
     dirt = intent.unchanged_dirt(files)
@@ -135,7 +137,7 @@ def _since(content: JudgedContent, intent: Intent) -> Iterator[RepoPath]:
     yield from (file.path for file in files if file.new and file.path not in dirt)
 
 
-def prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPath, ...], str | None]:
+def find_prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPath, ...], str | None]:
     """Find what earlier attempts of a subject changed whose verdict had passed, as far as the ledger tells.
 
     Also says what is wrong with the ledger; None: nothing is. A last line that a crash cut short is not.
@@ -153,17 +155,19 @@ def prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPath, .
         fault = error.strerror or "no reason given"
     passed = (
         each
-        for each in adjudications(events)
+        for each in read_adjudications(events)
         if each.subject == subject and each.outcome == ClaimOutcome.PASSED.value
     )
     return tuple(dict.fromkeys(chain.from_iterable(each.changed_files for each in passed))), fault
 
 
-def _given(
+def _given_files(
     repository: Repository, snapshot: Snapshot, lists: Iterable[tuple[Tier, Sequence[str]]]
 ) -> Iterator[Candidate]:
     """Say which file each given text names; where two forms of it are there, it names both."""
-    forms = [(tier, safe(text), named(text, repository.work_tree)) for tier, texts in lists for text in texts]
+    forms = [
+        (tier, safe(text), path_forms(text, repository.work_tree)) for tier, texts in lists for text in texts
+    ]
     asked = {path for _, _, each in forms if each.literal for path in (each.literal, each.plain) if path}
     looked = snapshot.look(sorted(asked)) if asked else {}
     is_there = {path for path, each in looked.items() if each.fault is None}
@@ -182,7 +186,7 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
         changed: the files of a passed verdict, which become earlier work of its subject.
     """
     claim = adjudication.claim
-    recorded = Adjudicated(
+    recorded = AdjudicationRecord(
         outcome=adjudication.outcome.value,
         subject=claim.subject,
         reason_code=claim.reason_code,
@@ -197,7 +201,7 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
 def adjudicate(
     repository: Repository,
     claim: Claim,
-    asked: Asked = _HERE,
+    asked: SourceOptions = _DEFAULT_SOURCE,
     now: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Adjudication:
@@ -215,27 +219,27 @@ def adjudicate(
     """
     moment = Moment(time.time() if now is None else now)
     with Objects(repository) as objects:
-        judged, policy = judged_of(repository, objects, asked)
+        judged, policy = open_source(repository, objects, asked)
         settings = policy.config.claims
-        seen: Scan | None = None
+        seen: ScanResult | None = None
         warnings: tuple[str, ...] = ()
         if needs_scan(claim, settings):
-            work = content_of_work(judged, paths_named(repository, claim))
-            seen, warnings = _scanned(work, claim, settings, moment, clock)
+            work = use_worktree_if_unstaged(judged, possible_paths(repository, claim))
+            seen, warnings = _scan_files(work, claim, settings, moment, clock)
             if work is not judged:
                 judged, warnings = work, (*warnings, _UNSTAGED)
         found = decide(claim, seen, settings, judged.read_from, warnings)
-        changed, doubt = _changed(judged, found, moment)
+        changed, doubt = _changed_files(judged, found, moment)
     told = record(repository, found, changed)
     return replace(found, warnings=(*found.warnings, *(each for each in (doubt, told) if each)))
 
 
-def _scanned(
-    judged: JudgedContent, claim: Claim, settings: ClaimsSettings, now: Moment, clock: Callable[[], float]
-) -> tuple[Scan, tuple[str, ...]]:
+def _scan_files(
+    judged: ClaimSource, claim: Claim, settings: ClaimsSettings, now: Moment, clock: Callable[[], float]
+) -> tuple[ScanResult, tuple[str, ...]]:
     end = clock() + settings.contradiction_scan_timeout_seconds
     with judged.snapshot() as snapshot:
-        candidates = candidates_of(judged, snapshot, claim, now)
+        candidates = find_candidates(judged, snapshot, claim, now)
         counting = {each.path for each in candidates.files if each.tier.is_high_priority}
         seen = scan(
             snapshot,
@@ -244,12 +248,12 @@ def _scanned(
             Markers(settings.markers, judged.repository.expression_time),
             lambda: clock() >= end,
             unstaged=judged.in_two_versions([path for path in counting if path is not None]),
-            is_excluded=_excluded(settings),
+            is_excluded=_exclusion_test(settings),
         )
     return replace(seen, skipped=(*seen.skipped, *candidates.unread)), candidates.warnings
 
 
-def _excluded(settings: ClaimsSettings) -> Callable[[bytes], bool] | None:
+def _exclusion_test(settings: ClaimsSettings) -> Callable[[bytes], bool] | None:
     """Give the function that tells whether the config leaves a name out of the fallback."""
     if not settings.exclude:
         return None
@@ -259,8 +263,8 @@ def _excluded(settings: ClaimsSettings) -> Callable[[bytes], bool] | None:
     return lambda name: excluded.match(name) is not None
 
 
-def _changed(
-    judged: JudgedContent, found: Adjudication, now: Moment
+def _changed_files(
+    judged: ClaimSource, found: Adjudication, now: Moment
 ) -> tuple[tuple[RepoPath, ...], str | None]:
     """Find the files of a passed verdict, for later ones of its subject; or say why they are not known."""
     claim = found.claim
@@ -268,9 +272,9 @@ def _changed(
     if found.outcome is not ClaimOutcome.PASSED or claim.subject is None:
         return (), None
     try:
-        work = content_of_work(judged, paths_named(judged.repository, claim))
+        work = use_worktree_if_unstaged(judged, possible_paths(judged.repository, claim))
         if claim.changed_files:
-            return paths_given(work, claim.changed_files), None
-        return current_files(work, now), None
+            return resolve_given(work, claim.changed_files), None
+        return find_current_files(work, now), None
     except UndecidedError as error:
         return (), f"the changed files are not on record: {error.message}"

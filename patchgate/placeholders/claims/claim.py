@@ -54,7 +54,7 @@ class ScanMode(StrEnum):
     WITH_FALLBACK = "targeted_plus_fallback"
 
 
-class Unscanned(StrEnum):
+class SkipReason(StrEnum):
     """Why a file was not scanned whole.
 
     `EXCLUDED` (a hidden or heavy folder, or a path of `claims.exclude`) only in the fallback. `UNSTAGED`: the
@@ -74,7 +74,7 @@ class Unscanned(StrEnum):
     EXCLUDED = "excluded"
 
 
-class Content(StrEnum):
+class SourceName(StrEnum):
     """What a claim is held against where no revision is named, in the words for people."""
 
     INDEX = "the index"
@@ -120,7 +120,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceholderLocation:
     """Where a placeholder stands: `line` counts from 1, `rule` is that of the placeholder gate."""
 
     tier: Tier
@@ -135,26 +135,25 @@ class Skipped:
     """A candidate that was not scanned whole, and why; of what could be read of it the places still count."""
 
     candidate: Candidate
-    reason: Unscanned
+    reason: SkipReason
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ScanResult:
     """What one bounded scan saw.
 
-    `scanned` are the files that were scanned whole, `total_bytes` all that was read of any. `skipped` are the
-    candidates of the tiers that were not; `passed_by` counts the files of the fallback that were not, by
-    reason. `source_counts` counts the distinct files of each tier (fallback: those that were read). `places`
-    are all that were found, in the order of the scan. `timed_out` tells that its time was over before the
-    end.
+    `scanned` are the files that were scanned whole, `total_bytes` is the size of all that was read. `skipped`
+    are the candidates of the tiers that were not scanned whole; `fallback_skipped` counts those of the
+    fallback, by reason. `source_counts` counts the distinct files of each tier (of the fallback: those that
+    were read). `places` has every placeholder, in the order of the scan. `timed_out`: the time ran out first.
     """
 
     scanned: tuple[Candidate, ...] = ()
     total_bytes: int = 0
     skipped: tuple[Skipped, ...] = ()
-    passed_by: Mapping[Unscanned, int] = field(default_factory=dict)
+    fallback_skipped: Mapping[SkipReason, int] = field(default_factory=dict)
     source_counts: Mapping[Tier, int] = field(default_factory=dict)
-    places: tuple[Place, ...] = ()
+    places: tuple[PlaceholderLocation, ...] = ()
     used_fallback: bool = False
     timed_out: bool = False
 
@@ -166,12 +165,12 @@ class Scan:
     @property
     def is_fallback_cut(self) -> bool:
         """Tell whether a cap left files of the fallback unread."""
-        return bool(self.passed_by.get(Unscanned.CAP))
+        return bool(self.fallback_skipped.get(SkipReason.CAP))
 
     @property
     def is_cap_exhausted(self) -> bool:
         """Tell whether a cap left a file of high priority, or of the fallback, unread or unread in part."""
-        capped = (each for each in self.skipped if each.reason is Unscanned.CAP)
+        capped = (each for each in self.skipped if each.reason is SkipReason.CAP)
         return self.is_fallback_cut or any(each.candidate.tier.is_high_priority for each in capped)
 
     @property
@@ -187,7 +186,7 @@ class Scan:
     @property
     def unread(self) -> tuple[Skipped, ...]:
         """What was skipped, that which counts first: high priority, and in it by the order of the reasons."""
-        worst = {reason: place for place, reason in enumerate(Unscanned)}
+        worst = {reason: place for place, reason in enumerate(SkipReason)}
         high = [each for each in self.skipped if each.candidate.tier.is_high_priority]
         rest = [each for each in self.skipped if not each.candidate.tier.is_high_priority]
         return (*sorted(high, key=lambda each: worst[each.reason]), *rest)
@@ -206,7 +205,7 @@ class Coverage:
         return ";".join(self.reasons) or None
 
 
-def outcome_of(scan: Scan, coverage: Coverage) -> ClaimOutcome:
+def outcome_of(scan: ScanResult, coverage: Coverage) -> ClaimOutcome:
     """Say what becomes of a claim that was scanned for, by what was found and whether that was enough."""
     if scan.places:
         return ClaimOutcome.UPHELD
@@ -231,7 +230,7 @@ class Adjudication:
     confidence: float | None
     contradicted_reason_code: str | None = None
     is_placeholder_claim: bool = False
-    scan: Scan | None = None
+    scan: ScanResult | None = None
     coverage: Coverage | None = None
     strict: Coverage | None = None
     guard_enabled: bool = True
@@ -242,9 +241,9 @@ class Adjudication:
     warnings: tuple[str, ...] = ()
 
     @property
-    def looked(self) -> Scan:
+    def looked(self) -> ScanResult:
         """What was scanned; an empty scan where nothing was."""
-        return self.scan or Scan()
+        return self.scan or ScanResult()
 
     @property
     def scan_mode(self) -> ScanMode | None:

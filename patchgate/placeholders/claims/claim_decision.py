@@ -16,12 +16,12 @@ from patchgate.placeholders.claims.claim import (
     Claim,
     ClaimOutcome,
     Coverage,
-    Scan,
+    ScanResult,
+    SkipReason,
     Tier,
-    Unscanned,
     outcome_of,
 )
-from patchgate.placeholders.claims.claim_wording import explained
+from patchgate.placeholders.claims.claim_wording import explain
 from patchgate.placeholders.claims.feedback_parsing import (
     LONG,
     MOST_TEXT,
@@ -168,7 +168,7 @@ def _compared(text: str | None) -> str:
     return (text or "").strip().lower()
 
 
-def coverage_of(scan: Scan, settings: ClaimsSettings, *, is_strict: bool | None = None) -> Coverage:
+def coverage_of(scan: ScanResult, settings: ClaimsSettings, *, is_strict: bool | None = None) -> Coverage:
     """Judge whether a scan that found nothing saw enough to contradict a claim.
 
     Without strict coverage any file is enough; but a scan that ended by time, and markers that cannot be
@@ -185,7 +185,7 @@ def coverage_of(scan: Scan, settings: ClaimsSettings, *, is_strict: bool | None 
     return Coverage(not reasons, reasons)
 
 
-def _strict_reasons(scan: Scan, settings: ClaimsSettings) -> Iterator[str]:
+def _strict_reasons(scan: ScanResult, settings: ClaimsSettings) -> Iterator[str]:
     if not scan.scanned:
         yield "no_files_scanned"
     if not any(each.tier in {Tier.CANONICAL, Tier.CURRENT} for each in scan.scanned):
@@ -197,18 +197,18 @@ def _strict_reasons(scan: Scan, settings: ClaimsSettings) -> Iterator[str]:
     if len(scan.scanned) < enough and not is_only_deliverable:
         yield "minimum_file_coverage_not_met"
     unread = {each.reason for each in scan.skipped if each.candidate.tier.is_high_priority}
-    if Unscanned.CAP in unread:
+    if SkipReason.CAP in unread:
         yield "cap_exhausted_before_priority_scan"
-    for reason in Unscanned:
+    for reason in SkipReason:
         if reason in unread:
             yield f"priority_candidate_unscanned:{reason.value}"
     if scan.is_fallback_cut:
         yield "cap_exhausted_in_fallback"
-    if scan.timed_out and Unscanned.TIMEOUT not in unread:
+    if scan.timed_out and SkipReason.TIMEOUT not in unread:
         yield "scan_timed_out"
 
 
-def _permissive_reasons(scan: Scan) -> Iterator[str]:
+def _permissive_reasons(scan: ScanResult) -> Iterator[str]:
     if not scan.scanned:
         yield "no_files_scanned"
     if scan.timed_out:
@@ -217,7 +217,7 @@ def _permissive_reasons(scan: Scan) -> Iterator[str]:
 
 def decide(
     claim: Claim,
-    scan: Scan | None,
+    scan: ScanResult | None,
     settings: ClaimsSettings,
     read_from: str = "",
     warnings: tuple[str, ...] = (),
@@ -231,7 +231,7 @@ def decide(
     if not needs_scan(claim, settings):
         scan = None
     elif scan is None:
-        scan = Scan()
+        scan = ScanResult()
     coverage = coverage_of(scan, settings) if scan is not None else None
     strict = coverage_of(scan, settings, is_strict=True) if scan is not None else None
     outcome = _outcome(claim, scan, coverage)
@@ -253,11 +253,11 @@ def decide(
         read_from=read_from,
         warnings=warnings,
     )
-    why, next_step = explained(found, settings)
+    why, next_step = explain(found, settings)
     return replace(found, why=why, next_step=next_step)
 
 
-def _outcome(claim: Claim, scan: Scan | None, coverage: Coverage | None) -> ClaimOutcome:
+def _outcome(claim: Claim, scan: ScanResult | None, coverage: Coverage | None) -> ClaimOutcome:
     if is_invariant(claim):
         return ClaimOutcome.UPHELD
     if claim.passed:

@@ -16,11 +16,11 @@ from patchgate.placeholders.claims.claim import (
     MOST_SAMPLES,
     Adjudication,
     ClaimOutcome,
-    Scan,
     ScanMode,
+    ScanResult,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 from patchgate.report.json import path_member, plain_json
 from patchgate.report.schema import COUNT, DRAFT, Schema, Shape, about, path_key, schema_of
@@ -94,10 +94,10 @@ def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Js
     }
 
 
-def _skipped_counts(scan: Scan) -> dict[str, int]:
+def _skipped_counts(scan: ScanResult) -> dict[str, int]:
     """Count each file that was not scanned whole, once, under its reason."""
     counts = Counter(each.reason for each in scan.skipped)
-    return {reason.value: counts[reason] + scan.passed_by.get(reason, 0) for reason in Unscanned}
+    return {reason.value: counts[reason] + scan.fallback_skipped.get(reason, 0) for reason in SkipReason}
 
 
 def _skipped(each: Skipped) -> Json:
@@ -109,7 +109,7 @@ def _skipped(each: Skipped) -> Json:
     }
 
 
-_SKIPPED: Shape = {**path_key("path"), "tier": Tier, "reason": Unscanned}
+_SKIPPED: Shape = {**path_key("path"), "tier": Tier, "reason": SkipReason}
 _METADATA: Shape = {
     "contradiction_detected": bool,
     "contradiction_marker_found": bool,
@@ -126,7 +126,7 @@ _METADATA: Shape = {
     "scanned_total_bytes": COUNT,
     "matched_file_count": COUNT,
     "candidate_source_counts": dict.fromkeys(Tier, COUNT),
-    "skipped_counts": dict.fromkeys(Unscanned, COUNT),
+    "skipped_counts": dict.fromkeys(SkipReason, COUNT),
     "skipped_samples": about([_SKIPPED], maxItems=MOST_SAMPLES),
     "samples": about([str], "`path:line` of placeholders", maxItems=MOST_SAMPLES),
     "places_total": COUNT,

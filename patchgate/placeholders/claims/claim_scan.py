@@ -16,9 +16,16 @@ from itertools import islice
 from typing import Protocol
 
 from patchgate.git.path import RepoPath
-from patchgate.placeholders.claims.claim import Candidate, Place, Scan, Skipped, Tier, Unscanned
-from patchgate.placeholders.empty_functions import never
-from patchgate.placeholders.placeholder_matches import matches_in, text_of
+from patchgate.placeholders.claims.claim import (
+    Candidate,
+    PlaceholderLocation,
+    ScanResult,
+    Skipped,
+    SkipReason,
+    Tier,
+)
+from patchgate.placeholders.empty_functions import no_timeout
+from patchgate.placeholders.placeholder_matches import find_matches, to_utf8
 from patchgate.policy.claims_settings import suffix_test
 from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings
@@ -30,11 +37,11 @@ HEAVY_FOLDERS = frozenset(
 """Folders that hold what was made or fetched: besides the hidden ones they are no part of the fallback."""
 
 
-def _is_out(name: bytes) -> bool:
+def _is_excluded_name(name: bytes) -> bool:
     return name.startswith(b".") or name in HEAVY_FOLDERS or name.endswith(b".egg-info")
 
 
-class Walk:
+class FallbackFilter:
     """One way over all tracked files; `left_out` counts what was passed by so far.
 
     Args:
@@ -49,7 +56,7 @@ class Walk:
         known: Collection[bytes] = (),
         is_excluded: Callable[[bytes], bool] | None = None,
     ) -> None:
-        self.left_out: Counter[Unscanned] = Counter()
+        self.left_out: Counter[SkipReason] = Counter()
         self._is_allowed = is_allowed
         self._is_excluded = is_excluded
         self._known = frozenset(known)
@@ -72,12 +79,12 @@ class Walk:
                 name = name_of(record)
                 here = name.rpartition(b"/")[0]
                 if here != folder:
-                    folder, above = here, passed_by(here)
+                    folder, above = here, excluded_folder(here)
                 if above is not None:
                     # `0` comes after `/`: what is called more than the folder itself does not lie in it.
                     end = bisect_left(records, above + b"0", lo=at, key=name_of)
                     counted = self._known_among(records, at, end, above, name_of)
-                    self.left_out[Unscanned.EXCLUDED] += end - at - counted
+                    self.left_out[SkipReason.EXCLUDED] += end - at - counted
                     at = end
                     continue
                 at += 1
@@ -85,9 +92,9 @@ class Walk:
                     continue
                 last = name
                 if not self._is_allowed(name):
-                    self.left_out[Unscanned.SUFFIX] += 1
+                    self.left_out[SkipReason.SUFFIX] += 1
                 elif self._is_excluded is not None and self._is_excluded(name):
-                    self.left_out[Unscanned.EXCLUDED] += 1
+                    self.left_out[SkipReason.EXCLUDED] += 1
                 else:
                     yield record
 
@@ -108,11 +115,11 @@ class Walk:
         return found
 
 
-def passed_by(folder: bytes) -> bytes | None:
+def excluded_folder(folder: bytes) -> bytes | None:
     """Give the highest folder, of one and those above it, that is passed by: hidden, or heavy."""
     parts = folder.split(b"/") if folder else []
     for count, name in enumerate(parts, start=1):
-        if _is_out(name):
+        if _is_excluded_name(name):
             return b"/".join(parts[:count])
     return None
 
@@ -123,11 +130,11 @@ _ORDER = {tier: position for position, tier in enumerate(Tier)}
 _AT_ONCE = 400
 _BATCH = 64
 # Why a file of high priority was not read, or not whole, where no cap leaves anything for the fallback.
-_SPENT = frozenset({Unscanned.CAP, Unscanned.TOO_LARGE})
+_BUDGET_REASONS = frozenset({SkipReason.CAP, SkipReason.TOO_LARGE})
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class PathInfo:
     """What is known of a path before it is read: its `size` in bytes as stored, or else its `fault`.
 
     `fault` is MISSING (nothing there, or a folder), SYMLINK (it, or a folder above it), OUTSIDE (a gitlink or
@@ -135,13 +142,13 @@ class Looked:
     """
 
     size: int | None = None
-    fault: Unscanned | None = None
+    fault: SkipReason | None = None
 
 
 class Snapshot(Protocol):
     """One tree: the index, a commit, the working tree."""
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         """Tell of every path what is known without reading it.
 
         Raises:
@@ -156,7 +163,7 @@ class Snapshot(Protocol):
         """
         ...
 
-    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
+    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
         """Yield the tracked files that a walk over all of them gives, lazily; closed where the scan ends.
 
         Raises:
@@ -166,7 +173,7 @@ class Snapshot(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class ScanCaps:
     """How much is read at most, inclusive: files, bytes of all, bytes of one; and which names are text."""
 
     max_files: int
@@ -175,10 +182,10 @@ class Caps:
     suffixes: tuple[str, ...]
 
 
-def caps_of(settings: ClaimsSettings) -> Caps:
+def caps_of(settings: ClaimsSettings) -> ScanCaps:
     """Take the caps from the config; one file has no more room than all."""
     total = settings.contradiction_scan_max_total_bytes
-    return Caps(
+    return ScanCaps(
         max_files=settings.contradiction_scan_max_files,
         max_total_bytes=total,
         max_file_bytes=min(settings.contradiction_scan_max_file_bytes, total),
@@ -189,13 +196,13 @@ def caps_of(settings: ClaimsSettings) -> Caps:
 def scan(
     snapshot: Snapshot,
     candidates: Iterable[Candidate],
-    caps: Caps,
+    caps: ScanCaps,
     markers: Markers,
-    is_over: Callable[[], bool] = never,
+    is_over: Callable[[], bool] = no_timeout,
     *,
     unstaged: Collection[RepoPath] = (),
     is_excluded: Callable[[bytes], bool] | None = None,
-) -> Scan:
+) -> ScanResult:
     """Scan the candidates, tier by tier, and then, where they show no placeholder, other tracked files.
 
     Args:
@@ -209,8 +216,8 @@ def scan(
     Raises:
         UndecidedError: the tree cannot be read; a file that cannot be is UNREADABLE.
     """
-    owned = _owned(candidates)
-    reading = _Reading(snapshot, caps, markers, is_over)
+    owned = _in_order(candidates)
+    reading = _ScanRun(snapshot, caps, markers, is_over)
     looked = reading.look([each.path for each in owned if each.path is not None])
     skipped: list[Skipped] = []
     for candidate in owned:
@@ -218,19 +225,21 @@ def scan(
         if reason is not None:
             skipped.append(Skipped(candidate, reason))
     counts = Counter(each.tier for each in owned)
-    left_out: Counter[Unscanned] = Counter()
-    is_spent = any(each.reason in _SPENT and each.candidate.tier.is_high_priority for each in skipped)
+    left_out: Counter[SkipReason] = Counter()
+    is_spent = any(
+        each.reason in _BUDGET_REASONS and each.candidate.tier.is_high_priority for each in skipped
+    )
     used_fallback = not reading.places and not is_spent and not reading.is_over()
     if used_fallback:
         before = reading.files
         known = [each.path.raw for each in owned if each.path is not None]
-        left_out = _fallback(reading, snapshot, Walk(reading.is_allowed, known, is_excluded))
+        left_out = _scan_fallback(reading, snapshot, FallbackFilter(reading.is_allowed, known, is_excluded))
         counts[Tier.FALLBACK] = reading.files - before
-    return Scan(
+    return ScanResult(
         scanned=tuple(reading.scanned),
         total_bytes=caps.max_total_bytes - reading.room,
         skipped=tuple(skipped),
-        passed_by={reason: left_out[reason] for reason in Unscanned if left_out[reason]},
+        fallback_skipped={reason: left_out[reason] for reason in SkipReason if left_out[reason]},
         source_counts={tier: counts[tier] for tier in Tier},
         places=tuple(reading.places),
         used_fallback=used_fallback,
@@ -238,7 +247,7 @@ def scan(
     )
 
 
-def _owned(candidates: Iterable[Candidate]) -> list[Candidate]:
+def _in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Put the candidates in order, each file once."""
     owned: dict[RepoPath | str, Candidate] = {}
     for candidate in sorted(candidates, key=lambda each: _ORDER[each.tier]):
@@ -246,12 +255,14 @@ def _owned(candidates: Iterable[Candidate]) -> list[Candidate]:
     return list(owned.values())
 
 
-class _Reading:
+class _ScanRun:
     """What was read so far, and what may still be."""
 
-    def __init__(self, snapshot: Snapshot, caps: Caps, markers: Markers, is_over: Callable[[], bool]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, caps: ScanCaps, markers: Markers, is_over: Callable[[], bool]
+    ) -> None:
         self.scanned: list[Candidate] = []
-        self.places: list[Place] = []
+        self.places: list[PlaceholderLocation] = []
         self.files = 0
         self.room = caps.max_total_bytes
         self.timed_out = False
@@ -266,9 +277,9 @@ class _Reading:
         self.timed_out = self.timed_out or self._is_over()
         return self.timed_out
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         """Tell what is known of paths, as far as the time goes."""
-        looked: dict[RepoPath, Looked] = {}
+        looked: dict[RepoPath, PathInfo] = {}
         for start in range(0, len(paths), _AT_ONCE):
             if self.is_over():
                 break
@@ -276,70 +287,70 @@ class _Reading:
         return looked
 
     def attempt(
-        self, candidate: Candidate, looked: Mapping[RepoPath, Looked], unstaged: Collection[RepoPath] = ()
-    ) -> Unscanned | None:
+        self, candidate: Candidate, looked: Mapping[RepoPath, PathInfo], unstaged: Collection[RepoPath] = ()
+    ) -> SkipReason | None:
         """Scan a file, and tell why it was not scanned whole; None: it was."""
         path = candidate.path
         if path is None:
-            return Unscanned.OUTSIDE
+            return SkipReason.OUTSIDE
         known = looked.get(path)
         if known is None:
-            return Unscanned.TIMEOUT
-        if path in unstaged and known.fault in {None, Unscanned.MISSING}:
-            return Unscanned.UNSTAGED
+            return SkipReason.TIMEOUT
+        if path in unstaged and known.fault in {None, SkipReason.MISSING}:
+            return SkipReason.UNSTAGED
         if known.fault is not None or known.size is None:
-            return known.fault or Unscanned.MISSING
+            return known.fault or SkipReason.MISSING
         if not self.is_allowed(path.raw):
-            return Unscanned.SUFFIX
+            return SkipReason.SUFFIX
         size, is_minor = known.size, not candidate.tier.is_high_priority
         if is_minor and size > self._caps.max_file_bytes:
-            return Unscanned.TOO_LARGE
+            return SkipReason.TOO_LARGE
         if self.files >= self._caps.max_files:
-            return Unscanned.CAP
+            return SkipReason.CAP
         if self.is_over():
-            return Unscanned.TIMEOUT
+            return SkipReason.TIMEOUT
         if is_minor and size > self.room:
-            return Unscanned.CAP
-        cut = Unscanned.TOO_LARGE if size > self._caps.max_total_bytes else Unscanned.CAP
+            return SkipReason.CAP
+        cut = SkipReason.TOO_LARGE if size > self._caps.max_total_bytes else SkipReason.CAP
         most = min(size, self.room)
         if size and not most:
             return cut
         return self._read(candidate, path, size, most) or (cut if most < size else None)
 
-    def _read(self, candidate: Candidate, path: RepoPath, size: int, most: int) -> Unscanned | None:
+    def _read(self, candidate: Candidate, path: RepoPath, size: int, most: int) -> SkipReason | None:
         content = self._snapshot.read(path, most) if most else b""
         if content is None:
-            return Unscanned.UNREADABLE
+            return SkipReason.UNREADABLE
         content = content[:most]
         self.files += 1
         self.room -= len(content)
-        text = text_of(content, len(content) == size)
+        text = to_utf8(content, len(content) == size)
         if len(content) < size and text is not None:
             # What a line says is not known before its end.
             text = text[: text.rfind(b"\n") + 1]
-        for match in matches_in(text, path.raw, self._markers, self.is_over) if text else ():
-            place = Place(
+        for match in find_matches(text, path.raw, self._markers, self.is_over) if text else ():
+            place = PlaceholderLocation(
                 tier=candidate.tier, path=path, line=match.line, rule=match.rule, marker=match.marker
             )
             self.places.append(place)
         if self.is_over():
-            return Unscanned.TIMEOUT
+            return SkipReason.TIMEOUT
         if len(content) < most:
-            return Unscanned.UNREADABLE
+            return SkipReason.UNREADABLE
         if most < size:
             return None
         if text is None:
-            return Unscanned.BINARY
+            return SkipReason.BINARY
         self.scanned.append(candidate)
         return None
 
 
-def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unscanned]:
+def _scan_fallback(reading: _ScanRun, snapshot: Snapshot, walk: FallbackFilter) -> Counter[SkipReason]:
     """Scan the files that a walk gives until one holds a placeholder, or a cap or the time ends it.
 
     The others that were looked at are counted; the file that a cap left unread is one of them.
     """
-    left_out: Counter[Unscanned] = Counter()
+    left_out: Counter[SkipReason] = Counter()
     with closing(snapshot.tracked(walk)) as tracked:
         is_ended = False
         while not is_ended and (paths := list(islice(tracked, _BATCH))):
@@ -348,7 +359,7 @@ def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unsc
                 reason = reading.attempt(Candidate(Tier.FALLBACK, path), looked)
                 if reason is not None:
                     left_out[reason] += 1
-                is_ended = reason in {Unscanned.CAP, Unscanned.TIMEOUT} or bool(reading.places)
+                is_ended = reason in {SkipReason.CAP, SkipReason.TIMEOUT} or bool(reading.places)
                 if is_ended:
                     break
     return left_out + walk.left_out

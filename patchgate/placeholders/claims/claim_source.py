@@ -41,15 +41,19 @@ from patchgate.git.working_tree import (
     unlike_index,
     untracked_names,
 )
-from patchgate.placeholders.claims.claim import Content, Unscanned
-from patchgate.placeholders.claims.claim_scan import Looked, Snapshot, Walk
+from patchgate.placeholders.claims.claim import SkipReason, SourceName
+from patchgate.placeholders.claims.claim_scan import FallbackFilter, PathInfo, Snapshot
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot, is_in_git
 from patchgate.policy.policy import Policy
 from patchgate.policy.tree_policies import TreePolicies, require_usable
 
 _PIECE = 1 << 20
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})
-_INSTEAD = {Kind.LINK: Unscanned.SYMLINK, Kind.OTHER: Unscanned.MISSING, Kind.REPOSITORY: Unscanned.OUTSIDE}
+_SKIP_REASONS = {
+    Kind.LINK: SkipReason.SYMLINK,
+    Kind.OTHER: SkipReason.MISSING,
+    Kind.REPOSITORY: SkipReason.OUTSIDE,
+}
 _MOST_NAME = 120
 
 
@@ -79,7 +83,7 @@ class DiskSnapshot:
         self._root = root
         self._states: dict[RepoPath, tuple[int, ...]] = {}
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         """Tell what stands at each path."""
         return {path: self._look(path) for path in paths}
 
@@ -90,14 +94,14 @@ class DiskSnapshot:
                 if isinstance(above, InTheWay):
                     return None
                 with open_file(path.name, above) as file:
-                    before = _state(os.fstat(file.fileno()))
-                    content = _first(file, most)
-                    after = _state(os.fstat(file.fileno()))
+                    before = _file_state(os.fstat(file.fileno()))
+                    content = _read_first(file, most)
+                    after = _file_state(os.fstat(file.fileno()))
         except OSError:
             return None
         return content if before == after == self._states[path] else None
 
-    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
+    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
         """List the files that a walk gives: the untracked ones, which are the newest work, then the others.
 
         Raises:
@@ -108,29 +112,29 @@ class DiskSnapshot:
                 for record in walk.over(pieces, name_of):
                     yield RepoPath.from_git(name_of(record))
 
-    def _look(self, path: RepoPath) -> Looked:
+    def _look(self, path: RepoPath) -> PathInfo:
         if path.is_too_long:
-            return Looked(fault=Unscanned.MISSING)
+            return PathInfo(fault=SkipReason.MISSING)
         if is_in_git(path):
-            return Looked(fault=Unscanned.OUTSIDE)
+            return PathInfo(fault=SkipReason.OUTSIDE)
         try:
             with folder_above(self._root, path) as above:
                 if isinstance(above, InTheWay):
-                    return Looked(fault=_INSTEAD[above.kind])
+                    return PathInfo(fault=_SKIP_REASONS[above.kind])
                 found = os.stat(path.name, dir_fd=above, follow_symlinks=False)
                 # A submodule for instance.
                 is_repository = stat.S_ISDIR(found.st_mode) and is_there(path.name + b"/.git", above)
         except OSError as error:
-            return Looked(fault=Unscanned.MISSING if error.errno in _NOT_THERE else Unscanned.UNREADABLE)
+            return PathInfo(fault=SkipReason.MISSING if error.errno in _NOT_THERE else SkipReason.UNREADABLE)
         if is_repository:
-            return Looked(fault=Unscanned.OUTSIDE)
+            return PathInfo(fault=SkipReason.OUTSIDE)
         if not stat.S_ISREG(found.st_mode):
-            return Looked(fault=Unscanned.SYMLINK if stat.S_ISLNK(found.st_mode) else Unscanned.MISSING)
-        self._states[path] = _state(found)
-        return Looked(found.st_size)
+            return PathInfo(fault=SkipReason.SYMLINK if stat.S_ISLNK(found.st_mode) else SkipReason.MISSING)
+        self._states[path] = _file_state(found)
+        return PathInfo(found.st_size)
 
 
-def _first(file: FileIO, most: int) -> bytes:
+def _read_first(file: FileIO, most: int) -> bytes:
     pieces: list[bytes] = []
     while most > 0 and (piece := file.read(min(most, _PIECE))):
         pieces.append(piece)
@@ -138,13 +142,13 @@ def _first(file: FileIO, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _state(found: os.stat_result) -> tuple[int, ...]:
+def _file_state(found: os.stat_result) -> tuple[int, ...]:
     """What tells one content of a file from the next."""
     return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), found.st_size, found.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SourceOptions:
     """Where a claim's files are read: in the tree of a revision, in the working tree, else in the index."""
 
     tree: str | None = None
@@ -152,7 +156,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedContent(ABC):
+class ClaimSource(ABC):
     """The content that is judged: one class for each kind of it.
 
     `read_from` names it for people. `before` is the tree that its newest work started from; None where nobody
@@ -204,7 +208,7 @@ class JudgedContent(ABC):
         return frozenset()
 
 
-class IndexContent(JudgedContent):
+class IndexSource(ClaimSource):
     """What is staged, over HEAD."""
 
     def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
@@ -214,12 +218,12 @@ class IndexContent(JudgedContent):
         self._unlike.update((path, path in found) for path in unknown)
         return frozenset(path for path in paths if self._unlike[path])
 
-    def on_disk(self) -> WorktreeContent:
+    def on_disk(self) -> WorktreeSource:
         """Give the working tree that the index belongs to."""
-        return WorktreeContent(
+        return WorktreeSource(
             repository=self.repository,
             objects=self.objects,
-            read_from=Content.WORKING_TREE.value,
+            read_from=SourceName.WORKING_TREE.value,
             before=self.committed,
             committed=self.committed,
             policy_tree=self.committed,
@@ -238,10 +242,10 @@ class IndexContent(JudgedContent):
 
 
 @dataclass(frozen=True, slots=True)
-class WorktreeContent(JudgedContent):
+class WorktreeSource(ClaimSource):
     """What is on disk, tracked or not, over HEAD; `index` where that would have been judged by default."""
 
-    index: IndexContent | None = None
+    index: IndexSource | None = None
 
     def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
         """Find the files of which another version is staged; none where the working tree was asked for."""
@@ -265,7 +269,7 @@ class WorktreeContent(JudgedContent):
 
 
 @dataclass(frozen=True, slots=True)
-class TreeContent(JudgedContent):
+class TreeSource(ClaimSource):
     """A tree that git has, and its commit where one was named."""
 
     tree: str
@@ -292,7 +296,7 @@ class TreeContent(JudgedContent):
         return self.repository.git(*asked, answers=ANY_CODE).code == 0
 
 
-def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[JudgedContent, Policy]:
+def open_source(repository: Repository, objects: Objects, asked: SourceOptions) -> tuple[ClaimSource, Policy]:
     """Find what is judged, and the policy by which.
 
     Raises:
@@ -302,19 +306,19 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
     """
     if asked.tree is not None and asked.worktree:
         raise UsageError("a claim is held against one content", "name --tree or --worktree, not both")
-    judged: JudgedContent
+    judged: ClaimSource
     if asked.tree is not None:
-        judged = _revision(repository, objects, asked.tree)
+        judged = _tree_source(repository, objects, asked.tree)
     elif repository.work_tree is None:
         raise UsageError(
             "a bare repository has neither index nor working tree", "name a revision: --tree REV"
         )
     else:
         head = pending_base(repository, objects).policy_tree
-        judged = (WorktreeContent if asked.worktree else IndexContent)(
+        judged = (WorktreeSource if asked.worktree else IndexSource)(
             repository=repository,
             objects=objects,
-            read_from=(Content.WORKING_TREE if asked.worktree else Content.INDEX).value,
+            read_from=(SourceName.WORKING_TREE if asked.worktree else SourceName.INDEX).value,
             before=head,
             committed=head,
             policy_tree=head,
@@ -324,7 +328,7 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
     return judged, require_usable(found or policies.at(policies.key(judged.policy_tree)))
 
 
-def content_of_work(judged: JudgedContent, named: Collection[RepoPath]) -> JudgedContent:
+def use_worktree_if_unstaged(judged: ClaimSource, named: Collection[RepoPath]) -> ClaimSource:
     """Choose the working tree instead of the index where files that a claim names are there and not staged.
 
     Where one of them is staged in another version, the index is kept: nobody knows which of the two is meant.
@@ -332,7 +336,7 @@ def content_of_work(judged: JudgedContent, named: Collection[RepoPath]) -> Judge
     Raises:
         UndecidedError: the two cannot be compared.
     """
-    if not isinstance(judged, IndexContent):
+    if not isinstance(judged, IndexSource):
         return judged
     unstaged = judged.in_two_versions(named)
     if not unstaged or any(file.path in unstaged for file in judged.changes_since(judged.committed)):
@@ -343,26 +347,26 @@ def content_of_work(judged: JudgedContent, named: Collection[RepoPath]) -> Judge
     return judged.on_disk()
 
 
-def _revision(repository: Repository, objects: Objects, name: str) -> TreeContent:
+def _tree_source(repository: Repository, objects: Objects, name: str) -> TreeSource:
     shown = printable(name, _MOST_NAME)
     named = tree_named(objects, name)
     if named is None:
         raise UsageError(f"unknown revision {shown}", "name a commit, a branch or a tag")
     tree, commit = named
     made = partial(
-        TreeContent, repository=repository, objects=objects, read_from=shown, tree=tree, commit=commit
+        TreeSource, repository=repository, objects=objects, read_from=shown, tree=tree, commit=commit
     )
     if commit is None:
         head = pending_base(repository, objects).policy_tree
         return made(before=None, committed=head, policy_tree=head)
-    before = _before(objects, commit)
+    before = _parent_tree(objects, commit)
     if before is None:
         # Nothing was there before it, so that its own policy speaks.
         return made(before=objects.empty_tree, committed=tree, policy_tree=tree)
     return made(before=before, committed=tree, policy_tree=before)
 
 
-def _before(objects: Objects, commit: str) -> str | None:
+def _parent_tree(objects: Objects, commit: str) -> str | None:
     """Find the tree of a commit's first parent; None for a root commit."""
     parent = objects.header(commit + "^1^{tree}")
     if parent is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from patchgate.git.repository import Repository
-from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
+from patchgate.ledger.adjudications import KIND, AdjudicationRecord, read_adjudications
 from patchgate.ledger.history import History, history
 from patchgate.ledger.ledger import iso
 from patchgate.placeholders.claims.claim import ClaimOutcome
@@ -72,11 +72,11 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
         UndecidedError: the ledger cannot be read.
     """
     told = history(repository, (KIND,))
-    found = adjudications(reversed(told.events))
+    found = read_adjudications(reversed(told.events))
     later: set[str] = set()
     reversed_of: Counter[str] = Counter()
     downgrades_of: Counter[str | None] = Counter()
-    counted: list[Adjudicated] = []
+    counted: list[AdjudicationRecord] = []
     undated = 0
     first = None if since is None else iso(since)
     for each in reversed(found):
@@ -118,7 +118,7 @@ def as_text(stats: ClaimStats) -> list[str]:
     lines = [f"{count(counts['adjudications'], 'adjudication')}{since}{_outcomes(stats)}"]
     permissive, undated = counts["permissive_downgrade_count"], counts["undated_count"]
     if scans:
-        share = {name: _share(number, scans) for name, number in counts.items()}
+        share = {name: _with_percent(number, scans) for name, number in counts.items()}
         lines += [
             f"of {count(scans, 'scan')}:",
             f"  upheld by a placeholder in the claim's files: {share['corroborated_count']}",
@@ -148,7 +148,7 @@ def _reversals(stats: ClaimStats) -> list[str]:
     lines = []
     if stats.attributed:
         found = stats.counts["reversal_count"]
-        share = _share(found, stats.attributed, f" of {stats.attributed}")
+        share = _with_percent(found, stats.attributed, f" of {stats.attributed}")
         lines.append(f"a placeholder was found later: {share}")
         shown = stats.reversals[:_MOST_SUBJECTS]
         lines += [
@@ -161,7 +161,7 @@ def _reversals(stats: ClaimStats) -> list[str]:
     return lines
 
 
-def _share(part: int, whole: int, of: str = "") -> str:
+def _with_percent(part: int, whole: int, of: str = "") -> str:
     return f"{part}{of} ({100 * part / whole:.0f} %)"
 
 

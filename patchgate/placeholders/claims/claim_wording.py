@@ -17,13 +17,13 @@ from patchgate.placeholders.claims.claim import (
     Candidate,
     Claim,
     ClaimOutcome,
-    Content,
     Coverage,
-    Place,
-    Scan,
+    PlaceholderLocation,
+    ScanResult,
     Skipped,
+    SkipReason,
+    SourceName,
     Tier,
-    Unscanned,
 )
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.wording import count, number, safe, show_path
@@ -34,7 +34,7 @@ _PRIORITY = "priority_candidate_unscanned:"
 _NOT_WHOLE = "not every file that counts was scanned whole"
 _CAP = "a cap was reached before every file that counts was read"
 
-TIERS = {
+TIER_NAMES = {
     Tier.CANONICAL: ("deliverable", "deliverables"),
     Tier.CURRENT: ("changed file", "changed files"),
     Tier.PRIOR: ("file of an earlier attempt", "files of earlier attempts"),
@@ -42,18 +42,18 @@ TIERS = {
     Tier.FALLBACK: ("other tracked file", "other tracked files"),
 }
 """One file of a tier, and several."""
-UNSCANNED = {
-    Unscanned.TOO_LARGE: "larger than a scan may read",
-    Unscanned.BINARY: "not UTF-8 or UTF-16 text, or a Git LFS pointer",
-    Unscanned.SUFFIX: "its suffix is not an allowed one",
-    Unscanned.MISSING: "no such file",
-    Unscanned.UNSTAGED: "the working tree has another copy than the index",
-    Unscanned.SYMLINK: "a symbolic link, or behind one, and none is followed",
-    Unscanned.OUTSIDE: "outside this repository",
-    Unscanned.UNREADABLE: "it cannot be read",
-    Unscanned.CAP: "a cap was reached before it was read to its end",
-    Unscanned.TIMEOUT: "the time was over before it was read to its end",
-    Unscanned.EXCLUDED: "in a hidden or heavy folder, or excluded by the config",
+SKIP_TEXTS = {
+    SkipReason.TOO_LARGE: "larger than a scan may read",
+    SkipReason.BINARY: "not UTF-8 or UTF-16 text, or a Git LFS pointer",
+    SkipReason.SUFFIX: "its suffix is not an allowed one",
+    SkipReason.MISSING: "no such file",
+    SkipReason.UNSTAGED: "the working tree has another copy than the index",
+    SkipReason.SYMLINK: "a symbolic link, or behind one, and none is followed",
+    SkipReason.OUTSIDE: "outside this repository",
+    SkipReason.UNREADABLE: "it cannot be read",
+    SkipReason.CAP: "a cap was reached before it was read to its end",
+    SkipReason.TIMEOUT: "the time was over before it was read to its end",
+    SkipReason.EXCLUDED: "in a hidden or heavy folder, or excluded by the config",
 }
 """Why a file was not scanned, or not whole."""
 _COVERAGE = {
@@ -63,7 +63,7 @@ _COVERAGE = {
         "fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` asks for"
     ),
     "cap_exhausted_before_priority_scan": _CAP,
-    f"{_PRIORITY}{Unscanned.CAP.value}": _CAP,
+    f"{_PRIORITY}{SkipReason.CAP.value}": _CAP,
     "cap_exhausted_in_fallback": "a cap was reached before every other tracked file was read",
     "scan_timed_out": "the time was over before the end of the scan",
     "marker_unusable": "a marker of `claims.markers` cannot be used",
@@ -74,28 +74,30 @@ _FEWEST = "claims.contradiction_scan_min_files_for_sufficiency"
 _SUFFIXES = "claims.contradiction_scan_allowed_suffixes"
 _TIME = "claims.contradiction_scan_timeout_seconds"
 _GUARD = "claims.contradiction_guard_enabled"
-_EARLIER = "name the earlier files that still count: `--prior PATH`, or `prior_changed_files` in the verdict"
+_NAME_EARLIER = (
+    "name the earlier files that still count: `--prior PATH`, or `prior_changed_files` in the verdict"
+)
 _EXCLUDE = "claims.exclude"
-_MEND = "mend what the verdict says, and ask the verifier again"
+_FIX = "mend what the verdict says, and ask the verifier again"
 _NO_CLAIM = "the verdict does not claim that a placeholder is what is wrong, so nothing was scanned"
 _TO_REPLACE = "replace the placeholder, and ask the verifier again"
 _TO_FIND = (
     "replace the placeholder, or ask the verifier for the file and the line that it means; "
     f"`{_EXCLUDE}` leaves files out that no claim is about"
 )
-_LATER = f"raise `{_TIME}`, or name fewer files"
+_READ_MORE_TIME = f"raise `{_TIME}`, or name fewer files"
 # How a file is scanned the next time, by why it was not; where that depends on the tree, a function says it.
 _TO_READ = {
-    Unscanned.TOO_LARGE: f"raise `{_TOTAL}`, or split {{name}}",
-    Unscanned.BINARY: (
+    SkipReason.TOO_LARGE: f"raise `{_TOTAL}`, or split {{name}}",
+    SkipReason.BINARY: (
         "look into {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
         "what Git LFS stores is read with --worktree"
     ),
-    Unscanned.SUFFIX: f"add {{suffix}} to `{_SUFFIXES}`",
-    Unscanned.UNSTAGED: "{add}",
-    Unscanned.SYMLINK: "name the file itself instead of {name}; no symlink is followed",
-    Unscanned.OUTSIDE: "name a file of this repository instead of {name}",
-    Unscanned.CAP: "raise {caps}, or name fewer files",
+    SkipReason.SUFFIX: f"add {{suffix}} to `{_SUFFIXES}`",
+    SkipReason.UNSTAGED: "{add}",
+    SkipReason.SYMLINK: "name the file itself instead of {name}; no symlink is followed",
+    SkipReason.OUTSIDE: "name a file of this repository instead of {name}",
+    SkipReason.CAP: "raise {caps}, or name fewer files",
 }
 DEFAULT_LIMIT = 20
 _MOST_PART = 100
@@ -110,11 +112,11 @@ _GRAPHICS = {
 
 def count_of_tier(number: int, tier: Tier) -> str:
     """Write a number of files of a tier."""
-    one, more = TIERS[tier]
+    one, more = TIER_NAMES[tier]
     return f"{number:,} {one if number == 1 else more}"
 
 
-def why_insufficient(reasons: Sequence[str]) -> list[str]:
+def describe_coverage_gaps(reasons: Sequence[str]) -> list[str]:
     """Say what a coverage lacks, each thing once; which files it speaks of is told elsewhere."""
     said = dict.fromkeys(
         _COVERAGE.get(each) or (_NOT_WHOLE if each.startswith(_PRIORITY) else safe(each, MOST_NAME))
@@ -125,27 +127,27 @@ def why_insufficient(reasons: Sequence[str]) -> list[str]:
     return [*said]
 
 
-def name_of(candidate: Candidate) -> str:
+def candidate_name(candidate: Candidate) -> str:
     """Name a candidate, also one that has no path."""
-    return safe(candidate.given, MOST_NAME) if candidate.path is None else name_of_path(candidate.path)
+    return safe(candidate.given, MOST_NAME) if candidate.path is None else short_path(candidate.path)
 
 
-def name_of_path(path: RepoPath) -> str:
+def short_path(path: RepoPath) -> str:
     """Write a path as every report does; of a very long one the beginning and the end."""
     text = show_path(path)
     return text if len(text) <= MOST_NAME else f"{text[: MOST_NAME - _END - 1]}…{text[-_END:]}"
 
 
-def explained(found: Adjudication, settings: ClaimsSettings) -> tuple[str, str | None]:
+def explain(found: Adjudication, settings: ClaimsSettings) -> tuple[str, str | None]:
     """Say in one sentence why a verdict became what it became, and the smallest next step (None: none)."""
     scan, coverage, outcome = found.scan, found.coverage, found.outcome
     if outcome is ClaimOutcome.PASSED:
         return "the verdict had passed, and nothing was scanned", None
     if scan is None or coverage is None:
         if outcome is ClaimOutcome.UPHELD:
-            return f"{_invariant(found.claim)} always blocks, whatever a scan says", _MEND
+            return f"{_invariant(found.claim)} always blocks, whatever a scan says", _FIX
         if not found.is_placeholder_claim:
-            return _NO_CLAIM, _MEND
+            return _NO_CLAIM, _FIX
         return (
             f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned",
             f"set `{_GUARD} = true` to have the claim held against the files",
@@ -169,28 +171,30 @@ def _invariant(claim: Claim) -> str:
     return f"a hard invariant (`{code}`)" if code else "a hard invariant"
 
 
-def _found(claim: Claim, scan: Scan) -> str:
+def _found(claim: Claim, scan: ScanResult) -> str:
     first, more = scan.places[0], len(scan.places) - 1
     others = f", and {count(more, 'more place')}" if more else ""
     is_elsewhere = first.tier is Tier.FALLBACK and claim.files
     where = "; this is none of the claim's files, so the claim is not corroborated" if is_elsewhere else ""
-    place = f"{name_of_path(first.path)}:{first.line}"
+    place = f"{short_path(first.path)}:{first.line}"
     return f"a placeholder stands in {place} ({first.rule}){others}{where}"
 
 
-def _missing(scan: Scan, coverage: Coverage, settings: ClaimsSettings, read_from: str) -> tuple[str, str]:
+def _missing(
+    scan: ScanResult, coverage: Coverage, settings: ClaimsSettings, read_from: str
+) -> tuple[str, str]:
     """Say what a scan lacks, and how to mend that."""
     if settings.has_unusable_markers:
-        return _put("marker_unusable"), "mend the marker that the warnings name"
+        return _gaps_text("marker_unusable"), "mend the marker that the warnings name"
     unread = [each for each in scan.unread if each.candidate.tier.is_high_priority]
     if unread and settings.contradiction_guard_strict_coverage:
         first, others = unread[0], len(unread) - 1
         more = f", nor {'was' if others == 1 else 'were'} {count(others, 'other file')}" if others else ""
-        said = f"{name_of(first.candidate)} was not scanned whole ({UNSCANNED[first.reason]}){more}"
+        said = f"{candidate_name(first.candidate)} was not scanned whole ({SKIP_TEXTS[first.reason]}){more}"
         return said, _to_read(first, scan, settings, read_from)
     if scan.timed_out:
-        return _put("scan_timed_out"), _LATER
-    said = _put(*coverage.reasons[:1])
+        return _gaps_text("scan_timed_out"), _READ_MORE_TIME
+    said = _gaps_text(*coverage.reasons[:1])
     if coverage.reasons[:1] == ("minimum_file_coverage_not_met",):
         said += f" ({settings.contradiction_scan_min_files_for_sufficiency:,})"
     if not scan.scanned or "no_canonical_or_changed_candidate_scanned" in coverage.reasons:
@@ -201,19 +205,19 @@ def _missing(scan: Scan, coverage: Coverage, settings: ClaimsSettings, read_from
     return said, f"name the other files that belong to the work, or lower `{_FEWEST}`"
 
 
-def _put(*reasons: str) -> str:
-    return "; ".join(why_insufficient(reasons))
+def _gaps_text(*reasons: str) -> str:
+    return "; ".join(describe_coverage_gaps(reasons))
 
 
-def _to_read(skipped: Skipped, scan: Scan, settings: ClaimsSettings, read_from: str) -> str:
+def _to_read(skipped: Skipped, scan: ScanResult, settings: ClaimsSettings, read_from: str) -> str:
     """Say how a file of high priority can be scanned the next time."""
     candidate = skipped.candidate
-    if skipped.reason is Unscanned.MISSING:
+    if skipped.reason is SkipReason.MISSING:
         return _to_find(candidate, read_from)
-    if skipped.reason is Unscanned.UNREADABLE:
+    if skipped.reason is SkipReason.UNREADABLE:
         return _to_open(candidate, read_from)
-    return _TO_READ.get(skipped.reason, _LATER).format(
-        name=name_of(candidate),
+    return _TO_READ.get(skipped.reason, _READ_MORE_TIME).format(
+        name=candidate_name(candidate),
         suffix=_suffix(candidate),
         add=_to_add(candidate),
         caps=_caps_reached(scan, settings),
@@ -222,9 +226,9 @@ def _to_read(skipped: Skipped, scan: Scan, settings: ClaimsSettings, read_from: 
 
 def _to_open(candidate: Candidate, read_from: str) -> str:
     if candidate.path is None:
-        return f"run git patchgate log --verify, or {_EARLIER}"
-    name = name_of(candidate)
-    if read_from == Content.WORKING_TREE:
+        return f"run git patchgate log --verify, or {_NAME_EARLIER}"
+    name = candidate_name(candidate)
+    if read_from == SourceName.WORKING_TREE:
         return f"make {name} readable, and let nothing change it during the scan"
     return f"run git fsck: what {name} holds cannot be read"
 
@@ -232,11 +236,11 @@ def _to_open(candidate: Candidate, read_from: str) -> str:
 def _to_find(candidate: Candidate, read_from: str) -> str:
     if candidate.tier is Tier.PRIOR:
         # One that is gone for good cannot be added; and no claim of its subject could be judged any more.
-        return _EARLIER
-    name = name_of(candidate)
-    if read_from == Content.WORKING_TREE:
+        return _NAME_EARLIER
+    name = candidate_name(candidate)
+    if read_from == SourceName.WORKING_TREE:
         return f"write {name}, or correct its name; a folder is no file"
-    if read_from in {Content.INDEX, ""}:
+    if read_from in {SourceName.INDEX, ""}:
         return _to_add(candidate)
     return f"name a revision that has {name}, or correct its name"
 
@@ -262,10 +266,10 @@ def _suffix(candidate: Candidate) -> str:
     return f'"{printable(name[dot:], 80)}"'
 
 
-def _caps_reached(scan: Scan, settings: ClaimsSettings) -> str:
+def _caps_reached(scan: ScanResult, settings: ClaimsSettings) -> str:
     """Name the caps that are used up; one file that would not fit into the rest uses it up."""
-    read = len(scan.scanned) + sum(each.reason is Unscanned.BINARY for each in scan.skipped)
-    read += scan.passed_by.get(Unscanned.BINARY, 0)
+    read = len(scan.scanned) + sum(each.reason is SkipReason.BINARY for each in scan.skipped)
+    read += scan.fallback_skipped.get(SkipReason.BINARY, 0)
     reached = [f"`{_FILES}`"] if read >= settings.contradiction_scan_max_files else []
     if scan.total_bytes >= settings.contradiction_scan_max_total_bytes or not reached:
         reached.append(f"`{_TOTAL}`")
@@ -281,13 +285,13 @@ def render(adjudication: Adjudication, *, color: bool, limit: int = DEFAULT_LIMI
         limit: how many entries of each list are written out; the others are counted.
     """
     outcome = adjudication.outcome
-    sentence = safe(adjudication.why or _stands(adjudication)).rstrip(".")
-    first = f"{_ink(outcome.value, outcome, color)}: {sentence}"
+    sentence = safe(adjudication.why or _verdict_now(adjudication)).rstrip(".")
+    first = f"{_colored(outcome.value, outcome, color)}: {sentence}"
     blocks = [[first], *_scanned(adjudication, limit), _closing(adjudication, color)]
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def _ink(word: str, outcome: ClaimOutcome, color: bool) -> str:
+def _colored(word: str, outcome: ClaimOutcome, color: bool) -> str:
     return f"\x1b[{_GRAPHICS[outcome]}m{word}\x1b[0m" if color else word
 
 
@@ -305,13 +309,13 @@ def _scanned(adjudication: Adjudication, limit: int) -> Iterator[list[str]]:
     yield _others(scan)
 
 
-def _place(place: Place) -> str:
+def _place(place: PlaceholderLocation) -> str:
     kinds = dict.fromkeys(safe(each, _MOST_PART) for each in (place.rule, place.marker) if each)
-    where = "" if place.tier.is_high_priority else f"  ({TIERS[place.tier][0]})"
-    return f"{name_of_path(place.path)}:{place.line}  {'  '.join(kinds)}{where}"
+    where = "" if place.tier.is_high_priority else f"  ({TIER_NAMES[place.tier][0]})"
+    return f"{short_path(place.path)}:{place.line}  {'  '.join(kinds)}{where}"
 
 
-def _extent(scan: Scan, read_from: str) -> str:
+def _extent(scan: ScanResult, read_from: str) -> str:
     """Say how much was read, and of what."""
     where = f" in {safe(read_from, _MOST_PART)}" if read_from else ""
     if not scan.scanned and not scan.total_bytes:
@@ -336,32 +340,32 @@ def _coverage(adjudication: Adjudication) -> Iterator[str]:
     if coverage.is_sufficient:
         yield f"coverage: sufficient{rule}"
     else:
-        yield f"coverage: insufficient: {'; '.join(why_insufficient(coverage.reasons))}"
+        yield f"coverage: insufficient: {'; '.join(describe_coverage_gaps(coverage.reasons))}"
     answer = adjudication.strict_outcome
     if adjudication.strict is not None and answer is not adjudication.outcome:
-        lacking = "; ".join(why_insufficient(adjudication.strict.reasons))
+        lacking = "; ".join(describe_coverage_gaps(adjudication.strict.reasons))
         yield f"strict coverage: insufficient: {lacking}; the strict answer is {answer}"
 
 
 def _unread(skipped: Skipped, adjudication: Adjudication) -> str:
-    reason = UNSCANNED[skipped.reason]
-    if skipped.reason is Unscanned.MISSING and adjudication.read_from:
+    reason = SKIP_TEXTS[skipped.reason]
+    if skipped.reason is SkipReason.MISSING and adjudication.read_from:
         reason += f" in {safe(adjudication.read_from, _MOST_PART)}"
-    return f"{name_of(skipped.candidate)}: {reason} ({TIERS[skipped.candidate.tier][0]})"
+    return f"{candidate_name(skipped.candidate)}: {reason} ({TIER_NAMES[skipped.candidate.tier][0]})"
 
 
-def _others(scan: Scan) -> list[str]:
-    """Count the tracked files beside the named ones that were passed by."""
-    passed_by = {reason: scan.passed_by[reason] for reason in Unscanned if scan.passed_by.get(reason)}
-    if not passed_by:
+def _others(scan: ScanResult) -> list[str]:
+    """Count the other tracked files that were skipped."""
+    skipped = {reason: times for reason in SkipReason if (times := scan.fallback_skipped.get(reason))}
+    if not skipped:
         return []
     # Where a cap or the time ends the scan, nobody lists or counts what comes after that file.
-    ended = {Unscanned.CAP, Unscanned.TIMEOUT} & passed_by.keys()
+    ended = {SkipReason.CAP, SkipReason.TIMEOUT} & skipped.keys()
     lines = [
-        f"  {times:,}{' and all that follow' if reason in ended else ''}: {UNSCANNED[reason]}"
-        for reason, times in passed_by.items()
+        f"  {times:,}{' and all that follow' if reason in ended else ''}: {SKIP_TEXTS[reason]}"
+        for reason, times in skipped.items()
     ]
-    total = f"{sum(passed_by.values()):,}{' or more' if ended else ''}"
+    total = f"{sum(skipped.values()):,}{' or more' if ended else ''}"
     return [f"other tracked files that were passed by ({total}):", *lines]
 
 
@@ -378,12 +382,12 @@ def _closing(adjudication: Adjudication, color: bool) -> list[str]:
     lines = []
     if adjudication.next_step:
         lines.append(f"help: {safe(adjudication.next_step)}")
-    word, colon, rest = _stands(adjudication).partition(": ")
-    lines.append(_ink(word, adjudication.outcome, color) + colon + rest)
+    word, colon, rest = _verdict_now(adjudication).partition(": ")
+    lines.append(_colored(word, adjudication.outcome, color) + colon + rest)
     return lines
 
 
-def _stands(adjudication: Adjudication) -> str:
+def _verdict_now(adjudication: Adjudication) -> str:
     """Say what the verdict is now, and what it was where that is something else."""
     claim = adjudication.claim
     if adjudication.passed:

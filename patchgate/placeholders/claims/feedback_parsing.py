@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 NAME = "\x00"
 """What stands for a name of a placeholder once it was found; the text cannot hold it."""
-WORTH_A_LOOK = re.compile(
+MAY_NAME_PLACEHOLDER = re.compile(
     r"(?i:todo|fixme|tbd|xxx|place-?holder|\[insert|\[missing|lorem|filler|dummy|template|boilerplate|unfilled"
     r"|to.be.determined|to be filled|stub|notimplemented|unimplemented!)"
 )
@@ -110,7 +110,7 @@ _QUOTES = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|(?<!\w)'[^'\n]{1,400}'
 _NO_NAME = "quotation"
 
 
-def marked(text: str) -> str:
+def mark_names(text: str) -> str:
     """Put `NAME` for every name of a placeholder; what only looks like one becomes a thing."""
     text = _ERROR_OF.sub("thing", text)
     text = _QUOTES.sub(_quoted, text)
@@ -163,7 +163,7 @@ def asserts_placeholder(texts: Iterable[str]) -> bool:
     for text in texts:
         read = text[: max(left, 0)]
         left -= len(read)
-        if not WORTH_A_LOOK.search(read) or is_mere_name(read):
+        if not MAY_NAME_PLACEHOLDER.search(read) or is_mere_name(read):
             continue
         if any(asserts(clause) for sentence in sentences_of(read) for clause in clauses_of(sentence)):
             return True
@@ -194,7 +194,7 @@ def is_mere_name(text: str) -> bool:
     plain = _BLANKS.sub(" ", text.translate(_PLAIN_QUOTES)).strip()
     if len(plain) > _LONG_NAME or _FILLED_BRACKET.search(plain):
         return False
-    words = _WORDS.findall(marked(plain))
+    words = _WORDS.findall(mark_names(plain))
     return NAME in words and all(word == NAME or word in _PART_OF_NAME for word in words)
 
 
@@ -208,7 +208,7 @@ def sentences_of(text: str) -> Iterator[str]:
 def clauses_of(sentence: str) -> Iterator[str]:
     """Yield the clauses of a sentence; quotations first, for a stop inside ends nothing."""
     if len(sentence) <= LONG:
-        for clause in _BREAKS.split(marked(sentence)):
+        for clause in _BREAKS.split(mark_names(sentence)):
             yield _TAIL.sub(r"\1", clause.strip())
 
 
@@ -314,7 +314,7 @@ def asserts(clause: str) -> bool:
         return False
     denials = [at for at in range(len(words)) if _is_denial(words, at)]
     said = _Clause(text=clause, words=words, ahead=words[: names[0]], last=names[-1], denials=denials)
-    return next((answer for is_so, answer in _READINGS if is_so(said)), True)
+    return next((answer for is_so, answer in _RULES if is_so(said)), True)
 
 
 class _Clause(NamedTuple):
@@ -417,7 +417,7 @@ def _is_acted_on(said: _Clause) -> bool:
 
 
 # What a clause may say, and whether a placeholder is there then. The first that holds answers; else one is.
-_READINGS: tuple[tuple[Callable[[_Clause], bool], bool], ...] = (
+_RULES: tuple[tuple[Callable[[_Clause], bool], bool], ...] = (
     # It asks, supposes, forbids, proposes, or tells where somebody looked or what a program makes of it.
     (lambda said: said.words[0] in _ADDS and said.words[1:2] != ["of"], False),
     (

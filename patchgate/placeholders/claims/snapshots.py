@@ -17,14 +17,14 @@ from patchgate.git.model import GITLINK, SYMLINK, TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.working_tree import Records, entry_of, name_of
-from patchgate.placeholders.claims.claim import Unscanned
-from patchgate.placeholders.claims.claim_scan import Looked, Walk
+from patchgate.placeholders.claims.claim import SkipReason
+from patchgate.placeholders.claims.claim_scan import FallbackFilter, PathInfo
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class PathForms:
     """The files that a text may name: as it stands, where that could be a name, and with plain separators.
 
     `literal` is None where the text has nothing that could be read in two ways; `plain` where it leads out of
@@ -40,7 +40,7 @@ def is_in_git(path: RepoPath) -> bool:
     return any(map(is_git_alias, set(path.raw.split(b"/"))))
 
 
-def named(given: str, work_tree: str | None) -> Named:
+def path_forms(given: str, work_tree: str | None) -> PathForms:
     """Find what a text from the root of the repository may name.
 
     Args:
@@ -49,20 +49,20 @@ def named(given: str, work_tree: str | None) -> Named:
     """
     literal = None
     if "\\" in given or _DRIVE.match(given):
-        literal = _possible(given)
+        literal = _literal_path(given)
     text = given.replace("\\", "/")
     if text.startswith("/"):
-        inside = None if work_tree is None else _inside(text, work_tree)
-        return Named(literal, None if inside is None else _resolved(inside))
-    return Named(literal, None if _DRIVE.match(text) else _resolved(text))
+        inside = None if work_tree is None else _relative_to(text, work_tree)
+        return PathForms(literal, None if inside is None else _plain_path(inside))
+    return PathForms(literal, None if _DRIVE.match(text) else _plain_path(text))
 
 
-def _possible(text: str) -> RepoPath | None:
+def _literal_path(text: str) -> RepoPath | None:
     """Take a text as the very name of a file, where git could have one of it."""
     return None if {"", ".", ".."}.intersection(text.split("/")) else _outside_git(text)
 
 
-def _resolved(text: str) -> RepoPath | None:
+def _plain_path(text: str) -> RepoPath | None:
     """Take a text without `.`, `..` and doubled slashes; None for what is not inside the repository."""
     parts: list[str] = []
     for part in text.split("/"):
@@ -83,14 +83,14 @@ def _outside_git(text: str) -> RepoPath | None:
     return None if not path.is_too_long and is_in_git(path) else path
 
 
-def _inside(text: str, work_tree: str) -> str | None:
+def _relative_to(text: str, work_tree: str) -> str | None:
     """Make an absolute path one from the root of the working tree; None where it lies outside.
 
     The folder may have several names (`/tmp` is a symlink on macOS), so it is recognised by what it is where
     its name does not tell; what comes after it is text again, so that a symlink inside stays one.
     """
     parts = _parts(os.path.normpath(text))
-    for folder in map(_parts, _names(work_tree)):
+    for folder in map(_parts, _folder_names(work_tree)):
         if parts[: len(folder)] == folder:
             return "/".join(parts[len(folder) :])
     try:
@@ -108,7 +108,7 @@ def _inside(text: str, work_tree: str) -> str | None:
     return None
 
 
-def _names(folder: str) -> Iterator[str]:
+def _folder_names(folder: str) -> Iterator[str]:
     yield folder
     yield os.path.realpath(folder)
 
@@ -138,26 +138,26 @@ class ObjectSnapshot:
         self._told: dict[bytes, Entry] = {}
         self._oids: dict[RepoPath, str] = {}
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         """Tell what stands at each path, in few round trips; a file whose object is not here is UNREADABLE.
 
         Raises:
             UndecidedError: a folder's object is missing.
         """
-        found: dict[RepoPath, Looked] = {}
+        found: dict[RepoPath, PathInfo] = {}
         oids: dict[RepoPath, str] = {}
         for path in paths:
             entry = self._told.pop(path.raw, None) or self._find(path)
-            fault = entry if isinstance(entry, Unscanned) else _fault(entry)
+            fault = entry if isinstance(entry, SkipReason) else _skip_reason(entry)
             if fault is None and isinstance(entry, Entry):
                 oids[path] = entry.oid
             else:
-                found[path] = Looked(fault=fault)
+                found[path] = PathInfo(fault=fault)
         distinct = list(dict.fromkeys(oids.values()))
         headers = dict(zip(distinct, self._objects.headers(distinct), strict=True))
         for path, oid in oids.items():
             header = headers[oid]
-            found[path] = Looked(header.size) if header else Looked(fault=Unscanned.UNREADABLE)
+            found[path] = PathInfo(header.size) if header else PathInfo(fault=SkipReason.UNREADABLE)
         self._oids |= oids
         return found
 
@@ -169,7 +169,7 @@ class ObjectSnapshot:
         """
         return self._objects.head(self._oids[path], most)
 
-    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
+    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
         """List the files that a walk gives.
 
         Raises:
@@ -181,15 +181,15 @@ class ObjectSnapshot:
                 self._told[name] = entry_of(record)
                 yield RepoPath.from_git(name)
 
-    def _find(self, path: RepoPath) -> Entry | Unscanned | None:
+    def _find(self, path: RepoPath) -> Entry | SkipReason | None:
         """Walk down to a path, until nothing is there; a fault where a link or a repository is above."""
         if path.is_too_long:
             return None
         tree: str | None = self._tree
         for folder in list(path.parents())[1:]:
             entry = self._at(folder, tree)
-            fault = _fault(entry)
-            if fault in {Unscanned.SYMLINK, Unscanned.OUTSIDE}:
+            fault = _skip_reason(entry)
+            if fault in {SkipReason.SYMLINK, SkipReason.OUTSIDE}:
                 return fault
             tree = entry.oid if entry is not None and entry.mode == TREE_MODE else None
             if tree is None and not self._is_laid_in(folder):
@@ -208,10 +208,10 @@ class ObjectSnapshot:
         return place < len(self._laid_names) and self._laid_names[place].startswith(folder + b"/")
 
 
-def _fault(entry: Entry | None) -> Unscanned | None:
+def _skip_reason(entry: Entry | None) -> SkipReason | None:
     """Say why what stands at a path is no file; a folder is none either."""
     if entry is None or entry.mode == TREE_MODE:
-        return Unscanned.MISSING
+        return SkipReason.MISSING
     if entry.mode == SYMLINK:
-        return Unscanned.SYMLINK
-    return Unscanned.OUTSIDE if entry.mode == GITLINK else None
+        return SkipReason.SYMLINK
+    return SkipReason.OUTSIDE if entry.mode == GITLINK else None

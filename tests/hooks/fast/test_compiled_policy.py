@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
 from patchgate.hooks.fast.compiled_policy import ADDED_LINE, CompiledPolicy, checks_of, compile_policy
-from patchgate.placeholders.placeholder_matches import matches_in
+from patchgate.placeholders.placeholder_matches import find_matches
 from patchgate.policy.config import parse
 from patchgate.policy.config_types import FileClass
 from patchgate.policy.content_rules import SECRET_FORMS, is_conflict_marker
@@ -700,7 +700,7 @@ def test_whatever_the_placeholder_gate_speaks_of_is_suspicious(
     found = compile_policy(judged)
     assert found is not None
     text = b"".join(line + b"\n" for line in lines)
-    matches = matches_in(text, name.encode(), judged.markers)
+    matches = find_matches(text, name.encode(), judged.markers)
     event("a placeholder" if matches else "none")
     for match in matches:
         # Whichever lines of the file are added, the one that is told is among them, or the function's head.

@@ -11,11 +11,11 @@ from patchgate.placeholders.claims.claim import (
     Claim,
     ClaimOutcome,
     Coverage,
-    Place,
-    Scan,
+    PlaceholderLocation,
+    ScanResult,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 
 CODE = "incomplete_deliverable_placeholder"
@@ -48,11 +48,11 @@ def candidate(text: str, tier: Tier = Tier.CANONICAL) -> Candidate:
     return Candidate(tier, path(text))
 
 
-def place(text: str, line: int = 3, tier: Tier = Tier.CANONICAL) -> Place:
-    return Place(tier, path(text), line, "placeholder-bracket", "TBD")
+def place(text: str, line: int = 3, tier: Tier = Tier.CANONICAL) -> PlaceholderLocation:
+    return PlaceholderLocation(tier, path(text), line, "placeholder-bracket", "TBD")
 
 
-CLEAN = Scan(
+CLEAN = ScanResult(
     (candidate("docs/out.md"), candidate("a.md", Tier.CURRENT), candidate("b.md", Tier.FALLBACK)),
     1234,
     source_counts={Tier.CANONICAL: 1, Tier.CURRENT: 1, Tier.FALLBACK: 1},
@@ -69,7 +69,7 @@ UPHELD = Adjudication(
     ClaimOutcome.UPHELD,
     *STANDS,
     is_placeholder_claim=True,
-    scan=Scan(
+    scan=ScanResult(
         (candidate("docs/out.md"),), 99, source_counts={Tier.CANONICAL: 1}, places=(place("docs/out.md"),)
     ),
     coverage=Coverage(True),
@@ -97,15 +97,15 @@ UNDECIDED = Adjudication(
     ClaimOutcome.UNDECIDED,
     *STANDS,
     is_placeholder_claim=True,
-    scan=Scan(
+    scan=ScanResult(
         (candidate("a.md", Tier.CURRENT),),
         40,
         (
-            Skipped(candidate("log.bin", Tier.EVIDENCE), Unscanned.BINARY),
-            Skipped(candidate("docs/out.md"), Unscanned.MISSING),
-            Skipped(Candidate(Tier.CURRENT, None, "../x"), Unscanned.OUTSIDE),
+            Skipped(candidate("log.bin", Tier.EVIDENCE), SkipReason.BINARY),
+            Skipped(candidate("docs/out.md"), SkipReason.MISSING),
+            Skipped(Candidate(Tier.CURRENT, None, "../x"), SkipReason.OUTSIDE),
         ),
-        {Unscanned.EXCLUDED: 2, Unscanned.SUFFIX: 12},
+        {SkipReason.EXCLUDED: 2, SkipReason.SUFFIX: 12},
         {Tier.CANONICAL: 1, Tier.CURRENT: 2, Tier.EVIDENCE: 1},
         used_fallback=True,
     ),

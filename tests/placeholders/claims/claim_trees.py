@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patchgate.git.path import RepoPath
-from patchgate.placeholders.claims.claim import Candidate, Scan, Tier, Unscanned
-from patchgate.placeholders.claims.claim_scan import Caps, Looked, Walk, scan
+from patchgate.placeholders.claims.claim import Candidate, ScanResult, SkipReason, Tier
+from patchgate.placeholders.claims.claim_scan import FallbackFilter, PathInfo, ScanCaps, scan
 from patchgate.policy.placeholder_markers import Markers
 
 MARKERS = Markers()
@@ -15,7 +15,7 @@ TODO = b"# TODO: write this\n"
 CLEAN = b"All is written.\n"
 PIECE = 3
 """So few names are listed at a time that a folder lies in several pieces."""
-ROOMY = Caps(80, 2_500_000, 300_000, (".md", ".txt", ".py"))
+ROOMY = ScanCaps(80, 2_500_000, 300_000, (".md", ".txt", ".py"))
 
 
 @dataclass
@@ -23,21 +23,21 @@ class Tree:
     """Files by name, faults by name; what has a fault is tracked too."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    faults: Mapping[str, Unscanned] = field(default_factory=dict)
+    faults: Mapping[str, SkipReason] = field(default_factory=dict)
     asked: list[tuple[str, int]] = field(default_factory=list)
     was_listed: bool = False
     was_closed: bool = False
     listed: int = 0
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         return {each: self._looked(str(each)) for each in paths}
 
-    def _looked(self, name: str) -> Looked:
+    def _looked(self, name: str) -> PathInfo:
         if name in self.faults:
-            return Looked(fault=self.faults[name])
+            return PathInfo(fault=self.faults[name])
         if name not in self.files:
-            return Looked(fault=Unscanned.MISSING)
-        return Looked(len(self.files[name]))
+            return PathInfo(fault=SkipReason.MISSING)
+        return PathInfo(len(self.files[name]))
 
     def read(self, path: RepoPath, most: int) -> bytes | None:
         content = self.files[str(path)]
@@ -45,7 +45,7 @@ class Tree:
         self.asked.append((str(path), most))
         return content[:most]
 
-    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
+    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
         self.was_listed = True
         try:
             yield from map(RepoPath, walk.over(self._pieces()))
@@ -85,21 +85,21 @@ def evidence(*names: str) -> list[Candidate]:
 
 
 def scanned(
-    tree: Tree, candidates: Sequence[Candidate], caps: Caps = ROOMY, markers: Markers = MARKERS
-) -> Scan:
+    tree: Tree, candidates: Sequence[Candidate], caps: ScanCaps = ROOMY, markers: Markers = MARKERS
+) -> ScanResult:
     return scan(tree, candidates, caps, markers)
 
 
-def names(found: Scan) -> list[str]:
+def names(found: ScanResult) -> list[str]:
     """Name the files that were scanned whole, in their order."""
     return [str(each.path) for each in found.scanned]
 
 
-def skips(found: Scan) -> dict[str, Unscanned]:
+def skips(found: ScanResult) -> dict[str, SkipReason]:
     """Say why candidates were not scanned."""
     return {str(each.candidate.path or each.candidate.given): each.reason for each in found.skipped}
 
 
-def places(found: Scan) -> list[str]:
+def places(found: ScanResult) -> list[str]:
     """Write the places as `path:line`."""
     return [f"{each.path}:{each.line}" for each in found.places]

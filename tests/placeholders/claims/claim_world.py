@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from patchgate.git.repository import Repository, open_repository
-from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
+from patchgate.ledger.adjudications import KIND, AdjudicationRecord, read_adjudications
 from patchgate.ledger.ledger import Ledger
 from patchgate.placeholders.claims.adjudicate import adjudicate
 from patchgate.placeholders.claims.claim import Adjudication, Claim
 from patchgate.placeholders.claims.claim_reader import read_claim
-from patchgate.placeholders.claims.claim_source import Asked
+from patchgate.placeholders.claims.claim_source import SourceOptions
 from tests.world import Content, Repo
 
 CODE = "incomplete_deliverable_placeholder"
@@ -70,9 +70,9 @@ def claim(code: str | None = CODE, *deliverables: str, **keys: Any) -> Claim:
     return read_claim(json.dumps(written).encode("utf-8"), "verdict.json")
 
 
-def adjudged(repo: Repo, said: Claim, asked: Asked | None = None, **keys: Any) -> Adjudication:
+def adjudged(repo: Repo, said: Claim, asked: SourceOptions | None = None, **keys: Any) -> Adjudication:
     """Hold a claim against the files."""
-    return adjudicate(opened(repo), said, asked or Asked(), **keys)
+    return adjudicate(opened(repo), said, asked or SourceOptions(), **keys)
 
 
 def reasons(found: Adjudication) -> tuple[str, ...]:
@@ -103,6 +103,6 @@ def skipped(found: Adjudication) -> dict[str, str]:
     }
 
 
-def remembered(repo: Repo) -> list[Adjudicated]:
+def remembered(repo: Repo) -> list[AdjudicationRecord]:
     """What the ledger has of adjudications."""
-    return adjudications(Ledger(opened(repo).common_dir).mentions({KIND}))
+    return read_adjudications(Ledger(opened(repo).common_dir).mentions({KIND}))

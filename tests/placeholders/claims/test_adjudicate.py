@@ -15,7 +15,7 @@ import pytest
 
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.placeholders.claims.claim import ClaimOutcome
-from patchgate.placeholders.claims.claim_source import Asked
+from patchgate.placeholders.claims.claim_source import SourceOptions
 from tests.placeholders.claims.claim_world import (
     CODE,
     LARGE_LINE,
@@ -34,7 +34,7 @@ from tests.world import Repo
 
 UPHELD, CONTRADICTED = ClaimOutcome.UPHELD, ClaimOutcome.CONTRADICTED
 UNDECIDED, UNCHANGED, PASSED = ClaimOutcome.UNDECIDED, ClaimOutcome.UNCHANGED, ClaimOutcome.PASSED
-WORKTREE = Asked(worktree=True)
+WORKTREE = SourceOptions(worktree=True)
 UNREAD = "priority_candidate_unscanned:"
 CLEAN = ("docs/out.md", "docs/more.md")
 
@@ -88,13 +88,15 @@ def test_an_invariant_blocks_whatever_a_scan_says(shared: Repo) -> None:
         assert adjudged(shared, each).outcome is UPHELD
 
 
-@pytest.mark.parametrize("asked", [Asked(), WORKTREE, Asked("HEAD")], ids=["index", "worktree", "tree"])
+@pytest.mark.parametrize(
+    "asked", [SourceOptions(), WORKTREE, SourceOptions("HEAD")], ids=["index", "worktree", "tree"]
+)
 @pytest.mark.parametrize(
     ("name", "place"),
     [("large", f"build/large.md:{LARGE_LINE}"), ("wide", "build/wide.md:2"), ("out", "build/out.md:3")],
     ids=["400 kB, at the end", "UTF-16", "in build"],
 )
-def test_what_a_naive_scan_misses_is_found(shared: Repo, asked: Asked, name: str, place: str) -> None:
+def test_what_a_naive_scan_misses_is_found(shared: Repo, asked: SourceOptions, name: str, place: str) -> None:
     """C16, C36: over the size cap, UTF-16, in a heavy folder; wherever it is read from."""
     found = adjudged(shared, claim(CODE, f"build/{name}.md"), asked)
     assert (found.outcome, places(found)) == (UPHELD, [place])
@@ -130,8 +132,8 @@ def test_what_was_not_read_contradicts_nobody(shared: Repo, name: str, reason: s
     assert not found.scan.places
 
 
-@pytest.mark.parametrize("asked", [WORKTREE, Asked("HEAD")], ids=["worktree", "tree"])
-def test_disk_and_tree_tell_the_same_of_what_cannot_be_read(shared: Repo, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", [WORKTREE, SourceOptions("HEAD")], ids=["worktree", "tree"])
+def test_disk_and_tree_tell_the_same_of_what_cannot_be_read(shared: Repo, asked: SourceOptions) -> None:
     """C14, C36, C37."""
     found = adjudged(shared, claim(CODE, *UNREADABLE, changed_files=[*CLEAN]), asked)
     assert (found.outcome, skipped(found)) == (UNDECIDED, UNREADABLE)
@@ -141,7 +143,7 @@ def test_disk_and_tree_tell_the_same_of_what_cannot_be_read(shared: Repo, asked:
 
 def test_a_submodule_is_outside(shared: Repo) -> None:
     """C14."""
-    for asked in (Asked(), Asked("HEAD")):
+    for asked in (SourceOptions(), SourceOptions("HEAD")):
         for name in ("docs/module", "docs/module/out.md"):
             assert reasons(adjudged(shared, claim(CODE, name, changed_files=[*CLEAN]), asked)) == (
                 UNREAD + "outside",
@@ -244,7 +246,7 @@ def test_no_change_chooses_its_own_measure(own: Repo) -> None:
     )
     assert reasons(adjudged(own, deliverable)) == (UNREAD + "suffix",)
     own.commit()
-    assert reasons(adjudged(own, deliverable, Asked("HEAD"))) == (UNREAD + "suffix",)
+    assert reasons(adjudged(own, deliverable, SourceOptions("HEAD"))) == (UNREAD + "suffix",)
     assert places(adjudged(own, deliverable)) == ["main.go:1"]
     own.git("config", "patchgate.trustRef", "refs/heads/trusted")
     own.git("branch", "trusted", "HEAD~1")
@@ -257,7 +259,7 @@ def test_a_root_commit_is_judged_by_its_own_policy(tmp_path: Path) -> None:
     repo.stage({"patchgate.toml": "[claims]\ncontradiction_guard_enabled = false\n", "a.md": "# A\n"})
     assert adjudged(repo, claim(CODE, "a.md")).outcome is CONTRADICTED
     repo.commit()
-    found = adjudged(repo, claim(CODE, "a.md"), Asked("HEAD"))
+    found = adjudged(repo, claim(CODE, "a.md"), SourceOptions("HEAD"))
     assert (found.outcome, found.guard_enabled) == (UNCHANGED, False)
 
 
@@ -303,23 +305,33 @@ def test_a_shallow_clone_does_not_make_a_root_of_its_oldest_commit(own: Repo, tm
     own.commit({"docs/out.md": "# Two\n"})
     own.git("clone", "-q", "--depth", "1", f"file://{own.path}", str(tmp_path / "shallow"))
     with pytest.raises(UndecidedError, match="parent of commit"):
-        adjudged(own.at(tmp_path / "shallow"), claim(CODE, "docs/out.md"), Asked("HEAD"))
+        adjudged(own.at(tmp_path / "shallow"), claim(CODE, "docs/out.md"), SourceOptions("HEAD"))
 
 
 def test_a_bare_repository_is_asked_for_a_revision(shared: Repo, tmp_path: Path) -> None:
     shared.git("clone", "-q", "--bare", str(shared.path), str(tmp_path / "bare"))
     bare = shared.at(tmp_path / "bare")
-    for asked in (Asked(), WORKTREE, Asked("nowhere"), Asked("--all"), Asked("HEAD", worktree=True)):
+    for asked in (
+        SourceOptions(),
+        WORKTREE,
+        SourceOptions("nowhere"),
+        SourceOptions("--all"),
+        SourceOptions("HEAD", worktree=True),
+    ):
         with pytest.raises(UsageError):
             adjudged(bare, claim(CODE, "docs/out.md"), asked)
-    assert adjudged(bare, claim(CODE, "docs/out.md"), Asked("HEAD")).outcome is CONTRADICTED
+    assert adjudged(bare, claim(CODE, "docs/out.md"), SourceOptions("HEAD")).outcome is CONTRADICTED
 
 
 # --- the fallback, and what is written ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("asked", [Asked(), WORKTREE, Asked("HEAD")], ids=["index", "worktree", "tree"])
-def test_the_fallback_passes_by_whole_folders_and_counts_each_file_once(tmp_path: Path, asked: Asked) -> None:
+@pytest.mark.parametrize(
+    "asked", [SourceOptions(), WORKTREE, SourceOptions("HEAD")], ids=["index", "worktree", "tree"]
+)
+def test_the_fallback_passes_by_whole_folders_and_counts_each_file_once(
+    tmp_path: Path, asked: SourceOptions
+) -> None:
     """C13, C30, C41: what a tier had named is not counted again, wherever it lies."""
     repo = Repo.create(tmp_path)
     folders = (".hidden", "build", "buildx", "src/vendor/deep", "src/vendor-x", "z")
@@ -336,7 +348,7 @@ def test_the_fallback_passes_by_whole_folders_and_counts_each_file_once(tmp_path
     ]
     found = adjudged(repo, claim(CODE, *named), asked)
     assert found.scan is not None
-    assert {each.value: number for each, number in found.scan.passed_by.items()} == {
+    assert {each.value: number for each, number in found.scan.fallback_skipped.items()} == {
         "suffix": 2,
         "excluded": 7,
     }
@@ -357,7 +369,7 @@ def test_nothing_of_the_repository_is_written_but_the_ledger(own: Repo) -> None:
         }
 
     before = state()
-    for asked in (Asked(), WORKTREE, Asked("HEAD")):
+    for asked in (SourceOptions(), WORKTREE, SourceOptions("HEAD")):
         adjudged(own, claim(CODE, "docs/out.md", subject="s"), asked)
     assert state() == before
 

@@ -14,14 +14,14 @@ from patchgate.placeholders.claims.claim import (
     Candidate,
     Claim,
     ClaimOutcome,
-    Place,
-    Scan,
+    PlaceholderLocation,
+    ScanResult,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 from patchgate.placeholders.claims.claim_decision import coverage_of, decide, is_invariant, needs_scan
-from patchgate.placeholders.claims.claim_scan import Caps
+from patchgate.placeholders.claims.claim_scan import ScanCaps
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.rules import RULES, Stage
 from tests.placeholders.claims.claim_trees import (
@@ -45,7 +45,7 @@ def judged(
     tree: Tree,
     candidates: list[Candidate],
     settings: ClaimsSettings = SETTINGS,
-    caps: Caps = ROOMY,
+    caps: ScanCaps = ROOMY,
     read_from: str = "the index",
 ) -> Adjudication:
     return decide(CLAIM, scanned(tree, candidates, caps), settings, read_from)
@@ -148,7 +148,7 @@ def test_words_that_name_another_failure_are_no_claim_under_another_reason_code(
     mixed = "12 tests fail with a segfault. A TODO remains in a.md."
     claim = Claim(False, "tests_failed", "critical", mixed, confidence=0.99)
     assert not needs_scan(claim, SETTINGS)
-    found = decide(claim, Scan(), SETTINGS)
+    found = decide(claim, ScanResult(), SETTINGS)
     assert (found.outcome, found.reason_code, found.confidence) == (
         ClaimOutcome.UNCHANGED,
         "tests_failed",
@@ -275,50 +275,50 @@ def test_where_nothing_was_scanned_all_that_is_missing_is_told() -> None:
 
 
 UNREAD = {
-    Unscanned.TOO_LARGE: "raise `claims.contradiction_scan_max_total_bytes`, or split x.md",
-    Unscanned.BINARY: (
+    SkipReason.TOO_LARGE: "raise `claims.contradiction_scan_max_total_bytes`, or split x.md",
+    SkipReason.BINARY: (
         "look into x.md yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
         "what Git LFS stores is read with --worktree"
     ),
-    Unscanned.SUFFIX: 'add ".md" to `claims.contradiction_scan_allowed_suffixes`',
-    Unscanned.MISSING: "git add x.md, or scan the working tree: --worktree",
-    Unscanned.UNSTAGED: "git add x.md, or scan the working tree: --worktree",
-    Unscanned.SYMLINK: "name the file itself instead of x.md; no symlink is followed",
-    Unscanned.OUTSIDE: "name a file of this repository instead of x.md",
-    Unscanned.UNREADABLE: "run git fsck: what x.md holds cannot be read",
-    Unscanned.CAP: "raise `claims.contradiction_scan_max_total_bytes`, or name fewer files",
-    Unscanned.TIMEOUT: "raise `claims.contradiction_scan_timeout_seconds`, or name fewer files",
+    SkipReason.SUFFIX: 'add ".md" to `claims.contradiction_scan_allowed_suffixes`',
+    SkipReason.MISSING: "git add x.md, or scan the working tree: --worktree",
+    SkipReason.UNSTAGED: "git add x.md, or scan the working tree: --worktree",
+    SkipReason.SYMLINK: "name the file itself instead of x.md; no symlink is followed",
+    SkipReason.OUTSIDE: "name a file of this repository instead of x.md",
+    SkipReason.UNREADABLE: "run git fsck: what x.md holds cannot be read",
+    SkipReason.CAP: "raise `claims.contradiction_scan_max_total_bytes`, or name fewer files",
+    SkipReason.TIMEOUT: "raise `claims.contradiction_scan_timeout_seconds`, or name fewer files",
 }
 
 
-def with_skipped(tier: Tier, *skipped: Unscanned) -> Scan:
+def with_skipped(tier: Tier, *skipped: SkipReason) -> ScanResult:
     """A scan that read two deliverables and skipped a file for each reason."""
     (one,) = canonical("a.md")
     (other,) = current("b.md")
     unread = tuple(Skipped(Candidate(tier, RepoPath(b"x.md")), reason) for reason in skipped)
-    return Scan((one, other), 10, unread, source_counts={Tier.CANONICAL: 2})
+    return ScanResult((one, other), 10, unread, source_counts={Tier.CANONICAL: 2})
 
 
 @pytest.mark.parametrize("tier", [Tier.CANONICAL, Tier.CURRENT, Tier.PRIOR])
 @pytest.mark.parametrize("reason", UNREAD)
 def test_a_file_of_high_priority_that_was_not_read_keeps_the_claim_standing(
-    reason: Unscanned, tier: Tier
+    reason: SkipReason, tier: Tier
 ) -> None:
     """C18, C19: with the reason by name, and the step that mends it."""
     scan = with_skipped(tier, reason)
     found = decide(CLAIM, scan, SETTINGS, "the index")
     assert found.outcome is ClaimOutcome.UNDECIDED
     told = (f"priority_candidate_unscanned:{reason.value}",)
-    capped = ("cap_exhausted_before_priority_scan",) if reason is Unscanned.CAP else ()
+    capped = ("cap_exhausted_before_priority_scan",) if reason is SkipReason.CAP else ()
     assert reasons(found) == (*capped, *told)
     assert scan.is_cap_exhausted == bool(capped)
-    if (reason, tier) != (Unscanned.MISSING, Tier.PRIOR):
+    if (reason, tier) != (SkipReason.MISSING, Tier.PRIOR):
         assert found.next_step == UNREAD[reason]
     assert "x.md" in found.why
 
 
 @pytest.mark.parametrize("reason", UNREAD)
-def test_evidence_that_was_not_read_does_not_matter(reason: Unscanned) -> None:
+def test_evidence_that_was_not_read_does_not_matter(reason: SkipReason) -> None:
     scan = with_skipped(Tier.EVIDENCE, reason)
     assert coverage_of(scan, SETTINGS).is_sufficient
     assert not scan.is_cap_exhausted
@@ -376,7 +376,7 @@ def test_without_strict_coverage_any_file_is_enough_and_the_answer_says_so() -> 
         (Tree({"Makefile": TODO}), canonical("Makefile"), ClaimOutcome.UNDECIDED, "suffix"),
         (Tree({"b.md": CLEAN}), canonical("a.md"), ClaimOutcome.UNDECIDED, "missing"),
         (Tree({"build/a.md": TODO}), canonical("build/a.md"), ClaimOutcome.UPHELD, None),
-        (Tree({}, {"a.md": Unscanned.SYMLINK}), canonical("a.md"), ClaimOutcome.UNDECIDED, "symlink"),
+        (Tree({}, {"a.md": SkipReason.SYMLINK}), canonical("a.md"), ClaimOutcome.UNDECIDED, "symlink"),
         (Tree(), [Candidate(Tier.CANONICAL, None, "../a.md")], ClaimOutcome.UNDECIDED, "outside"),
         (Tree({"a.md": b"TODO: x\0"}), canonical("a.md"), ClaimOutcome.UNDECIDED, "binary"),
         (Tree({"a.md": CLEAN * 160_000}), canonical("a.md"), ClaimOutcome.UNDECIDED, "too_large"),
@@ -455,10 +455,12 @@ CLAIMS = st.builds(
     st.sampled_from(["", "A TODO remains.", "No TODO found."]),
 )
 SCANS = st.builds(
-    lambda read, reasons, has_place, timed_out: Scan(
+    lambda read, reasons, has_place, timed_out: ScanResult(
         tuple(canonical("a.md")[:read]),
         skipped=tuple(Skipped(Candidate(Tier.PRIOR, RepoPath(b"x")), reason) for reason in reasons),
-        places=(Place(Tier.PRIOR, RepoPath(b"x"), 1, "placeholder-word", "todo"),) if has_place else (),
+        places=(PlaceholderLocation(Tier.PRIOR, RepoPath(b"x"), 1, "placeholder-word", "todo"),)
+        if has_place
+        else (),
         source_counts={Tier.CANONICAL: 1},
         timed_out=timed_out,
     ),
@@ -472,7 +474,7 @@ CONFIGS = st.builds(ClaimsSettings, st.booleans(), st.booleans(), has_unusable_m
 
 @given(CLAIMS, st.none() | SCANS, CONFIGS)
 def test_only_what_had_passed_passes_and_only_the_three_conditions_contradict(
-    claim: Claim, scan: Scan | None, config: ClaimsSettings
+    claim: Claim, scan: ScanResult | None, config: ClaimsSettings
 ) -> None:
     """C1, C2, C5, C19."""
     found = decide(claim, scan, config, "the index")

@@ -18,8 +18,8 @@ from patchgate.placeholders.claims.claim import (
     ClaimOutcome,
     Coverage,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 from patchgate.placeholders.claims.claim_json import document, json_schema, render
 from tests.placeholders.claims.adjudications import (
@@ -114,7 +114,7 @@ def test_an_undecided_claim_is_as_it_was_and_says_what_was_not_scanned() -> None
         "suffix": 12,
         "excluded": 2,
     }
-    assert list(data["skipped_counts"]) == [each.value for each in Unscanned]
+    assert list(data["skipped_counts"]) == [each.value for each in SkipReason]
     assert data["skipped_samples"] == [
         {"path": "docs/out.md", "tier": "canonical", "reason": "missing"},
         {"path": "../x", "tier": "current_attempt", "reason": "outside"},
@@ -135,7 +135,7 @@ def test_samples_are_few_and_the_counts_are_of_all() -> None:
     scan = replace(
         UPHELD.scan,
         places=tuple(place(name, line) for name in names for line in (1, 2)),
-        skipped=tuple(Skipped(candidate(f"x{number}", Tier.PRIOR), Unscanned.CAP) for number in range(40)),
+        skipped=tuple(Skipped(candidate(f"x{number}", Tier.PRIOR), SkipReason.CAP) for number in range(40)),
     )
     data = told(replace(UPHELD, scan=scan, coverage=Coverage(False, ("no_files_scanned",))))["metadata"]
     assert (data["places_total"], data["matched_file_count"]) == (30, 15)

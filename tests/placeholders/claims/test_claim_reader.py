@@ -15,7 +15,7 @@ from patchgate.errors import UsageError
 from patchgate.git.path import RepoPath, faults
 from patchgate.placeholders.claims.claim_decision import is_placeholder_claim
 from patchgate.placeholders.claims.claim_reader import MOST_BYTES, claim_of, read_claim
-from patchgate.placeholders.claims.snapshots import named
+from patchgate.placeholders.claims.snapshots import path_forms
 
 SEPARATED = st.lists(st.sampled_from(["a", "b.md", "..", ".", "", ".git", "C:"]), max_size=6).flatmap(
     lambda parts: st.lists(st.sampled_from("/\\"), min_size=len(parts), max_size=len(parts)).map(
@@ -190,12 +190,12 @@ def test_options_say_the_same_as_a_document() -> None:
 @given(SEPARATED)
 def test_a_name_is_inside_or_nothing(text: str) -> None:
     """C14, C29: whatever comes out could be a file of the repository, and names itself."""
-    found = named(text, "/nowhere")
+    found = path_forms(text, "/nowhere")
     for path in (found.literal, found.plain):
         assert path is None or not set(faults(path)) - {"path-drive-letter"}
     if found.plain is not None:
         assert b"\\" not in found.plain.raw
-        assert named(found.plain.quoted, None).plain in {found.plain, None}
+        assert path_forms(found.plain.quoted, None).plain in {found.plain, None}
 
 
 def test_an_absolute_path_is_taken_from_the_working_tree(tmp_path: Path) -> None:
@@ -205,8 +205,8 @@ def test_an_absolute_path_is_taken_from_the_working_tree(tmp_path: Path) -> None
     (tmp_path / "other").symlink_to(root)
     (root / "loop").symlink_to(root)
     for above in (root, tmp_path / "other"):
-        assert named(f"{above}/docs/x.md", str(root)).plain == RepoPath(b"docs/x.md")
-        assert named(f"{above}/loop/x.md", str(root)).plain == RepoPath(b"loop/x.md")
+        assert path_forms(f"{above}/docs/x.md", str(root)).plain == RepoPath(b"docs/x.md")
+        assert path_forms(f"{above}/loop/x.md", str(root)).plain == RepoPath(b"loop/x.md")
     for outside in (f"{root}/../x.md", f"{tmp_path}/x.md", str(root), f"{root}x/y.md", "/"):
-        assert named(outside, str(root)).plain is None
-    assert named(f"{root}/docs/x.md", None).plain is None
+        assert path_forms(outside, str(root)).plain is None
+    assert path_forms(f"{root}/docs/x.md", None).plain is None

@@ -16,8 +16,8 @@ from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.working_tree import tree_records
-from patchgate.placeholders.claims.claim import ClaimOutcome, Unscanned
-from patchgate.placeholders.claims.claim_source import Asked, disk_snapshot, judged_of
+from patchgate.placeholders.claims.claim import ClaimOutcome, SkipReason
+from patchgate.placeholders.claims.claim_source import SourceOptions, disk_snapshot, open_source
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot
 from tests.placeholders.claims.claim_world import (
     CODE,
@@ -33,7 +33,7 @@ from tests.placeholders.claims.claim_world import (
 from tests.world import Repo
 
 UPHELD, CONTRADICTED, UNDECIDED = ClaimOutcome.UPHELD, ClaimOutcome.CONTRADICTED, ClaimOutcome.UNDECIDED
-WORKTREE = Asked(worktree=True)
+WORKTREE = SourceOptions(worktree=True)
 UNREAD = "priority_candidate_unscanned:"
 NOBODY = 65534
 
@@ -62,19 +62,19 @@ def test_the_index_is_read_where_files_folders_and_links_took_each_others_places
     repo.stage()
     repo.gitlink("d/e")
     faults = {
-        "a/in.md": Unscanned.MISSING,
-        "b": Unscanned.SYMLINK,
-        "b/in.md": Unscanned.SYMLINK,
-        "c": Unscanned.MISSING,
-        "d": Unscanned.MISSING,
-        "d/e": Unscanned.OUTSIDE,
-        "d/e/in.md": Unscanned.OUTSIDE,
-        "f": Unscanned.MISSING,
-        "g.md": Unscanned.MISSING,
+        "a/in.md": SkipReason.MISSING,
+        "b": SkipReason.SYMLINK,
+        "b/in.md": SkipReason.SYMLINK,
+        "c": SkipReason.MISSING,
+        "d": SkipReason.MISSING,
+        "d/e": SkipReason.OUTSIDE,
+        "d/e/in.md": SkipReason.OUTSIDE,
+        "f": SkipReason.MISSING,
+        "g.md": SkipReason.MISSING,
     }
     contents = {"a": b"now a file", "c/in.md": b"in c", "f/in.md": b"in f"}
     with Objects(opened(repo)) as objects:
-        judged, _ = judged_of(opened(repo), objects, Asked())
+        judged, _ = open_source(opened(repo), objects, SourceOptions())
         with judged.snapshot() as snapshot:
             looked = snapshot.look([RepoPath(name.encode()) for name in (*faults, *contents)])
             assert {path.quoted: each.fault for path, each in looked.items() if each.fault} == faults
@@ -123,7 +123,7 @@ def test_what_nobody_may_read_on_disk_is_told_and_the_rest_is_read(own: Repo) ->
         looked = snapshot.look([inside, closed, fine])
         assert {path: each.fault for path, each in looked.items()} == {
             inside: None,
-            closed: Unscanned.UNREADABLE,
+            closed: SkipReason.UNREADABLE,
             fine: None,
         }
         assert snapshot.read(inside, 3) is None
@@ -177,8 +177,8 @@ def test_a_claim_about_a_file_that_changes_meanwhile_stands(own: Repo) -> None:
     )
 
 
-@pytest.mark.parametrize("asked", [Asked(), Asked("HEAD")], ids=["index", "tree"])
-def test_a_file_whose_object_is_not_here_is_unreadable(own: Repo, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", [SourceOptions(), SourceOptions("HEAD")], ids=["index", "tree"])
+def test_a_file_whose_object_is_not_here_is_unreadable(own: Repo, asked: SourceOptions) -> None:
     """C2, C20: the claim stands, and beside it a true one is upheld."""
     own.commit({"build/a.md": MARK, "z.md": "# Z\n"})
     own.commit()
@@ -188,7 +188,7 @@ def test_a_file_whose_object_is_not_here_is_unreadable(own: Repo, asked: Asked) 
     found = adjudged(own, claim(CODE, "docs/more.md", changed_files=["docs/out.md", "notes.md"]), asked)
     assert (found.outcome, reasons(found)) == (UNDECIDED, (UNREAD + "unreadable",))
     assert found.scan is not None
-    assert found.scan.passed_by[Unscanned.UNREADABLE] == 1
+    assert found.scan.fallback_skipped[SkipReason.UNREADABLE] == 1
     found = adjudged(own, claim(CODE, "docs/out.md", evidence_files=["z.md"]), asked)
     assert (found.outcome, skipped(found)) == (CONTRADICTED, {"z.md": "unreadable"})
     found = adjudged(own, claim(CODE, "build/a.md", "docs/more.md"), asked)
@@ -200,7 +200,7 @@ def test_a_tree_that_is_not_here_is_undecided(own: Repo) -> None:
     oid = own.ask("rev-parse", "HEAD:docs")
     os.unlink(own.path / ".git" / "objects" / oid[:2] / oid[2:])
     with pytest.raises(UndecidedError):
-        adjudged(own, claim(CODE, "docs/out.md", changed_files=["notes.md"]), Asked("HEAD"))
+        adjudged(own, claim(CODE, "docs/out.md", changed_files=["notes.md"]), SourceOptions("HEAD"))
 
 
 class Laid(dict[bytes, Entry | None]):
@@ -221,11 +221,11 @@ def test_a_walk_down_ends_where_nothing_is_any_more(own: Repo) -> None:
         tree = own.ask("rev-parse", "HEAD^{tree}")
         snapshot = ObjectSnapshot(objects, tree, laid, partial(tree_records, repository, tree))
 
-        def look(name: bytes) -> tuple[Unscanned | None, int]:
+        def look(name: bytes) -> tuple[SkipReason | None, int]:
             laid.asked = 0
             return snapshot.look([RepoPath(name)])[RepoPath(name)].fault, laid.asked
 
-        missing = Unscanned.MISSING
+        missing = SkipReason.MISSING
         assert look(b"a/" * 1_000 + b"b.md") == (missing, 1)
         assert look(b"docs/" + b"a/" * 1_000 + b"b.md") == (missing, 2)
         assert look(b"docs/out.md/" + b"a/" * 1_000) == (missing, 2)
@@ -238,8 +238,10 @@ def test_a_walk_down_ends_where_nothing_is_any_more(own: Repo) -> None:
         assert look(b"a" * 256 + b"/b.md") == (missing, 0)
 
 
-@pytest.mark.parametrize("asked", [Asked(), WORKTREE, Asked("HEAD")], ids=["index", "worktree", "tree"])
-def test_a_path_that_no_file_can_have_is_missing(own: Repo, asked: Asked) -> None:
+@pytest.mark.parametrize(
+    "asked", [SourceOptions(), WORKTREE, SourceOptions("HEAD")], ids=["index", "worktree", "tree"]
+)
+def test_a_path_that_no_file_can_have_is_missing(own: Repo, asked: SourceOptions) -> None:
     """C3, C37: however long it is, with a `.git` in it too; with enough `..` it is an ordinary one."""
     long = "a/" * 200_000 + "b.md"
     names = [long, "docs\\" * 2_000 + ".git\\x.md", "x" * 256 + ".md"]

@@ -13,14 +13,14 @@ from patchgate.placeholders.claims.claim import (
     Candidate,
     Claim,
     ClaimOutcome,
-    Place,
-    Scan,
+    PlaceholderLocation,
+    ScanResult,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 from patchgate.placeholders.claims.claim_decision import coverage_of
-from patchgate.placeholders.claims.claim_wording import explained
+from patchgate.placeholders.claims.claim_wording import explain
 from patchgate.policy.settings import ClaimsSettings
 
 SETTINGS = ClaimsSettings()
@@ -33,36 +33,36 @@ def candidate(name: str, tier: Tier = Tier.CANONICAL) -> Candidate:
     return Candidate(tier, RepoPath.from_git(name.encode()))
 
 
-def adjudication(outcome: ClaimOutcome, scan: Scan, read_from: str = "the index") -> Adjudication:
+def adjudication(outcome: ClaimOutcome, scan: ScanResult, read_from: str = "the index") -> Adjudication:
     found = Adjudication(CLAIM, outcome, False, None, None, None, is_placeholder_claim=True, scan=scan)
     return replace(found, coverage=coverage_of(scan, SETTINGS), read_from=read_from)
 
 
-def put(scan: Scan, read_from: str = "the index") -> tuple[str, str]:
+def put(scan: ScanResult, read_from: str = "the index") -> tuple[str, str]:
     """Say why a claim stands after a scan that found nothing, and what is to be done."""
-    said, step = explained(adjudication(ClaimOutcome.UNDECIDED, scan, read_from), SETTINGS)
+    said, step = explain(adjudication(ClaimOutcome.UNDECIDED, scan, read_from), SETTINGS)
     assert not coverage_of(scan, SETTINGS).is_sufficient
     assert step is not None
     return said, step
 
 
-def unread(*skipped: tuple[Candidate, Unscanned]) -> Scan:
+def unread(*skipped: tuple[Candidate, SkipReason]) -> ScanResult:
     """A scan that read its deliverables, and left these."""
     read = (candidate("a.md"), candidate("b.md"))
-    return Scan(read, 10, tuple(Skipped(each, reason) for each, reason in skipped))
+    return ScanResult(read, 10, tuple(Skipped(each, reason) for each, reason in skipped))
 
 
 @pytest.mark.parametrize("read_from", TREES)
 def test_a_file_of_an_earlier_attempt_that_is_gone_cannot_be_added_so_others_are_named(
     read_from: str,
 ) -> None:
-    scan = unread((candidate("gone.md", Tier.PRIOR), Unscanned.MISSING))
+    scan = unread((candidate("gone.md", Tier.PRIOR), SkipReason.MISSING))
     assert put(scan, read_from)[1] == EARLIER
 
 
 def test_a_record_that_cannot_be_read_is_verified_or_said_in_words() -> None:
     record = Candidate(Tier.PRIOR, None, "the record of earlier attempts")
-    said, step = put(unread((record, Unscanned.UNREADABLE)))
+    said, step = put(unread((record, SkipReason.UNREADABLE)))
     assert said.endswith(": the record of earlier attempts was not scanned whole (it cannot be read)")
     assert step == f"run git patchgate log --verify, or {EARLIER}"
 
@@ -76,15 +76,15 @@ def test_a_record_that_cannot_be_read_is_verified_or_said_in_words() -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_made_readable(read_from: str, step: str) -> None:
-    assert put(unread((candidate("x.md"), Unscanned.UNREADABLE)), read_from)[1] == step
+    assert put(unread((candidate("x.md"), SkipReason.UNREADABLE)), read_from)[1] == step
 
 
 def test_the_worst_file_is_named_and_the_others_are_counted() -> None:
-    late = (candidate("late.md"), Unscanned.CAP)
-    scan = unread(late, (candidate("gone.md", Tier.CURRENT), Unscanned.MISSING))
+    late = (candidate("late.md"), SkipReason.CAP)
+    scan = unread(late, (candidate("gone.md", Tier.CURRENT), SkipReason.MISSING))
     head = "no placeholder was found in 2 files, but that is not enough: "
     assert put(scan)[0] == head + "gone.md was not scanned whole (no such file), nor was 1 other file"
-    evidence = (candidate("log", Tier.EVIDENCE), Unscanned.BINARY)
+    evidence = (candidate("log", Tier.EVIDENCE), SkipReason.BINARY)
     assert put(unread(late, late, late, evidence))[0] == (
         head + "late.md was not scanned whole (a cap was reached before it was read to its end), "
         "nor were 2 other files"
@@ -92,7 +92,7 @@ def test_the_worst_file_is_named_and_the_others_are_counted() -> None:
 
 
 def test_a_time_that_was_over_after_all_that_counts_was_read_is_told_of_the_scan() -> None:
-    scan = Scan((candidate("a.md"),), 10, source_counts={Tier.CANONICAL: 1}, timed_out=True)
+    scan = ScanResult((candidate("a.md"),), 10, source_counts={Tier.CANONICAL: 1}, timed_out=True)
     assert put(scan) == (
         (
             "no placeholder was found in 1 file, but that is not enough: "
@@ -103,7 +103,7 @@ def test_a_time_that_was_over_after_all_that_counts_was_read_is_told_of_the_scan
 
 
 def test_too_few_files_are_told_with_how_many_there_should_be() -> None:
-    assert put(Scan((candidate("a.md", Tier.CURRENT),), 10))[0].endswith(
+    assert put(ScanResult((candidate("a.md", Tier.CURRENT),), 10))[0].endswith(
         ": fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` asks for (2)"
     )
 
@@ -119,18 +119,20 @@ def test_too_few_files_are_told_with_how_many_there_should_be() -> None:
     ],
 )
 def test_a_command_names_a_file_as_a_shell_and_git_take_it(name: str, argument: str) -> None:
-    step = put(unread((candidate(name), Unscanned.MISSING)))[1]
+    step = put(unread((candidate(name), SkipReason.MISSING)))[1]
     assert step == f"git add {argument}, or scan the working tree: --worktree"
     assert len(shlex.split(argument)) == 1
 
 
 def test_a_very_long_name_does_not_hide_the_sentence() -> None:
     long = candidate("a/" * 50_000 + "x.md")
-    for reason in Unscanned:
+    for reason in SkipReason:
         assert max(map(len, put(unread((long, reason)), "HEAD~2"))) < 500
-    place = Place(Tier.FALLBACK, RepoPath.from_git(b"a/" * 50_000 + b"x.md"), 3, "placeholder-word", "todo")
-    scan = Scan(places=(place, place))
-    said, _ = explained(adjudication(ClaimOutcome.UPHELD, scan), SETTINGS)
+    place = PlaceholderLocation(
+        Tier.FALLBACK, RepoPath.from_git(b"a/" * 50_000 + b"x.md"), 3, "placeholder-word", "todo"
+    )
+    scan = ScanResult(places=(place, place))
+    said, _ = explain(adjudication(ClaimOutcome.UPHELD, scan), SETTINGS)
     assert said.startswith("a placeholder stands in a/a/")
     assert said.endswith("x.md:3 (placeholder-word), and 1 more place")
     assert len(said) < 500
@@ -146,5 +148,5 @@ def test_a_very_long_name_does_not_hide_the_sentence() -> None:
 )
 def test_a_hard_invariant_is_called_so_with_its_code_where_it_has_one(code: str | None, said: str) -> None:
     claim = Claim(True, code, "hard_invariant")
-    told, _ = explained(Adjudication(claim, ClaimOutcome.UPHELD, False, code, None, None), SETTINGS)
+    told, _ = explain(Adjudication(claim, ClaimOutcome.UPHELD, False, code, None, None), SETTINGS)
     assert told == f"{said}, whatever a scan says"

@@ -10,10 +10,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.placeholders.claims.claim import Candidate, Claim, ClaimOutcome, Scan, Tier, Unscanned
+from patchgate.placeholders.claims.claim import Candidate, Claim, ClaimOutcome, ScanResult, SkipReason, Tier
 from patchgate.placeholders.claims.claim_decision import decide
-from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, Caps, Looked, caps_of, scan
-from patchgate.placeholders.placeholder_matches import matches_in, text_of
+from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, PathInfo, ScanCaps, caps_of, scan
+from patchgate.placeholders.placeholder_matches import find_matches, to_utf8
 from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings, MarkerSettings
 from tests.amount import often
@@ -108,7 +108,7 @@ def test_hidden_and_heavy_folders_are_passed_by_in_the_fallback_alone() -> None:
     tree = Tree({**hidden, **files, "build/y.md": CLEAN, "buildings/y.md": CLEAN, ".y.md": CLEAN})
     found = scanned(tree, canonical("build/y.md"))
     assert names(found) == ["build/y.md", ".y.md", "buildings/y.md"]
-    assert found.passed_by == {Unscanned.EXCLUDED: len(hidden) + len(files)}
+    assert found.fallback_skipped == {SkipReason.EXCLUDED: len(hidden) + len(files)}
     assert scanned(tree, canonical("build/x.md")).places
     assert scanned(tree, evidence(".venv/x.md")).places
 
@@ -117,20 +117,20 @@ def test_other_suffixes_are_skipped_and_counted() -> None:
     """C12: a `.go` file, or one without a suffix, is never taken for read."""
     tree = Tree({"a.go": TODO, "Makefile": TODO, "b.MD": CLEAN, "c.exe": TODO, "d.exe": TODO})
     found = scanned(tree, canonical("a.go", "Makefile", "b.MD"))
-    assert skips(found) == {"a.go": Unscanned.SUFFIX, "Makefile": Unscanned.SUFFIX}
-    assert found.passed_by == {Unscanned.SUFFIX: 2}
+    assert skips(found) == {"a.go": SkipReason.SUFFIX, "Makefile": SkipReason.SUFFIX}
+    assert found.fallback_skipped == {SkipReason.SUFFIX: 2}
     assert names(found) == ["b.MD"]
     allowed = replace(ROOMY, suffixes=(".go", ""))
     assert places(scanned(tree, canonical("a.go", "Makefile"), allowed)) == ["a.go:1", "Makefile:1"]
 
 
-@pytest.mark.parametrize("fault", [Unscanned.MISSING, Unscanned.SYMLINK, Unscanned.OUTSIDE])
-def test_what_is_no_file_of_the_tree_is_told_and_never_read(fault: Unscanned) -> None:
+@pytest.mark.parametrize("fault", [SkipReason.MISSING, SkipReason.SYMLINK, SkipReason.OUTSIDE])
+def test_what_is_no_file_of_the_tree_is_told_and_never_read(fault: SkipReason) -> None:
     """C14, C37."""
     tree = Tree({"b.md": CLEAN}, {"a.md": fault, "x.md": fault})
     found = scanned(tree, canonical("a.md", "b.md"))
     assert skips(found) == {"a.md": fault}
-    assert found.passed_by == {fault: 1}
+    assert found.fallback_skipped == {fault: 1}
     assert tree.read_names == ["b.md"]
 
 
@@ -138,19 +138,19 @@ def test_what_lies_outside_is_told_once() -> None:
     """C14, C29: `../` and an absolute path have no place in the tree."""
     outside = [Candidate(tier, None, "../x.md") for tier in (Tier.PRIOR, Tier.CANONICAL)]
     found = scanned(Tree(), [*outside, Candidate(Tier.CANONICAL, None, "/etc/passwd")])
-    assert skips(found) == {"../x.md": Unscanned.OUTSIDE, "/etc/passwd": Unscanned.OUTSIDE}
+    assert skips(found) == {"../x.md": SkipReason.OUTSIDE, "/etc/passwd": SkipReason.OUTSIDE}
     assert found.source_counts[Tier.CANONICAL] == 2
     assert found.source_counts[Tier.PRIOR] == 0
 
 
 def test_a_fault_is_told_before_the_suffix_and_the_suffix_before_a_cap() -> None:
-    tree = Tree({"a.go": CLEAN, "b.md": CLEAN}, {"c.go": Unscanned.SYMLINK})
+    tree = Tree({"a.go": CLEAN, "b.md": CLEAN}, {"c.go": SkipReason.SYMLINK})
     found = scanned(tree, canonical("a.go", "b.md", "c.go", "d.go"), replace(ROOMY, max_files=0))
     assert skips(found) == {
-        "a.go": Unscanned.SUFFIX,
-        "b.md": Unscanned.CAP,
-        "c.go": Unscanned.SYMLINK,
-        "d.go": Unscanned.MISSING,
+        "a.go": SkipReason.SUFFIX,
+        "b.md": SkipReason.CAP,
+        "c.go": SkipReason.SYMLINK,
+        "d.go": SkipReason.MISSING,
     }
 
 
@@ -158,8 +158,8 @@ def test_binary_files_are_skipped_and_their_bytes_count() -> None:
     """C36."""
     tree = Tree({"a.md": b"TODO: x\0", "b.md": b"\xff TODO: x", "c.md": CLEAN, "d.md": b"\0"})
     found = scanned(tree, [*canonical("a.md"), *current("b.md", "c.md")])
-    assert skips(found) == {"a.md": Unscanned.BINARY, "b.md": Unscanned.BINARY}
-    assert found.passed_by == {Unscanned.BINARY: 1}
+    assert skips(found) == {"a.md": SkipReason.BINARY, "b.md": SkipReason.BINARY}
+    assert found.fallback_skipped == {SkipReason.BINARY: 1}
     assert found.total_bytes == 8 + 9 + len(CLEAN) + 1
     assert not found.places
 
@@ -184,7 +184,7 @@ def test_no_more_files_are_read_than_the_cap_says() -> None:
     tree = Tree(dict.fromkeys(("a.md", "b.md", "c.md"), CLEAN))
     found = scanned(tree, current("a.md", "b.md", "c.md"), replace(ROOMY, max_files=2))
     assert names(found) == ["a.md", "b.md"]
-    assert skips(found) == {"c.md": Unscanned.CAP}
+    assert skips(found) == {"c.md": SkipReason.CAP}
     assert not found.used_fallback
     assert not skips(scanned(tree, current("a.md", "b.md", "c.md"), replace(ROOMY, max_files=3)))
 
@@ -198,7 +198,7 @@ def test_the_total_is_kept_to_the_byte() -> None:
     assert exact.total_bytes == 2 * len(CLEAN)
     short = scanned(tree, candidates, replace(ROOMY, max_total_bytes=2 * len(CLEAN) - 1))
     assert names(short) == ["a.md", "c.md"]
-    assert skips(short) == {"b.md": Unscanned.CAP}
+    assert skips(short) == {"b.md": SkipReason.CAP}
     assert short.total_bytes == 2 * len(CLEAN) - 1
 
 
@@ -223,8 +223,8 @@ def test_evidence_and_the_fallback_over_the_size_cap_are_not_read() -> None:
     tree = Tree({"a.md": CLEAN, "b.md": CLEAN + b"\n", "c.md": CLEAN + b"\n", "d.md": CLEAN})
     found = scanned(tree, evidence("a.md", "b.md"), replace(ROOMY, max_file_bytes=len(CLEAN)))
     assert names(found) == ["a.md", "d.md"]
-    assert skips(found) == {"b.md": Unscanned.TOO_LARGE}
-    assert found.passed_by == {Unscanned.TOO_LARGE: 1}
+    assert skips(found) == {"b.md": SkipReason.TOO_LARGE}
+    assert found.fallback_skipped == {SkipReason.TOO_LARGE: 1}
 
 
 def test_what_could_never_fit_is_read_as_far_as_the_total_allows_and_told_too_large() -> None:
@@ -232,7 +232,7 @@ def test_what_could_never_fit_is_read_as_far_as_the_total_allows_and_told_too_la
     caps = replace(ROOMY, max_total_bytes=len(TODO) + 20, max_file_bytes=10)
     found = scanned(tree, [*canonical("a.md"), *current("b.md")], caps)
     assert places(found) == ["a.md:1"]
-    assert skips(found) == {"a.md": Unscanned.TOO_LARGE, "b.md": Unscanned.CAP}
+    assert skips(found) == {"a.md": SkipReason.TOO_LARGE, "b.md": SkipReason.CAP}
     assert found.total_bytes == len(TODO) + 20
     assert not found.scanned
 
@@ -242,7 +242,7 @@ def test_what_the_rest_of_the_total_is_too_small_for_is_read_in_part_and_told_as
     caps = replace(ROOMY, max_total_bytes=4 * len(CLEAN) + len(TODO) + 5)
     found = scanned(tree, current("a.md", "b.md", "c.md"), caps)
     assert places(found) == ["b.md:1"]
-    assert skips(found) == {"b.md": Unscanned.CAP, "c.md": Unscanned.CAP}
+    assert skips(found) == {"b.md": SkipReason.CAP, "c.md": SkipReason.CAP}
     assert tree.read_names == ["a.md", "b.md"]
 
 
@@ -251,7 +251,7 @@ def test_a_line_that_a_cap_cut_off_tells_nothing() -> None:
     assert not scanned(tree, canonical("a.md")).places
     found = scanned(tree, canonical("a.md"), replace(ROOMY, max_total_bytes=6))
     assert not found.places
-    assert skips(found) == {"a.md": Unscanned.TOO_LARGE}
+    assert skips(found) == {"a.md": SkipReason.TOO_LARGE}
 
 
 def test_a_part_of_a_text_may_end_inside_a_character() -> None:
@@ -265,7 +265,7 @@ def test_the_fallback_ends_at_the_first_file_that_does_not_fit() -> None:
     tree = Tree({"a.md": CLEAN, "b.md": CLEAN, "c.md": CLEAN * 2, "d.md": b"x"})
     found = scanned(tree, canonical("a.md"), replace(ROOMY, max_total_bytes=3 * len(CLEAN)))
     assert names(found) == ["a.md", "b.md"]
-    assert found.passed_by == {Unscanned.CAP: 1}
+    assert found.fallback_skipped == {SkipReason.CAP: 1}
     assert tree.was_closed
 
 
@@ -285,16 +285,18 @@ def test_a_file_that_gives_less_than_it_said_is_not_taken_for_read() -> None:
             return self.files[str(path)][: most - 1]
 
     found = scanned(Shrinking({"a.md": TODO + CLEAN}), canonical("a.md"))
-    assert skips(found) == {"a.md": Unscanned.UNREADABLE}
+    assert skips(found) == {"a.md": SkipReason.UNREADABLE}
     assert places(found) == ["a.md:1"]
 
 
 class Guarded(Tree):
     """A tree in which nobody may read what is called `secret`, and one file is found out only when it is."""
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         looked = dict(super().look(paths))
-        return looked | {path: Looked(fault=Unscanned.UNREADABLE) for path in paths if b"secret" in path.raw}
+        return looked | {
+            path: PathInfo(fault=SkipReason.UNREADABLE) for path in paths if b"secret" in path.raw
+        }
 
     def read(self, path: RepoPath, most: int) -> bytes | None:
         return None if path.raw == b"moved.md" else super().read(path, most)
@@ -305,7 +307,7 @@ def test_what_cannot_be_read_holds_nothing_up_and_is_told(name: str) -> None:
     """C2, C20: a true claim is upheld beside it, and one that needs it stands."""
     tree = Guarded({"a.md": TODO, "b.md": CLEAN, "c.md": CLEAN, name: TODO})
     found = scanned(tree, [*canonical("a.md"), *evidence(name)])
-    assert (places(found), skips(found)) == (["a.md:1"], {name: Unscanned.UNREADABLE})
+    assert (places(found), skips(found)) == (["a.md:1"], {name: SkipReason.UNREADABLE})
     assert decide(CLAIM, found, ClaimsSettings()).outcome is ClaimOutcome.UPHELD
     clean = Guarded({"b.md": CLEAN, "c.md": CLEAN, name: TODO})
     judged = decide(CLAIM, scanned(clean, [*canonical("b.md", name), *current("c.md")]), ClaimsSettings())
@@ -313,7 +315,7 @@ def test_what_cannot_be_read_holds_nothing_up_and_is_told(name: str) -> None:
     assert judged.coverage is not None
     assert judged.coverage.reasons == ("priority_candidate_unscanned:unreadable",)
     found = scanned(clean, canonical("b.md"))
-    assert found.passed_by == {Unscanned.UNREADABLE: 1}
+    assert found.fallback_skipped == {SkipReason.UNREADABLE: 1}
     assert decide(CLAIM, found, ClaimsSettings()).outcome is ClaimOutcome.CONTRADICTED
 
 
@@ -334,7 +336,7 @@ def test_what_the_time_was_too_short_for_is_told() -> None:
     tree = Tree({"a.md": CLEAN, "b.md": CLEAN, "c.go": CLEAN, "d.md": CLEAN})
     found = scan(tree, [*canonical("a.md", "b.md", "c.go"), *evidence("d.md")], ROOMY, MARKERS, Clock(3))
     assert names(found) == ["a.md"]
-    assert skips(found) == {"b.md": Unscanned.TIMEOUT, "c.go": Unscanned.SUFFIX, "d.md": Unscanned.TIMEOUT}
+    assert skips(found) == {"b.md": SkipReason.TIMEOUT, "c.go": SkipReason.SUFFIX, "d.md": SkipReason.TIMEOUT}
     assert found.timed_out
     assert not found.used_fallback
 
@@ -348,7 +350,7 @@ def test_the_time_may_end_anywhere_and_never_unseen(answers: int, read: int, use
     files = dict.fromkeys(("a.md", "b.md", "c.md"), CLEAN)
     found = scan(Tree(files), canonical("a.md", "b.md", "c.md"), ROOMY, MARKERS, Clock(answers))
     assert len(found.scanned) == read
-    assert [each.reason for each in found.skipped] == [Unscanned.TIMEOUT] * (3 - read)
+    assert [each.reason for each in found.skipped] == [SkipReason.TIMEOUT] * (3 - read)
     assert found.used_fallback == used_fallback
     assert found.timed_out != used_fallback
     outcome = decide(CLAIM, found, ClaimsSettings()).outcome
@@ -360,7 +362,7 @@ def test_the_time_ends_inside_a_file() -> None:
     many = TODO * 5_000
     found = scan(Tree({"a.md": many, "b.md": TODO}), canonical("a.md", "b.md"), ROOMY, MARKERS, Clock(10))
     assert 0 < len(found.places) < 5_000
-    assert skips(found) == {"a.md": Unscanned.TIMEOUT, "b.md": Unscanned.TIMEOUT}
+    assert skips(found) == {"a.md": SkipReason.TIMEOUT, "b.md": SkipReason.TIMEOUT}
 
 
 def test_so_many_paths_are_not_all_looked_at_where_the_time_is_over() -> None:
@@ -368,18 +370,18 @@ def test_so_many_paths_are_not_all_looked_at_where_the_time_is_over() -> None:
     wanted = canonical(*(f"{number}.md" for number in range(5_000)))
     found = scan(Tree(), wanted, ROOMY, MARKERS, Clock(2))
     reasons = [each.reason for each in found.skipped]
-    assert 0 < reasons.count(Unscanned.MISSING) < 2_000
-    assert reasons.count(Unscanned.MISSING) + reasons.count(Unscanned.TIMEOUT) == 5_000
+    assert 0 < reasons.count(SkipReason.MISSING) < 2_000
+    assert reasons.count(SkipReason.MISSING) + reasons.count(SkipReason.TIMEOUT) == 5_000
 
 
 def test_an_empty_tree_and_no_candidates_are_no_trouble() -> None:
     found = scanned(Tree(), [])
-    assert found == Scan(source_counts=dict.fromkeys(Tier, 0), used_fallback=True)
+    assert found == ScanResult(source_counts=dict.fromkeys(Tier, 0), used_fallback=True)
 
 
 def test_one_file_has_no_more_room_than_all() -> None:
     settings = ClaimsSettings(contradiction_scan_max_total_bytes=1024, contradiction_scan_max_file_bytes=5000)
-    assert caps_of(settings) == Caps(80, 1024, 1024, settings.contradiction_scan_allowed_suffixes)
+    assert caps_of(settings) == ScanCaps(80, 1024, 1024, settings.contradiction_scan_allowed_suffixes)
 
 
 READABLE = ["a.md", "b.md", "c.txt", "build/f.md", ".h/g.md", "sub/h.py", "sub/i.md"]
@@ -396,7 +398,7 @@ MIXED = st.one_of(
 
 
 def tree_of(files: dict[str, bytes]) -> Tree:
-    faults = {"link.md": Unscanned.SYMLINK} if "link.md" in files else {}
+    faults = {"link.md": SkipReason.SYMLINK} if "link.md" in files else {}
     return Tree({name: files[name] for name in files if name not in {"link.md", "gone.md"}}, faults)
 
 
@@ -429,7 +431,7 @@ def works(draw: st.DrawFn) -> tuple[Tree, list[Candidate]]:
 
 ROOM = st.one_of(st.just(100_000), st.integers(0, 60))
 CAPS = st.builds(
-    Caps,
+    ScanCaps,
     st.one_of(st.just(80), st.integers(0, 6)),
     ROOM,
     ROOM,
@@ -440,7 +442,7 @@ CAPS = st.builds(
 @settings(max_examples=often(200), deadline=None)
 @given(works(), CAPS, st.integers(1, 3))
 def test_what_is_contradicted_holds_no_placeholder_in_any_file_that_counts(
-    work: tuple[Tree, list[Candidate]], caps: Caps, fewest: int
+    work: tuple[Tree, list[Candidate]], caps: ScanCaps, fewest: int
 ) -> None:
     """C2, C3, C5, C15, C30: and two runs give one answer, no cap is exceeded, nothing is read twice."""
     tree, candidates = work
@@ -458,9 +460,9 @@ def test_what_is_contradicted_holds_no_placeholder_in_any_file_that_counts(
     for candidate in candidates:
         if candidate.tier.is_high_priority:
             assert candidate.path is not None
-            text = text_of(tree.files[str(candidate.path)])
+            text = to_utf8(tree.files[str(candidate.path)])
             assert text is not None
-            assert not matches_in(text, candidate.path.raw, MARKERS)
+            assert not find_matches(text, candidate.path.raw, MARKERS)
     assert any(each.tier in {Tier.CANONICAL, Tier.CURRENT} for each in candidates)
 
 
@@ -481,11 +483,11 @@ def test_with_room_and_no_fault_the_outcome_is_that_of_a_search_by_hand(
     candidates = [*canonical(min(files)), *data.draw(st.lists(own, max_size=5))]
     counting = {str(each.path) for each in candidates if each.tier.is_high_priority}
     seen = {str(each.path) for each in candidates} | {name for name in files if name[:2] not in {"bu", ".h"}}
-    texts = {name: text_of(files[name]) for name in seen}
+    texts = {name: to_utf8(files[name]) for name in seen}
     config = ClaimsSettings(contradiction_scan_min_files_for_sufficiency=1)
     outcome = decide(CLAIM, scanned(Tree(files), candidates), config).outcome
     event(outcome)
-    if any(text and matches_in(text, name.encode(), MARKERS) for name, text in texts.items()):
+    if any(text and find_matches(text, name.encode(), MARKERS) for name, text in texts.items()):
         assert outcome is ClaimOutcome.UPHELD
     elif any(texts[name] is None for name in counting):
         assert outcome is ClaimOutcome.UNDECIDED
@@ -501,9 +503,9 @@ def test_with_room_for_all_every_placeholder_of_the_tiers_is_found(
     tree, candidates = work
     expected = set()
     for name in {str(each.path) for each in candidates if each.path is not None}:
-        text = text_of(tree.files.get(name, b""))
+        text = to_utf8(tree.files.get(name, b""))
         if text is not None and name.endswith((".md", ".txt", ".py")):
-            expected |= {f"{name}:{each.line}" for each in matches_in(text, name.encode(), MARKERS)}
+            expected |= {f"{name}:{each.line}" for each in find_matches(text, name.encode(), MARKERS)}
     found = scanned(tree, candidates)
     assert {
         place for place in places(found) if place.rpartition(":")[0] in map(str, _paths(candidates))

@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from patchgate.git.path import RepoPath
-from patchgate.ledger.adjudications import KIND, Adjudicated
+from patchgate.ledger.adjudications import KIND, AdjudicationRecord
 from patchgate.ledger.ledger import Ledger
 from patchgate.placeholders.claims.claim_stats import json_schema
 from patchgate.storage.record import Json
@@ -21,8 +21,8 @@ NOW = 1_767_268_800  # 2026-01-01T12:00:00Z
 SCANNED: dict[str, Any] = {"is_placeholder_claim": True, "scan_mode": "targeted_only"}
 
 
-def contradicted(subject: str | None = None, strictly: str = "contradicted") -> Adjudicated:
-    return Adjudicated(
+def contradicted(subject: str | None = None, strictly: str = "contradicted") -> AdjudicationRecord:
+    return AdjudicationRecord(
         outcome="contradicted",
         subject=subject,
         contradiction_detected=True,
@@ -32,8 +32,8 @@ def contradicted(subject: str | None = None, strictly: str = "contradicted") -> 
     )
 
 
-def upheld(subject: str | None = None, *, corroborated: bool = True) -> Adjudicated:
-    return Adjudicated(
+def upheld(subject: str | None = None, *, corroborated: bool = True) -> AdjudicationRecord:
+    return AdjudicationRecord(
         outcome="upheld",
         subject=subject,
         contradiction_marker_found=True,
@@ -42,8 +42,8 @@ def upheld(subject: str | None = None, *, corroborated: bool = True) -> Adjudica
     )
 
 
-def undecided(*, cap: bool = False) -> Adjudicated:
-    return Adjudicated(
+def undecided(*, cap: bool = False) -> AdjudicationRecord:
+    return AdjudicationRecord(
         outcome="undecided", contradiction_detected_no_downgrade=True, cap_exhausted=cap, **SCANNED
     )
 
@@ -52,7 +52,7 @@ def ledger_of(repo: Repo, at: float = NOW) -> Ledger:
     return Ledger(str(repo.path / ".git"), clock=lambda: at)
 
 
-def record(repo: Repo, *found: Adjudicated, at: float = NOW) -> None:
+def record(repo: Repo, *found: AdjudicationRecord, at: float = NOW) -> None:
     for each in found:
         assert ledger_of(repo, at).record(KIND, each.about()) is None
 
@@ -87,7 +87,7 @@ def test_counters_and_rates_are_told(tmp_path: Path) -> None:
         repo,
         *(contradicted("report"), contradicted("manual"), contradicted(strictly="undecided")),
         *(undecided(cap=True), upheld(corroborated=False), upheld("report")),
-        *(Adjudicated(outcome="passed", subject="report"), Adjudicated(outcome="unchanged")),
+        *(AdjudicationRecord(outcome="passed", subject="report"), AdjudicationRecord(outcome="unchanged")),
     )
     value = stats(repo)
     assert value["contradiction_downgrade_count"] == 3
@@ -130,7 +130,7 @@ def test_a_downgrade_is_reversed_by_what_was_found_later_and_in_the_same_subject
         *(upheld("a"), contradicted("a")),  # found before: no reversal
         *(contradicted("b"), upheld("c")),  # found in another subject
         *(contradicted("d"), contradicted("d"), upheld("d"), contradicted("d"), upheld("d")),
-        *(contradicted("e"), contradicted("e"), Adjudicated(outcome="passed", subject="e")),
+        *(contradicted("e"), contradicted("e"), AdjudicationRecord(outcome="passed", subject="e")),
         *(contradicted(), upheld()),
     )
     assert stats(repo)["reversals"] == [{"subject": "d", "downgrades": 3, "reversed": 3}]
@@ -172,7 +172,7 @@ def test_what_is_no_date_is_exit_code_2(tmp_path: Path) -> None:
 def test_a_long_adjudication_that_was_recorded_in_parts_is_one(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     many = tuple(RepoPath.from_git(b"%06d" % number + b"x" * 200) for number in range(6000))
-    record(repo, Adjudicated(outcome="passed", subject="s", changed_files=many), contradicted("s"))
+    record(repo, AdjudicationRecord(outcome="passed", subject="s", changed_files=many), contradicted("s"))
     lines = (repo.path / ".git/patchgate/events.jsonl").read_bytes().splitlines()
     assert len(lines) > 2
     assert stats(repo)["outcomes"]["passed"] == 1

@@ -16,8 +16,8 @@ from patchgate.placeholders.claims.claim import (
     ClaimOutcome,
     Coverage,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 from patchgate.placeholders.claims.claim_wording import render
 from tests.placeholders.claims.adjudications import (
@@ -131,9 +131,9 @@ def test_what_is_told_of_a_file_is_told_once() -> None:
     assert "coverage: insufficient: a cap was reached before every file that counts was read" in told
 
 
-@pytest.mark.parametrize("reason", Unscanned)
+@pytest.mark.parametrize("reason", SkipReason)
 @pytest.mark.parametrize("tier", Tier)
-def test_every_reason_and_tier_of_a_file_has_words(reason: Unscanned, tier: Tier) -> None:
+def test_every_reason_and_tier_of_a_file_has_words(reason: SkipReason, tier: Tier) -> None:
     assert UNDECIDED.scan is not None
     scan = replace(UNDECIDED.scan, skipped=(Skipped(candidate("x.md", tier), reason),))
     (told,) = (line for line in lines(replace(UNDECIDED, scan=scan)) if line.startswith("  x.md: "))
@@ -145,7 +145,7 @@ def test_long_lists_are_cut_and_the_rest_is_counted() -> None:
     many = replace(
         UPHELD.scan,
         places=tuple(place("a.md", number) for number in range(1, 31)),
-        skipped=tuple(Skipped(candidate(f"{number}.png"), Unscanned.BINARY) for number in range(25)),
+        skipped=tuple(Skipped(candidate(f"{number}.png"), SkipReason.BINARY) for number in range(25)),
     )
     told = lines(replace(UPHELD, scan=many), limit=20)
     assert told[2] == "placeholders (30):"
@@ -161,8 +161,8 @@ def test_a_very_long_name_is_cut_in_its_middle() -> None:
         UPHELD.scan,
         places=(place(long),),
         skipped=(
-            Skipped(candidate(long), Unscanned.MISSING),
-            Skipped(Candidate(Tier.CURRENT, None, "../" + long), Unscanned.OUTSIDE),
+            Skipped(candidate(long), SkipReason.MISSING),
+            Skipped(Candidate(Tier.CURRENT, None, "../" + long), SkipReason.OUTSIDE),
         ),
     )
     told = lines(replace(UPHELD, scan=scan))
@@ -173,7 +173,7 @@ def test_a_very_long_name_is_cut_in_its_middle() -> None:
 
 def test_where_nothing_at_all_was_read_that_is_said() -> None:
     assert UNDECIDED.scan is not None
-    scan = replace(UNDECIDED.scan, scanned=(), total_bytes=0, passed_by={})
+    scan = replace(UNDECIDED.scan, scanned=(), total_bytes=0, fallback_skipped={})
     told = lines(replace(UNDECIDED, scan=scan, read_from="HEAD~3"))
     assert told[2] == "scanned in HEAD~3: nothing"
     assert not any("passed by" in line for line in told)
@@ -204,8 +204,8 @@ def test_nothing_foreign_reaches_a_terminal_raw(raw: bytes) -> None:
     path = RepoPath.from_git(raw)
     assert UPHELD.scan is not None
     skipped = (
-        Skipped(Candidate(Tier.CURRENT, path), Unscanned.CAP),
-        Skipped(Candidate(Tier.CURRENT, None, text), Unscanned.OUTSIDE),
+        Skipped(Candidate(Tier.CURRENT, path), SkipReason.CAP),
+        Skipped(Candidate(Tier.CURRENT, None, text), SkipReason.OUTSIDE),
     )
     hostile = Adjudication(
         replace(CLAIM, reason_code=text),

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.path import RepoPath
-from patchgate.ledger.adjudications import KIND, Adjudicated
+from patchgate.ledger.adjudications import KIND, AdjudicationRecord
 from patchgate.ledger.ledger import Ledger
 from patchgate.placeholders.claims.claim import ClaimOutcome
-from patchgate.placeholders.claims.claim_source import Asked
-from patchgate.placeholders.claims.snapshots import named
+from patchgate.placeholders.claims.claim_source import SourceOptions
+from patchgate.placeholders.claims.snapshots import path_forms
 from tests.placeholders.claims.claim_world import (
     CODE,
     MARK,
@@ -31,7 +31,7 @@ from tests.world import Repo
 
 UPHELD, CONTRADICTED = ClaimOutcome.UPHELD, ClaimOutcome.CONTRADICTED
 UNDECIDED, PASSED = ClaimOutcome.UNDECIDED, ClaimOutcome.PASSED
-WORKTREE = Asked(worktree=True)
+WORKTREE = SourceOptions(worktree=True)
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +75,12 @@ def test_of_a_revision_its_own_change_is_the_current_attempt(own: Repo) -> None:
     """C6: against its first parent; of a root commit all is new; of a bare tree nobody can tell."""
     own.commit({"docs/more.md": "# More\n\n" + MARK})
     own.commit({"docs/more.md": "# More\n"})
-    assert places(adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~1"))) == ["docs/more.md:3"]
-    found = adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~2"))
+    assert places(adjudged(own, claim(CODE, "docs/out.md"), SourceOptions("HEAD~1"))) == ["docs/more.md:3"]
+    found = adjudged(own, claim(CODE, "docs/out.md"), SourceOptions("HEAD~2"))
     assert found.outcome is CONTRADICTED
     assert found.read_from == "HEAD~2"
     assert scanned(found)["notes.md"] == "current_attempt"
-    found = adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~1^{tree}"))
+    found = adjudged(own, claim(CODE, "docs/out.md"), SourceOptions("HEAD~1^{tree}"))
     assert places(found) == ["docs/more.md:3"]
     assert scanned(found)["docs/more.md"] == "fallback"
 
@@ -100,8 +100,8 @@ def test_an_active_intent_tells_what_the_attempt_changed(own: Repo) -> None:
     tiers = {"docs/out.md": "canonical", "docs/more.md": "current_attempt", "new.md": "current_attempt"}
     assert scanned(found) == tiers
     # The work is in HEAD, and nothing of it in what was there before.
-    assert places(adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD"))) == ["docs/more.md:3"]
-    found = adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~1"))
+    assert places(adjudged(own, claim(CODE, "docs/out.md"), SourceOptions("HEAD"))) == ["docs/more.md:3"]
+    found = adjudged(own, claim(CODE, "docs/out.md"), SourceOptions("HEAD~1"))
     assert (found.outcome, scanned(found)["notes.md"]) == (CONTRADICTED, "current_attempt")
 
 
@@ -130,7 +130,9 @@ def test_what_failed_leaves_no_files(own: Repo) -> None:
     adjudged(own, claim(CODE, "docs/out.md", subject="task-1", changed_files=["docs/more.md"]))
     adjudged(own, claim("PATCH_X", passed=True, subject="task-1", changed_files=["notes.md"]))
     assert [each.changed_files for each in remembered(own)] == [(), ()]
-    of_another = Adjudicated(outcome="upheld", subject="task-1", changed_files=(RepoPath(b"notes.md"),))
+    of_another = AdjudicationRecord(
+        outcome="upheld", subject="task-1", changed_files=(RepoPath(b"notes.md"),)
+    )
     Ledger(opened(own).common_dir).record(KIND, of_another.about())
     found = adjudged(own, claim(CODE, "docs/out.md", subject="task-1"))
     assert "prior_attempt" not in scanned(found).values()
@@ -151,10 +153,10 @@ def test_what_was_staged_before_an_intent_is_its_work_once_it_is_committed(own: 
     own.stage({"new.md": MARK})
     done = own.run("intent", "declare", "-m", "write the docs", "--allow", "docs/out.md")
     assert done.code == 0, done.err
-    for asked in (Asked(), WORKTREE):
+    for asked in (SourceOptions(), WORKTREE):
         assert adjudged(own, claim(CODE, "docs/out.md"), asked).outcome is CONTRADICTED
     own.git("commit", "-q", "--no-verify", "-m", "New")
-    for asked in (Asked(), WORKTREE, Asked("HEAD")):
+    for asked in (SourceOptions(), WORKTREE, SourceOptions("HEAD")):
         found = adjudged(own, claim(CODE, "docs/out.md"), asked)
         assert (found.outcome, skipped(found)) == (UNDECIDED, {"new.md": "cap"})
     own.git("rm", "-q", "-f", "new.md")
@@ -244,12 +246,12 @@ def test_an_absolute_path_is_taken_by_its_text_and_by_the_folder_where_that_does
     own: Repo, tmp_path: Path
 ) -> None:
     """C14, C29: what follows the folder stays as it was written, a link inside too."""
-    assert named("/nowhere/tree/docs/../a.md", "/nowhere/tree").plain == RepoPath(b"a.md")
-    assert named("/nowhere/treetop/a.md", "/nowhere/tree").plain is None
+    assert path_forms("/nowhere/tree/docs/../a.md", "/nowhere/tree").plain == RepoPath(b"a.md")
+    assert path_forms("/nowhere/treetop/a.md", "/nowhere/tree").plain is None
     (tmp_path / "alias").symlink_to(own.path)
     own.link("loop", ".")
     for above in (str(own.path), str(tmp_path / "alias")):
-        assert named(f"{above}/docs/out.md", str(own.path)).plain == RepoPath(b"docs/out.md")
-        assert named(f"{above}/loop/docs/out.md", str(own.path)).plain == RepoPath(b"loop/docs/out.md")
-    assert named(f"{own.path}/a.md", str(tmp_path / "alias")).plain == RepoPath(b"a.md")
-    assert named(f"{tmp_path}/nothing/a.md", str(own.path)).plain is None
+        assert path_forms(f"{above}/docs/out.md", str(own.path)).plain == RepoPath(b"docs/out.md")
+        assert path_forms(f"{above}/loop/docs/out.md", str(own.path)).plain == RepoPath(b"loop/docs/out.md")
+    assert path_forms(f"{own.path}/a.md", str(tmp_path / "alias")).plain == RepoPath(b"a.md")
+    assert path_forms(f"{tmp_path}/nothing/a.md", str(own.path)).plain is None

@@ -7,11 +7,11 @@ from dataclasses import replace
 from patchgate.placeholders.claims.claim import (
     MOST_SAMPLES,
     Coverage,
-    Scan,
     ScanMode,
+    ScanResult,
     Skipped,
+    SkipReason,
     Tier,
-    Unscanned,
 )
 from tests.placeholders.claims.adjudications import (
     CONTRADICTED,
@@ -30,7 +30,7 @@ def test_a_scan_tells_how_far_it_went() -> None:
 
 
 def test_where_nothing_was_scanned_nothing_is_known() -> None:
-    assert PASSED.looked == Scan()
+    assert PASSED.looked == ScanResult()
     assert (PASSED.marker_found, PASSED.coverage_sufficient, PASSED.coverage_insufficient_reason) == (
         *(False, None),
         None,
@@ -50,24 +50,24 @@ def test_each_outcome_is_contradicted_undecided_or_neither() -> None:
 
 def test_all_files_with_a_placeholder_are_counted_and_the_first_places_are_named() -> None:
     """C38."""
-    scan = Scan(places=tuple(place(f"{number:02}.md", line) for number in range(15) for line in (7, 9)))
+    scan = ScanResult(places=tuple(place(f"{number:02}.md", line) for number in range(15) for line in (7, 9)))
     assert scan.matched_files == 15
     assert scan.samples[:3] == ("00.md:7", "00.md:9", "01.md:7")
     assert len(scan.samples) == MOST_SAMPLES
 
 
 def test_what_was_not_read_begins_with_what_counts_worst_reason_first() -> None:
-    def skipped(name: str, tier: Tier, reason: Unscanned) -> Skipped:
+    def skipped(name: str, tier: Tier, reason: SkipReason) -> Skipped:
         return Skipped(candidate(name, tier), reason)
 
-    late = skipped("a", Tier.CANONICAL, Unscanned.CAP)
-    first = skipped("b", Tier.CURRENT, Unscanned.TOO_LARGE)
-    missing = skipped("c", Tier.PRIOR, Unscanned.MISSING)
+    late = skipped("a", Tier.CANONICAL, SkipReason.CAP)
+    first = skipped("b", Tier.CURRENT, SkipReason.TOO_LARGE)
+    missing = skipped("c", Tier.PRIOR, SkipReason.MISSING)
     evidence = (
-        skipped("d", Tier.EVIDENCE, Unscanned.MISSING),
-        skipped("e", Tier.EVIDENCE, Unscanned.BINARY),
+        skipped("d", Tier.EVIDENCE, SkipReason.MISSING),
+        skipped("e", Tier.EVIDENCE, SkipReason.BINARY),
     )
-    assert Scan(skipped=(evidence[0], late, first, evidence[1], missing)).unread == (
+    assert ScanResult(skipped=(evidence[0], late, first, evidence[1], missing)).unread == (
         *(first, missing, late),
         *evidence,
     )

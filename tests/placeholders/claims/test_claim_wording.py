@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from patchgate.git.path import RepoPath
-from patchgate.placeholders.claims.claim import Candidate, Tier, Unscanned
+from patchgate.placeholders.claims.claim import Candidate, SkipReason, Tier
 from patchgate.placeholders.claims.claim_wording import (
     MOST_NAME,
-    TIERS,
-    UNSCANNED,
+    SKIP_TEXTS,
+    TIER_NAMES,
+    candidate_name,
     count_of_tier,
-    name_of,
-    name_of_path,
-    why_insufficient,
+    describe_coverage_gaps,
+    short_path,
 )
 
 PRIORITY = "priority_candidate_unscanned:"
@@ -22,13 +22,13 @@ CAP = "a cap was reached before every file that counts was read"
 
 
 def test_every_reason_has_words_of_its_own() -> None:
-    assert len({UNSCANNED[reason] for reason in Unscanned}) == len(Unscanned)
-    assert len({TIERS[tier] for tier in Tier}) == len(Tier)
+    assert len({SKIP_TEXTS[reason] for reason in SkipReason}) == len(SkipReason)
+    assert len({TIER_NAMES[tier] for tier in Tier}) == len(Tier)
 
 
 def test_a_file_that_was_never_opened_is_not_said_to_have_been() -> None:
-    for reason in (Unscanned.CAP, Unscanned.TIMEOUT):
-        assert UNSCANNED[reason].endswith(" before it was read to its end")
+    for reason in (SkipReason.CAP, SkipReason.TIMEOUT):
+        assert SKIP_TEXTS[reason].endswith(" before it was read to its end")
 
 
 def test_files_of_a_tier_are_counted_in_the_plural() -> None:
@@ -63,24 +63,24 @@ def test_files_of_a_tier_are_counted_in_the_plural() -> None:
     ],
 )
 def test_what_a_coverage_lacks_is_said_once(reasons: tuple[str, ...], words: list[str]) -> None:
-    assert why_insufficient(reasons) == words
+    assert describe_coverage_gaps(reasons) == words
 
 
 @pytest.mark.parametrize("length", [MOST_NAME - 1, MOST_NAME, MOST_NAME + 1, 100_000])
 def test_a_name_is_cut_where_it_is_very_long_and_keeps_both_ends(length: int) -> None:
     name = "b" + "x" * (length - 2) + "e"
-    told = name_of_path(RepoPath.from_git(name.encode()))
+    told = short_path(RepoPath.from_git(name.encode()))
     assert len(told) == min(length, MOST_NAME)
     assert (told == name) == (length <= MOST_NAME)
     assert (told[0], told[-1]) == ("b", "e")
-    assert len(name_of(Candidate(Tier.CANONICAL, None, name))) <= MOST_NAME + 1
+    assert len(candidate_name(Candidate(Tier.CANONICAL, None, name))) <= MOST_NAME + 1
 
 
 def test_a_name_is_safe_to_print() -> None:
     hostile = "\x1b[31m\n::error::##[error]"
     for told in (
-        name_of(Candidate(Tier.CANONICAL, RepoPath.from_git(hostile.encode()))),
-        name_of(Candidate(Tier.CANONICAL, None, hostile)),
+        candidate_name(Candidate(Tier.CANONICAL, RepoPath.from_git(hostile.encode()))),
+        candidate_name(Candidate(Tier.CANONICAL, None, hostile)),
     ):
         assert told.isprintable()
         assert "##[" not in told
