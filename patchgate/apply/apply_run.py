@@ -54,7 +54,7 @@ def without_secrets(verdict: ChangeVerdict, masks: Masks) -> ChangeVerdict:
     return replace(
         verdict,
         gates=tuple(_gate(each, masks) for each in verdict.gates),
-        circumstances=tuple(_gate(each, masks) for each in verdict.circumstances),
+        context_gates=tuple(_gate(each, masks) for each in verdict.context_gates),
         findings=tuple(_finding(each, masks) for each in verdict.findings),
     )
 

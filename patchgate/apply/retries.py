@@ -295,7 +295,7 @@ def next_retry(
         of=limit,
         command=reset_command(attempt) if is_last else shlex.join(words),
         chain=chain.id_with(attempt),
-        why=chain.why,
+        reason=chain.why,
     )
 
 

@@ -306,6 +306,6 @@ def _dirty(error: DirtyWorkspaceError) -> Finding:
         error.message,
         hint=error.hint,
         who=Fixer.PERSON,
-        details={"places": error.places},
+        details={"paths": error.places},
         notes=error.states[:_SHOWN],
     )

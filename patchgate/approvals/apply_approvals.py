@@ -49,7 +49,7 @@ def errors_of(change: ChangeVerdict) -> list[Finding]:
 def undecided_gates(change: ChangeVerdict) -> list[GateOutcome]:
     """List the gates that could not judge a change: an exception from what nobody has seen is none."""
     wanting = {Outcome.UNDECIDED, Outcome.NOT_RUN}
-    return [gate for gate in (*change.gates, *change.circumstances) if gate.outcome in wanting]
+    return [gate for gate in (*change.gates, *change.context_gates) if gate.outcome in wanting]
 
 
 def _rules_in_question(change: ChangeVerdict) -> frozenset[str]:
@@ -129,7 +129,7 @@ def _apply_to(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
         change,
         findings=tuple(findings),
         gates=gates,
-        circumstances=(*change.circumstances, GateOutcome(GATE, Outcome.PASS, reason)),
+        context_gates=(*change.context_gates, GateOutcome(GATE, Outcome.PASS, reason)),
     )
 
 

@@ -96,7 +96,7 @@ def with_message(
         outcomes, findings = (GateOutcome(GATE, Outcome.UNDECIDED, error.message),), ()
     return replace(
         verdict,
-        circumstances=(*verdict.circumstances, *outcomes),
+        context_gates=(*verdict.context_gates, *outcomes),
         findings=(*verdict.findings, *findings),
     )
 

@@ -336,7 +336,7 @@ class RefRules:
         update: RefUpdate,
         gates: Sequence[GateOutcome],
         findings: Sequence[Finding],
-        circumstances: Sequence[GateOutcome] = (),
+        context_gates: Sequence[GateOutcome] = (),
     ) -> list[ChangeVerdict]:
         """Add to the verdict on a ref, which is made where there is none, what else was found of it."""
         found = list(changes)
@@ -348,7 +348,7 @@ class RefRules:
         verdict = replace(
             verdict,
             gates=(*verdict.gates, *gates),
-            circumstances=(*verdict.circumstances, *circumstances),
+            context_gates=(*verdict.context_gates, *context_gates),
             findings=(*verdict.findings, *findings),
         )
         found.insert(0 if index is None else index, verdict)

@@ -141,7 +141,7 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
 def report_failed_gates(report: Report) -> None:
     """Say of each gate that failed by a fault of ours which file has the traceback."""
     for change in report.changes:
-        for outcome in (*change.gates, *change.circumstances):
+        for outcome in (*change.gates, *change.context_gates):
             if outcome.trace:
                 kept = save_traceback(outcome.trace, sys.argv[1:])
                 write_error(

@@ -122,8 +122,15 @@ def examine(
         )
     if "shallow" in (verified.unknown or ""):
         hint = f"git fetch --unshallow, or {hint}"
-    about = {"component": name, "staleness": found.value, "verified_at": verified.seconds}
-    finding = find(rule, message, verified.baseline, hint, details=about | {"changed": verified.unlike})
+    about = {
+        "component": name,
+        "staleness": found.value,
+        "verified_at": verified.seconds,
+        "changed_dependencies": verified.unlike,
+    }
+    finding = find(
+        rule, message, verified.baseline, hint, details=about | {"changed_dependencies": verified.unlike}
+    )
     yield replace(finding, level=level)
 
 

@@ -206,7 +206,7 @@ class TouchedFiles:
         """Add to the verdict what the intents say."""
         return replace(
             self.verdict,
-            circumstances=(*self.verdict.circumstances, outcome),
+            context_gates=(*self.verdict.context_gates, outcome),
             findings=(*self.verdict.findings, *findings),
         )
 

@@ -22,7 +22,7 @@ from patchgate.report.verdict import Finding, Json, Report, Verdict
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
 
-REPLY_SCHEMA = "patchgate.reply/1"
+REPLY_SCHEMA = "patchgate.reply/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def finding_of(fault: Fault) -> Finding:
 
 
 def reply_document(judged: ReplyVerdict) -> dict[str, Json]:
-    """Write `patchgate.reply/1`; `findings` are the protocol's, or else those of the report."""
+    """Write `patchgate.reply/2`; `findings` are the protocol's, or else those of the report."""
     report = None if judged.report is None else document(judged.report)
     changes = () if judged.report is None else judged.report.changes
     findings = (*judged.refusals, *(finding for change in changes for finding in change.findings))
@@ -93,7 +93,7 @@ def reply_document(judged: ReplyVerdict) -> dict[str, Json]:
 
 
 def json_schema() -> Schema:
-    """Build the JSON Schema of `patchgate.reply/1`."""
+    """Build the JSON Schema of `patchgate.reply/2`."""
     report = report_schema()
     body = {key: report[key] for key in ("type", "properties", "required", "additionalProperties")}
     reply: dict[str, Shape] = {

@@ -213,7 +213,7 @@ class _HunkWalk:
         old, new = self.seen
         promised, wanted = self.counts
         told = f"the hunk header promises {promised} old and {wanted} new lines, but {old} and {new} follow"
-        details: dict[str, Detail] = {"promised": [promised, wanted], "found": [old, new]}
+        details: dict[str, Detail] = {"expected": [promised, wanted], "actual": [old, new]}
         is_short = old < promised or new < wanted
         if self.elided is not None:
             return replace(elided(self.elided), details=details)

@@ -148,7 +148,7 @@ def junit(report: Report) -> str:
 def _cases(change: ChangeVerdict) -> list[_TestCase]:
     """Sort the findings to their gates; a finding whose gate is not listed gets a case all the same."""
     owing = wording.unanswered(change)
-    gates = [*change.gates, *change.circumstances]
+    gates = [*change.gates, *change.context_gates]
     gates += [gate for gate in owing if gate not in gates]
     listed = {gate.gate for gate in gates}
     absent = dict.fromkeys(finding.definition.gate for finding in change.findings)

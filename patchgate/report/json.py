@@ -1,4 +1,4 @@
-"""The report as JSON, `patchgate.report/1`, and what every JSON document shares: plain values, paths as text.
+"""The report as JSON, `patchgate.report/2`, and what every JSON document shares: plain values, paths as text.
 
 Where a path is not UTF-8 or holds control characters, `path` is as git quotes it, and `path_b64` has its
 bytes. A list `files` has such a list `files_b64` beside it, where one of its paths is such a one; null
@@ -117,7 +117,7 @@ def document(report: Report) -> dict[str, Json]:
         "failure": _failure(report, changes),
         "retry": _retry(report.retry),
         "warnings": [plain_json(warning) for warning in report.warnings],
-        "ways_out": [
+        "recovery": [
             {"message": plain_json(way.message), "command": plain_json(way.command)}
             for way in report.recovery
         ],
@@ -162,7 +162,7 @@ def _retry(retry: Retry | None) -> Json:
         "of": retry.of,
         "command": plain_json(retry.command),
         "chain": plain_json(retry.chain),
-        "why": plain_json(retry.why),
+        "reason": plain_json(retry.reason),
     }
 
 
@@ -214,7 +214,7 @@ def _change(verdict: ChangeVerdict) -> dict[str, Json]:
         "limits": {name: {"limit": it.limit, "used": it.used} for name, it in verdict.limits.items()},
         "files": [row.json for row in rows],
         "gates": [_gate(gate) for gate in verdict.gates],
-        "circumstances": [_gate(gate) for gate in verdict.circumstances],
+        "context_gates": [_gate(gate) for gate in verdict.context_gates],
         "findings": finding_documents(verdict.findings),
     }
 

@@ -16,7 +16,7 @@ from patchgate.git.model import Status
 from patchgate.report.rules import RULES, Level, Stage
 from patchgate.report.verdict import Fixer, Outcome, Verdict
 
-REPORT_SCHEMA = "patchgate.report/1"
+REPORT_SCHEMA = "patchgate.report/2"
 ERROR_SCHEMA = "patchgate.error/1"
 SOURCES = ("staged", "worktree", "commit", "merge", "patch", "edits", "all", "message", "ref", "range")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -31,7 +31,7 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 def document_schema(name: str, title: str, shape: Mapping[str, Shape]) -> Schema:
-    """Build the schema of a document, `patchgate.report/1`; its first key, `schema`, has the name."""
+    """Build the schema of a document, `patchgate.report/2`; its first key, `schema`, has the name."""
     urn = "urn:" + name.replace(".", ":").replace("/", ":")
     written = schema_of({"schema": Schema(const=name), **shape})
     return Schema({"$schema": DRAFT, "$id": urn, "title": title, **written})
@@ -138,7 +138,7 @@ _CHANGE: Shape = {
     "limits": map_of({"limit": MAYBE_COUNT, "used": COUNT}),
     "files": [Schema({"$ref": "#/$defs/file"})],
     "gates": [Schema({"$ref": "#/$defs/gate"})],
-    "circumstances": [Schema({"$ref": "#/$defs/gate"})],
+    "context_gates": [Schema({"$ref": "#/$defs/gate"})],
     "findings": [Schema({"$ref": "#/$defs/finding"})],
 }
 # Each rule has details of its own; these are the keys that all have, and those that some share.
@@ -207,12 +207,12 @@ _RETRY: Shape = {
     "of": MAYBE_COUNT,
     "command": str | None,
     "chain": str | None,
-    "why": str | None,
+    "reason": str | None,
 }
 
 
 def json_schema() -> Schema:
-    """Build the JSON Schema of `patchgate.report/1`."""
+    """Build the JSON Schema of `patchgate.report/2`."""
     report: dict[str, Shape] = {
         "tool": {"version": str, "rules": ORDINAL},
         "verdict": Verdict,
@@ -221,7 +221,7 @@ def json_schema() -> Schema:
         "failure": maybe(_FAILURE),
         "retry": maybe(_RETRY),
         "warnings": [str],
-        "ways_out": [{"message": str, "command": str}],
+        "recovery": [{"message": str, "command": str}],
         "approve": str | None,
     }
     defined = {"change": _CHANGE, "file": _FILE, "gate": _GATE, "finding": FINDING}

@@ -144,7 +144,7 @@ def _evidence(change: ChangeVerdict) -> str:
         f"  verdict id: {change.id}",
         f"  policy: {wording.safe(change.policy.origin)} {change.policy.digest}",
     ]
-    for gate in (*change.gates, *change.circumstances):
+    for gate in (*change.gates, *change.context_gates):
         reason = f" ({wording.safe(gate.reason)})" if gate.reason else ""
         lines.append(f"  {gate.gate}: {gate.outcome.value}{reason}")
     for name, budget in change.limits.items():

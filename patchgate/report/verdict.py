@@ -170,7 +170,7 @@ class ChangeVerdict:
     policy: PolicyReference
     gates: tuple[GateOutcome, ...]
     findings: tuple[Finding, ...]
-    circumstances: tuple[GateOutcome, ...] = ()
+    context_gates: tuple[GateOutcome, ...] = ()
     limits: Mapping[str, Budget] = field(default_factory=dict)
     n_hunks: int | None = None
     patch_id: str | None = None
@@ -184,7 +184,7 @@ class ChangeVerdict:
         if errors:
             return Verdict.UNDECIDED
         # Asked several times of each change of a range: an enumeration hashes slowly, so none is looked up.
-        for gate in (*self.gates, *self.circumstances):
+        for gate in (*self.gates, *self.context_gates):
             if gate.outcome is not Outcome.PASS and gate.outcome is not Outcome.NOT_APPLICABLE:
                 return Verdict.UNDECIDED
         return Verdict.ACCEPTED if self.gates else Verdict.UNDECIDED
@@ -208,7 +208,7 @@ class ChangeVerdict:
             return None
         if self.decisive is not None:
             return self.decisive.rule
-        owing = [each for each in (*self.gates, *self.circumstances) if each.outcome in _OWING]
+        owing = [each for each in (*self.gates, *self.context_gates) if each.outcome in _OWING]
         return min(owing, key=lambda each: _OWING.index(each.outcome)).gate if owing else None
 
 
@@ -239,7 +239,7 @@ class Retry:
     """What may be tried after a refusal: the number of the next attempt in its chain, of how many.
 
     `command` is what a person or an agent runs next: the retry, or where none is left what lets them begin
-    again. `chain` is the id of the chain's first attempt; `why` says what makes an attempt without
+    again. `chain` is the id of the chain's first attempt; `reason` says what makes an attempt without
     `--retry-of` part of it.
     """
 
@@ -248,7 +248,7 @@ class Retry:
     of: int
     command: str
     chain: str | None = None
-    why: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

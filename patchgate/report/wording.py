@@ -94,7 +94,7 @@ def unanswered(verdict: ChangeVerdict) -> tuple[GateOutcome, ...]:
         owing = set(Outcome) - {Outcome.PASS, Outcome.NOT_APPLICABLE}
         if not verdict.gates:
             return (GateOutcome("judge", Outcome.NOT_RUN, "no gate has looked at the change"),)
-    return tuple(gate for gate in (*verdict.gates, *verdict.circumstances) if gate.outcome in owing)
+    return tuple(gate for gate in (*verdict.gates, *verdict.context_gates) if gate.outcome in owing)
 
 
 def describe_gate(gate: GateOutcome) -> str:
@@ -184,7 +184,7 @@ def attempt_line(attempt: Attempt) -> str:
 
 def retry_line(retry: Retry) -> str:
     """Write the last line of a refused attempt: what may be sent next."""
-    chain = f" in the chain {retry.chain} (this {retry.why})" if retry.why else ""
+    chain = f" in the chain {retry.chain} (this {retry.reason})" if retry.reason else ""
     if retry.allowed:
         what = "all edits" if " --edits " in retry.command else "the whole patch"
         return f"retry {retry.number} of {retry.of}{chain}: send {what} again: {retry.command}"

@@ -304,7 +304,7 @@ def _add_outcome(
     verdict = changes[index]
     changes[index] = replace(
         verdict,
-        circumstances=(*verdict.circumstances, outcome),
+        context_gates=(*verdict.context_gates, outcome),
         findings=(*verdict.findings, *findings),
     )
 

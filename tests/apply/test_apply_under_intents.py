@@ -22,7 +22,7 @@ def test_a_patch_for_a_declared_file_is_applied(repo: Repo) -> None:
     declare(repo, "f")
     answer = repo.run("apply", "-", "--format", "json", stdin=change_of())
     assert (answer.code, answer.verdict) == (0, "accepted")
-    assert {"gate": "scope", "outcome": "pass"}.items() <= answer.change["circumstances"][0].items()
+    assert {"gate": "scope", "outcome": "pass"}.items() <= answer.change["context_gates"][0].items()
     assert (repo.path / "f").read_text() == "a\nB\nc\n"
 
 

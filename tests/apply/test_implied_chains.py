@@ -52,7 +52,7 @@ def test_the_same_refused_patch_again_counts_and_the_sixth_attempt_is_refused(re
         *((False, 5, 5),) * 3,
     ]
     assert [each["chain"] for each in told] == [first] * 7
-    assert [each["why"] is None for each in told] == [True] + [False] * 6
+    assert [each["reason"] is None for each in told] == [True] + [False] * 6
     place = repo.path.parent / "again.diff"
     place.write_bytes(patch)
     last = repo.cli("apply", str(place)).out.splitlines()[-1]
@@ -65,11 +65,11 @@ def test_another_patch_of_a_refused_file_belongs_to_the_chain_and_one_of_another
     repo.policy(DENIED + "[apply]\nmax_attempts = 2\n")
     first = apply(repo, change_of(b"sub/g") + change_of()).report["attempt"]["id"]
     other = apply(repo, change_of(b"g", old=b"no"))
-    assert (retry_of(other)["number"], retry_of(other)["why"]) == (2, None)
+    assert (retry_of(other)["number"], retry_of(other)["reason"]) == (2, None)
     second = apply(repo, change_of(old=b"no"))
     assert (retry_of(second)["chain"], retry_of(second)["allowed"]) == (first, False)
-    assert "f" in retry_of(second)["why"]
-    assert first in retry_of(second)["why"]
+    assert "f" in retry_of(second)["reason"]
+    assert first in retry_of(second)["reason"]
     good = apply(repo, change_of())
     assert (good.code, good.errors, good.report["attempt"]["applied"]) == (1, ["retry-exhausted"], False)
     assert first in good.findings[0]["message"]
@@ -128,7 +128,7 @@ def test_the_chain_ends_after_an_hour_at_a_reset_and_is_that_of_one_worktree(rep
     assert number(again()) == 2
     repo.git("worktree", "add", "-q", "../other")
     other = repo.at(repo.path.parent / "other")
-    assert retry_of(apply(other, change_of(old=b"no")))["why"] is None
+    assert retry_of(apply(other, change_of(old=b"no")))["reason"] is None
 
 
 def chains(ledger: Ledger) -> list[Any]:
@@ -142,4 +142,4 @@ def test_a_duplicate_begins_no_chain(repo: Repo) -> None:
     assert apply(repo, addition(b"new")).errors == ["duplicate-patch"]
     more = b"diff --git a/new b/new\n--- a/new\n+++ b/new\n@@ -1 +1,2 @@\n x\n+no\n"
     refused = apply(repo, more.replace(b" x", b" y"))
-    assert (retry_of(refused)["number"], retry_of(refused)["why"]) == (2, None)
+    assert (retry_of(refused)["number"], retry_of(refused)["reason"]) == (2, None)

@@ -108,7 +108,7 @@ def test_where_the_way_back_is_refused_too_it_is_dirty_workspace_and_recover_fin
         assert (answer.code, answer.verdict, answer.errors) == (3, "undecided", ["dirty-workspace"])
         (finding,) = answer.findings
         assert finding["who_can_fix"] == "person"
-        assert finding["details"]["places"] == ["f", 'sub/"h"', "sub/g"]
+        assert finding["details"]["paths"] == ["f", 'sub/"h"', "sub/g"]
         assert "git patchgate recover" in finding["hint"]
         assert "dirty-workspace" in (attempt_of(answer) / "reviews/review_patch.md").read_text()
         # Nothing else lands meanwhile, and nothing of anybody is overwritten.

@@ -97,8 +97,8 @@ def test_the_gate_passes_and_the_circumstances_name_the_approval_but_the_ids_sta
     after = repo.check().change
     assert {"gate": "policy", "outcome": "fail"} in before["gates"]
     assert {"gate": "policy", "outcome": "pass"} in after["gates"]
-    assert before["circumstances"] == []
-    assert after["circumstances"] == [
+    assert before["context_gates"] == []
+    assert after["context_gates"] == [
         {
             "gate": "approvals",
             "outcome": "pass",
@@ -126,11 +126,11 @@ def test_a_rule_that_the_approval_does_not_name_still_refuses(repo: Repo) -> Non
     after = repo.check()
     assert (after.verdict, set(after.errors)) == ("rejected", {"deny-suffix"})
     assert {"gate": "policy", "outcome": "fail"} in after.change["gates"]
-    assert [each["gate"] for each in after.change["circumstances"]] == ["approvals"]
+    assert [each["gate"] for each in after.change["context_gates"]] == ["approvals"]
     approve_here(repo, statement_for(before.change, ["deny-suffix"], reason="the installer needs it"))
     both = repo.check()
     assert both.verdict == "accepted"
-    (circumstance,) = both.change["circumstances"]
+    (circumstance,) = both.change["context_gates"]
     assert circumstance["reason"].count("approved by") == 2
 
 
@@ -247,7 +247,7 @@ def test_an_approval_follows_the_change_into_the_commit_a_range_and_the_working_
     repo.commit({"b": "b\n"})
     answer = repo.check("HEAD~2..HEAD")
     assert answer.verdict == "accepted"
-    assert [each["circumstances"] != [] for each in answer.changes] == [True, False]
+    assert [each["context_gates"] != [] for each in answer.changes] == [True, False]
 
 
 def test_it_survives_a_rebase_that_leaves_those_files_alone(repo: Repo) -> None:

@@ -298,7 +298,7 @@ def test_accepted_is_computed_from_evidence_alone(
     made = replace(
         verdict(case()),
         gates=tuple(GateOutcome(f"gate {number}", each) for number, each in enumerate(outcomes)),
-        circumstances=tuple(GateOutcome(f"fact {number}", each) for number, each in enumerate(around)),
+        context_gates=tuple(GateOutcome(f"fact {number}", each) for number, each in enumerate(around)),
         findings=tuple(replace(known, level=level) for level in levels),
     )
     done = {Outcome.PASS, Outcome.NOT_APPLICABLE}

@@ -128,7 +128,7 @@ def test_without_any_gate_nothing_is_accepted() -> None:
 def test_a_circumstance_that_is_not_known_keeps_a_change_from_being_accepted() -> None:
     accepted = verdict(case(added("a")))
     unknown = (GateOutcome("scope", Outcome.NOT_RUN),)
-    assert replace(accepted, circumstances=unknown).verdict is Verdict.UNDECIDED
+    assert replace(accepted, context_gates=unknown).verdict is Verdict.UNDECIDED
 
 
 def test_an_error_outweighs_what_is_undecided() -> None:

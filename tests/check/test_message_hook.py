@@ -261,7 +261,7 @@ def test_another_version_does_not_judge(session: Session) -> None:
     session.repo.commit({"b": "b\n"}, VAGUE)
     answer = session.repo.check("HEAD")
     assert (answer.verdict, answer.rules) == ("undecided", [])
-    assert answer.change["circumstances"][0]["outcome"] == "undecided"
+    assert answer.change["context_gates"][0]["outcome"] == "undecided"
 
 
 def test_a_single_rule_is_set_by_rules(session: Session) -> None:
@@ -342,7 +342,7 @@ def test_commits_that_walked_past_the_hook_are_held_against_the_message_gate(str
     answer = repo.check(f"{start}..HEAD")
     assert answer.code == 1
     assert [change["verdict"] for change in answer.changes] == ["accepted", "rejected", "rejected"]
-    assert [change["circumstances"][0]["outcome"] for change in answer.changes] == ["pass", "fail", "fail"]
+    assert [change["context_gates"][0]["outcome"] for change in answer.changes] == ["pass", "fail", "fail"]
     assert [(row["rule"], row["line"]) for row in answer.findings] == [
         ("message-vague", 4),
         ("message-subject-missing", None),
@@ -366,7 +366,7 @@ def test_the_message_never_enters_the_verdict_id(strict: Session) -> None:
 def test_by_default_the_messages_of_commits_are_not_read(session: Session) -> None:
     session.repo.commit({"b": "b\n"}, VAGUE)
     change = session.repo.check("HEAD").change
-    assert (change["verdict"], change["findings"], change["circumstances"]) == ("accepted", [], [])
+    assert (change["verdict"], change["findings"], change["context_gates"]) == ("accepted", [], [])
 
 
 def test_a_policy_judges_the_messages_of_the_commits_after_it(session: Session) -> None:
@@ -377,7 +377,7 @@ def test_a_policy_judges_the_messages_of_the_commits_after_it(session: Session) 
     repo.commit({"b": "c\n"}, "Mend it as needed")
     repo.commit({"b": "d\n"}, "Mend it.")
     answer = repo.check(f"{start}..HEAD")
-    verdicts = [(change["verdict"], len(change["circumstances"])) for change in answer.changes]
+    verdicts = [(change["verdict"], len(change["context_gates"])) for change in answer.changes]
     # The first policy judges its own commit.
     assert verdicts == [("accepted", 0), ("rejected", 1), ("rejected", 1), ("accepted", 1)]
     assert [(row["rule"], row["level"]) for row in answer.changes[3]["findings"]] == [
@@ -420,7 +420,7 @@ def test_a_message_too_large_to_read_leaves_the_commit_undecided(
     monkeypatch.setattr(room, "message_of", refuse)
     answer = strict.repo.check("HEAD")
     assert (answer.code, answer.verdict) == (3, "undecided")
-    assert answer.change["circumstances"][0]["outcome"] == "undecided"
+    assert answer.change["context_gates"][0]["outcome"] == "undecided"
 
 
 def test_a_hundred_thousand_lines_are_judged(strict: Session) -> None:

@@ -316,7 +316,7 @@ def test_a_shallow_history_is_undecided_where_it_is_cut_off(
         assert (answer.code, answer.verdict) == (0, "accepted")
         return
     assert (answer.code != 0, answer.verdict) == (True, "undecided")
-    (way,) = answer.report["ways_out"]
+    (way,) = answer.report["recovery"]
     assert way["command"] == "git fetch --deepen=50 other"
     # The command leads on; here from the remote that has the history.
     shallow.git("fetch", "-q", "--deepen=50", "origin")

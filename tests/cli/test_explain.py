@@ -232,7 +232,7 @@ def test_real_reports_and_error_documents_are_valid_against_the_report_schema(re
         ["--profile", "agent"],
     ):
         answer = repo.check(*arguments)
-        assert answer.report["schema"] == "patchgate.report/1"
+        assert answer.report["schema"] == "patchgate.report/2"
         validator.validate(answer.report)
     repo.git("read-tree", "HEAD")
     repo.policy("not toml")

@@ -75,7 +75,7 @@ def test_a_stale_component_is_told_at_the_push_as_a_circumstance(tmp_path: Path)
     assert rules_of(change) == [("baseline-stale", "warning")]
     assert report.verdict == "accepted"
     assert change is not None
-    assert [(each.gate, each.outcome.value) for each in change.circumstances] == [("staleness", "pass")]
+    assert [(each.gate, each.outcome.value) for each in change.context_gates] == [("staleness", "pass")]
 
 
 def test_what_is_not_fresh_refuses_a_push_where_that_is_required(tmp_path: Path) -> None:

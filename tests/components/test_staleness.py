@@ -158,7 +158,7 @@ def test_a_dependency_that_is_gone_ages_what_names_it_still(tmp_path: Path) -> N
         "take a out of the contract of b, or name what came in its place; "
         "then git patchgate baseline capture b"
     )
-    assert finding.details["changed"] == ["a"]
+    assert finding.details["changed_dependencies"] == ["a"]
     answer = repo.cli("baseline", "status", "--format", "json").report
     assert answer["components"][0]["changed_dependencies"] == ["a"]
     # Its tests passed without it: what is told of the name is told by the contracts alone.

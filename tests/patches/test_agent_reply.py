@@ -71,7 +71,7 @@ def test_the_example_of_each_action_exits_0_and_is_told_as_one_object(repo: Repo
     assert (answer.code, answer.err) == (0, "")
     told = answer.report
     validator(repo).validate(told)
-    assert (told["schema"], told["verdict"], told["action"]) == ("patchgate.reply/1", "accepted", action.name)
+    assert (told["schema"], told["verdict"], told["action"]) == ("patchgate.reply/2", "accepted", action.name)
     assert (told["findings"], told["report"], told["notes"]) == ([], None, [])
     assert set(action.example) <= set(told["params"])
 

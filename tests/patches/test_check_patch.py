@@ -158,7 +158,7 @@ def test_what_is_wrong_with_each_hunk_of_a_section_is_told_at_once_and_what_was_
     whole = addition(b"new").replace(b"+1 @@", b"+1,60 @@") + b"+y\n" * 8
     cut = check(repo, whole)
     assert (refusal(cut)[2], cut.findings[0]["fix"]) == (["patch-truncated"], None)
-    assert cut.findings[0]["details"]["promised"] == [0, 60]
+    assert cut.findings[0]["details"]["expected"] == [0, 60]
 
 
 def test_a_patch_that_is_wholly_in_crlf_is_adapted_like_its_body(repo: Repo) -> None:

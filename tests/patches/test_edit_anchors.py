@@ -83,7 +83,7 @@ def test_a_line_that_was_prepended_is_noticed_by_the_anchor_and_nothing_lands(re
     refused = apply(repo, edit(2, 2, "two\n", old_text="2\n"))
     assert (refused.code, refused.errors) == (1, ["anchor-mismatch"])
     assert (repo.path / "f").read_text() == "0\n" + FIVE
-    assert refused.report["retry"]["why"] is None
+    assert refused.report["retry"]["reason"] is None
     assert " apply --edits - --retry-of" in refused.report["retry"]["command"]
     # What is refused as edits may come again as edits.
     again = apply(repo, edit(3, 3, "two\n", old_text="2\n"))

@@ -68,7 +68,7 @@ def test_a_report_has_every_key_of_the_design() -> None:
     refusal = finding(hint="leave it", details={"pattern": "runs/"})
     given = report(refusal)
     assert read(given) == {
-        "schema": "patchgate.report/1",
+        "schema": "patchgate.report/2",
         "tool": {"version": __version__, "rules": 1},
         "verdict": "rejected",
         "changes": [
@@ -103,7 +103,7 @@ def test_a_report_has_every_key_of_the_design() -> None:
                     }
                 ],
                 "gates": [{"gate": "paths", "outcome": "pass"}, {"gate": "policy", "outcome": "fail"}],
-                "circumstances": [],
+                "context_gates": [],
                 "findings": [
                     {
                         "rule": "deny-prefix",
@@ -136,7 +136,7 @@ def test_a_report_has_every_key_of_the_design() -> None:
         },
         "retry": None,
         "warnings": [],
-        "ways_out": [],
+        "recovery": [],
         "approve": None,
     }
 

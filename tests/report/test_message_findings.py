@@ -79,10 +79,10 @@ def test_the_json_has_a_line_without_a_path_and_fits_its_schema() -> None:
 
 def test_as_a_circumstance_of_a_commit_it_changes_no_verdict_id() -> None:
     plain = judged(commit="c" * 40)
-    held = replace(plain, findings=(vague(),), circumstances=(GateOutcome("message", Outcome.FAIL, None),))
+    held = replace(plain, findings=(vague(),), context_gates=(GateOutcome("message", Outcome.FAIL, None),))
     assert held.id == plain.id
     change = only_change(Report((held,)))
-    assert change["circumstances"] == [{"gate": "message", "outcome": "fail"}]
+    assert change["context_gates"] == [{"gate": "message", "outcome": "fail"}]
     assert change["code"] == "MESSAGE_REFUSED"
     assert "message:3" in full(Report((held, plain)), color=False)
 

@@ -53,7 +53,7 @@ def test_a_session_from_a_refusal_to_a_landed_patch(repo: Repo) -> None:
         "of": 4,
         "command": f"git patchgate apply - --retry-of {attempt}",
         "chain": attempt,
-        "why": None,
+        "reason": None,
     }
     prose = apply(repo, b"I have changed line 2 to B.\n", "--retry-of", attempt)
     assert "retry-not-a-diff" in prose.errors
@@ -138,7 +138,7 @@ def test_where_even_the_way_back_fails_the_list_says_what_is_where(repo: Repo) -
         repo.run("recover")
     (finding,) = report["changes"][0]["findings"]
     assert report["verdict"] == "undecided"
-    assert any(place.startswith("f") for place in finding["details"]["places"])
+    assert any(place.startswith("f") for place in finding["details"]["paths"])
     assert repo.run("recover").code == 0
     assert (repo.path / "f").read_text() == ABC
     assert repo.git("status", "--porcelain") == b""

@@ -128,7 +128,7 @@ def test_the_check_says_what_the_hook_says(repo: Repo) -> None:
     repo.stage({"a": "2\n"})
     clean = repo.check()
     assert clean.verdict == "accepted"
-    assert clean.change["circumstances"] == [{"gate": "scope", "outcome": "pass"}]
+    assert clean.change["context_gates"] == [{"gate": "scope", "outcome": "pass"}]
     plain = clean.change["id"]
     repo.write("b", "2\n")
     assert repo.check().change["id"] == plain
@@ -137,7 +137,7 @@ def test_the_check_says_what_the_hook_says(repo: Repo) -> None:
     wrong = repo.check()
     assert (wrong.code, wrong.verdict, wrong.errors) == (1, "rejected", ["scope-unexpected"])
     assert (wrong.change["stage"], wrong.change["code"]) == ("scope", "SCOPE_VIOLATED")
-    assert wrong.change["circumstances"] == [{"gate": "scope", "outcome": "fail"}]
+    assert wrong.change["context_gates"] == [{"gate": "scope", "outcome": "fail"}]
     assert not any(gate["gate"] == "scope" for gate in wrong.change["gates"])
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_was_dirty_before_is_not_blamed_while_it_is_as_it_was(repo: 
     repo.stage({"a": "2\n"})
     said = repo.check()
     assert said.verdict == "accepted"
-    assert said.change["circumstances"] == [
+    assert said.change["context_gates"] == [
         {
             "gate": "scope",
             "outcome": "pass",
