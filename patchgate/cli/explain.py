@@ -34,8 +34,8 @@ SCHEMAS = (
     ("baselines", "components.component_output", "baselines_schema"),
     ("intent", "intents.document", "intent_schema"),
     ("intents", "intents.document", "intents_schema"),
-    ("analysis", "verify.document", "analysis_schema"),
-    ("verification", "verify.document", "json_schema"),
+    ("analysis", "verify.verification_json", "analysis_schema"),
+    ("verification", "verify.verification_json", "json_schema"),
     ("claim", "placeholders.claims.claim_json", "json_schema"),
     ("claim-stats", "placeholders.claims.claim_stats", "json_schema"),
 )
