@@ -32,11 +32,11 @@ def doctor_command(context: click.Context, fix: bool, form: str) -> int:
     from patchgate.hooks.doctor import examine
 
     elsewhere = names_directory(context)
-    diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
+    diagnosis = examine(repository, os.environ, is_other_directory=elsewhere)
     done: list[str] = []
-    if fix and (diagnosis.to_install or diagnosis.to_renew):
+    if fix and (diagnosis.worktrees_to_install or diagnosis.worktrees_to_renew):
         done = _fix(repository, diagnosis)
-        diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
+        diagnosis = examine(repository, os.environ, is_other_directory=elsewhere)
     if form == "json":
         import json
 
@@ -57,7 +57,7 @@ def _fix(repository: Repository, diagnosis: Diagnosis) -> list[str]:
         return [NOTHING_IN_CI]
     lines: list[str] = []
     folders: set[str] = set()
-    for worktree in diagnosis.to_install:
+    for worktree in diagnosis.worktrees_to_install:
         if worktree.folder in folders:
             continue
         folders.add(worktree.folder)
@@ -79,7 +79,7 @@ def _renew(repository: Repository, diagnosis: Diagnosis) -> list[str]:
     from patchgate.hooks.fast.renewal import renew_all
 
     lines: dict[str, None] = {}
-    for worktree in diagnosis.to_renew:
+    for worktree in diagnosis.worktrees_to_renew:
         try:
             made = renew_all(_opened(repository, worktree))
         except PatchgateError as error:
@@ -107,7 +107,7 @@ def _report_lines(diagnosis: Diagnosis) -> list[str]:
     """Write it for people: a line for each worktree, what is wrong there, and the commands that mend it."""
     lines: list[str] = []
     told: dict[tuple[DoctorFinding, ...], WorktreeHooks] = {}
-    for place in diagnosis.places:
+    for place in diagnosis.worktree_hooks:
         if not (place.hooks or place.findings):
             continue
         lines.append(_headline(place, told.get(place.findings)))
@@ -126,10 +126,10 @@ def _headline(place: WorktreeHooks, like: WorktreeHooks | None) -> str:
         return f"{where}:"
     through = [each.managed.by for each in place.hooks if each.is_through_manager and each.managed]
     through = through if not any(each.file.is_ours for each in place.hooks) else []
-    reached = sum(hook.reaches for hook in place.hooks) + len(through)
+    reached = sum(hook.is_reached for hook in place.hooks) + len(through)
     said = f"{where}: {reached} of {len(place.hooks)} hooks reach patchgate"
     said += f" through {' and '.join(dict.fromkeys(through))}" if through else ""
-    versions = sorted({str(hook.answer.version) for hook in place.hooks if hook.answer and hook.reaches})
+    versions = sorted({str(hook.answer.version) for hook in place.hooks if hook.answer and hook.is_reached})
     said += f" {safe(', '.join(versions), 60)}" if versions else ""
     chained = [(hook.event, first.writer) for hook in place.hooks if (first := _chained(hook))]
     before = ", ".join(f"{event} ({writer})" for event, writer in chained)

@@ -196,11 +196,11 @@ def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int
     from patchgate.hooks.pre_push import judge_push, judge_unpushed
 
     progress = Progress(quiet=False)
-    further = partial(_verify_push, repository, progress)
+    add_findings = partial(_verify_push, repository, progress)
     if len(arguments) == 2:
         try:
             report = judge_push(
-                repository, *arguments, _read_lines(), further=further, counted=progress.count
+                repository, *arguments, _read_lines(), add_findings=add_findings, on_progress=progress.count
             )
         finally:
             progress.end()
@@ -208,7 +208,7 @@ def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int
         remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
         told = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
         pairs = {told[0]: told[1]} if told[0] and told[1] else {}
-        report = judge_unpushed(repository, remote, pairs, further=further)
+        report = judge_unpushed(repository, remote, pairs, add_findings=add_findings)
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
     stops = any(blocks(change, None) for change in report.changes)

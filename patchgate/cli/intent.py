@@ -120,7 +120,7 @@ def show_intent(context: click.Context, name: str | None, form: str) -> int:
         repository,
         caller,
         form,
-        lambda told: [line for each in told for line in show_text(each)],
+        lambda info: [line for each in info for line in show_text(each)],
         warnings,
     )
 
@@ -140,7 +140,7 @@ def list_intents(context: click.Context, form: str) -> int:
     if form != "json" and not (found or damaged):
         write_error("there is no intent")
     warnings = [error.sentence for error in damaged]
-    _print_intents(found, repository, _caller(), form, lambda told: list(list_text(told)), warnings)
+    _print_intents(found, repository, _caller(), form, lambda info: list(list_text(info)), warnings)
     return 3 if damaged else 0
 
 
@@ -217,13 +217,13 @@ def _print_intents(
 ) -> int:
     from patchgate.intents.queue import IntentQueue
 
-    store = IntentQueue(repository, caller.now)
-    told = [store.told(each) for each in found]
+    queue = IntentQueue(repository, caller.now)
+    info = [queue.describe(each) for each in found]
     if form == "json":
         from patchgate.intents.document import list_json
 
-        write(list_json(told, warnings))
+        write(list_json(info, warnings))
     else:
         warn(warnings)
-        write_lines(lines(told))
+        write_lines(lines(info))
     return 0

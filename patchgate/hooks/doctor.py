@@ -100,35 +100,37 @@ class Diagnosis:
     """All that doctor found; `findings` are about the repository as a whole."""
 
     git: tuple[int, ...]
-    places: tuple[WorktreeHooks, ...]
+    worktree_hooks: tuple[WorktreeHooks, ...]
     findings: tuple[DoctorFinding, ...] = ()
 
     @property
     def runs(self) -> bool:
         """Tell whether the gate runs everywhere."""
-        return all(place.runs for place in self.places) and not any(
+        return all(place.runs for place in self.worktree_hooks) and not any(
             finding.level is Level.ERROR for finding in self.findings
         )
 
     @property
-    def to_install(self) -> tuple[Worktree, ...]:
+    def worktrees_to_install(self) -> tuple[Worktree, ...]:
         """Name the worktrees where `install` mends something without a question."""
         return tuple(
             place.worktree
-            for place in self.places
-            if any(finding.is_mended_by_install for finding in place.findings)
+            for place in self.worktree_hooks
+            if any(finding.is_fixed_by_install for finding in place.findings)
         )
 
     @property
-    def to_renew(self) -> tuple[Worktree, ...]:
+    def worktrees_to_renew(self) -> tuple[Worktree, ...]:
         """Name the worktrees for whose next commit what the fast path keeps is to be made anew."""
-        if not any(finding.is_mended_by_renewal for finding in self.findings):
+        if not any(finding.is_fixed_by_renewal for finding in self.findings):
             return ()
-        return tuple(place.worktree for place in self.places if place.hooks and not place.worktree.is_bare)
+        return tuple(
+            place.worktree for place in self.worktree_hooks if place.hooks and not place.worktree.is_bare
+        )
 
 
 def examine(
-    repository: Repository, environ: Mapping[str, str], *, stands_elsewhere: bool = False
+    repository: Repository, environ: Mapping[str, str], *, is_other_directory: bool = False
 ) -> Diagnosis:
     """Look at everything that keeps the gate from running; nothing of the repository changes.
 
@@ -139,30 +141,32 @@ def examine(
     Raises:
         PatchgateError: git could not be asked.
     """
-    around = Surroundings(repository, environ)
-    version = around.version()
-    worktrees = worktrees_in_force(around)
+    environment = Surroundings(repository, environ)
+    version = environment.version()
+    worktrees = worktrees_in_force(environment)
     git = "git"
-    if stands_elsewhere:
+    if is_other_directory:
         git = git_at(repository.work_tree or repository.git_dir)
         worktrees = [replace(each, is_here=False, shares_hooks=False) for each in worktrees]
     there = [each for each in worktrees if each.problem is None]
-    places: list[WorktreeHooks] = []
-    bare_asked: set[str] = set()
+    worktree_hooks: list[WorktreeHooks] = []
+    bare_path_folders: set[str] = set()
     for worktree in worktrees:
         if worktree.problem is not None:
-            places.append(WorktreeHooks(worktree, findings=(_unknown(worktree, git),)))
+            worktree_hooks.append(WorktreeHooks(worktree, findings=(_unknown(worktree, git),)))
             continue
         events = _events_of(worktree, there)
-        places.append(_asked(around, environ, worktree, events, version, bare_asked))
-    known = tuple(place for place in places if place.worktree.problem is None)
-    scene = DoctorContext(repository=repository, environ=environ, git=git, places=known, now=time.time())
-    found = [each for probe in PROBES for each in probe(scene)]
+        worktree_hooks.append(_ask_hooks(environment, environ, worktree, events, version, bare_path_folders))
+    known = tuple(place for place in worktree_hooks if place.worktree.problem is None)
+    context = DoctorContext(
+        repository=repository, environ=environ, git=git, worktree_hooks=known, now=time.time()
+    )
+    found = [each for probe in PROBES for each in probe(context)]
 
     def about(worktree: Worktree | None) -> tuple[DoctorFinding, ...]:
         return tuple(finding for place, finding in found if place is worktree)
 
-    whole = [replace(each, findings=(*each.findings, *about(each.worktree))) for each in places]
+    whole = [replace(each, findings=(*each.findings, *about(each.worktree))) for each in worktree_hooks]
     return Diagnosis(version, tuple(whole), about(None))
 
 
@@ -174,13 +178,13 @@ def _events_of(worktree: Worktree, all_of_them: Sequence[Worktree]) -> tuple[str
     return SERVER_EVENTS if is_server or len(all_of_them) == 1 else ()
 
 
-def _asked(
-    around: Surroundings,
+def _ask_hooks(
+    environment: Surroundings,
     environ: Mapping[str, str],
     worktree: Worktree,
     events: Sequence[str],
     git: tuple[int, ...],
-    bare_asked: set[str],
+    bare_path_folders: set[str],
 ) -> WorktreeHooks:
     """Ask the hooks of a worktree; with the bare PATH, one hook of each folder of hooks."""
     local = [event for event in events if event in LOCAL_EVENTS]
@@ -195,7 +199,7 @@ def _asked(
         )
         for event in events
     ]
-    with witness_of(around, environ, worktree) as witness:
+    with witness_of(environment, environ, worktree) as witness:
         answers = witness.ask_each({hook.event: hook.ours for hook in hooks if hook.ours})
         hooks = [replace(hook, answer=answers.get(hook.event)) for hook in hooks]
         if is_managed(hooks):
@@ -203,9 +207,9 @@ def _asked(
             findings += config_findings(worktree, events, git)
         else:
             findings = list(hook_findings(worktree, hooks, git))
-        sound = [hook for hook in hooks if hook.is_sound]
-        if sound and worktree.folder not in bare_asked:
-            bare_asked.add(worktree.folder)
+        sound = [hook for hook in hooks if hook.is_working]
+        if sound and worktree.folder not in bare_path_folders:
+            bare_path_folders.add(worktree.folder)
             event = sound[0].event
             found = bare_path_finding(
                 event, witness.ask(event, sound[0].file, BARE_PATH), install_command(worktree)
@@ -236,7 +240,7 @@ def document(diagnosis: Diagnosis, fixed: Sequence[str] = ()) -> dict[str, Json]
         "git": ".".join(str(part) for part in diagnosis.git),
         "runs": diagnosis.runs,
         "fixed": [*fixed],
-        "worktrees": [_worktree(place) for place in diagnosis.places],
+        "worktrees": [_worktree(place) for place in diagnosis.worktree_hooks],
         "findings": [_finding(finding) for finding in diagnosis.findings],
     }
 
@@ -294,7 +298,7 @@ def _finding(finding: DoctorFinding) -> dict[str, Json]:
         "events": [*finding.events],
         "what": finding.what,
         "remedy": finding.remedy,
-        "safe": finding.is_mended_by_install or finding.is_mended_by_renewal,
+        "safe": finding.is_fixed_by_install or finding.is_fixed_by_renewal,
     }
 
 

@@ -25,7 +25,7 @@ from patchgate.report.wording import safe
 from patchgate.storage.atomic_write import write_atomically
 
 # They run what they found, which they call NAME.legacy, before their own; lefthook's NAME.old nobody runs.
-_HAND_ON = {"pre-commit", "prek"}
+_RUN_LEGACY = {"pre-commit", "prek"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class DoctorFinding:
     """One thing that doctor tells: safe to print, with the command that mends it where there is one.
 
     An error means that the gate would not judge here or would refuse everything, or that a program is missing
-    which the policy names. `events` are the hooks that it is about; `is_mended_by_install`, or
-    `is_mended_by_renewal` of what the fast path keeps, says that `--fix` may mend it.
+    which the policy names. `events` are the hooks that it is about; `is_fixed_by_install`, or
+    `is_fixed_by_renewal` of what the fast path keeps, says that `--fix` may mend it.
     """
 
     level: Level
     what: str
     remedy: str | None = None
     events: tuple[str, ...] = ()
-    is_mended_by_install: bool = False
-    is_mended_by_renewal: bool = False
+    is_fixed_by_install: bool = False
+    is_fixed_by_renewal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +65,30 @@ class HookProbe:
         return self.managed is not None and self.managed.has_patchgate and self.file.is_executable
 
     @property
-    def is_handed_on(self) -> bool:
+    def is_run_by_other_tool(self) -> bool:
         """Tell whether a tool is known to run ours from the place to which it moved it."""
         moved = self.displaced
         if moved is None or not moved.path.endswith(".legacy"):
             return False
-        return moved.is_executable and self.file.writer in _HAND_ON
+        return moved.is_executable and self.file.writer in _RUN_LEGACY
 
     @property
     def ours(self) -> HookFile | None:
         """The file of ours that would run at this event, if one would."""
         if self.file.is_ours:
             return self.file if self.file.is_executable else None
-        return self.displaced if self.is_handed_on else None
+        return self.displaced if self.is_run_by_other_tool else None
 
     @property
-    def reaches(self) -> bool:
+    def is_reached(self) -> bool:
         """Tell whether the witness was borne: git's event ends in a patchgate."""
         return self.answer is not None and self.answer.version is not None
 
     @property
-    def is_sound(self) -> bool:
+    def is_working(self) -> bool:
         """Tell whether nothing is wrong with it in the caller's own environment."""
         is_well = self.answer is not None and self.answer.code == 0 and not self.file.is_orphan
-        return self.reaches and self.file.is_ours and is_well
+        return self.is_reached and self.file.is_ours and is_well
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class InstallCommand:
 
     def finding(self, level: Level, what: str, *events: str) -> DoctorFinding:
         """Make a finding that this command mends."""
-        return DoctorFinding(level, what, self.line, events=events, is_mended_by_install=self.is_safe)
+        return DoctorFinding(level, what, self.line, events=events, is_fixed_by_install=self.is_safe)
 
 
 def install_command(worktree: Worktree) -> InstallCommand:
@@ -162,7 +162,10 @@ def hook_findings(
     setting = worktree.hooks_path
     if setting is not None and os.path.exists(worktree.folder) and not os.path.isdir(worktree.folder):
         yield DoctorFinding(
-            Level.ERROR, f"{_said(setting)}, so git runs no hooks", _unset_line(setting), events=events
+            Level.ERROR,
+            f"{_describe_setting(setting)}, so git runs no hooks",
+            _unset_line(setting),
+            events=events,
         )
     elif not any(hook.file.is_ours or hook.displaced for hook in hooks):
         yield _not_installed(worktree, hooks)
@@ -178,33 +181,33 @@ def _not_installed(worktree: Worktree, hooks: Sequence[HookProbe]) -> DoctorFind
     if foreign:
         what += f"; there now: {', '.join(foreign)}"
     if worktree.hooks_path is not None:
-        what += f"; {_said(worktree.hooks_path)}"
+        what += f"; {_describe_setting(worktree.hooks_path)}"
     return install_command(worktree).finding(Level.ERROR, what, *(hook.event for hook in hooks))
 
 
-def _about(hook: HookProbe, mending: InstallCommand) -> Iterator[DoctorFinding]:
+def _about(hook: HookProbe, command: InstallCommand) -> Iterator[DoctorFinding]:
     """Tell what is wrong with one hook, where others of ours are there."""
     file, event = hook.file, hook.event
     place = safe(file.path)
 
-    def mended(level: Level, what: str) -> DoctorFinding:
-        return mending.finding(level, f"{event}: {what}", event)
+    def fixable(level: Level, what: str) -> DoctorFinding:
+        return command.finding(level, f"{event}: {what}", event)
 
     if not file.exists:
-        yield mended(Level.ERROR, f"there is no {place}, so nothing is judged at this point")
+        yield fixable(Level.ERROR, f"there is no {place}, so nothing is judged at this point")
     elif file.writer == "folder":
         aside = f"mv {quoted(file.path)} {quoted(file.path + '.aside')}"
         what = f"{event}: {place} is no file, and git cannot start it"
         yield DoctorFinding(Level.ERROR, what, aside, events=(event,))
     elif not file.is_ours and hook.is_through_manager and hook.displaced is None:
         what = f"{event}: {file.writer} runs patchgate, by its config; ours is not there"
-        yield DoctorFinding(Level.NOTE, what, mending.line, events=(event,))
+        yield DoctorFinding(Level.NOTE, what, command.line, events=(event,))
     elif not file.is_ours:
-        yield mended(*_foreign(hook))
+        yield fixable(*_foreign(hook))
     elif not file.is_executable:
-        yield mended(Level.ERROR, f"{place} may not be executed, so git passes over it")
+        yield fixable(Level.ERROR, f"{place} may not be executed, so git passes over it")
     else:
-        yield from _of_ours(hook, mended)
+        yield from _of_ours(hook, fixable)
     if hook.previous is not None and not hook.previous.is_executable and file.is_ours:
         what = f"{event}: {safe(hook.previous.path)} may not be executed, so it does not run before ours"
         yield DoctorFinding(Level.NOTE, what, f"chmod +x {quoted(hook.previous.path)}", events=(event,))
@@ -219,9 +222,9 @@ def _foreign(hook: HookProbe) -> tuple[Level, str]:
             behind = f"; it was put over ours, and {safe(os.path.basename(hook.previous.path))} runs no more"
         return Level.ERROR, f"the hook of {writer} runs, ours is not there{behind}"
     name = safe(os.path.basename(moved.path))
-    if not hook.is_handed_on:
+    if not hook.is_run_by_other_tool:
         return Level.ERROR, f"the hook of {writer} runs; ours was moved to {name}, and nobody runs it"
-    if not hook.reaches:
+    if not hook.is_reached:
         said = f": {safe(hook.answer.said, 200)}" if hook.answer and hook.answer.said else ""
         return Level.ERROR, f"the hook of {writer} runs ours as {name}, which does not reach patchgate{said}"
     what = f"the hook of {writer} runs ours as {name}, before its own: what those change is not judged"
@@ -230,21 +233,21 @@ def _foreign(hook: HookProbe) -> tuple[Level, str]:
     return Level.WARNING, what
 
 
-def _of_ours(hook: HookProbe, mended: Callable[[Level, str], DoctorFinding]) -> Iterator[DoctorFinding]:
+def _of_ours(hook: HookProbe, fixable: Callable[[Level, str], DoctorFinding]) -> Iterator[DoctorFinding]:
     """Tell what is wrong with a hook of ours that git would start."""
     file, answer = hook.file, hook.answer
     if answer is None or answer.version is None:
         said = f": {safe(answer.said, 200)}" if answer and answer.said else ""
-        yield mended(Level.ERROR, f"{safe(file.path)} does not reach patchgate{said}")
+        yield fixable(Level.ERROR, f"{safe(file.path)} does not reach patchgate{said}")
         return
     if file.format != HOOK_FORMAT or file.version not in {None, __version__}:
         by = safe(file.version or "of another format", 40)
-        yield mended(Level.WARNING, f"patchgate {by} put this hook there, and this is {__version__}")
+        yield fixable(Level.WARNING, f"patchgate {by} put this hook there, and this is {__version__}")
     if file.is_orphan:
         what = f"it was installed with {safe(file.program or '')}, which is gone; another was found on PATH"
-        yield mended(Level.WARNING, what)
+        yield fixable(Level.WARNING, what)
     if answer.version != __version__:
-        yield mended(
+        yield fixable(
             Level.WARNING, f"it reaches patchgate {safe(answer.version, 40)}, and this is {__version__}"
         )
     if answer.code != 0:
@@ -253,7 +256,7 @@ def _of_ours(hook: HookProbe, mended: Callable[[Level, str], DoctorFinding]) -> 
         yield DoctorFinding(Level.WARNING, what, "git patchgate check", events=(hook.event,))
 
 
-def bare_path_finding(event: str, answer: HookAnswer, mending: InstallCommand) -> DoctorFinding | None:
+def bare_path_finding(event: str, answer: HookAnswer, command: InstallCommand) -> DoctorFinding | None:
     """Tell that a hook fails where only the system's PATH is: nobody is reached, or a git that is too old."""
     if answer.version is not None and answer.code == 0:
         return None
@@ -261,7 +264,7 @@ def bare_path_finding(event: str, answer: HookAnswer, mending: InstallCommand) -
     said = f": {safe(answer.said, 200)}" if answer.said else ""
     what = f"{event}: in a program with the bare PATH {BARE_PATH} (a GUI), it {fails}{said}"
     if answer.version is None:
-        return mending.finding(Level.WARNING, what, event)
+        return command.finding(Level.WARNING, what, event)
     return DoctorFinding(Level.WARNING, what, f"PATH={BARE_PATH} git version", events=(event,))
 
 
@@ -288,7 +291,7 @@ def config_findings(
             yield DoctorFinding(Level.NOTE, f"hook.{name} ({hook.scope} config) runs before ours at {on}")
     for setting in worktree.events_off if reads else ():
         event = setting.key.split(".")[1]
-        what = f"{event}: {_said(setting)}, which switches off this event's hooks"
+        what = f"{event}: {_describe_setting(setting)}, which switches off this event's hooks"
         yield DoctorFinding(Level.ERROR, what, _unset_line(setting), events=(event,))
 
 
@@ -296,7 +299,7 @@ def _name_of(setting: Setting) -> str:
     return "core.hooksPath" if setting.key == "core.hookspath" else setting.key
 
 
-def _said(setting: Setting) -> str:
+def _describe_setting(setting: Setting) -> str:
     """Say what config says, and where."""
     where = (
         f"{setting.scope} config, {safe(setting.file)}"

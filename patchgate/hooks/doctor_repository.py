@@ -67,32 +67,32 @@ class DoctorContext:
     repository: Repository
     environ: Mapping[str, str]
     git: str
-    places: tuple[WorktreeHooks, ...]
+    worktree_hooks: tuple[WorktreeHooks, ...]
     now: float
 
     @property
     def worktrees(self) -> tuple[Worktree, ...]:
         """The worktrees that could be looked at."""
-        return tuple(place.worktree for place in self.places)
+        return tuple(place.worktree for place in self.worktree_hooks)
 
 
 Probed = Iterator[tuple[Worktree | None, DoctorFinding]]
 """What a probe found, each with the worktree that it is about; None is the whole repository."""
 
 
-def policy_findings(scene: DoctorContext) -> Probed:
+def policy_findings(context: DoctorContext) -> Probed:
     """Tell about the policy that judges the next commit of each worktree, each policy once."""
     try:
-        asked = trusted_options(scene.repository)
+        asked = trusted_options(context.repository)
     except PatchgateError as error:
         hint = error.hint or ""
-        line = f"{scene.git} {hint.removeprefix('git ')}" if hint.startswith("git ") else hint
+        line = f"{context.git} {hint.removeprefix('git ')}" if hint.startswith("git ") else hint
         yield None, DoctorFinding(Level.ERROR, f"{error.message}: every verdict is undecided", line or None)
         return
     seen = set()
-    with Objects(scene.repository) as objects:
+    with Objects(context.repository) as objects:
         policies = TreePolicies(objects)
-        for worktree in scene.worktrees:
+        for worktree in context.worktrees:
             revision = asked.policy_from or worktree.head
             header = objects.header(revision + "^{tree}") if revision else None
             if header is None:
@@ -105,7 +105,7 @@ def policy_findings(scene: DoctorContext) -> Probed:
                     for finding in _about_policy(worktree, found, asked.place or "HEAD"):
                         yield worktree, finding
                     if found.policy is not None and not worktree.is_bare:
-                        for finding in _missing_tools(found.policy, scene.environ):
+                        for finding in _missing_tools(found.policy, context.environ):
                             yield worktree, finding
             except PatchgateError as error:
                 what = f"the policy cannot be read: {error.message}"
@@ -148,12 +148,12 @@ def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[Docto
                 yield DoctorFinding(Level.ERROR, what, hint)
 
 
-def leftover_findings(scene: DoctorContext) -> Probed:
+def leftover_findings(context: DoctorContext) -> Probed:
     """Tell what a killed hook has left in a worktree's git directory; it changes no verdict.
 
     The shim empties what is used up.
     """
-    for worktree in scene.worktrees:
+    for worktree in context.worktrees:
         landing = os.path.join(worktree.git_dir, "patchgate-landing")
         if os.path.exists(landing) and os.path.getsize(landing):
             what = "is left from a commit that was cut short; it is judged again when it matters"
@@ -168,15 +168,15 @@ def leftover_findings(scene: DoctorContext) -> Probed:
             yield worktree, DoctorFinding(Level.NOTE, what, f"rm {quoted(pending)}")
 
 
-def marker_findings(scene: DoctorContext) -> Probed:
+def marker_findings(context: DoctorContext) -> Probed:
     """Tell of a worktree whose marker names no intent that is stored: its commits are not the fast ones."""
-    for worktree in scene.worktrees:
+    for worktree in context.worktrees:
         place = os.path.join(worktree.git_dir, MARKER)
         if not os.path.lexists(place):
             continue
         try:
             if set(marked_ids(worktree.git_dir)).isdisjoint(
-                StoredIntents(scene.repository.common_dir).names()
+                StoredIntents(context.repository.common_dir).names()
             ):
                 what = f"{safe(place)} names no intent that is there, and makes commits here slower"
                 yield worktree, DoctorFinding(Level.NOTE, what, f"{git_in(worktree)} patchgate intent show")
@@ -184,10 +184,10 @@ def marker_findings(scene: DoctorContext) -> Probed:
             yield worktree, DoctorFinding(Level.WARNING, safe(error.message), f"rm -r {quoted(place)}")
 
 
-def ledger_findings(scene: DoctorContext) -> Probed:
+def ledger_findings(context: DoctorContext) -> Probed:
     """Tell whether the ledger is whole to its end, and whether the next event can be written."""
-    ledger = Ledger(scene.repository.common_dir)
-    verify = f"{scene.git} patchgate log --verify"
+    ledger = Ledger(context.repository.common_dir)
+    verify = f"{context.git} patchgate log --verify"
     try:
         problems = ledger.verify()
         comparison = ledger.compare_head()
@@ -202,18 +202,18 @@ def ledger_findings(scene: DoctorContext) -> Probed:
         what = f"the ledger cannot be read: {error.strerror or error}"
         yield None, DoctorFinding(Level.WARNING, what, f"ls -l {quoted(str(ledger.path))}")
     folder = str(ledger.path.parent)
-    place = folder if os.path.exists(folder) else scene.repository.common_dir
+    place = folder if os.path.exists(folder) else context.repository.common_dir
     if not os.access(place, os.W_OK):
         what = f"{safe(place)} may not be written: no receipts, and no record of what is refused"
         yield None, DoctorFinding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
 
 
-def unchecked_findings(scene: DoctorContext) -> Probed:
+def unchecked_findings(context: DoctorContext) -> Probed:
     """Name the commits of local branches that no hook accepted since install: what walked past the gate.
 
     At most 1,000 commits are looked at. Those that were skipped with a reason, or observed, the ledger names.
     """
-    repository = scene.repository
+    repository = context.repository
     if not os.path.exists(os.path.join(repository.common_dir, "patchgate", "settled")):
         return
     commits = _unchecked(repository)
@@ -222,11 +222,11 @@ def unchecked_findings(scene: DoctorContext) -> Probed:
     named = first_of(commits, _NAMED, lambda each: f"{each.oid[:SHORT_OID]}{_branch_of(repository, each)}")
     subject = f"{count(len(commits), 'commit')} on local branches {'has' if len(commits) == 1 else 'have'}"
     what = f"{subject} no receipt, no hook accepted them here: {named}"
-    line = f"{scene.git} patchgate check {commits[0].oid}"
+    line = f"{context.git} patchgate check {commits[0].oid}"
     if len(commits) > 1:
         # The branch may have forked anywhere, so each commit is named.
         oids = " ".join(commit.oid[:SHORT_OID] for commit in commits[:_NAMED])
-        line = f"for commit in {oids}; do {scene.git} patchgate check $commit; done"
+        line = f"for commit in {oids}; do {context.git} patchgate check $commit; done"
     yield None, DoctorFinding(Level.WARNING, what, line)
 
 
@@ -274,45 +274,45 @@ def _branch_of(repository: Repository, commit: Commit) -> str:
     return f" ({safe(name, 100)})" if name else ""
 
 
-def slow_findings(scene: DoctorContext) -> Probed:
+def slow_findings(context: DoctorContext) -> Probed:
     """Report the hooks that took longer than their budget within the last days, each once."""
-    since = iso(scene.now - _SLOW_DAYS * 86_400)
+    since = iso(context.now - _SLOW_DAYS * 86_400)
     taken: dict[str, list[int]] = {}
-    for event in Ledger(scene.repository.common_dir).mentions({"slow"}):
+    for event in Ledger(context.repository.common_dir).mentions({"slow"}):
         hook, milliseconds = event.about.get("hook"), event.about.get("ms")
         if event.at >= since and isinstance(hook, str) and type(milliseconds) is int:
             taken.setdefault(hook, []).append(milliseconds)
     for hook, times in sorted(taken.items()):
         what = f"{safe(hook, 60)} took longer than [hooks] budget_ms {count(len(times), 'time')}"
         what += f" within {_SLOW_DAYS} days, up to {max(times):,} ms"
-        yield None, DoctorFinding(Level.WARNING, what, f"{scene.git} patchgate log --kind slow")
+        yield None, DoctorFinding(Level.WARNING, what, f"{context.git} patchgate log --kind slow")
 
 
-def symbolic_findings(scene: DoctorContext) -> Probed:
+def symbolic_findings(context: DoctorContext) -> Probed:
     """Tell of each symbolic ref that git did not make itself: no hook runs when one is set."""
-    for ref, target in symbolic_refs(scene.repository).items():
+    for ref, target in symbolic_refs(context.repository).items():
         if not (ref.endswith("/HEAD") and ref.startswith(_REMOTES) and target.startswith(_REMOTES)):
-            line = f"{scene.git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
+            line = f"{context.git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
             yield None, DoctorFinding(Level.WARNING, sentence_on(ref, target), line)
 
 
-def kind_findings(scene: DoctorContext) -> Probed:
+def kind_findings(context: DoctorContext) -> Probed:
     """Tell what of the repository's kind limits what can be read."""
-    repository = scene.repository
+    repository = context.repository
     for limit in repository.limits:
         yield None, DoctorFinding(Level.NOTE, safe(limit))
     if repository.shallow:
         what = "this clone is shallow: a change whose parent is cut off is undecided"
-        yield None, DoctorFinding(Level.NOTE, what, f"{scene.git} fetch --unshallow")
+        yield None, DoctorFinding(Level.NOTE, what, f"{context.git} fetch --unshallow")
     asked = ("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$")
     if repository.git(*asked, answers=(0, 1)).code == 0:
         what = "this clone is partial: a change with objects that are not here is undecided"
         yield None, DoctorFinding(Level.NOTE, what)
 
 
-def skip_findings(scene: DoctorContext) -> Probed:
+def skip_findings(context: DoctorContext) -> Probed:
     """Tell that the caller's environment skips the hooks."""
-    if "PATCHGATE_SKIP" in scene.environ:
+    if "PATCHGATE_SKIP" in context.environ:
         what = "PATCHGATE_SKIP is set here: every local hook of every command is skipped"
         yield None, DoctorFinding(Level.WARNING, what, "unset PATCHGATE_SKIP")
 
@@ -325,17 +325,17 @@ class _Interpreter:
     magic: bytes
 
 
-def fast_findings(scene: DoctorContext) -> Probed:
+def fast_findings(context: DoctorContext) -> Probed:
     """Tell what keeps the fast path from working, where a hook of ours reads what it keeps."""
     ours = [
         place.worktree
-        for place in scene.places
+        for place in context.worktree_hooks
         if not place.worktree.is_bare
         and any(hook.event == "pre-commit" and hook.ours for hook in place.hooks)
     ]
     if not ours:
         return
-    common_dir = scene.repository.common_dir
+    common_dir = context.repository.common_dir
     place = safe(place_of(common_dir, ACTIVE))
     found: _Interpreter | str
     try:
@@ -348,12 +348,12 @@ def fast_findings(scene: DoctorContext) -> Probed:
     except OSError as error:
         found = f"{place} cannot be read ({error.strerror}), {_SLOW}"
     else:
-        found = _runnable(scene.repository, active)
+        found = _check_copy(context.repository, active)
     if isinstance(found, str):
-        yield None, _renewed(Level.WARNING, found, scene)
+        yield None, _renewed(Level.WARNING, found, context)
         return
     seen = set()
-    with Objects(scene.repository) as objects:
+    with Objects(context.repository) as objects:
         for worktree in ours:
             header = objects.header(worktree.head + "^{tree}") if worktree.head else None
             key = key_of(objects.tree(header.oid)) if header is not None else None
@@ -363,15 +363,15 @@ def fast_findings(scene: DoctorContext) -> Probed:
             fault = _fault_of_policy(common_dir, key, found)
             if fault is not None:
                 what = f"the compiled policy at HEAD is {fault}; the next commit is judged in full"
-                yield None, _renewed(Level.NOTE, what, scene)
+                yield None, _renewed(Level.NOTE, what, context)
 
 
-def _renewed(level: Level, what: str, scene: DoctorContext) -> DoctorFinding:
-    remedy = f"{scene.git} patchgate doctor --fix"
-    return DoctorFinding(level, what, remedy, events=("pre-commit",), is_mended_by_renewal=True)
+def _renewed(level: Level, what: str, context: DoctorContext) -> DoctorFinding:
+    remedy = f"{context.git} patchgate doctor --fix"
+    return DoctorFinding(level, what, remedy, events=("pre-commit",), is_fixed_by_renewal=True)
 
 
-def _runnable(repository: Repository, active: Active | None) -> _Interpreter | str:
+def _check_copy(repository: Repository, active: Active | None) -> _Interpreter | str:
     """Ask the Python that runs the copy; or say why the shim could not run it, or would not run ours."""
     if active is None:
         return f"{safe(place_of(repository.common_dir, ACTIVE))} is damaged, {_SLOW}"
@@ -379,7 +379,7 @@ def _runnable(repository: Repository, active: Active | None) -> _Interpreter | s
         said = f"the fast path is that of patchgate {safe(active.version, 40)}, and this is {__version__}"
         return f"{said}; the next commit is judged in full"
     interpreter = safe(active.interpreter)
-    python = _asked(repository, active.interpreter)
+    python = _ask_interpreter(repository, active.interpreter)
     if python is None:
         gone = "is gone" if not os.path.exists(active.interpreter) else "is no Python that starts"
         return f"{interpreter}, which runs the fast path, {gone}, {_SLOW}"
@@ -397,7 +397,7 @@ def _runnable(repository: Repository, active: Active | None) -> _Interpreter | s
     return python
 
 
-def _asked(repository: Repository, interpreter: str) -> _Interpreter | None:
+def _ask_interpreter(repository: Repository, interpreter: str) -> _Interpreter | None:
     """Start the interpreter as the shim does."""
     try:
         argv = [interpreter, "-I", "-S", "-c", _ASK]

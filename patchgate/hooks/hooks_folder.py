@@ -196,9 +196,9 @@ def install_hook(folder: Path, name: str, text: bytes) -> InstalledHook:
         if look_at(str(previous)).is_ours:
             previous.unlink()
         if os.path.lexists(own) and not look_at(str(own)).is_ours:
-            notes += _give_back(folder, name)
-            notes += _make_room(own, previous)
-            _keep(own, previous)
+            notes += _undo_for_other_tool(folder, name)
+            notes += _free_previous_name(own, previous)
+            _keep_previous(own, previous)
         else:
             _drop_displaced(folder, name)
         is_changed = _write(own, text)
@@ -235,7 +235,7 @@ def remove_hook(folder: Path, name: str) -> RemovedHook | None:
                 own.unlink(missing_ok=True)
             _drop_displaced(folder, name)
         else:
-            notes = tuple(_give_back(folder, name))
+            notes = tuple(_undo_for_other_tool(folder, name))
             if os.path.lexists(previous) and _is_replaceable(previous, own):
                 previous.unlink()
             elif os.path.lexists(previous):
@@ -293,7 +293,7 @@ def _restore_legacy(folder: Path, name: str, moved: Path) -> bool:
     return True
 
 
-def _give_back(folder: Path, name: str) -> Iterator[str]:
+def _undo_for_other_tool(folder: Path, name: str) -> Iterator[str]:
     """Undo, where another tool has moved ours away, what we did before it: that tool keeps what we kept.
 
     It would have moved that one there without us, and it runs it, or leaves it, as it does.
@@ -309,7 +309,7 @@ def _give_back(folder: Path, name: str) -> Iterator[str]:
             moved.unlink()
 
 
-def _make_room(own: Path, previous: Path) -> Iterator[str]:
+def _free_previous_name(own: Path, previous: Path) -> Iterator[str]:
     """Free the name under which a foreign hook is kept, where an older one has it still."""
     if not os.path.lexists(previous):
         return
@@ -337,7 +337,7 @@ def _is_replaceable(older: Path, newer: Path) -> bool:
     return any(all(mark in text for text in texts) for mark in _REPLACED_BY_ITS_TOOL)
 
 
-def _keep(own: Path, previous: Path) -> None:
+def _keep_previous(own: Path, previous: Path) -> None:
     """Give a hook its second name; where no link can be made it gets that one alone."""
     try:
         os.link(own, previous, follow_symlinks=False)

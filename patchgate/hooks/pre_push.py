@@ -40,7 +40,7 @@ _NAMED = 5
 _MOST_RECORDED = 100
 
 
-Further = Callable[[Remote, Sequence[RefUpdate], Report], Report]
+AddFindings = Callable[[Remote, Sequence[RefUpdate], Report], Report]
 """What else is to be said of a push that was judged: of these refs."""
 
 
@@ -51,8 +51,8 @@ def judge_push(
     lines: bytes,
     now: float | None = None,
     *,
-    further: Further | None = None,
-    counted: Callable[[int, int], None] | None = None,
+    add_findings: AddFindings | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Judge a push, from what git tells pre-push.
 
@@ -62,8 +62,8 @@ def judge_push(
         url: where the push goes. It may hold a password, so it is neither shown nor kept.
         lines: what git tells: local name and value, remote name and value of each ref.
         now: seconds since the epoch; None: this moment.
-        further: what looks at its refs too.
-        counted: what is called now and then with how many of its commits are judged.
+        add_findings: what judges its refs as well.
+        on_progress: called now and then with the number of judged commits, and of all.
 
     Raises:
         PatchgateError: it could not be read.
@@ -73,27 +73,27 @@ def judge_push(
         return Report(())
     known = remote_of(repository, remote)
     symbolic = symbolic_refs_at(repository, url)
-    updates, said = as_known(updates, symbolic)
-    said += told_of(repository, _local_branches(lines))
+    updates, notes = as_known(updates, symbolic)
+    notes += told_of(repository, _local_branches(lines))
     default = known.default or ""
     is_new = known.default is None and not known.had and all(each.old is None for each in updates)
     push = judge_push_to(
         repository,
         known,
         updates,
-        replace(trusted_options(repository), counted=counted),
+        replace(trusted_options(repository), counted=on_progress),
         now=now,
         symbolic=symbolic,
         is_empty=is_new and is_empty_at(repository, url),
         is_witnessed=default in known.had and is_default_at(repository, url, default, known.had[default]),
     )
-    push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *said)))
-    if further is not None:
-        push = replace(push, report=further(known, updates, push.report))
-    report, stops = _concluded(repository, push)
+    push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *notes)))
+    if add_findings is not None:
+        push = replace(push, report=add_findings(known, updates, push.report))
+    report, stops = _decide(repository, push)
     if not stops:
         moved = [each.ref for each in updates if each.new is None or each.ref in push.brought]
-        report = _pushed(repository, known, report, {ref: push.brought.get(ref, ()) for ref in moved})
+        report = _record_push(repository, known, report, {ref: push.brought.get(ref, ()) for ref in moved})
     return report
 
 
@@ -106,9 +106,9 @@ def _local_branches(lines: bytes) -> list[str]:
 def judge_unpushed(
     repository: Repository,
     remote: str,
-    told: Mapping[str, str] = MappingProxyType({}),
+    known_refs: Mapping[str, str] = MappingProxyType({}),
     *,
-    further: Further | None = None,
+    add_findings: AddFindings | None = None,
 ) -> Report:
     """Judge every local branch and tag that a remote lacks, where nobody tells all that is being pushed.
 
@@ -116,7 +116,7 @@ def judge_unpushed(
         repository: where the push is made.
         remote: the remote's name, or the URL where it has none.
         told: what is known of the push all the same: full names at the remote, and what they shall get.
-        further: what looks at the refs too that bring something.
+        add_findings: what judges the refs that bring commits as well.
 
     Raises:
         PatchgateError: it could not be read.
@@ -124,46 +124,46 @@ def judge_unpushed(
     known = remote_of(repository, remote)
     refs = refs_below(repository, BRANCHES.rstrip("/"), TAGS.rstrip("/"))
     # A commit may be pushed that no branch holds: the one that is named, or a detached HEAD.
-    pairs = [*told.items(), *refs.items(), ("HEAD", value_of(repository, "HEAD"))]
+    pairs = [*known_refs.items(), *refs.items(), ("HEAD", value_of(repository, "HEAD"))]
     updates = [RefUpdate(ref, known.had.get(ref), oid) for ref, oid in pairs if known.had.get(ref) != oid]
     push = judge_push_to(repository, known, updates, trusted_options(repository), moves=False)
     if not (push.brought or push.report.changes):
         return push.report
-    if further is not None:
+    if add_findings is not None:
         bringing = [each for each in updates if each.ref in push.brought]
-        push = replace(push, report=further(known, bringing, push.report))
-    report, stops = _concluded(repository, push)
-    said = (
+        push = replace(push, report=add_findings(known, bringing, push.report))
+    report, stops = _decide(repository, push)
+    notes = (
         "the framework tells of the first ref only: every local branch and tag with commits that "
         f"{known.shown} lacks was judged ({count(len(push.brought), 'ref')})"
     )
-    report = replace(report, warnings=(*report.warnings, said))
+    report = replace(report, warnings=(*report.warnings, notes))
     if not stops:
         every = [oid for commits in push.brought.values() for oid in commits]
-        report = _pushed(repository, known, report, {None: every})
+        report = _record_push(repository, known, report, {None: every})
     return report
 
 
-def _concluded(repository: Repository, push: PushVerdict) -> tuple[Report, bool]:
+def _decide(repository: Repository, push: PushVerdict) -> tuple[Report, bool]:
     # Who broke a rule ten thousand times has broken it: not all of it is recorded.
     judged = decide(repository, _HOOK, push.report, None, local=False, most=_MOST_RECORDED)
     return judged.report, judged.stops
 
 
-def _pushed(
+def _record_push(
     repository: Repository, remote: Remote, report: Report, brought: Mapping[str | None, Sequence[str]]
 ) -> Report:
     """Record a push that is let through, and name the commits in it that no hook has judged here."""
     ours = [commits for ref, commits in brought.items() if ref is None or not ref.startswith(NOTES)]
-    unseen = _without_receipt(repository, [oid for commits in ours for oid in commits])
+    unchecked = _without_receipt(repository, [oid for commits in ours for oid in commits])
     ledger = Ledger(repository.common_dir)
-    warnings = list(_told(ledger, unseen)) if unseen else []
+    warnings = list(_unchecked_warnings(ledger, unchecked)) if unchecked else []
     for ref, commits in brought.items():
         about = {
             "remote": remote.shown,
             "ref": None if ref is None else show_ref(ref),
             "commits": len(commits),
-            "without_receipt": [oid for oid in commits if oid in unseen],
+            "without_receipt": [oid for oid in commits if oid in unchecked],
         }
         warning = ledger.record("pushed", about)
         warnings += [warning] if warning else []
@@ -186,9 +186,9 @@ def _without_receipt(repository: Repository, commits: Sequence[str]) -> dict[str
     return dict.fromkeys(oid for oid in missing if oid in own)
 
 
-def _told(ledger: Ledger, unseen: Mapping[str, None]) -> Iterator[str]:
+def _unchecked_warnings(ledger: Ledger, unchecked: Mapping[str, None]) -> Iterator[str]:
     """Name commits without a receipt, and the reasons for which hooks were skipped for some of them."""
-    yield f"{count(len(unseen), 'commit')} had no receipt: {_named(list(unseen))}"
+    yield f"{count(len(unchecked), 'commit')} had no receipt: {_named(list(unchecked))}"
     skipped: dict[str, list[str]] = {}
     is_damaged = False
     try:
@@ -199,7 +199,7 @@ def _told(ledger: Ledger, unseen: Mapping[str, None]) -> Iterator[str]:
                 commits = line.about.get("commits")
                 listed = commits if isinstance(commits, Sequence) else ()
                 reason = printable(str(line.about.get("reason")), 200)
-                skipped.setdefault(reason, []).extend(str(oid) for oid in listed if oid in unseen)
+                skipped.setdefault(reason, []).extend(str(oid) for oid in listed if oid in unchecked)
     except OSError:
         is_damaged = True
     for reason, oids in skipped.items():

@@ -51,8 +51,8 @@ def _report(
     repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], CheckOptions]
 ) -> tuple[str, ...]:
     receipts = Receipts(repository.common_dir)
-    told = AnnouncedTips(repository.common_dir)
-    if tip is None or (branch is not None and told.covers(branch, tip, receipts)):
+    announced = AnnouncedTips(repository.common_dir)
+    if tip is None or (branch is not None and announced.covers(branch, tip, receipts)):
         return ()
     ledger = Ledger(repository.common_dir)
     recorded = list(_recorded(ledger))
@@ -60,7 +60,7 @@ def _report(
     # something was let through, that may have been on another branch.
     if not recorded and receipts.has(tip):
         if branch is not None and ledger.size() > _MOST_READ_FAST:
-            told.note(branch, tip)
+            announced.note(branch, tip)
         return ()
     answered = {commit for commit, ref in recorded if ref == branch}
     fresh = _fresh(repository, tip, receipts, answered)
@@ -68,15 +68,15 @@ def _report(
     report = with_approvals(repository, report, local=True)
     warnings: list[str | None] = [*add_receipts(receipts, report.changes)]
     bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
-    loud = [each for each in bad if blocks(each, branch)]
-    for kind, changes in (("unjudged", loud), ("observed", [each for each in bad if each not in loud])):
+    refused = [each for each in bad if blocks(each, branch)]
+    for kind, changes in (("unjudged", refused), ("observed", [each for each in bad if each not in refused])):
         if changes:
             commits = [each.source.commit for each in changes]
             warnings.append(ledger.record(kind, {"ref": branch, "commits": commits}))
     if branch is not None and not any(warnings):
-        told.note(branch, tip)
-    if loud:
-        warnings.append(_message(loud))
+        announced.note(branch, tip)
+    if refused:
+        warnings.append(_message(refused))
     return tuple(warning for warning in warnings if warning)
 
 

@@ -76,11 +76,11 @@ def take_snapshot(repository: Repository) -> WorktreeSnapshot:
         ConfigError: the policy of `HEAD` cannot be used.
         UndecidedError: the index holds conflicts, or something cannot be read.
     """
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+    with PrivateStore(repository) as queue, Objects(repository, queue.variables) as objects:
         # Also while a merge waits: what it brought is in the files then, and was there before.
         base = pending_base(repository, objects)
         in_index = staged(repository, objects, base, Detail()).change
-        on_disk = worktree(repository, objects, base, Detail(), store).change
+        on_disk = worktree(repository, objects, base, Detail(), queue).change
         policy, _ = policy_of_analyses(repository, objects)
         return WorktreeSnapshot(
             base=base.commit,
@@ -150,36 +150,36 @@ def declare(repository: Repository, request: DeclareOptions, caller: Caller) -> 
     """
     work_tree = _require_work_tree(repository)
     with Objects(repository) as objects:
-        said = check_declaration(repository, objects, pending_base(repository, objects).tree, request)
-    holder = find_owner_process(caller.environ)
-    store = IntentQueue(repository, caller.now)
-    pins = take_snapshot(repository)
-    with store.lock():
-        promoted, warnings = store.promote()
-        warnings = [*said.warnings, *warnings]
-        known = store.intents.all()
+        checked = check_declaration(repository, objects, pending_base(repository, objects).tree, request)
+    owner = find_owner_process(caller.environ)
+    queue = IntentQueue(repository, caller.now)
+    snapshot = take_snapshot(repository)
+    with queue.lock():
+        promoted, warnings = queue.promote()
+        warnings = [*checked.warnings, *warnings]
+        known = queue.intents.all()
         intent = Intent(
             id=f"i-{secrets.token_hex(_ID_BYTES)}",
-            reason=said.reason,
-            scope=said.scope,
+            reason=checked.reason,
+            scope=checked.scope,
             work_tree=work_tree,
             git_dir=repository.git_dir,
-            base=pins.base,
-            tree=pins.tree,
+            base=snapshot.base,
+            tree=snapshot.tree,
             declared=caller.now,
-            ttl=said.ttl,
-            lease=said.lease,
-            dirty=pins.dirty,
-            analyses=pins.analyses,
+            ttl=checked.ttl,
+            lease=checked.lease,
+            dirty=snapshot.dirty,
+            analyses=snapshot.analyses,
             seen=caller.now,
-            holder=holder,
+            owner=owner,
         )
         warnings += [
             *_warn_of_started_work(intent),
-            *_warn_of_budget(intent, pins),
-            *_warn_of_abandoned(store, intent, known),
+            *_warn_of_budget(intent, snapshot),
+            *_warn_of_abandoned(queue, intent, known),
         ]
-        blocking = store.in_the_way(intent, known)
+        blocking = queue.conflicts_of(intent, known)
         action = IntentAction.QUEUED if blocking else IntentAction.DECLARED
         if blocking and not request.queue:
             hint = "wait until it is cleared, declare other files, or add --queue to be next"
@@ -192,20 +192,20 @@ def declare(repository: Repository, request: DeclareOptions, caller: Caller) -> 
             return replace(_refuse(None, blocking, hint), promoted=promoted, warnings=tuple(warnings))
         if blocking:
             intent = replace(intent, state=State.QUEUED)
-        warnings += store.put(intent, IntentEvent.DECLARED)
+        warnings += queue.save(intent, IntentEvent.DECLARED)
         warnings += hooks_missing(repository, caller.environ)
-        told = store.told(intent)
-        return IntentOutcome(action, told, blocking, promoted=promoted, warnings=tuple(warnings))
+        info = queue.describe(intent)
+        return IntentOutcome(action, info, blocking, promoted=promoted, warnings=tuple(warnings))
 
 
 def refreshed(
     repository: Repository, outcome: IntentOutcome, warnings: Sequence[str], caller: Caller
 ) -> IntentOutcome:
     """Give an outcome with its intent as it is stored now, and with more warnings."""
-    store = IntentQueue(repository, caller.now)
-    stored = None if outcome.intent is None else store.intents.get(outcome.intent.id)
-    told = outcome.told if stored is None else store.told(stored)
-    return replace(outcome, told=told, warnings=(*outcome.warnings, *warnings))
+    queue = IntentQueue(repository, caller.now)
+    stored = None if outcome.intent is None else queue.intents.get(outcome.intent.id)
+    info = outcome.info if stored is None else queue.describe(stored)
+    return replace(outcome, info=info, warnings=(*outcome.warnings, *warnings))
 
 
 def renew(repository: Repository, name: str | None, caller: Caller) -> IntentOutcome:
@@ -215,19 +215,19 @@ def renew(repository: Repository, name: str | None, caller: Caller) -> IntentOut
         UsageError: there is no such intent, or several could be meant.
         UndecidedError: an intent or the ledger cannot be read or written.
     """
-    store = IntentQueue(repository, caller.now)
-    with store.lock():
-        intent = _select_intent(store, name)
+    queue = IntentQueue(repository, caller.now)
+    with queue.lock():
+        intent = _select_intent(queue, name)
         refusal = _why_not_renewed(repository, intent, caller.now)
         if refusal is not None:
             reason, hint = refusal
-            return IntentOutcome(IntentAction.REFUSED, store.told(intent), reason=reason, hint=hint)
+            return IntentOutcome(IntentAction.REFUSED, queue.describe(intent), reason=reason, hint=hint)
         renewed = replace(intent, renewed=caller.now, seen=caller.now)
-        warnings = store.put(renewed, IntentEvent.RENEWED)
-        promoted, more = store.promote()
+        warnings = queue.save(renewed, IntentEvent.RENEWED)
+        promoted, more = queue.promote()
         now = next((each for each in promoted if each.id == renewed.id), renewed)
         return IntentOutcome(
-            IntentAction.RENEWED, store.told(now), promoted=promoted, warnings=(*warnings, *more)
+            IntentAction.RENEWED, queue.describe(now), promoted=promoted, warnings=(*warnings, *more)
         )
 
 
@@ -252,24 +252,24 @@ def clear(repository: Repository, name: str | None, caller: Caller) -> IntentOut
         UsageError: there is no such intent, or several could be meant.
         UndecidedError: another intent or the ledger cannot be read or written.
     """
-    store = IntentQueue(repository, caller.now)
-    with store.lock():
+    queue = IntentQueue(repository, caller.now)
+    with queue.lock():
         intent: Intent | None = None
-        told: IntentInfo | None = None
+        info: IntentInfo | None = None
         warnings: list[str] = []
         try:
-            intent = _select_intent(store, name)
+            intent = _select_intent(queue, name)
         except UndecidedError as error:
             if name is None:
                 raise
             stored, warnings = name, [f"{error.message}; it is removed"]
         else:
-            stored, told = intent.id, store.told(intent)
-            if not (told.is_here or told.is_gone) and is_alive(intent, caller.now):
+            stored, info = intent.id, queue.describe(intent)
+            if not (info.is_in_current_worktree or info.is_gone) and is_alive(intent, caller.now):
                 warnings.append(f"{intent.id} was alive, in the worktree {printable(intent.work_tree)}")
-        warnings += store.take_out(stored, intent)
-        promoted, more = store.promote()
-        return IntentOutcome(IntentAction.CLEARED, told, promoted=promoted, warnings=(*warnings, *more))
+        warnings += queue.remove(stored, intent)
+        promoted, more = queue.promote()
+        return IntentOutcome(IntentAction.CLEARED, info, promoted=promoted, warnings=(*warnings, *more))
 
 
 def recover(repository: Repository, name: str, caller: Caller) -> IntentOutcome:
@@ -281,27 +281,27 @@ def recover(repository: Repository, name: str, caller: Caller) -> IntentOutcome:
         UsageError: there is no such intent.
         UndecidedError: an intent, a worktree or the ledger cannot be read, or something cannot be written.
     """
-    holder = find_owner_process(caller.environ)
-    store = IntentQueue(repository, caller.now)
-    with store.lock():
-        intent = _select_intent(store, name)
-        told = store.told(intent)
-        if is_alive(intent, caller.now) and not told.is_gone:
+    owner = find_owner_process(caller.environ)
+    queue = IntentQueue(repository, caller.now)
+    with queue.lock():
+        intent = _select_intent(queue, name)
+        info = queue.describe(intent)
+        if is_alive(intent, caller.now) and not info.is_gone:
             return IntentOutcome(
                 IntentAction.REFUSED,
-                told,
+                info,
                 reason=f"{intent.id} is alive: it is held, or was seen less than {intent.lease} seconds ago",
                 hint="wait until its lease or its time is over, or clear it",
             )
-        active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now, holder=holder)
-        blocking = store.in_the_way(active, store.intents.all())
+        active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now, owner=owner)
+        blocking = queue.conflicts_of(active, queue.intents.all())
         if blocking:
-            return _refuse(told, blocking, "wait until it is cleared, then recover this one")
+            return _refuse(info, blocking, "wait until it is cleared, then recover this one")
         active = _moved_here(repository, intent, active)
-        warnings = store.put(active, IntentEvent.RECOVERED)
-        promoted, more = store.promote()
-        told = store.told(active)
-        return IntentOutcome(IntentAction.RECOVERED, told, promoted=promoted, warnings=(*warnings, *more))
+        warnings = queue.save(active, IntentEvent.RECOVERED)
+        promoted, more = queue.promote()
+        info = queue.describe(active)
+        return IntentOutcome(IntentAction.RECOVERED, info, promoted=promoted, warnings=(*warnings, *more))
 
 
 def find_intents(repository: Repository, name: str | None, caller: Caller) -> tuple[Intent, ...]:
@@ -348,11 +348,11 @@ def _require_work_tree(repository: Repository) -> str:
     return repository.work_tree
 
 
-def _refuse(told: IntentInfo | None, blocking: tuple[Conflict, ...], hint: str) -> IntentOutcome:
+def _refuse(info: IntentInfo | None, blocking: tuple[Conflict, ...], hint: str) -> IntentOutcome:
     """Refuse what others have declared already."""
     entries = {entry for each in blocking for entry in each.entries}
     reason = f"another piece of work has declared {'these files' if len(entries) > 1 else 'this file'}"
-    return IntentOutcome(IntentAction.REFUSED, told, blocking, reason=reason, hint=hint)
+    return IntentOutcome(IntentAction.REFUSED, info, blocking, reason=reason, hint=hint)
 
 
 def _warn_of_started_work(intent: Intent) -> list[str]:
@@ -366,34 +366,34 @@ def _warn_of_started_work(intent: Intent) -> list[str]:
     return [f"{what}: commit or stash {it} first to have {it} verified"]
 
 
-def _warn_of_budget(intent: Intent, pins: WorktreeSnapshot) -> list[str]:
+def _warn_of_budget(intent: Intent, snapshot: WorktreeSnapshot) -> list[str]:
     """Warn where one commit cannot touch all that is allowed."""
     entries = (*intent.scope.allowed, *intent.scope.related)
     number = sum(not can_match_many(each) for each in entries)
-    if pins.most_files is None or number <= pins.most_files:
+    if snapshot.most_files is None or number <= snapshot.most_files:
         return []
-    most = count(pins.most_files, "file")
+    most = count(snapshot.most_files, "file")
     return [
         f"{number} files are allowed, and one commit of an agent may touch {most} (max-files): make several"
     ]
 
 
-def _warn_of_abandoned(store: IntentQueue, intent: Intent, known: Sequence[Intent]) -> list[str]:
+def _warn_of_abandoned(queue: IntentQueue, intent: Intent, known: Sequence[Intent]) -> list[str]:
     """Warn of intents that nobody holds, and that allow the same files: they could come to life again."""
     return [
         f"{each.id} allows the same files and nobody holds it; clear it, if its work is given up"
         for each in known
         if each.state is State.ACTIVE
-        and not owns_files(each, store.repository, store.now)
+        and not owns_files(each, queue.repository, queue.now)
         and overlapping_entries(intent.scope, each.scope)
     ]
 
 
-def _select_intent(store: IntentQueue, name: str | None) -> Intent:
+def _select_intent(queue: IntentQueue, name: str | None) -> Intent:
     """Find the intent of an id; without one this worktree's active one, else the one that waits there."""
     if name is not None:
-        return require_intent(store.intents, name)
-    found = store.intents.of(store.repository.git_dir)
+        return require_intent(queue.intents, name)
+    found = queue.intents.of(queue.repository.git_dir)
     chosen = [each for each in found if each.state is State.ACTIVE] or list(found)
     if not chosen:
         raise UsageError(

@@ -31,10 +31,10 @@ _MOST_PLACE = 4096
 def outcome_text(outcome: IntentOutcome) -> list[str]:
     """Say what a verb did; of a refusal, who stands in the way."""
     intent = outcome.intent
-    lines = [_did(outcome, outcome.told)]
+    lines = [_did(outcome, outcome.info)]
     lines += [
         f"  {each.intent.id} has {some(each.entries, _MOST_ENTRIES)}: {safe(each.intent.reason, 200)} "
-        f"({_where(each.told)}; {_until(each.told)})"
+        f"({_where(each.info)}; {_until(each.info)})"
         for each in outcome.conflicts
     ]
     lines += [
@@ -47,27 +47,27 @@ def outcome_text(outcome: IntentOutcome) -> list[str]:
     return lines
 
 
-def _did(outcome: IntentOutcome, told: IntentInfo | None) -> str:
+def _did(outcome: IntentOutcome, info: IntentInfo | None) -> str:
     if outcome.action is IntentAction.REFUSED:
         return f"refused: {outcome.reason}"
-    if told is None:
+    if info is None:
         return "cleared"
-    name = f"{outcome.action.value} {told.intent.id}"
+    name = f"{outcome.action.value} {info.intent.id}"
     if outcome.action is IntentAction.CLEARED:
         return name
-    if told.intent.state is State.QUEUED:
+    if info.intent.state is State.QUEUED:
         name += (
             "; commits here may touch only what these do not have, until they are cleared"
             if outcome.conflicts
             else "; it waits in the queue"
         )
-    return f"{name} ({_until(told)})"
+    return f"{name} ({_until(info)})"
 
 
-def show_text(told: IntentInfo) -> list[str]:
+def show_text(info: IntentInfo) -> list[str]:
     """Write one intent in full."""
-    intent = told.intent
-    lines = [f"{intent.id} ({told.standing.value}): {safe(intent.reason)}", f"  time: {_until(told)}"]
+    intent = info.intent
+    lines = [f"{intent.id} ({info.status.value}): {safe(intent.reason)}", f"  time: {_until(info)}"]
     lines += [
         f"  {name}: {show_path(path)}"
         for name, paths in (
@@ -77,10 +77,10 @@ def show_text(told: IntentInfo) -> list[str]:
         )
         for path in paths
     ]
-    lines += [f"  forbidden: {show_path(path)} ({_why_controlled(path)})" for path in told.controls]
-    lines.append(f"  worktree: {_where(told)}")
+    lines += [f"  forbidden: {show_path(path)} ({_why_controlled(path)})" for path in info.controls]
+    lines.append(f"  worktree: {_where(info)}")
     lines.append(f"  began on: {'no commit' if intent.base is None else intent.base[:SHORT_OID]}")
-    lines.append(f"  held by: {_held(told)}")
+    lines.append(f"  held by: {_held(info)}")
     if intent.renewed is not None:
         lines.append(f"  time began anew: {_local(intent.renewed.wall)}")
     lines.append(f"  before-report: {'none yet' if intent.before is None else safe(intent.before)}")
@@ -88,7 +88,7 @@ def show_text(told: IntentInfo) -> list[str]:
     lines += [f"  dirty before: {show_path(path)}" for path in dirty[:_MOST_FILES]]
     if len(dirty) > _MOST_FILES:
         lines.append(f"  and {len(dirty) - _MOST_FILES} more dirty before")
-    if told.is_gone or told.standing in {IntentStatus.EXPIRED, IntentStatus.DEAD}:
+    if info.is_gone or info.status in {IntentStatus.EXPIRED, IntentStatus.DEAD}:
         lines.append(f"  next: git patchgate intent recover {intent.id}, or clear {intent.id}")
     return lines
 
@@ -101,11 +101,11 @@ def _why_controlled(path: RepoPath) -> str:
 
 def list_text(intents: Sequence[IntentInfo]) -> Iterator[str]:
     """Write one line for each intent."""
-    for told in intents:
-        files = some((*told.intent.scope.allowed, *told.intent.scope.related), _MOST_ENTRIES)
+    for info in intents:
+        files = some((*info.intent.scope.allowed, *info.intent.scope.related), _MOST_ENTRIES)
         yield (
-            f"{told.intent.id}  {told.standing.value:<7}  {_until(told)}, {_held(told)}; {files}; "
-            f"{_where(told)}: {safe(told.intent.reason, 200)}"
+            f"{info.intent.id}  {info.status.value:<7}  {_until(info)}, {_held(info)}; {files}; "
+            f"{_where(info)}: {safe(info.intent.reason, 200)}"
         )
 
 
@@ -116,27 +116,29 @@ def _what(intent: Intent) -> str:
     return count(len(entries), "file")
 
 
-def _where(told: IntentInfo) -> str:
-    if told.is_here:
+def _where(info: IntentInfo) -> str:
+    if info.is_in_current_worktree:
         return "here"
-    place = safe(quote_path(os.fsencode(told.intent.work_tree)), _MOST_PLACE)
-    if told.is_foreign:
+    place = safe(quote_path(os.fsencode(info.intent.work_tree)), _MOST_PLACE)
+    if info.is_foreign:
         return f"{place}; this repository was moved or copied since"
-    return f"{place}, which is gone" if told.is_gone else place
+    return f"{place}, which is gone" if info.is_gone else place
 
 
-def _held(told: IntentInfo) -> str:
-    holder = told.intent.holder
-    if holder is None:
+def _held(info: IntentInfo) -> str:
+    owner = info.intent.owner
+    if owner is None:
         return "nobody but its lease"
-    return f"process {holder.pid} on {safe(holder.host, 100)}" + ("" if told.is_held else ", which has ended")
+    return f"process {owner.pid} on {safe(owner.host, 100)}" + (
+        "" if info.is_owner_running else ", which has ended"
+    )
 
 
-def _until(told: IntentInfo) -> str:
+def _until(info: IntentInfo) -> str:
     """Tell when its time is over: how long that is, and when by the clock on the wall."""
-    if told.seconds_left <= 0:
+    if info.seconds_left <= 0:
         return "its time is over"
-    return f"expires in {length(told.seconds_left)}, at {_local(told.until)}"
+    return f"expires in {length(info.seconds_left)}, at {_local(info.until)}"
 
 
 def _local(seconds: float) -> str:
@@ -155,14 +157,14 @@ def outcome_json(outcome: IntentOutcome) -> str:
     value: dict[str, Json] = {
         "schema": INTENT_SCHEMA,
         "action": outcome.action.value,
-        "intent": None if outcome.told is None else _intent(outcome.told),
+        "intent": None if outcome.info is None else _intent(outcome.info),
         "conflicts": [
             {
                 "id": each.intent.id,
                 "reason": each.intent.reason,
                 **place_member("worktree", each.intent.work_tree),
                 **path_list("entries", each.entries),
-                "expires_at": _iso(each.told.until),
+                "expires_at": _iso(each.info.until),
             }
             for each in outcome.conflicts
         ],
@@ -184,20 +186,20 @@ def list_json(intents: Sequence[IntentInfo], warnings: Iterable[str] = ()) -> st
     return json_line(value)
 
 
-def _intent(told: IntentInfo) -> dict[str, Json]:
-    intent = told.intent
+def _intent(info: IntentInfo) -> dict[str, Json]:
+    intent = info.intent
     return {
         "id": intent.id,
-        "state": told.standing.value,
+        "state": info.status.value,
         "stored_state": intent.state.value,
         "reason": intent.reason,
         **path_list("allowed", intent.scope.allowed),
         **path_list("related", intent.scope.related),
-        **path_list("forbidden", (*intent.scope.forbidden, *told.controls)),
-        **path_list("control_files", told.controls),
+        **path_list("forbidden", (*intent.scope.forbidden, *info.controls)),
+        **path_list("control_files", info.controls),
         **place_member("worktree", intent.work_tree),
-        "is_here": told.is_here,
-        "is_worktree_gone": told.is_gone,
+        "is_here": info.is_in_current_worktree,
+        "is_worktree_gone": info.is_gone,
         "base": intent.base,
         "tree": intent.tree,
         "analyses": intent.analyses,
@@ -206,20 +208,22 @@ def _intent(told: IntentInfo) -> dict[str, Json]:
         "declared_at": _iso(intent.declared.wall),
         "renewed_at": _at(intent.renewed),
         "seen_at": _at(intent.seen),
-        "expires_at": _iso(told.until),
-        "seconds_left": max(0, int(told.seconds_left)),
+        "expires_at": _iso(info.until),
+        "seconds_left": max(0, int(info.seconds_left)),
         "ttl": intent.ttl,
         "lease": intent.lease,
-        "holder": _holder(intent, told),
+        "holder": _holder(intent, info),
         "dirty": [
             {**path_member("path", path), "oids": [*oids]} for path, oids in sorted(intent.dirty.items())
         ],
     }
 
 
-def _holder(intent: Intent, told: IntentInfo) -> Json:
-    holder = intent.holder
-    return None if holder is None else {"host": holder.host, "pid": holder.pid, "is_running": told.is_held}
+def _holder(intent: Intent, info: IntentInfo) -> Json:
+    owner = intent.owner
+    return (
+        None if owner is None else {"host": owner.host, "pid": owner.pid, "is_running": info.is_owner_running}
+    )
 
 
 def _at(moment: Moment | None) -> str | None:

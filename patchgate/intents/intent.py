@@ -207,7 +207,7 @@ class Intent:
     been committed with (None: deleted): as it was staged, and as the working tree had it. `analyses` is the
     digest of the analyses that were declared then.
     `digest` is that of all this. Not covered by it: `state`, `renewed` (when the time began anew), `seen`
-    (the last activity), `holder`, and `before` (the digest of the before-report once there is one).
+    (the last activity), `owner`, and `before` (the digest of the before-report once there is one).
     """
 
     id: str
@@ -225,7 +225,7 @@ class Intent:
     state: State = State.ACTIVE
     renewed: Moment | None = None
     seen: Moment | None = None
-    holder: IntentOwner | None = None
+    owner: IntentOwner | None = None
     before: str | None = None
 
     @property

@@ -186,8 +186,8 @@ def intents_of(repository: Repository, intents: Sequence[Intent], oids: Sequence
     makers = recorded_intents(repository)
     found: dict[str, str] = {}
     for each in with_ids(repository, oids):
-        told = [name for name in (*each.ids, *makers.get(each.oid, ())) if name in names]
-        found |= {each.oid: told[-1]} if told else {}
+        named = [name for name in (*each.ids, *makers.get(each.oid, ())) if name in names]
+        found |= {each.oid: named[-1]} if named else {}
     return found
 
 

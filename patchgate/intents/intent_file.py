@@ -46,14 +46,14 @@ class DamagedError(ValueError):
 
 def serialize(intent: Intent) -> bytes:
     """Write an intent as a file holds it."""
-    holder = intent.holder
+    owner = intent.owner
     value = {
         "declaration": declared_values(intent),
         "digest": intent.digest,
         "state": intent.state.value,
         "renewed": _plain(intent.renewed),
         "seen": _plain(intent.seen),
-        "holder": None if holder is None else [holder.host, holder.pid, holder.boot_id, holder.started],
+        "holder": None if owner is None else [owner.host, owner.pid, owner.boot_id, owner.started],
         "before": intent.before,
     }
     body = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
@@ -106,29 +106,31 @@ def _loaded(body: bytes) -> Any:
         raise DamagedError("it is not JSON") from error
 
 
-def _intent(said: dict[str, Any], value: dict[str, Any]) -> Intent:
-    scope = IntentScope(_paths(said["allowed"]), _paths(said["related"]), _paths(said["forbidden"]))
+def _intent(declared: dict[str, Any], value: dict[str, Any]) -> Intent:
+    scope = IntentScope(
+        _paths(declared["allowed"]), _paths(declared["related"]), _paths(declared["forbidden"])
+    )
     if not scope.allowed:
         raise DamagedError("it allows no file")
     if value["state"] not in list(State):
         raise DamagedError("its state is unknown")
     return Intent(
-        id=_matching(said["id"], ID),
-        reason=_text(said["reason"]),
+        id=_matching(declared["id"], ID),
+        reason=_text(declared["reason"]),
         scope=scope,
-        work_tree=_text(said["work_tree"]),
-        git_dir=_text(said["git_dir"]),
-        base=None if said["base"] is None else _matching(said["base"], _OID),
-        tree=_matching(said["tree"], _OID),
-        declared=_moment(said["declared"]),
-        ttl=_seconds(said["ttl"]),
-        lease=_seconds(said["lease"]),
-        dirty=_dirty(said["dirty"]),
-        analyses=_text(said["analyses"]),
+        work_tree=_text(declared["work_tree"]),
+        git_dir=_text(declared["git_dir"]),
+        base=None if declared["base"] is None else _matching(declared["base"], _OID),
+        tree=_matching(declared["tree"], _OID),
+        declared=_moment(declared["declared"]),
+        ttl=_seconds(declared["ttl"]),
+        lease=_seconds(declared["lease"]),
+        dirty=_dirty(declared["dirty"]),
+        analyses=_text(declared["analyses"]),
         state=State(value["state"]),
         renewed=None if value["renewed"] is None else _moment(value["renewed"]),
         seen=None if value["seen"] is None else _moment(value["seen"]),
-        holder=None if value["holder"] is None else _holder(value["holder"]),
+        owner=None if value["holder"] is None else _holder(value["holder"]),
         before=None if value["before"] is None else _matching(value["before"], _DIGEST),
     )
 

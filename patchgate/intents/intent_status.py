@@ -66,11 +66,11 @@ class IntentInfo:
     """
 
     intent: Intent
-    standing: IntentStatus
+    status: IntentStatus
     until: float
     seconds_left: float
-    is_held: bool
-    is_here: bool
+    is_owner_running: bool
+    is_in_current_worktree: bool
     is_gone: bool
     is_foreign: bool
     controls: tuple[RepoPath, ...] = ()
@@ -115,13 +115,13 @@ class IntentAction(StrEnum):
 class Conflict:
     """An intent that stands in the way, and the entries of the other one by which it does."""
 
-    told: IntentInfo
+    info: IntentInfo
     entries: tuple[RepoPath, ...]
 
     @property
     def intent(self) -> Intent:
         """The one that stands in the way."""
-        return self.told.intent
+        return self.info.intent
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class IntentOutcome:
     """
 
     action: IntentAction
-    told: IntentInfo | None
+    info: IntentInfo | None
     conflicts: tuple[Conflict, ...] = ()
     promoted: tuple[Intent, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class IntentOutcome:
     @property
     def intent(self) -> Intent | None:
         """The one with which it was done."""
-        return None if self.told is None else self.told.intent
+        return None if self.info is None else self.info.intent
 
     @property
     def exit_code(self) -> int:

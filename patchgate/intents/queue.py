@@ -68,7 +68,7 @@ class IntentQueue:
                 self.intents.tidy(self.repository.git_dir)
             yield
 
-    def put(self, intent: Intent, action: IntentEvent) -> list[str]:
+    def save(self, intent: Intent, action: IntentEvent) -> list[str]:
         """Store an intent and record what was done; give what to warn of.
 
         Args:
@@ -116,7 +116,7 @@ class IntentQueue:
                 self.intents.write(captured)
             return warnings
 
-    def take_out(self, name: str, intent: Intent | None) -> list[str]:
+    def remove(self, name: str, intent: Intent | None) -> list[str]:
         """Remove an intent (None: it cannot be read), and record it; give what to warn of.
 
         Raises:
@@ -128,33 +128,33 @@ class IntentQueue:
         self._unmark(name)
         return warnings
 
-    def told(self, intent: Intent) -> IntentInfo:
+    def describe(self, intent: Intent) -> IntentInfo:
         """Say how an intent stands, seen from this worktree, while it is stored."""
         now, repository = self.now, self.repository
         left = intent.seconds_left(now)
         if left <= 0:
-            standing = IntentStatus.EXPIRED
+            status = IntentStatus.EXPIRED
         elif not is_alive(intent, now):
-            standing = IntentStatus.DEAD
+            status = IntentStatus.DEAD
         else:
-            standing = IntentStatus.QUEUED if intent.state is State.QUEUED else IntentStatus.ACTIVE
+            status = IntentStatus.QUEUED if intent.state is State.QUEUED else IntentStatus.ACTIVE
         gone = is_gone(intent, repository)
         return IntentInfo(
             intent,
-            standing,
+            status,
             until=now.wall + left,
             seconds_left=left,
-            is_held=is_running(intent.holder),
-            is_here=intent.git_dir == repository.git_dir and not gone,
+            is_owner_running=is_running(intent.owner),
+            is_in_current_worktree=intent.git_dir == repository.git_dir and not gone,
             is_gone=gone,
             is_foreign=is_foreign(intent, repository),
             controls=self.controls,
         )
 
-    def in_the_way(self, intent: Intent, known: Sequence[Intent]) -> tuple[Conflict, ...]:
+    def conflicts_of(self, intent: Intent, known: Sequence[Intent]) -> tuple[Conflict, ...]:
         """Tell of those that have a file which an intent allows, and by which of its entries."""
         return tuple(
-            Conflict(self.told(each), overlapping_entries(intent.scope, each.scope))
+            Conflict(self.describe(each), overlapping_entries(intent.scope, each.scope))
             for each in self._blocking(intent, known)
         )
 
@@ -194,7 +194,7 @@ class IntentQueue:
                 continue
             try:
                 active = replace(intent, state=State.ACTIVE, renewed=self.now, seen=self.now)
-                warnings += self.put(active, IntentEvent.PROMOTED)
+                warnings += self.save(active, IntentEvent.PROMOTED)
             except PatchgateError as error:
                 warnings.append(f"{intent.id} stays in the queue: {error.message}")
                 continue
@@ -219,12 +219,12 @@ class IntentQueue:
         about: dict[str, Json] = {"action": action.value, "id": name, "digest": None}
         if intent is not None:
             about |= _about(intent)
-        told = self._ledger.record(KIND, about)
-        if told is None:
+        warning = self._ledger.record(KIND, about)
+        if warning is None:
             return []
         if not any(event.about == about for event in self._ledger.mentions({KIND}, name)):
-            raise UndecidedError(told, "make room, or mend the mode of that file, then try again")
-        return [told]
+            raise UndecidedError(warning, "make room, or mend the mode of that file, then try again")
+        return [warning]
 
 
 def require_intent(intents: StoredIntents, name: str) -> Intent:
@@ -251,7 +251,7 @@ def explain_move(intent: Intent) -> tuple[str, str]:
 
 
 def _about(intent: Intent) -> dict[str, Json]:
-    scope, holder = intent.scope, intent.holder
+    scope, owner = intent.scope, intent.owner
     return {
         "digest": intent.digest,
         "state": intent.state.value,
@@ -263,7 +263,7 @@ def _about(intent: Intent) -> dict[str, Json]:
         **path_list("forbidden", scope.forbidden),
         "ttl": intent.ttl,
         "lease": intent.lease,
-        "holder": None if holder is None else holder.pid,
+        "holder": None if owner is None else owner.pid,
         "before": intent.before,
     }
 
@@ -297,21 +297,21 @@ def promote_waiting(repository: Repository, caller: Caller) -> tuple[tuple[Inten
     Returns:
         those that began, and warnings: where nothing can be changed, everything can be looked at.
     """
-    store = IntentQueue(repository, caller.now)
+    queue = IntentQueue(repository, caller.now)
     try:
-        found = store.intents.of(repository.git_dir)
+        found = queue.intents.of(repository.git_dir)
         is_tidy = len(found) == len(marked_ids(repository.git_dir))
     except UndecidedError:
         # Whoever shows them says it.
         return (), ()
     try:
         waiting = [each for each in found if each.state is State.QUEUED]
-        known = store.intents.all() if waiting else ()
-        if is_tidy and not any(store.is_next(each, known) for each in waiting):
+        known = queue.intents.all() if waiting else ()
+        if is_tidy and not any(queue.is_next(each, known) for each in waiting):
             return (), ()
         # Under the lock goes what a kill left in the marker, too.
-        with store.lock():
-            promoted, warnings = store.promote()
+        with queue.lock():
+            promoted, warnings = queue.promote()
     except UndecidedError as error:
         return (), (f"nothing was promoted: {error.message}",)
     return promoted, tuple(warnings)

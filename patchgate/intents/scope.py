@@ -121,8 +121,8 @@ def file_findings(
             yield find(rule, why(path), path, take_out(path) + waits)
         more = len(paths) - MOST_NAMED
         if more > 0:
-            said = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} {how}"
-            yield find(rule, said, None, take_out(None) + step)
+            message = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} {how}"
+            yield find(rule, message, None, take_out(None) + step)
 
 
 def _word(path: RepoPath) -> str:
@@ -136,7 +136,7 @@ def expired_finding(intent: Intent, now: Moment) -> Finding:
     """Say that the time of an intent is over, so that it binds nothing any more."""
     left = intent.seconds_left(now)
     since = f" since {length(-left)}" if left < 0 else ""
-    message = f"the time of {intent.id} is over{since}, so commits are not checked by it: {_reason(intent)}"
+    message = f"the time of {intent.id} is over{since}, so commits are not message by it: {_reason(intent)}"
     hint = (
         f"git patchgate intent recover {intent.id} goes on with it, "
         f"git patchgate intent clear {intent.id} ends it"
@@ -171,8 +171,8 @@ def reserved_findings(
         left = intent.seconds_left(now)
         until = written(now.wall + left)
         place = printable(intent.work_tree, _MOST_PLACE)
-        holder = intent.holder
-        who = "" if holder is None else f"process {holder.pid} on {_shown(holder.host)}, "
+        owner = intent.owner
+        who = "" if owner is None else f"process {owner.pid} on {_shown(owner.host)}, "
         message = (
             f"{intent.id} has declared this file until {until}, for another {length(left)}: "
             f"{_reason(intent)} ({who}worktree {place})"
@@ -182,8 +182,8 @@ def reserved_findings(
         yield find("intent-reserved", message, path, hint, details={**details, "until": until})
     more = len(found) - MOST_NAMED
     if more > 0:
-        said = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} declared by other intents"
-        yield find("intent-reserved", said, None, hint)
+        message = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} declared by other intents"
+        yield find("intent-reserved", message, None, hint)
 
 
 def unreadable_finding(why: str) -> Finding:

@@ -74,16 +74,16 @@ def host_name() -> str:
     return os.uname().nodename
 
 
-def is_running(holder: IntentOwner | None) -> bool:
+def is_running(owner: IntentOwner | None) -> bool:
     """Tell whether the very process that holds an intent still runs, here."""
-    if holder is None or holder.host != host_name():
+    if owner is None or owner.host != host_name():
         return False
-    return Owner(holder.pid, holder.boot_id, holder.started).is_running()
+    return Owner(owner.pid, owner.boot_id, owner.started).is_running()
 
 
 def is_alive(intent: Intent, now: Moment) -> bool:
     """Tell whether nobody else may take an intent over: its time is not over, and it is held or was seen."""
-    return not intent.is_over(now) and (intent.has_lease(now) or is_running(intent.holder))
+    return not intent.is_over(now) and (intent.has_lease(now) or is_running(intent.owner))
 
 
 def declared_digest(ledger: Ledger, name: str) -> str | None:

@@ -50,7 +50,7 @@ def test_what_is_long_ago_or_foreign_is_not_reported(tmp_path: Path) -> None:
     ):
         ledger = Ledger(str(repo.path / ".git"), clock=lambda days=days: NOW - days * DAY)  # type: ignore[misc]
         assert ledger.record("slow", {"hook": hook, "ms": milliseconds, "budget_ms": 1}) is None
-    scene = DoctorContext(repository=opened(repo), environ={}, git="git", places=(), now=NOW)
+    scene = DoctorContext(repository=opened(repo), environ={}, git="git", worktree_hooks=(), now=NOW)
     found = [finding for _, finding in slow_findings(scene)]
     assert [each.what.count("1 time ") for each in found] == [1, 1]
     assert all(each.what.isprintable() for each in found)

@@ -155,9 +155,9 @@ def test_wrong_arguments_are_told_with_the_next_step_as_words_and_as_a_document(
     assert (said.code, said.out) == (2, "")
     assert "help" in said.err or "-h" in said.err
     assert "\x1b" not in said.err
-    told = repo.cli("intent", *arguments, "--format", "json")
-    assert (told.code, told.error["kind"]) == (2, "usage")
-    assert told.error["hint"]
+    info = repo.cli("intent", *arguments, "--format", "json")
+    assert (info.code, info.error["kind"]) == (2, "usage")
+    assert info.error["hint"]
 
 
 def test_nothing_of_an_intent_reaches_a_terminal_raw(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_a_damaged_intent_is_told_beside_the_others(tmp_path: Path) -> None:
     assert listed.code == 3
     assert listed.out.startswith(whole)
     assert f"git patchgate intent clear {broken}" in listed.err
-    told = repo.cli("intent", "list", "--format", "json")
-    assert (told.code, len(told.report["intents"]), len(told.report["warnings"])) == (3, 1, 1)
-    INTENTS.validate(told.report)
+    info = repo.cli("intent", "list", "--format", "json")
+    assert (info.code, len(info.report["intents"]), len(info.report["warnings"])) == (3, 1, 1)
+    INTENTS.validate(info.report)
     for verb in (
         ("show",),
         ("show", broken),
@@ -221,7 +221,7 @@ def test_what_is_expired_and_what_is_dead_is_told_with_the_next_step(tmp_path: P
     (intent,) = intents.all()
     long_ago = Moment(intent.declared.wall - 40)
     intents.write(
-        replace(intent, renewed=long_ago, seen=long_ago, lease=10, holder=IntentOwner("elsewhere", 1, "", ""))
+        replace(intent, renewed=long_ago, seen=long_ago, lease=10, owner=IntentOwner("elsewhere", 1, "", ""))
     )
     dead = repo.cli("intent", "show")
     assert f"{name} (dead)" in dead.out

@@ -73,9 +73,9 @@ def test_in_a_copy_nothing_is_written_to_the_repository_that_was_copied(tmp_path
     assert (refused.action, refused.exit_code) == (IntentAction.REFUSED, 1)
     assert "moved or copied" in (refused.reason or "")
     assert f"intent recover {intent.id}" in (refused.hint or "")
-    with pytest.raises(UndecidedError, match="moved or copied") as told:
-        IntentQueue(opened(copy), caller(copy).now).put(intent, IntentEvent.RENEWED)
-    assert f"intent recover {intent.id}" in (told.value.hint or "")
+    with pytest.raises(UndecidedError, match="moved or copied") as info:
+        IntentQueue(opened(copy), caller(copy).now).save(intent, IntentEvent.RENEWED)
+    assert f"intent recover {intent.id}" in (info.value.hint or "")
     taken = recover(opened(copy), intent.id, caller(copy, 2))
     assert taken.action is IntentAction.RECOVERED
     cleared = clear(opened(copy), intent.id, caller(copy, 3))
@@ -130,8 +130,8 @@ def test_of_a_moved_repository_it_is_told_in_words_and_documents(tmp_path: Path)
     shown = moved.cli("intent", "show").out
     assert "this repository was moved or copied since" in shown
     assert f"next: git patchgate intent recover {name}" in shown
-    told = moved.cli("intent", "show", "--format", "json").report["intents"][0]
-    assert (told["is_here"], told["is_worktree_gone"]) == (False, True)
+    info = moved.cli("intent", "show", "--format", "json").report["intents"][0]
+    assert (info["is_here"], info["is_worktree_gone"]) == (False, True)
     taken = moved.cli("intent", "recover", name)
     assert (taken.code, taken.err) == (0, "")
 
@@ -200,9 +200,9 @@ def test_a_folder_where_an_intent_belongs_is_to_be_removed(tmp_path: Path) -> No
         lambda: find_intents(opened(repo), None, caller(repo)),
         lambda: clear(opened(repo), intent.id, caller(repo)),
     ):
-        with pytest.raises(UndecidedError) as told:
+        with pytest.raises(UndecidedError) as info:
             call()
-        assert "remove that folder" in (told.value.hint or "")
+        assert "remove that folder" in (info.value.hint or "")
     place.rmdir()
     assert declared(repo, "a").action is IntentAction.DECLARED
 
@@ -215,9 +215,9 @@ def test_what_stands_where_the_marker_belongs_is_to_be_removed(tmp_path: Path, k
         place.mkdir()
     else:
         place.symlink_to(repo.path / "a")
-    with pytest.raises(UndecidedError) as told:
+    with pytest.raises(UndecidedError) as info:
         find_intents(opened(repo), None, caller(repo))
-    assert (told.value.hint or "").startswith("remove it;")
+    assert (info.value.hint or "").startswith("remove it;")
 
 
 def test_a_repository_whose_path_holds_a_line_feed_is_told(tmp_path: Path) -> None:

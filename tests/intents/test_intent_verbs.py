@@ -502,13 +502,13 @@ def test_one_whose_time_is_over_is_taken_over_with_a_new_time_and_owner(tmp_path
     repo = quiet(tmp_path)
     with Owner() as owner:
         intent = intent_in(declared(repo, "a", PATCHGATE_OWNER=owner.pid))
-        assert (intent.holder.pid if intent.holder else None) == int(owner.pid)
+        assert (intent.owner.pid if intent.owner else None) == int(owner.pid)
         assert recover(opened(repo), intent.id, caller(repo, 3599)).action is IntentAction.REFUSED
         repo.commit({"a": "work\n"})
         done = recover(opened(repo), intent.id, caller(repo, 3600, PATCHGATE_OWNER=str(os.getpid())))
     taken = intent_in(done)
     assert (done.action, taken.state, taken.digest) == (IntentAction.RECOVERED, State.ACTIVE, intent.digest)
-    assert (taken.holder.pid if taken.holder else None) == os.getpid()
+    assert (taken.owner.pid if taken.owner else None) == os.getpid()
     assert taken.seconds_left(caller(repo, 3600).now) == 3600
     assert stored(repo) == (taken,)
     assert declared_digest(Ledger(str(repo.path / ".git")), intent.id) == intent.digest
@@ -742,8 +742,8 @@ def test_the_holder_is_who_called_git_not_git(tmp_path: Path) -> None:
     script = 'echo $$; git patchgate intent declare -m "the work is due" --allow a >&2; true'
     done = subprocess.run(["sh", "-c", script], cwd=repo.path, env=repo.env, capture_output=True, check=True)
     (intent,) = stored(repo)
-    assert intent.holder is not None
-    assert intent.holder.pid == int(done.stdout)
+    assert intent.owner is not None
+    assert intent.owner.pid == int(done.stdout)
 
 
 @pytest.mark.parametrize("owner", ["x", "0", "-1", "²", "9" * 30, "gone"])

@@ -73,7 +73,7 @@ intents = st.builds(
     state=st.sampled_from(State),
     renewed=st.none() | moments,
     seen=st.none() | moments,
-    holder=st.none() | st.builds(IntentOwner, texts, st.integers(1, 2**31 - 1), st.just(BOOT), texts),
+    owner=st.none() | st.builds(IntentOwner, texts, st.integers(1, 2**31 - 1), st.just(BOOT), texts),
     before=st.none() | st.just("sha256:" + "0" * 64),
 )
 
@@ -147,9 +147,9 @@ def test_an_intent_in_which_one_byte_is_another_is_damaged(intent: Intent, place
 )
 def test_a_value_of_another_kind_under_a_good_seal_is_damaged(value: object, data: st.DataObject) -> None:
     whole = json.loads(
-        serialize(
-            intent_of(holder=IntentOwner("h", 7, BOOT, "9"), dirty={RepoPath(b"x"): (OID, None)})
-        ).split(b"\n")[1]
+        serialize(intent_of(owner=IntentOwner("h", 7, BOOT, "9"), dirty={RepoPath(b"x"): (OID, None)})).split(
+            b"\n"
+        )[1]
     )
     inner = data.draw(st.sampled_from(["declaration", ""]))
     target = whole[inner] if inner else whole
@@ -238,11 +238,11 @@ def test_a_file_that_is_no_intent_is_never_none(tmp_path: Path, damage: str) -> 
     else:
         place.write_bytes(serialize(intent_of(tmp_path, "i-ffffffff")))
     for ask in (found.all, lambda: found.of(str(tmp_path)), lambda: found.get(NAME)):
-        with pytest.raises(UndecidedError) as told:
+        with pytest.raises(UndecidedError) as info:
             ask()
-        assert str(place) in told.value.message
+        assert str(place) in info.value.message
         step = "remove that folder" if damage == "folder" else f"intent clear {NAME}"
-        assert step in (told.value.hint or "")
+        assert step in (info.value.hint or "")
     assert found.names() == (NAME,)
 
 
@@ -380,15 +380,15 @@ def test_a_ledger_that_cannot_be_read_is_no_missing_record(tmp_path: Path) -> No
 
 def test_a_holder_is_one_process_of_one_boot_on_one_host() -> None:
     ours = Owner.current()
-    holder = IntentOwner(host_name(), ours.pid, ours.boot_id, ours.started)
-    assert is_running(holder)
+    owner = IntentOwner(host_name(), ours.pid, ours.boot_id, ours.started)
+    assert is_running(owner)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     for other in (
-        replace(holder, started="1"),
-        replace(holder, host="elsewhere"),
-        replace(holder, boot_id=BOOT),
-        replace(holder, pid=ended.pid),
+        replace(owner, started="1"),
+        replace(owner, host="elsewhere"),
+        replace(owner, boot_id=BOOT),
+        replace(owner, pid=ended.pid),
         None,
     ):
         assert not is_running(other)
@@ -411,8 +411,8 @@ def test_a_process_is_told_its_parent_whatever_its_name_is(tmp_path: Path) -> No
 
 def test_an_intent_lives_by_its_lease_or_its_holder_and_never_past_its_time() -> None:
     ours = Owner.current()
-    held = intent_of(holder=IntentOwner(host_name(), ours.pid, ours.boot_id, ours.started))
-    left = replace(held, holder=replace(held.holder, started="1") if held.holder else None)
+    held = intent_of(owner=IntentOwner(host_name(), ours.pid, ours.boot_id, ours.started))
+    left = replace(held, owner=replace(held.owner, started="1") if held.owner else None)
     assert (is_alive(held, at(299)), is_alive(left, at(299))) == (True, True)
     assert (is_alive(held, at(301)), is_alive(left, at(301))) == (True, False)
     assert (is_alive(held, at(3601)), is_alive(left, at(3601))) == (False, False)

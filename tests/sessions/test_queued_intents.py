@@ -78,8 +78,8 @@ def test_where_the_other_intents_cannot_be_read_nothing_is_free(repo: Repo) -> N
     repo.stage({"b": "2\n"})
     assert repo.check().verdict == "undecided"
     # Its own intent is not what is damaged.
-    told = repo.cli("verify", "--format", "json", "-q").report
-    assert (told["intent"], FIRST in told["reason"]) == (SECOND, False)
+    info = repo.cli("verify", "--format", "json", "-q").report
+    assert (info["intent"], FIRST in info["reason"]) == (SECOND, False)
 
 
 def test_what_was_committed_while_an_intent_waited_is_verified_when_it_is_active(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_what_was_committed_while_an_intent_waited_is_verified_when_it_is_active
     shop.env["GIT_COMMITTER_DATE"] = f"{int(time.time())} +0000"
     shop.stage({"x.py": "1\n"})
     shop.git("-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "Touch another file")
-    (holder,) = [each.id for each in shop.intents.all() if each.id != mine]
-    assert shop.cli("intent", "clear", holder).code == 0
+    (owner,) = [each.id for each in shop.intents.all() if each.id != mine]
+    assert shop.cli("intent", "clear", owner).code == 0
     found = shop.verify()
     assert (found["intent"], found["status"]) == (mine, "violated")
     assert found["scope"]["unexpected_files"] == ["x.py"]

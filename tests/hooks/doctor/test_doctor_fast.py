@@ -168,9 +168,9 @@ def test_a_policy_that_two_worktrees_have_is_told_once_and_each_of_two_is_mended
     assert renew_all(open_repository(linked.env, str(linked.path))).has_policy
     for place in (fast(repo) / __version__).glob("*-*"):
         place.write_bytes(b"")
-    assert [each.level for each in examined(repo).findings if each.is_mended_by_renewal] == [Level.NOTE] * 2
+    assert [each.level for each in examined(repo).findings if each.is_fixed_by_renewal] == [Level.NOTE] * 2
     repo.cli("doctor", "--fix")
-    assert [each for each in examined(repo).findings if each.is_mended_by_renewal] == []
+    assert [each for each in examined(repo).findings if each.is_fixed_by_renewal] == []
 
 
 def test_a_policy_that_is_not_compiled_yet_is_no_finding(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def seen(repo: Repo, **env: str) -> list[Worktree]:
 
 
 def findings(diagnosis: Diagnosis) -> list[DoctorFinding]:
-    return [each for place in diagnosis.places for each in place.findings] + [*diagnosis.findings]
+    return [each for place in diagnosis.worktree_hooks for each in place.findings] + [*diagnosis.findings]
 
 
 def only(diagnosis: Diagnosis) -> DoctorFinding:
@@ -94,9 +94,9 @@ def everything(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 def test_hooks_of_ours_are_proved_by_an_answer_of_each_of_them(tmp_path: Path) -> None:
     diagnosis = examined(installed(tmp_path))
-    (place,) = diagnosis.places
+    (place,) = diagnosis.worktree_hooks
     assert [hook.event for hook in place.hooks] == list(LOCAL_EVENTS)
-    assert all(hook.reaches and hook.answer and hook.answer.code == 0 for hook in place.hooks)
+    assert all(hook.is_reached and hook.answer and hook.answer.code == 0 for hook in place.hooks)
     assert (findings(diagnosis), diagnosis.runs) == ([], True)
 
 
@@ -104,7 +104,7 @@ def test_a_repository_before_its_first_commit_is_proved_too(tmp_path: Path) -> N
     repo = Repo.create(tmp_path)
     put(repo.path / ".git" / "hooks")
     diagnosis = examined(repo)
-    assert all(hook.reaches for hook in diagnosis.places[0].hooks)
+    assert all(hook.is_reached for hook in diagnosis.worktree_hooks[0].hooks)
     assert findings(diagnosis) == []
 
 
@@ -124,7 +124,7 @@ def test_asking_changes_nothing_of_the_repository(tmp_path: Path) -> None:
 def test_a_repository_without_hooks_is_told_what_to_run(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     found = only(examined(repo))
-    assert (found.level, found.remedy, found.is_mended_by_install) == ("error", "git patchgate install", True)
+    assert (found.level, found.remedy, found.is_fixed_by_install) == ("error", "git patchgate install", True)
     assert found.events == LOCAL_EVENTS
     assert "is not installed" in found.what
 
@@ -140,7 +140,7 @@ def test_a_missing_hook_is_an_error(tmp_path: Path) -> None:
     (repo.path / ".git/hooks/reference-transaction").unlink()
     found = only(examined(repo))
     assert (found.level, found.events) == (Level.ERROR, ("reference-transaction",))
-    assert (found.remedy, found.is_mended_by_install) == ("git patchgate install", True)
+    assert (found.remedy, found.is_fixed_by_install) == ("git patchgate install", True)
 
 
 def test_a_hook_that_may_not_be_executed_is_an_error_as_git_passes_over_it(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_hook_that_may_not_be_executed_is_an_error_as_git_passes_over_it(tmp_p
     (repo.path / ".git/hooks/pre-push").chmod(0o644)
     diagnosis = examined(repo)
     assert "may not be executed" in only(diagnosis).what
-    assert diagnosis.places[0].hooks[3].answer is None
+    assert diagnosis.worktree_hooks[0].hooks[3].answer is None
 
 
 def test_a_folder_in_a_hooks_place_is_an_error_with_the_line_that_moves_it(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_folder_in_a_hooks_place_is_an_error_with_the_line_that_moves_it(tmp_p
     place.mkdir()
     found = only(examined(repo))
     assert found.level is Level.ERROR
-    assert not found.is_mended_by_install
+    assert not found.is_fixed_by_install
     assert found.remedy is not None
     subprocess.run(["sh", "-c", found.remedy], check=True)
     assert not place.exists()
@@ -173,7 +173,7 @@ def test_a_foreign_hook_over_ours_is_an_error_and_is_never_started(tmp_path: Pat
     assert found.level is Level.ERROR
     assert "the hook of script runs, ours is not there" in found.what
     assert not trace.exists()
-    assert diagnosis.places[0].hooks[0].answer is None
+    assert diagnosis.worktree_hooks[0].hooks[0].answer is None
 
 
 def test_a_foreign_hook_that_was_put_over_ours_leaves_the_first_one_out_too(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_hook_of_ours_that_nobody_runs_any_more_is_an_error(tmp_path: Path) ->
     moved_away(repo, "pre-commit", ".old", "#!/bin/sh\ncall_lefthook run pre-commit\n")
     found = only(examined(repo))
     assert "the hook of lefthook runs; ours was moved to pre-commit.old, and nobody runs it" in found.what
-    assert (found.level, found.is_mended_by_install) == (Level.ERROR, True)
+    assert (found.level, found.is_fixed_by_install) == (Level.ERROR, True)
 
 
 def test_a_hook_of_ours_that_a_framework_runs_before_its_own_is_a_warning_and_is_proved(
@@ -210,8 +210,8 @@ def test_a_hook_of_ours_that_a_framework_runs_before_its_own_is_a_warning_and_is
     moved = moved_away(repo, "pre-commit", ".legacy", FRAMEWORK)
     diagnosis = examined(repo)
     assert "runs ours as pre-commit.legacy, before its own" in only(diagnosis).what
-    assert (only(diagnosis).level, only(diagnosis).is_mended_by_install) == (Level.WARNING, True)
-    assert diagnosis.places[0].hooks[0].reaches
+    assert (only(diagnosis).level, only(diagnosis).is_fixed_by_install) == (Level.WARNING, True)
+    assert diagnosis.worktree_hooks[0].hooks[0].is_reached
     write_hook(moved, "#!/bin/sh\n# patchgate hook 1\nexit 0\n")
     assert "which does not reach patchgate" in only(examined(repo)).what
     assert not examined(repo).runs
@@ -263,7 +263,7 @@ def test_a_hook_of_another_patchgate_is_a_warning(tmp_path: Path, text: str, wor
     put(repo.path / ".git/hooks", "pre-push", text=text)
     diagnosis = examined(repo)
     assert f"{words}, and this is {__version__}" in only(diagnosis).what
-    assert (only(diagnosis).is_mended_by_install, diagnosis.runs) == (True, True)
+    assert (only(diagnosis).is_fixed_by_install, diagnosis.runs) == (True, True)
 
 
 def test_a_hook_of_another_format_is_a_warning(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_hook_that_was_installed_with_a_program_that_is_gone_is_a_warning(tmp_
     put(repo.path / ".git/hooks", "pre-push", text=text)
     found = only(examined(repo))
     assert "/gone with spaces/git-patchgate, which is gone" in found.what
-    assert (found.level, found.is_mended_by_install) == (Level.WARNING, True)
+    assert (found.level, found.is_fixed_by_install) == (Level.WARNING, True)
 
 
 def test_a_hook_that_needs_the_users_path_is_a_warning_for_programs_that_have_none(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_hook_that_fails_with_the_bare_path_alone_is_a_warning(tmp_path: Path)
     put(repo.path / ".git/hooks", "pre-commit", text=text)
     found = only(examined(repo))
     assert "bare PATH /usr/bin:/bin (a GUI), it ends with exit code 3" in found.what
-    assert (found.level, found.is_mended_by_install) == (Level.WARNING, False)
+    assert (found.level, found.is_fixed_by_install) == (Level.WARNING, False)
 
 
 def test_a_hook_that_refuses_even_a_change_of_nothing_is_a_warning(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_the_hook_that_is_chained_is_named_and_one_that_cannot_run_is_told(tmp_p
     repo = installed(tmp_path)
     previous = write_hook(repo.path / ".git/hooks/pre-commit.patchgate-prev", "#!/bin/sh\n. husky.sh\n")
     diagnosis = examined(repo)
-    assert diagnosis.places[0].hooks[0].previous == look_at(str(previous))
+    assert diagnosis.worktree_hooks[0].hooks[0].previous == look_at(str(previous))
     assert look_at(str(previous)).writer == "husky"
     assert findings(diagnosis) == []
     previous.chmod(0o644)
@@ -356,7 +356,11 @@ def test_hooks_path_dev_null_is_one_error_with_the_line_that_takes_it_back(tmp_p
     diagnosis = examined(repo)
     found = only(diagnosis)
     assert found.what.startswith("core.hooksPath is /dev/null (local config, ")
-    assert (found.level, found.is_mended_by_install, diagnosis.to_install) == (Level.ERROR, False, ())
+    assert (found.level, found.is_fixed_by_install, diagnosis.worktrees_to_install) == (
+        Level.ERROR,
+        False,
+        (),
+    )
     assert found.remedy is not None
     subprocess.run(["sh", "-c", found.remedy], check=True, env=repo.env)
     assert findings(examined(repo)) == []
@@ -368,7 +372,7 @@ def test_a_worktrees_own_hooks_path_is_told_for_that_worktree_alone(tmp_path: Pa
     repo.git("config", "extensions.worktreeConfig", "true")
     linked = repo.at(tmp_path / "linked")
     linked.git("config", "--worktree", "core.hooksPath", "/dev/null")
-    main, other = examined(repo).places
+    main, other = examined(repo).worktree_hooks
     assert (main.runs, main.findings) == (True, ())
     assert other.worktree.path == str(linked.path)
     assert other.findings[0].what.startswith("core.hooksPath is /dev/null (worktree config, ")
@@ -385,10 +389,16 @@ def test_a_worktree_with_a_folder_of_hooks_of_its_own_is_mended_there(tmp_path: 
     linked.git("config", "--worktree", "core.hooksPath", "own")
     put(linked.path / "own", "pre-commit", "commit-msg")
     diagnosis = examined(repo)
-    assert [hook.reaches for hook in diagnosis.places[1].hooks] == [True, False, True, False, False]
-    remedies = {each.remedy for each in diagnosis.places[1].findings}
+    assert [hook.is_reached for hook in diagnosis.worktree_hooks[1].hooks] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+    remedies = {each.remedy for each in diagnosis.worktree_hooks[1].findings}
     assert remedies == {f"git -C '{linked.path}' patchgate install"}
-    assert [each.path for each in diagnosis.to_install] == [str(linked.path)]
+    assert [each.path for each in diagnosis.worktrees_to_install] == [str(linked.path)]
 
 
 @pytest.mark.parametrize("value", ["own/hooks", "~/hooks"])
@@ -402,8 +412,8 @@ def test_a_relative_hooks_path_and_one_at_home_are_found_as_git_finds_them(
     (repo.path / "sub").mkdir()
     for cwd in (repo.path, repo.path / "sub"):
         diagnosis = examined(repo, cwd=cwd)
-        assert diagnosis.places[0].worktree.folder == str(place)
-        assert all(hook.reaches for hook in diagnosis.places[0].hooks)
+        assert diagnosis.worktree_hooks[0].worktree.folder == str(place)
+        assert all(hook.is_reached for hook in diagnosis.worktree_hooks[0].hooks)
 
 
 def test_a_global_hooks_path_is_not_mended_without_a_question(tmp_path: Path) -> None:
@@ -412,7 +422,7 @@ def test_a_global_hooks_path_is_not_mended_without_a_question(tmp_path: Path) ->
     diagnosis = examined(repo)
     found = only(diagnosis)
     assert f"core.hooksPath is {tmp_path}/shared (global config, {tmp_path}/home/.gitconfig)" in found.what
-    assert (found.remedy, diagnosis.to_install) == ("git patchgate install --global", ())
+    assert (found.remedy, diagnosis.worktrees_to_install) == ("git patchgate install --global", ())
 
 
 def test_a_hooks_path_of_the_environment_counts_as_it_does_for_git(tmp_path: Path) -> None:
@@ -428,7 +438,7 @@ def test_a_hooks_path_of_the_environment_counts_as_it_does_for_git(tmp_path: Pat
     assert findings(examined(repo, env)) == []
     env["GIT_CONFIG_VALUE_0"] = str(tmp_path / "empty")
     diagnosis = examined(repo, env)
-    assert (diagnosis.runs, diagnosis.to_install) == (False, ())
+    assert (diagnosis.runs, diagnosis.worktrees_to_install) == (False, ())
 
 
 def test_system_config_and_included_files_are_named_with_their_file(tmp_path: Path) -> None:
@@ -532,10 +542,10 @@ def test_each_worktree_is_told_of_also_from_within_a_linked_one(tmp_path: Path) 
     repo = installed(tmp_path)
     repo.git("worktree", "add", "-q", "--detach", "../linked")
     for cwd in (repo.path, tmp_path / "linked"):
-        places = examined(repo, cwd=cwd).places
-        assert [place.worktree.path for place in places] == [str(repo.path), str(tmp_path / "linked")]
-        assert [place.worktree.is_here for place in places] == [cwd == repo.path, cwd != repo.path]
-        assert all(hook.reaches for place in places for hook in place.hooks)
+        worktree_hooks = examined(repo, cwd=cwd).worktree_hooks
+        assert [place.worktree.path for place in worktree_hooks] == [str(repo.path), str(tmp_path / "linked")]
+        assert [place.worktree.is_here for place in worktree_hooks] == [cwd == repo.path, cwd != repo.path]
+        assert all(hook.is_reached for place in worktree_hooks for hook in place.hooks)
 
 
 def test_a_worktree_whose_folder_is_gone_is_a_note(tmp_path: Path) -> None:
@@ -565,7 +575,7 @@ def test_a_bare_repository_is_judged_by_pre_receive(tmp_path: Path) -> None:
     assert (found.events, found.remedy) == (SERVER_EVENTS, "git patchgate install --server")
     put(repo.path / "hooks", "pre-receive")
     diagnosis = examined(repo)
-    assert [hook.reaches for hook in diagnosis.places[0].hooks] == [True]
+    assert [hook.is_reached for hook in diagnosis.worktree_hooks[0].hooks] == [True]
     assert (findings(diagnosis), diagnosis.runs) == ([], True)
 
 
@@ -576,19 +586,19 @@ def test_a_bare_repository_that_only_carries_worktrees_needs_their_hooks(tmp_pat
     bare.git("worktree", "add", "-q", "../tree")
     put(bare.path / "hooks")
     for cwd in (bare.path, tmp_path / "tree"):
-        main, tree = examined(bare, cwd=cwd).places
+        main, tree = examined(bare, cwd=cwd).worktree_hooks
         assert (main.hooks, main.worktree.is_bare) == ((), True)
-        assert [hook.event for hook in tree.hooks if hook.reaches] == list(LOCAL_EVENTS)
+        assert [hook.event for hook in tree.hooks if hook.is_reached] == list(LOCAL_EVENTS)
 
 
 def test_a_git_directory_elsewhere_is_found(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path, f"--separate-git-dir={tmp_path / 'elsewhere'}")
     repo.commit({"patchgate.toml": "[policy]\n"})
     put(tmp_path / "elsewhere/hooks")
-    (place,) = examined(repo).places
+    (place,) = examined(repo).worktree_hooks
     assert (place.worktree.path, place.runs) == (str(repo.path), True)
     variables = {"GIT_DIR": str(tmp_path / "elsewhere"), "GIT_WORK_TREE": str(repo.path)}
-    assert all(hook.reaches for hook in examined(repo, variables, cwd=tmp_path).places[0].hooks)
+    assert all(hook.is_reached for hook in examined(repo, variables, cwd=tmp_path).worktree_hooks[0].hooks)
 
 
 def test_a_worktree_with_any_name_is_told_safely_and_its_remedy_runs(tmp_path: Path) -> None:
@@ -598,7 +608,7 @@ def test_a_worktree_with_any_name_is_told_safely_and_its_remedy_runs(tmp_path: P
     repo.git("config", "extensions.worktreeConfig", "true")
     repo.git("-C", str(path), "config", "--worktree", "core.hooksPath", "own\033]0;x\007")
     diagnosis = examined(repo)
-    assert diagnosis.places[1].worktree.path == str(path)
+    assert diagnosis.worktree_hooks[1].worktree.path == str(path)
     for found in findings(diagnosis):
         assert (found.what + str(found.remedy)).isprintable()
     # The quoting with escapes is that of bash, zsh and POSIX 2024.
@@ -608,7 +618,7 @@ def test_a_worktree_with_any_name_is_told_safely_and_its_remedy_runs(tmp_path: P
 
 def test_a_sha_256_repository_is_fine_and_says_how_it_is_read(tmp_path: Path) -> None:
     diagnosis = examined(installed(tmp_path, "--object-format=sha256"))
-    assert all(hook.reaches for hook in diagnosis.places[0].hooks)
+    assert all(hook.is_reached for hook in diagnosis.worktree_hooks[0].hooks)
     assert diagnosis.runs
     assert "git's plumbing did" in only(diagnosis).what
 
@@ -644,8 +654,10 @@ def test_each_policy_is_told_of_once_at_the_worktree_that_has_it(tmp_path: Path)
     linked.write("patchgate.toml", "[policy\n")
     linked.git("-c", "core.hooksPath=/dev/null", "commit", "-qam", "Break it")
     linked.git("worktree", "add", "-q", "--detach", "../third")
-    places = examined(repo).places
-    told = {Path(place.worktree.path).name: [each.remedy for each in place.findings] for place in places}
+    worktree_hooks = examined(repo).worktree_hooks
+    told = {
+        Path(place.worktree.path).name: [each.remedy for each in place.findings] for place in worktree_hooks
+    }
     assert told.pop("repo") == []
     assert sorted(told.values()) == [[], [f"git -C {linked.path} patchgate policy show"]] or sorted(
         told.values()
