@@ -205,7 +205,9 @@ def analysis_environment(progress: Progress) -> AnalysisEnvironment:
     """Say what analyses need to know of this process: environment, cache, whom to tell, the time."""
     from patchgate.verify.analysis_runner import AnalysisEnvironment
 
-    return AnalysisEnvironment(environ=os.environ, cache=cache_folder(), tell=progress.tell, now=time.time())
+    return AnalysisEnvironment(
+        environ=os.environ, cache=cache_folder(), report_progress=progress.tell, now=time.time()
+    )
 
 
 DEBUG = "PATCHGATE_DEBUG"

@@ -164,7 +164,10 @@ class _Sandbox:
     def verify(self) -> Iterable[Finding]:
         """Verify what is staged."""
         around = AnalysisEnvironment(
-            environ=self._environ, cache=self._cache, tell=lambda what, seconds: None, now=time.time()
+            environ=self._environ,
+            cache=self._cache,
+            report_progress=lambda what, seconds: None,
+            now=time.time(),
         )
         return findings_of(verify(self.repository, ToVerify(), around))
 

@@ -15,7 +15,7 @@ from patchgate.git.path import RepoPath
 
 Lines = Callable[[RepoPath], Sequence[bytes] | None]
 """Gives the lines of a file of the tree; None: no such file, none: one that has no text to be read."""
-MOST_HELD = 16 << 20
+MAX_CACHED_BYTES = 16 << 20
 # What an object of bytes takes besides its text, with its place in a list.
 _OF_A_LINE = 41
 
@@ -25,33 +25,33 @@ class TreeFiles:
 
     Args:
         lines_of: gives the lines of a file.
-        most_held: how many bytes of text are kept.
+        max_cached: how many bytes of text are kept.
     """
 
-    def __init__(self, lines_of: Lines, most_held: int = MOST_HELD) -> None:
+    def __init__(self, lines_of: Lines, max_cached: int = MAX_CACHED_BYTES) -> None:
         self._lines_of = lines_of
-        self._room = most_held
-        self._is_there: dict[RepoPath, bool] = {}
-        self._held: dict[RepoPath, Sequence[bytes]] = {}
+        self._free = max_cached
+        self._exists: dict[RepoPath, bool] = {}
+        self._cached: dict[RepoPath, Sequence[bytes]] = {}
 
     def has(self, path: RepoPath) -> bool:
         """Tell whether there is such a file."""
-        if path not in self._is_there:
-            self._ask(path)
-        return self._is_there[path]
+        if path not in self._exists:
+            self._load(path)
+        return self._exists[path]
 
     def lines(self, path: RepoPath) -> Sequence[bytes]:
         """Give the lines of a file; none where there is no text."""
-        found = self._held.get(path)
-        return found if found is not None else self._ask(path)
+        found = self._cached.get(path)
+        return found if found is not None else self._load(path)
 
-    def _ask(self, path: RepoPath) -> Sequence[bytes]:
+    def _load(self, path: RepoPath) -> Sequence[bytes]:
         lines = self._lines_of(path)
-        self._is_there[path] = lines is not None
+        self._exists[path] = lines is not None
         size = _OF_A_LINE * len(lines or ()) + sum(map(len, lines or ()))
-        if lines is not None and size <= self._room:
-            self._room -= size
-            self._held[path] = lines
+        if lines is not None and size <= self._free:
+            self._free -= size
+            self._cached[path] = lines
         return lines or ()
 
 

@@ -37,7 +37,7 @@ def read_metrics(stream: BinaryIO, analysis: str, lines_of: Lines) -> tuple[Meas
     Raises:
         NotReadError: it is no such document; names the place.
     """
-    found = list(_read(JsonStream(stream), analysis, TreeFiles(lines_of, most_held=0)))
+    found = list(_read(JsonStream(stream), analysis, TreeFiles(lines_of, max_cached=0)))
     found.sort(key=lambda each: (each.path.raw, each.symbol, each.name, each.value))
     return tuple(found)
 

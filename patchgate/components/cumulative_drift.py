@@ -169,9 +169,9 @@ class _Between:
         self.now = _components(span.has)
         self.files = _difference(objects, span)
         self.old = {file.path: file.old for file in self.files}
-        near = {**self.known.near(self.old), **self.now.near(self.old)}
+        near = {**self.known.affected_by(self.old), **self.now.affected_by(self.old)}
         if touched is not None:
-            asked = {**self.known.near(touched), **self.now.near(touched)}
+            asked = {**self.known.affected_by(touched), **self.now.affected_by(touched)}
             if not any(path.raw in _POLICY_FILES for path in touched):
                 near = {name: paths for name, paths in near.items() if name in asked}
         self.near = sorted(near)

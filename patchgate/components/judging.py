@@ -45,7 +45,7 @@ def _near(objects: Objects, reading: Reading, policy: Policy, before: Policy | N
     if not (policy.config.components or (before is not None and before.config.components)):
         return None
     files = reading.change.files
-    near = policy.components.near(file.path for file in files)
+    near = policy.components.affected_by(file.path for file in files)
     otherwise: set[str] = set()
     if before is not None:
         from patchgate.components.contract_gathering import declared_otherwise

@@ -113,7 +113,7 @@ def _with_baselines(
         asked |= view.asked
     if not (everything or ids) and content.staged is not None:
         touched = [file.path for file in content.staged.files]
-        asked |= components.near(touched).keys()
+        asked |= components.affected_by(touched).keys()
     found = [components[name] for name in components.ids if name in asked]
     return [each for each in found if content.view.entry(each.baseline.raw) is not None]
 

@@ -330,7 +330,7 @@ def baselines_in_scope(
     from patchgate.policy.component import BASELINES
 
     # Most changes touch none, and then nothing is read.
-    near = components.near(path for path in touched if path.raw.startswith(BASELINES))
+    near = components.affected_by(path for path in touched if path.raw.startswith(BASELINES))
     return frozenset(
         path
         for name, paths in near.items()

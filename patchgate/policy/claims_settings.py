@@ -53,7 +53,7 @@ def parse_claims(written: Any) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...
         # What markers it was to hold, nobody knows.
         told = f"{_printable(written)} is not a table, so the defaults are used, and nothing is contradicted"
         return ClaimsSettings(has_unusable_markers=True), (ConfigWarning((TABLE,), told),)
-    doubts: list[ConfigWarning] = []
+    warnings: list[ConfigWarning] = []
     values: dict[str, Any] = {}
     for name, usual in _defaults().items():
         # A default is brought down without a word: nobody wrote it.
@@ -61,17 +61,17 @@ def parse_claims(written: Any) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...
         if name not in written:
             values[name] = default
         elif name in _FLAGS:
-            values[name] = _flag(name, written[name], default, doubts)
+            values[name] = _flag(name, written[name], default, warnings)
         elif name == _SUFFIXES:
-            values[name] = _suffixes(written[name], default, doubts)
+            values[name] = _suffixes(written[name], default, warnings)
         else:
             total = values[_TOTAL] if name == _FILE else None
-            values[name] = _number(name, written[name], default, total, doubts)
-    markers, left_out = _markers(written.get("markers", ()), doubts)
-    exclude = _patterns(written.get("exclude", ()), doubts)
-    doubts += [_unknown(name) for name in written if name not in KEYS]
+            values[name] = _number(name, written[name], default, total, warnings)
+    markers, left_out = _markers(written.get("markers", ()), warnings)
+    exclude = _patterns(written.get("exclude", ()), warnings)
+    warnings += [_unknown(name) for name in written if name not in KEYS]
     made = replace(ClaimsSettings(**values), markers=markers, exclude=exclude, has_unusable_markers=left_out)
-    return made, tuple(doubts)
+    return made, tuple(warnings)
 
 
 def suffix_test(suffixes: Sequence[str]) -> Callable[[bytes], bool]:
@@ -96,20 +96,20 @@ def _defaults() -> dict[str, Any]:
     return {name: getattr(settings, name) for name in (*_FLAGS, *BOUNDS, _SUFFIXES)}
 
 
-def _flag(name: str, value: Any, default: bool, doubts: list[ConfigWarning]) -> bool:
+def _flag(name: str, value: Any, default: bool, warnings: list[ConfigWarning]) -> bool:
     if isinstance(value, bool):
         return value
     what = f"{_printable(value)} is neither true nor false, so {str(default).lower()} is used"
-    doubts.append(ConfigWarning((TABLE, name), what))
+    warnings.append(ConfigWarning((TABLE, name), what))
     return default
 
 
-def _number(name: str, value: Any, default: float, total: int | None, doubts: list[ConfigWarning]) -> float:
+def _number(name: str, value: Any, default: float, total: int | None, warnings: list[ConfigWarning]) -> float:
     is_whole = name != "contradiction_scan_timeout_seconds"
     kinds = int if is_whole else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
         kind = "a whole number" if is_whole else "a number"
-        doubts.append(
+        warnings.append(
             ConfigWarning((TABLE, name), f"{_printable(value)} is not {kind}, so {default} is used")
         )
         return default
@@ -120,7 +120,7 @@ def _number(name: str, value: Any, default: float, total: int | None, doubts: li
     if least <= value <= most:
         return value
     used, side = (least, f"less than {least}") if value < least else (most, f"more than {bound}")
-    doubts.append(ConfigWarning((TABLE, name), f"{_printable(value)} is {side}, so {used} is used"))
+    warnings.append(ConfigWarning((TABLE, name), f"{_printable(value)} is {side}, so {used} is used"))
     return used
 
 
@@ -129,26 +129,26 @@ def _is_finite(value: float) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
 
-def _suffixes(value: Any, default: tuple[str, ...], doubts: list[ConfigWarning]) -> tuple[str, ...]:
+def _suffixes(value: Any, default: tuple[str, ...], warnings: list[ConfigWarning]) -> tuple[str, ...]:
     key: Key = (TABLE, _SUFFIXES)
     if not isinstance(value, list | tuple):
-        doubts.append(
+        warnings.append(
             ConfigWarning(key, f"{_printable(value)} is not a list of suffixes, so the default is used")
         )
         return default
     for index, each in enumerate(value):
         if not isinstance(each, str) or len(each) > MAX_SUFFIX or not {"/", "\0", "*"}.isdisjoint(each):
             what = f'{_printable(each)} is no end of a name like ".md", so the default list is used'
-            doubts.append(ConfigWarning((*key, index), what))
+            warnings.append(ConfigWarning((*key, index), what))
             return default
     return tuple(dict.fromkeys(value))
 
 
-def _patterns(value: Any, doubts: list[ConfigWarning]) -> tuple[str, ...]:
+def _patterns(value: Any, warnings: list[ConfigWarning]) -> tuple[str, ...]:
     """Read the patterns of what the fallback leaves out; without one that cannot be used it reads more."""
     key: Key = (TABLE, "exclude")
     if not isinstance(value, list | tuple):
-        doubts.append(
+        warnings.append(
             ConfigWarning(key, f"{_printable(value)} is not a list of patterns, so nothing is excluded")
         )
         return ()
@@ -163,7 +163,7 @@ def _patterns(value: Any, doubts: list[ConfigWarning]) -> tuple[str, ...]:
         if fault is None:
             found.append(each)
         else:
-            doubts.append(ConfigWarning((*key, index), f"{fault}; it excludes nothing"))
+            warnings.append(ConfigWarning((*key, index), f"{fault}; it excludes nothing"))
     return tuple(found)
 
 
@@ -176,11 +176,11 @@ def _unknown(name: str) -> ConfigWarning:
     return ConfigWarning((TABLE, name), f"unknown key, which changes nothing{meant}")
 
 
-def _markers(value: Any, doubts: list[ConfigWarning]) -> tuple[tuple[MarkerSettings, ...], bool]:
+def _markers(value: Any, warnings: list[ConfigWarning]) -> tuple[tuple[MarkerSettings, ...], bool]:
     """Read the policy's own markers; also tell whether one was left out."""
     key: Key = (TABLE, "markers")
     if not isinstance(value, list | tuple):
-        doubts.append(
+        warnings.append(
             ConfigWarning(key, f"{_printable(value)} is not a list of tables, so nothing is contradicted")
         )
         return (), True
@@ -193,13 +193,13 @@ def _markers(value: Any, doubts: list[ConfigWarning]) -> tuple[tuple[MarkerSetti
             continue
         left_out = True
         place: Key = (*key, index) if part is None else (*key, index, part)
-        doubts.append(ConfigWarning(place, f"{fault}; it finds nothing, and nothing is contradicted"))
+        warnings.append(ConfigWarning(place, f"{fault}; it finds nothing, and nothing is contradicted"))
     if len(value) > MAX_MARKERS:
         left_out = True
         what = (
             f"{len(value)} are more than {MAX_MARKERS}; the others find nothing, and nothing is contradicted"
         )
-        doubts.append(ConfigWarning(key, what))
+        warnings.append(ConfigWarning(key, what))
     return tuple(found.values()), left_out
 
 

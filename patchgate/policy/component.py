@@ -129,7 +129,7 @@ class Components:
             if (role := component.role(path)) is not None
         ]
 
-    def near(self, paths: Iterable[RepoPath]) -> dict[str, set[RepoPath]]:
+    def affected_by(self, paths: Iterable[RepoPath]) -> dict[str, set[RepoPath]]:
         """Find the components that some paths belong to, or whose baselines they are, with those paths."""
         found: dict[str, set[RepoPath]] = {}
         for path in paths:

@@ -399,6 +399,6 @@ class Config:
     intents: IntentsSettings = IntentsSettings()
     placeholders: PlaceholdersSettings = PlaceholdersSettings()
     claims: ClaimsSettings = ClaimsSettings()
-    doubts: tuple[ConfigWarning, ...] = field(default=(), metadata=NO_KEY)
+    warnings: tuple[ConfigWarning, ...] = field(default=(), metadata=NO_KEY)
     # The keys as they stand in the file, without defaults.
     written: Mapping[str, Any] = field(default_factory=dict, compare=False, metadata=NO_KEY)

@@ -47,7 +47,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
     policy["commit"] = _filled(CommitSettings, policy.get("commit", {}))
     policy["agent"] = _filled(AgentSettings, policy.get("agent", {}))
     commands, analyses = written.get("commands", {}), written.get("analyses", {})
-    claims, doubts = _claims(written)
+    claims, warnings = _claims(written)
     return Config(
         required_version=written.get("required_version"),
         policy=_filled(PolicySettings, policy),
@@ -69,7 +69,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         intents=section(IntentsSettings, "intents"),
         placeholders=section(PlaceholdersSettings, "placeholders"),
         claims=claims,
-        doubts=doubts,
+        warnings=warnings,
         written=written,
     )
 

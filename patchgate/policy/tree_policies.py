@@ -91,7 +91,7 @@ class TreePolicies:
         self._cache = PolicyCache(repository.common_dir, is_writable=not repository.is_receiving)
         self._limit = repository.expression_time
         self._found: dict[Key, FoundPolicy] = {}
-        self._speaking: dict[str, bool] = {}
+        self._has_policy: dict[str, bool] = {}
 
     def key(self, tree: str) -> Key:
         """Name the bytes that decide about the policy of a tree; equal keys have equal policies."""
@@ -104,16 +104,16 @@ class TreePolicies:
         if config is not None and config.mode != TREE_MODE:
             # A mode that is not a file's makes the policy unreadable, so it is part of the key.
             config_key = config.oid if config.is_file else config.mode
-        speaks = project is not None and project.is_file and self._speaks(project.oid)
+        speaks = project is not None and project.is_file and self._project_has_policy(project.oid)
         return config_key, project.oid if project is not None and speaks else None
 
-    def _speaks(self, oid: str) -> bool:
-        if oid not in self._speaking:
+    def _project_has_policy(self, oid: str) -> bool:
+        if oid not in self._has_policy:
             try:
-                self._speaking[oid] = self._parse_project(self._content(oid)) is not None
+                self._has_policy[oid] = self._parse_project(self._content(oid)) is not None
             except ConfigError:
-                self._speaking[oid] = True
-        return self._speaking[oid]
+                self._has_policy[oid] = True
+        return self._has_policy[oid]
 
     def at(self, key: Key) -> FoundPolicy:
         """Read the policy that a key names; what it says and cannot be used is told when the command ends."""
@@ -121,7 +121,7 @@ class TreePolicies:
             if len(self._found) >= _MAX_CACHED:
                 self._found.clear()
             found = self._found[key] = self._read(key)
-            if found.policy is not None and found.policy.config.doubts:
+            if found.policy is not None and found.policy.config.warnings:
                 told = self._objects.repository.doubts
                 told += [each for each in warnings_of(found.policy) if each not in told]
         return self._found[key]
@@ -215,8 +215,8 @@ def built_in() -> Policy:
 
 def warnings_of(policy: Policy) -> tuple[str, ...]:
     """Say which values of a policy cannot be used as they are: the place, the key, what is used instead."""
-    doubts = policy.config.doubts
-    if not doubts:
+    warnings = policy.config.warnings
+    if not warnings:
         return ()
     # Only where something is told: the file is read once more.
     from patchgate.policy.toml_lines import line_of, lines
@@ -224,11 +224,13 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
     places = lines(policy.raw.decode())
     prefix = ("tool", "patchgate") if policy.file == "pyproject.toml" else ()
     told: list[str] = []
-    by_line = sorted((line_of(places, (*prefix, *each.key)) or 0, each.key, each.message) for each in doubts)
+    by_line = sorted(
+        (line_of(places, (*prefix, *each.key)) or 0, each.key, each.message) for each in warnings
+    )
     for line, key, message in by_line[:_MAX_WARNINGS]:
         told.append(f"{policy.file}:{line}: {Decision(key, '').dotted}: {message}")
-    if len(doubts) > _MAX_WARNINGS:
-        told.append(f"{policy.file}: {len(doubts) - _MAX_WARNINGS} more values cannot be used as they are")
+    if len(warnings) > _MAX_WARNINGS:
+        told.append(f"{policy.file}: {len(warnings) - _MAX_WARNINGS} more values cannot be used as they are")
     return tuple(told)
 
 

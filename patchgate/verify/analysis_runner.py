@@ -218,15 +218,15 @@ _MUST_NOT_WRITE = "let it only read: leave out options that fix or format, or le
 
 @dataclass(frozen=True, slots=True)
 class AnalysisEnvironment:
-    """What comes from outside: environment, folder for caches, whom to tell progress, the time.
+    """What an analysis needs from outside: variables, the folder for caches, a progress callback, the time.
 
-    `tell` is called about once a second with what runs (or is waited for, as its first word says) and for
-    how many seconds; `now` is in seconds.
+    `report_progress` is called about once a second with what runs (or with what it waits for) and for how
+    many seconds; `now` is in seconds.
     """
 
     environ: Mapping[str, str]
     cache: str
-    tell: Callable[[str, float], None]
+    report_progress: Callable[[str, float], None]
     now: float
 
 
@@ -254,13 +254,13 @@ class AnalysisRunner:
         objects: Objects,
         store: PrivateStore,
         analyses: Mapping[str, AnalysisSettings],
-        around: AnalysisEnvironment,
+        environment: AnalysisEnvironment,
     ) -> None:
         self._objects = objects
         self._store = store
         self._analyses = analyses
-        self._around = around
-        self._kept = AnalysisStore(objects.repository.common_dir, around.now)
+        self._environment = environment
+        self._kept = AnalysisStore(objects.repository.common_dir, environment.now)
 
     def runs(self, tree: str, commit: str | None = None) -> TreeRuns:
         """Give what the analyses tell of a tree; what is not known yet is run, and kept.
@@ -295,7 +295,7 @@ class AnalysisRunner:
     def _wanted(self, tree: str) -> list[_PlannedRun]:
         found = []
         for name, settings in sorted(self._analyses.items()):
-            tool = tool_identity(settings, self._around.environ)
+            tool = tool_identity(settings, self._environment.environ)
             parts = [FORM, tree, canonical_text(name, settings), tool]
             key = "" if tool is None else hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
             found.append(_PlannedRun(name, settings, tool, key))
@@ -316,32 +316,32 @@ class AnalysisRunner:
         from patchgate.ledger.masking import Masks
         from patchgate.storage.temporary_folder import TemporaryFolder
 
-        around, is_kept = self._around, times == 1 and bool(wanted.key)
+        environment, is_kept = self._environment, times == 1 and bool(wanted.key)
         making = whole_tree(
             self._objects.repository,
             self._store,
             tree,
-            cache=around.cache,
+            cache=environment.cache,
             commit=commit,
             patience_seconds=_PATIENCE + times * sum(each.timeout for each in self._analyses.values()),
-            pause=_reporting_pause(around.tell),
+            pause=_reporting_pause(environment.report_progress),
         )
         with TemporaryFolder() as beside, making as scratch:
             # Who had the scratch tree until now may have run the same.
             if is_kept and (known := self._known(wanted)) is not None:
                 return known
-            masks = Masks([around.environ, wanted.settings.env])
+            masks = Masks([environment.environ, wanted.settings.env])
             folder = os.path.join(beside.path, "told")
             os.mkdir(folder)
             run = run_analysis(
                 wanted.name,
                 wanted.settings,
                 place=scratch.path,
-                environ=around.environ,
+                environ=environment.environ,
                 folder=folder,
                 text_of=lines_of(self._objects, tree),
                 mask=masks.stream(),
-                tick=lambda seconds: around.tell(f"the analysis {wanted.name}", seconds),
+                tick=lambda seconds: environment.report_progress(f"the analysis {wanted.name}", seconds),
             )
             run = replace(_without_secrets(run, masks), key=wanted.key)
             try:
@@ -373,7 +373,7 @@ def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
     return replace(run, results=tuple(map(of, run.results)), suppressed=tuple(map(of, run.suppressed)))
 
 
-def _reporting_pause(tell: Callable[[str, float], None]) -> Callable[[float], None]:
+def _reporting_pause(report_progress: Callable[[str, float], None]) -> Callable[[float], None]:
     """Make what sleeps while somebody else uses the scratch tree, and tells so about once a second."""
     began = time.monotonic()
     told = 0.0
@@ -384,7 +384,7 @@ def _reporting_pause(tell: Callable[[str, float], None]) -> Callable[[float], No
         waited = time.monotonic() - began
         if waited - told >= 1:
             told = waited
-            tell("waiting for somebody else who uses the scratch tree", waited)
+            report_progress("waiting for somebody else who uses the scratch tree", waited)
 
     return pause
 

@@ -71,7 +71,7 @@ class AnalysisContext:
     objects: Objects
     store: PrivateStore
     policy: Policy
-    around: AnalysisEnvironment
+    environment: AnalysisEnvironment
     gate: ScopeGate
 
     @property
@@ -79,7 +79,7 @@ class AnalysisContext:
         """The repository of the command."""
         return self.objects.repository
 
-    def source(self, what: str, taken: str = _ANY) -> AnalysedTree:
+    def find_tree(self, what: str, taken: str = _ANY) -> AnalysedTree:
         """Find the tree of `staged`, `worktree` or a revision, as `find_tree` does."""
         return find_tree(self.objects, self.store, what, taken)
 
@@ -89,13 +89,13 @@ class AnalysisContext:
         Raises:
             UndecidedError: a scratch tree cannot be had.
         """
-        runner = AnalysisRunner(self.objects, self.store, self.policy.config.analyses, self.around)
+        runner = AnalysisRunner(self.objects, self.store, self.policy.config.analyses, self.environment)
         return runner.runs(*analysed)
 
 
 @contextmanager
 def open_context(
-    repository: Repository, around: AnalysisEnvironment, policy: Policy | None = None
+    repository: Repository, environment: AnalysisEnvironment, policy: Policy | None = None
 ) -> Iterator[AnalysisContext]:
     """Open a repository for a command on analyses.
 
@@ -105,11 +105,11 @@ def open_context(
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         if policy is None:
             policy, _ = policy_of_analyses(repository, objects)
-        yield AnalysisContext(objects, store, policy, around, ScopeGate(repository))
+        yield AnalysisContext(objects, store, policy, environment, ScopeGate(repository))
 
 
 def keep_intents_alive(
-    repository: Repository, intents: Sequence[Intent], around: AnalysisEnvironment
+    repository: Repository, intents: Sequence[Intent], environment: AnalysisEnvironment
 ) -> AnalysisEnvironment:
     """Renew the leases of these intents of this worktree now, and whenever progress is reported."""
     stored, now = StoredIntents(repository.common_dir), current_moment()
@@ -122,12 +122,12 @@ def keep_intents_alive(
                 if fresh is not None:
                     stored.touch(fresh, current_moment())
 
-    def tell(what: str, seconds: float) -> None:
+    def report_progress(what: str, seconds: float) -> None:
         touch()
-        around.tell(what, seconds)
+        environment.report_progress(what, seconds)
 
     touch()
-    return replace(around, tell=tell) if names else around
+    return replace(environment, report_progress=report_progress) if names else environment
 
 
 def find_tree(objects: Objects, store: PrivateStore, what: str, taken: str = _ANY) -> AnalysedTree:
@@ -181,14 +181,14 @@ def analysis_policy(objects: Objects, before: AnalysedTree | None = None) -> Pol
 
 @dataclass(frozen=True, slots=True)
 class UnstableAnalysis:
-    """An analysis that told other things the second time, of the very same tree.
+    """An analysis that reported something else the second time, for the same tree.
 
-    `once` are what only one of the two runs told, the first run's first; it may be empty where only the
-    outcome was another.
+    `differences` are what only one of the two runs reported, the first run's first; it is empty if only the
+    outcome differs.
     """
 
     analysis: str
-    once: tuple[AnalysisResult | Measurement, ...]
+    differences: tuple[AnalysisResult | Measurement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Analysis:
     again: TreeRuns | None = None
 
     @property
-    def silent(self) -> tuple[AnalysisRun, ...]:
+    def not_evaluated(self) -> tuple[AnalysisRun, ...]:
         """The runs that could not be evaluated; of an analysis that ran twice at most one."""
         found: dict[str, AnalysisRun] = {}
         for runs in (self.runs, self.again):
@@ -218,7 +218,7 @@ class Analysis:
         """The analyses that told two things; one that could not be evaluated tells nothing."""
         if self.again is None:
             return ()
-        silent = {run.analysis for run in self.silent}
+        silent = {run.analysis for run in self.not_evaluated}
         return tuple(
             UnstableAnalysis(name, _differences(run, self.again.runs[name]))
             for name, run in self.runs.runs.items()
@@ -228,11 +228,11 @@ class Analysis:
     @property
     def exit_code(self) -> int:
         """0 for an answer, whatever it is; 3 where there is none."""
-        return 3 if self.silent or self.unstable else 0
+        return 3 if self.not_evaluated or self.unstable else 0
 
 
 def analyze(
-    repository: Repository, what: str, around: AnalysisEnvironment, *, check_stable: bool = False
+    repository: Repository, what: str, environment: AnalysisEnvironment, *, check_stable: bool = False
 ) -> Analysis:
     """Take what is known of a tree, or run what is not; with `check_stable` run everything twice.
 
@@ -244,11 +244,11 @@ def analyze(
         UndecidedError: the tree cannot be read, or a scratch tree cannot be had.
     """
     here = ScopeGate(repository).here
-    around = keep_intents_alive(repository, here.active if here else (), around)
+    environment = keep_intents_alive(repository, here.active if here else (), environment)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         analyses = analysis_policy(objects).config.analyses
         analysed = find_tree(objects, store, what)
-        runner = AnalysisRunner(objects, store, analyses, around)
+        runner = AnalysisRunner(objects, store, analyses, environment)
         first, second = runner.twice(*analysed) if check_stable else (runner.runs(*analysed), None)
         return Analysis(what, analysed.commit, first, second)
 

@@ -47,7 +47,7 @@ class IntentChanges:
 
 
 def attribute_changes(
-    scene: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
+    context: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
 ) -> IntentChanges:
     """Find out what is the intent's own, from the commit that it began on up to what is verified.
 
@@ -58,7 +58,7 @@ def attribute_changes(
     Raises:
         UndecidedError: the history or the index cannot be read.
     """
-    repository, objects = scene.repository, scene.objects
+    repository, objects = context.repository, context.objects
     touched: set[RepoPath] = set()
     controls: set[RepoPath] = set()
 
@@ -77,11 +77,11 @@ def attribute_changes(
         ]
         touch(base, tree, mine, reader)
     if with_staged:
-        change = pending_change(repository, objects, scene.store)
+        change = pending_change(repository, objects, context.store)
         touch(change.base, change.after, [file.path for file in change.files])
     if is_rewritten:
         theirs = {file.path for files, *_ in _read_commits(repository, others) for file in files}
-        left = [path for path in changed_paths(scene, intent.tree, after.tree) if path not in theirs]
+        left = [path for path in changed_paths(context, intent.tree, after.tree) if path not in theirs]
         touch(intent.tree, after.tree, left)
     external = tuple(ExternalCommit(each.oid, each.subject) for each in others)
     named = {each.oid for each in others if intent.id in each.ids}
@@ -166,10 +166,10 @@ def _read_commits(
             yield reading.change.files, walk.base_of(commit), commit.tree, walk.objects
 
 
-def changed_paths(scene: AnalysisContext, before: str, after: str) -> list[RepoPath]:
+def changed_paths(context: AnalysisContext, before: str, after: str) -> list[RepoPath]:
     """Name every file that differs between two trees, both sides of a rename."""
     flags = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
-    raw = scene.repository.output("diff-tree", *flags, before, after, variables=scene.store.variables)
+    raw = context.repository.output("diff-tree", *flags, before, after, variables=context.store.variables)
     return [RepoPath.from_git(name) for name in raw.split(b"\0") if name]
 
 
@@ -187,13 +187,13 @@ def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, 
 
 
 def tree_with_dirty_files(
-    scene: AnalysisContext, intent: Intent, dirty: Sequence[RepoPath], tree: str
+    context: AnalysisContext, intent: Intent, dirty: Sequence[RepoPath], tree: str
 ) -> str:
     """Make the tree that an intent began on, with files in it that were changed before and are so in a tree.
 
     Raises:
         UndecidedError: the files do not fit that tree.
     """
-    entry = scene.objects.entry
+    entry = context.objects.entry
     files = [FileChange(path, entry(intent.tree, path.raw), entry(tree, path.raw)) for path in dirty]
-    return resulting_tree(scene.objects, intent.tree, files, scene.store.write).tree
+    return resulting_tree(context.objects, intent.tree, files, context.store.write).tree

@@ -46,7 +46,7 @@ from patchgate.verify.verification_reasons import VerificationReason
 _MOST_PATH = 200
 
 
-def choose_intent(scene: AnalysisContext, asked: VerifyOptions, after: AnalysedTree) -> Intent | None:
+def choose_intent(context: AnalysisContext, asked: VerifyOptions, after: AnalysedTree) -> Intent | None:
     """Choose the intent; None where this worktree has none, and none was named.
 
     Raises:
@@ -54,25 +54,25 @@ def choose_intent(scene: AnalysisContext, asked: VerifyOptions, after: AnalysedT
         UndecidedError: an intent cannot be read.
     """
     if asked.intent is not None:
-        intent = require_intent(StoredIntents(scene.repository.common_dir), asked.intent)
+        intent = require_intent(StoredIntents(context.repository.common_dir), asked.intent)
         if asked.revision is None:
-            _require_this_worktree(scene, intent)
+            _require_this_worktree(context, intent)
         return intent
-    here = scene.gate.here
+    here = context.gate.here
     if here is None:
         return None
     _require_readable(here)
     if len(here.own) > 1:
-        return _choose_among(scene, here, asked, after)
+        return _choose_among(context, here, asked, after)
     # One whose time is over, or that waits, lets nothing pass.
     return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
 
 
-def _require_this_worktree(scene: AnalysisContext, intent: Intent) -> None:
-    if intent.git_dir == scene.repository.git_dir:
+def _require_this_worktree(context: AnalysisContext, intent: Intent) -> None:
+    if intent.git_dir == context.repository.git_dir:
         return
     place = printable(intent.work_tree, _MOST_PATH)
-    if is_gone(intent, scene.repository):
+    if is_gone(intent, context.repository):
         raise UsageError(
             f"{intent.id} is of the worktree {place}, which is gone, and not of what is staged here",
             f"git patchgate intent recover {intent.id} takes it into this worktree",
@@ -85,25 +85,27 @@ def _require_this_worktree(scene: AnalysisContext, intent: Intent) -> None:
 
 
 def _choose_among(
-    scene: AnalysisContext, here: WorktreeIntents, asked: VerifyOptions, after: AnalysedTree
+    context: AnalysisContext, here: WorktreeIntents, asked: VerifyOptions, after: AnalysedTree
 ) -> Intent | None:
     """Choose among several: by whose the commit is, or else by what it touches, or what is staged."""
     if asked.revision is None:
-        return here.choose_binding_intent(pending_change(scene.repository, scene.objects, scene.store).files)
+        return here.choose_binding_intent(
+            pending_change(context.repository, context.objects, context.store).files
+        )
     assert after.commit is not None
-    owner = intents_of(scene.repository, here.own, [after.commit]).get(after.commit)
+    owner = intents_of(context.repository, here.own, [after.commit]).get(after.commit)
     named = next((intent for intent in here.own if intent.id == owner), None)
     if named is not None:
         return named
-    ((_, change),) = changes_of(scene.repository, with_ids(scene.repository, [after.commit]))
+    ((_, change),) = changes_of(context.repository, with_ids(context.repository, [after.commit]))
     return here.choose_binding_intent(change.files)
 
 
-def predates_intent(scene: AnalysisContext, intent: Intent, after: AnalysedTree) -> bool:
+def predates_intent(context: AnalysisContext, intent: Intent, after: AnalysedTree) -> bool:
     """Tell whether a commit was there when an intent began, below the one that it began on."""
     if intent.base is None or after.commit is None or after.commit == intent.base:
         return False
-    return is_ancestor(scene.repository, after.commit, intent.base)
+    return is_ancestor(context.repository, after.commit, intent.base)
 
 
 def describe_unused_intent(asked: VerifyOptions, intent: Intent, after: AnalysedTree) -> str:
@@ -118,19 +120,19 @@ def describe_unused_intent(asked: VerifyOptions, intent: Intent, after: Analysed
     return f"{said}: it is verified without the intent"
 
 
-def intent_of_commit(scene: AnalysisContext, commit: str) -> Intent | None:
+def intent_of_commit(context: AnalysisContext, commit: str) -> Intent | None:
     """Choose the newest active intent of this worktree whose base a commit holds; None where there is none.
 
     Raises:
         UndecidedError: an intent of this worktree cannot be read.
     """
-    here = scene.gate.here
+    here = context.gate.here
     if here is None:
         return None
     _require_readable(here)
     newest = sorted(here.active, key=lambda each: (each.declared.wall, each.id), reverse=True)
     return next(
-        (each for each in newest if each.base is None or is_ancestor(scene.repository, each.base, commit)),
+        (each for each in newest if each.base is None or is_ancestor(context.repository, each.base, commit)),
         None,
     )
 
@@ -221,7 +223,7 @@ def _recorded_digest(ledger: Ledger, intent: Intent) -> str | None:
 
 
 def capture_before_report(
-    repository: Repository, intent: Intent, around: AnalysisEnvironment
+    repository: Repository, intent: Intent, environment: AnalysisEnvironment
 ) -> tuple[str, ...]:
     """Run the analyses on the tree that an intent begins on, and keep the digest of that before-report.
 
@@ -231,11 +233,11 @@ def capture_before_report(
         warnings: why there is none; the first verification tries again.
     """
     try:
-        with open_context(repository, around) as scene:
-            if not scene.policy.config.analyses:
+        with open_context(repository, environment) as context:
+            if not context.policy.config.analyses:
                 return ()
-            around = keep_intents_alive(repository, [intent], around)
-            before = replace(scene, around=around).runs(AnalysedTree(intent.tree, intent.base))
+            environment = keep_intents_alive(repository, [intent], environment)
+            before = replace(context, environment=environment).runs(AnalysedTree(intent.tree, intent.base))
     except PatchgateError as error:
         return (f"{intent.id} has no before-report yet: {error.message}",)
     for name in sorted(before.runs):

@@ -77,11 +77,11 @@ def render(verification: VerificationResult) -> str:
         "baseline_abuse": {
             "detected": bool(verification.abuse),
             "triggers": list(verification.abuse),
-            **path_list("baselines", verification.baselines),
+            **path_list("baselines", verification.suppression_files),
             "suppressed": [result_document(each) for each in verification.suppressed],
         },
         "contract_violations": list(verification.violations),
-        "told": list(verification.told),
+        "told": list(verification.reported_only),
         "next_step": verification.next_step,
         "external_commits": [
             {"commit": each.oid, "subject": each.subject} for each in verification.external_commits
@@ -268,7 +268,7 @@ def analysis_text(analysis: Analysis) -> str:
     for run in analysis.runs.runs.values():
         if run.outcome is not AnalysisOutcome.NOT_EVALUATED:
             lines += _block(run)
-    for run in analysis.silent:
+    for run in analysis.not_evaluated:
         lines.append(f"not evaluated: {safe(run.reason or run.analysis).rstrip('.')}")
         lines += [f"  help: {safe(run.hint)}"] if run.hint else []
     for each in analysis.unstable:
@@ -277,7 +277,7 @@ def analysis_text(analysis: Analysis) -> str:
 
 
 def analysis_warnings(analysis: Analysis) -> Iterator[str]:
-    """Say what else went wrong around the runs, each thing once."""
+    """Say what else went wrong in the runs, each thing once."""
     runs = [*analysis.runs.runs.values(), *(analysis.again.runs.values() if analysis.again else ())]
     yield from dict.fromkeys(safe(warning) for run in runs for warning in run.warnings)
 
@@ -311,12 +311,12 @@ def _value(each: Measurement) -> str:
 
 
 def _twice(each: UnstableAnalysis) -> Iterator[str]:
-    told = f": {len(each.once)} in one run only" if each.once else ""
+    told = f": {len(each.differences)} in one run only" if each.differences else ""
     yield f"{each.analysis}: told other things the second time{told}"
-    for one in each.once[:_MOST_ONCE]:
+    for one in each.differences[:_MOST_ONCE]:
         yield f"  {show_result(one) if isinstance(one, AnalysisResult) else _value(one)}"
-    if len(each.once) > _MOST_ONCE:
-        yield f"  … and {len(each.once) - _MOST_ONCE} more"
+    if len(each.differences) > _MOST_ONCE:
+        yield f"  … and {len(each.differences) - _MOST_ONCE} more"
     yield "  help: pin its version, and leave out what depends on the time, the network or the order of files"
 
 
@@ -324,8 +324,8 @@ def _closing(analysis: Analysis) -> str:
     runs = analysis.runs.runs.values()
     found = sum(len(run.results) for run in runs)
     where = f"{safe(analysis.what, MOST_NAME)}, tree {analysis.runs.tree[:SHORT_OID]}"
-    if analysis.silent:
-        names = ", ".join(run.analysis for run in analysis.silent)
+    if analysis.not_evaluated:
+        names = ", ".join(run.analysis for run in analysis.not_evaluated)
         return f"undecided: {names} could not be evaluated ({where})"
     if analysis.unstable:
         names = ", ".join(each.analysis for each in analysis.unstable)
@@ -352,7 +352,7 @@ def analysis_json(analysis: Analysis) -> str:
         "tree": runs.tree,
         "analyses": runs.analyses,
         "digest": runs.digest,
-        "is_stable": None if analysis.again is None else not unstable and not analysis.silent,
+        "is_stable": None if analysis.again is None else not unstable and not analysis.not_evaluated,
         "unstable": sorted(unstable),
         "runs": [_analysis_run(run) for run in _shown(analysis)],
     }
@@ -371,7 +371,7 @@ def analysis_sarif(analysis: Analysis) -> str:
 
 def _shown(analysis: Analysis) -> list[AnalysisRun]:
     """Give the runs, of an analysis that failed in one of two runs that one."""
-    silent = {run.analysis: run for run in analysis.silent}
+    silent = {run.analysis: run for run in analysis.not_evaluated}
     return [silent.get(name, run) for name, run in analysis.runs.runs.items()]
 
 

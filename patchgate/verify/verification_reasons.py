@@ -146,8 +146,8 @@ def out_of_scope(check: ScopeCheck) -> VerificationReason:
 def abused(facts: VerificationResult) -> VerificationReason:
     """Say what grew or changed, and why that counts."""
     why = " and ".join(WHY_ABUSE[trigger] for trigger in facts.abuse)
-    named = [show_path(path) for path in facts.baselines]
-    has_grown = facts.baselines == facts.grown
+    named = [show_path(path) for path in facts.suppression_files]
+    has_grown = facts.suppression_files == facts.grown
     if facts.suppressed:
         named.append(count(len(facts.suppressed), "suppression"))
     step = "take the new entries out, fix what they hide, " if has_grown else "fix the new findings first, "
@@ -199,7 +199,7 @@ def accepted(facts: VerificationResult) -> VerificationReason:
     if higher:
         where = " in the files of the intent" if facts.intent is not None else ""
         told.insert(0, f"{count(len(higher), 'value')} {'is' if len(higher) == 1 else 'are'} higher{where}")
-    refuses_nothing = bool(facts.told or higher)
+    refuses_nothing = bool(facts.reported_only or higher)
     base = "nothing refuses it" if refuses_nothing else f"nothing got worse {whose}".rstrip()
     return VerificationReason("; ".join([base, *told]), "")
 
@@ -230,11 +230,11 @@ def findings_of(verification: VerificationResult) -> Iterator[Finding]:
         who = Fixer.ENVIRONMENT if verification.status is VerificationStatus.UNVERIFIED else Fixer.AGENT
         hint = verification.next_step or "git patchgate verify"
         yield find("unverified", verification.reason, None, hint, who=who)
-    relaxed = REGRESSIONS in verification.told
+    relaxed = REGRESSIONS in verification.reported_only
     for finding in _results("regression", verification.intent_regressions):
         yield replace(finding, level=Level.WARNING) if relaxed else finding
     yield from _results("regression-external", verification.external_regressions)
-    relaxed = GATE_FAILURES in verification.told
+    relaxed = GATE_FAILURES in verification.reported_only
     for finding in _thresholds("threshold-crossed", verification.caused):
         yield replace(finding, level=Level.WARNING) if relaxed else finding
     yield from _thresholds("threshold-external", verification.external_thresholds)
@@ -254,10 +254,10 @@ def _abuse(verification: VerificationResult) -> Iterator[Finding]:
     why = " and ".join(WHY_ABUSE[trigger] for trigger in verification.abuse)
     about = {"triggers": list(verification.abuse)}
     hint = _fix(rule)
-    for path in verification.baselines[:MOST]:
+    for path in verification.suppression_files[:MOST]:
         how = "grew" if path in verification.grown else "changed"
         yield find(rule, f"{show_path(path)} {how} {why}", path, hint, details=about)
-    yield from _count_rest(rule, verification.baselines, "baseline")
+    yield from _count_rest(rule, verification.suppression_files, "baseline")
     suppressed = verification.suppressed
     for each in suppressed[:MOST]:
         message = f"{safe(each.rule, 100)} of {safe(each.tool, 100)} is suppressed now, {why}"

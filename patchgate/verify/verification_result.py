@@ -82,12 +82,12 @@ class VerificationResult:
     scope: ScopeCheck | None = None
     abuse: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
+    reported_only: tuple[str, ...] = ()
     next_step: str | None = None
     external_commits: tuple[ExternalCommit, ...] = ()
     dirty: tuple[RepoPath, ...] = ()
     warnings: tuple[str, ...] = ()
-    baselines: tuple[RepoPath, ...] = ()
+    suppression_files: tuple[RepoPath, ...] = ()
     base: str | None = None
     grown: tuple[RepoPath, ...] = ()
 

@@ -185,10 +185,10 @@ def _scope(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
             ("allowed, and not touched", check.untouched),
         ):
             yield _cut(f"{title} ({len(paths)}):", [show_path(path) for path in paths], limit)
-    grown = [show_path(path) for path in verification.baselines]
+    grown = [show_path(path) for path in verification.suppression_files]
     if verification.suppressed:
         grown.append(count(len(verification.suppressed), "suppression"))
-    how = "grew" if verification.baselines == verification.grown else "changed"
+    how = "grew" if verification.suppression_files == verification.grown else "changed"
     yield _cut(f"lists of exceptions that {how}:", grown, limit)
 
 
@@ -206,8 +206,8 @@ def _others(verification: VerificationResult, limit: int) -> Iterator[list[str]]
 def _closing(verification: VerificationResult, color: bool) -> list[str]:
     """Write the end in its fixed order: help, verdict."""
     lines = []
-    if verification.told:
-        told = ", ".join(verification.rules_of(verification.told))
+    if verification.reported_only:
+        told = ", ".join(verification.rules_of(verification.reported_only))
         lines.append(f"reported only, because strictness is relaxed: {told}")
     if verification.next_step:
         lines.append(f"help: {safe(verification.next_step)}")

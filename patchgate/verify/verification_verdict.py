@@ -126,21 +126,21 @@ class VerificationInputs:
         return self.intent is not None and self.intent.state is State.QUEUED
 
 
-def decide(question: VerificationInputs) -> VerificationResult:
+def decide(inputs: VerificationInputs) -> VerificationResult:
     """Decide a verification."""
-    obstacles = tuple(find_problems(question))
-    facts = _facts(question, None if obstacles else question.comparison)
+    obstacles = tuple(find_problems(inputs))
+    facts = _facts(inputs, None if obstacles else inputs.comparison)
     # Of what is not relied on, or not parted, there are no signals: it is no violation, and not told as one.
     signals = (REGRESSIONS,) * bool(facts.intent_regressions) + (GATE_FAILURES,) * bool(facts.caused)
-    counted = signals if question.strictness == "strict" else ()
-    breach = (SCOPE_VIOLATION,) if question.scope is not None and not question.scope.is_clean else ()
+    counted = signals if inputs.strictness == "strict" else ()
+    breach = (SCOPE_VIOLATION,) if inputs.scope is not None and not inputs.scope.is_clean else ()
     debts = tuple(f"{BASELINE_ABUSE}:{trigger}" for trigger in facts.abuse)
     facts = replace(
         facts,
         violations=(*counted, *breach, *debts),
-        told=() if counted else signals,
+        reported_only=() if counted else signals,
     )
-    status, why = _status(question, facts, obstacles)
+    status, why = _status(inputs, facts, obstacles)
     return replace(facts, status=status, reason=why.reason, next_step=why.next_step or None)
 
 
@@ -149,12 +149,12 @@ def damaged_intent(error: DamagedIntentError) -> VerificationResult:
     return VerificationResult(VerificationStatus.EXPIRED, error.message, error.intent, next_step=error.hint)
 
 
-def find_problems(question: VerificationInputs) -> Iterator[VerificationReason]:
+def find_problems(inputs: VerificationInputs) -> Iterator[VerificationReason]:
     """Yield everything for which nothing can be verified, what decides it first."""
-    if question.is_queued:
+    if inputs.is_queued:
         yield reasons.QUEUED
-    yield from question.unverified
-    before, after = question.before, question.after
+    yield from inputs.unverified
+    before, after = inputs.before, inputs.after
     for when, runs in (("before", before), ("after", after)):
         if runs is None:
             yield reasons.missing(when)
@@ -167,12 +167,12 @@ def find_problems(question: VerificationInputs) -> Iterator[VerificationReason]:
         return
     if before.analyses != after.analyses or before.runs.keys() != after.runs.keys():
         yield reasons.OTHER_ANALYSES
-    if not question.same_tree and _is_one_run(before, after):
+    if not inputs.same_tree and _is_one_run(before, after):
         yield reasons.SAME_RUN
-    if question.comparison is None:
+    if inputs.comparison is None:
         yield reasons.NOT_COMPARED
         return
-    for state in question.comparison.thresholds:
+    for state in inputs.comparison.thresholds:
         # Nobody knows whether it holds: whoever measured it may have been silenced.
         if state.before is not None and state.after is None:
             yield reasons.no_longer_measured(state)
@@ -184,31 +184,31 @@ def _is_one_run(before: TreeRuns, after: TreeRuns) -> bool:
     return before.tree == after.tree or any(run.key in keys for run in after.runs.values())
 
 
-def _facts(question: VerificationInputs, compared: AnalysisComparison | None) -> VerificationResult:
+def _facts(inputs: VerificationInputs, compared: AnalysisComparison | None) -> VerificationResult:
     """Tell everything that is known, without a status; nothing is parted where no intent is in force (A1)."""
-    intent = question.intent
+    intent = inputs.intent
     suppressed = compared.suppressed if compared is not None else ()
     abuse = find_triggers(
-        has_changed=bool(question.changed),
-        has_grown=bool(question.grown or suppressed),
+        has_changed=bool(inputs.changed),
+        has_grown=bool(inputs.grown or suppressed),
         has_intent=intent is not None,
-        has_code=question.has_code,
+        has_code=inputs.has_code,
         comparison=compared,
     )
     facts = VerificationResult(
         VerificationStatus.UNVERIFIED,
         "",
         intent=intent.id if intent is not None else None,
-        before=question.before,
-        after=question.after,
+        before=inputs.before,
+        after=inputs.after,
         comparison=compared,
-        scope=question.scope,
+        scope=inputs.scope,
         abuse=abuse,
-        external_commits=question.external_commits,
-        dirty=question.dirty,
-        warnings=question.warnings,
-        baselines=(question.changed if WHILE_REGRESSIONS in abuse else ()) or question.grown,
-        grown=question.grown,
+        external_commits=inputs.external_commits,
+        dirty=inputs.dirty,
+        warnings=inputs.warnings,
+        suppression_files=(inputs.changed if WHILE_REGRESSIONS in abuse else ()) or inputs.grown,
+        grown=inputs.grown,
     )
     if compared is None:
         return facts
@@ -217,21 +217,19 @@ def _facts(question: VerificationInputs, compared: AnalysisComparison | None) ->
         gate_worsened=any(state.has_worsened for state in compared.thresholds),
         before_gate=any(state.failed_before for state in compared.thresholds),
         after_gate=any(state.fails_after for state in compared.thresholds),
-        warnings=(*question.warnings, *map(reasons.never_measured, _unmeasured(compared))),
+        warnings=(*inputs.warnings, *map(reasons.never_measured, _unmeasured(compared))),
     )
-    if question.faults:
+    if inputs.faults:
         return facts
     is_own = (
-        ownership_test(intent.scope, frozenset(question.dirty), question.since)
-        if intent is not None
-        else None
+        ownership_test(intent.scope, frozenset(inputs.dirty), inputs.since) if intent is not None else None
     )
     own, external = split_by_owner(compared.new, is_own)
     own_worsened, external_worsened = split_by_owner(compared.worsened, is_own)
     caused = tuple(
         state
         for state in compared.thresholds
-        if (_counts(question, state) if is_own is None else is_caused_by(state, (*own, *own_worsened)))
+        if (_counts(inputs, state) if is_own is None else is_caused_by(state, (*own, *own_worsened)))
     )
     return replace(
         facts,
@@ -250,9 +248,9 @@ def _facts(question: VerificationInputs, compared: AnalysisComparison | None) ->
     )
 
 
-def _counts(question: VerificationInputs, state: ThresholdState) -> bool:
+def _counts(inputs: VerificationInputs, state: ThresholdState) -> bool:
     """Tell whether a threshold counts without an intent: where it is worse, or the policy is absolute."""
-    is_absolute = question.preexisting == "refuse" and not question.same_tree
+    is_absolute = inputs.preexisting == "refuse" and not inputs.same_tree
     return state.fails_after if is_absolute else state.is_worse
 
 
@@ -261,15 +259,15 @@ def _unmeasured(compared: AnalysisComparison) -> Iterator[ThresholdState]:
 
 
 def _status(
-    question: VerificationInputs, facts: VerificationResult, obstacles: tuple[VerificationReason, ...]
+    inputs: VerificationInputs, facts: VerificationResult, obstacles: tuple[VerificationReason, ...]
 ) -> tuple[VerificationStatus, VerificationReason]:
     """Choose the status, and the reason by the order of reasons."""
-    if question.faults:
-        return VerificationStatus.EXPIRED, question.faults[0]
-    if question.is_queued:
+    if inputs.faults:
+        return VerificationStatus.EXPIRED, inputs.faults[0]
+    if inputs.is_queued:
         return VerificationStatus.UNVERIFIED, reasons.QUEUED
-    if question.scope is not None and not question.scope.is_clean:
-        return VerificationStatus.VIOLATED, reasons.out_of_scope(question.scope)
+    if inputs.scope is not None and not inputs.scope.is_clean:
+        return VerificationStatus.VIOLATED, reasons.out_of_scope(inputs.scope)
     if obstacles:
         return VerificationStatus.UNVERIFIED, obstacles[0]
     if facts.abuse:
@@ -280,6 +278,6 @@ def _status(
         return VerificationStatus.VIOLATED, reasons.crossed(facts)
     if facts.external_regressions or facts.external_thresholds:
         return VerificationStatus.ACCEPTED_WITH_EXTERNAL_CHANGES, reasons.accepted(facts)
-    if question.same_tree:
+    if inputs.same_tree:
         return VerificationStatus.ACCEPTED, reasons.NOTHING_TO_COMPARE
     return VerificationStatus.ACCEPTED, reasons.accepted(facts)

@@ -60,11 +60,13 @@ _CUT_OFF = (
 )
 
 
-def verify(repository: Repository, asked: VerifyOptions, around: AnalysisEnvironment) -> VerificationResult:
+def verify(
+    repository: Repository, asked: VerifyOptions, environment: AnalysisEnvironment
+) -> VerificationResult:
     """Verify what is staged, or a commit.
 
     Args:
-        around: what only the command line knows; what it tells progress to is called about once a second.
+        environment: what only the command line knows; its progress callback is called about once a second.
 
     Raises:
         UsageError: what was asked contradicts itself, or names nothing; no analysis is named.
@@ -81,10 +83,10 @@ def verify(repository: Repository, asked: VerifyOptions, around: AnalysisEnviron
             "what is verified is staged, or a commit", "git add what you mean, then git patchgate verify"
         )
     # Under an intent the scope is told though no analysis is named.
-    with open_context(repository, around) as scene:
-        after = scene.source(asked.revision or STAGED, f"{REVISION}, or {STAGED}")
+    with open_context(repository, environment) as context:
+        after = context.find_tree(asked.revision or STAGED, f"{REVISION}, or {STAGED}")
         if asked.base is not None:
-            return _verify_since(scene, asked.base, after)
+            return _verify_since(context, asked.base, after)
         if asked.revision is not None and after.commit is None:
             # Of a tree nobody knows what belongs to it, so no scope could be asked.
             raise UsageError(
@@ -92,28 +94,30 @@ def verify(repository: Repository, asked: VerifyOptions, around: AnalysisEnviron
                 "name a commit" if asked.intent else "name a commit, or give --base REV",
             )
         try:
-            intent = choose_intent(scene, asked, after)
+            intent = choose_intent(context, asked, after)
         except DamagedIntentError as error:
             return damaged_intent(error)
         warnings: tuple[str, ...] = ()
         if intent is not None:
-            if asked.revision is None or not predates_intent(scene, intent, after):
-                found = verify_against_intent(scene, intent, after, with_staged=asked.revision is None)
-                return replace(found, warnings=(*found.warnings, *_missing_hooks(scene, intent)))
+            if asked.revision is None or not predates_intent(context, intent, after):
+                found = verify_against_intent(context, intent, after, with_staged=asked.revision is None)
+                return replace(found, warnings=(*found.warnings, *_missing_hooks(context, intent)))
             warnings = (describe_unused_intent(asked, intent, after),)
-        before = head_of(scene, after) if asked.revision is None else first_parent(scene, after)
-        policy = analysis_policy(scene.objects, before)
-        return compare_trees(replace(scene, policy=policy), before, after, warnings)
+        before = head_of(context, after) if asked.revision is None else first_parent(context, after)
+        policy = analysis_policy(context.objects, before)
+        return compare_trees(replace(context, policy=policy), before, after, warnings)
 
 
-def _missing_hooks(scene: AnalysisContext, intent: Intent) -> tuple[str, ...]:
+def _missing_hooks(context: AnalysisContext, intent: Intent) -> tuple[str, ...]:
     """Warn where no hook holds the commits of this worktree to its intent: then they are told here alone."""
-    if intent.git_dir != scene.repository.git_dir:
+    if intent.git_dir != context.repository.git_dir:
         return ()
-    return tuple(f"{intent.id}: {each}" for each in hooks_missing(scene.repository, scene.around.environ))
+    return tuple(
+        f"{intent.id}: {each}" for each in hooks_missing(context.repository, context.environment.environ)
+    )
 
 
-def _verify_since(scene: AnalysisContext, name: str, after: AnalysedTree) -> VerificationResult:
+def _verify_since(context: AnalysisContext, name: str, after: AnalysedTree) -> VerificationResult:
     """Compare with where what is verified leaves a revision, by the analyses and limits of that revision.
 
     As `git diff A...B` does (git-diff): what the revision has got since is nobody's change here. Where the
@@ -125,53 +129,53 @@ def _verify_since(scene: AnalysisContext, name: str, after: AnalysedTree) -> Ver
     """
     if name in {STAGED, WORKTREE}:
         raise UsageError(f"unknown revision {name} for --base", f"name {REVISION}")
-    base = scene.source(name, REVISION)
+    base = context.find_tree(name, REVISION)
     before = base
     warnings: tuple[str, ...] = ()
     if base.commit is not None and after.commit is not None:
-        common = common_ancestor(scene.repository, base.commit, after.commit)
+        common = common_ancestor(context.repository, base.commit, after.commit)
         if common is not None:
-            before = scene.source(common)
-        elif scene.repository.shallow:
+            before = context.find_tree(common)
+        elif context.repository.shallow:
             warnings = (_CUT_OFF,)
-    scene = replace(scene, policy=analysis_policy(scene.objects, base))
-    return replace(compare_trees(scene, before, after, warnings), base=before.commit)
+    context = replace(context, policy=analysis_policy(context.objects, base))
+    return replace(compare_trees(context, before, after, warnings), base=before.commit)
 
 
-def head_of(scene: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
+def head_of(context: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
     """Find what a staged tree comes on top of: HEAD's, or the empty one where there is no commit yet."""
     if after.commit is None:
-        return AnalysedTree(scene.objects.empty_tree, None)
-    return scene.source(after.commit)
+        return AnalysedTree(context.objects.empty_tree, None)
+    return context.find_tree(after.commit)
 
 
-def first_parent(scene: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
+def first_parent(context: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
     """Find what a commit comes on top of: its first parent's tree, or the empty one of a root commit.
 
     Raises:
         UndecidedError: its parents were left out of this clone.
     """
     assert after.commit is not None
-    if after.commit in scene.repository.shallow:
+    if after.commit in context.repository.shallow:
         raise UndecidedError(
             f"the parents of {after.commit[:SHORT_OID]} are cut off: this clone is shallow",
             "git fetch --deepen=50, or name what to compare with: --base REV",
         )
-    if scene.objects.header(after.commit + "^1") is None:
-        return AnalysedTree(scene.objects.empty_tree, None)
-    return scene.source(after.commit + "^1")
+    if context.objects.header(after.commit + "^1") is None:
+        return AnalysedTree(context.objects.empty_tree, None)
+    return context.find_tree(after.commit + "^1")
 
 
 def compare_trees(
-    scene: AnalysisContext, before: AnalysedTree, after: AnalysedTree, warnings: tuple[str, ...] = ()
+    context: AnalysisContext, before: AnalysedTree, after: AnalysedTree, warnings: tuple[str, ...] = ()
 ) -> VerificationResult:
     """Compare two trees without an intent: everything that got worse is the change's own."""
-    sides = scene.runs(before), scene.runs(after)
-    return decide(replace(_gather_inputs(scene, before, after, sides), warnings=warnings))
+    sides = context.runs(before), context.runs(after)
+    return decide(replace(_gather_inputs(context, before, after, sides), warnings=warnings))
 
 
 def verify_against_intent(
-    scene: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
+    context: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
 ) -> VerificationResult:
     """Compare a tree with the one that an intent began on, and hold the work against what was declared.
 
@@ -181,28 +185,28 @@ def verify_against_intent(
     Raises:
         UndecidedError: the history cannot be read.
     """
-    repository = scene.repository
-    scene = replace(scene, around=keep_intents_alive(repository, [intent], scene.around))
-    if scene.objects.header(intent.tree + "^{tree}") is None:
+    repository = context.repository
+    context = replace(context, environment=keep_intents_alive(repository, [intent], context.environment))
+    if context.objects.header(intent.tree + "^{tree}") is None:
         raise UndecidedError(
             f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is not here",
             f"git patchgate intent clear {intent.id}, then declare the work anew",
         )
-    work = attribute_changes(scene, intent, after, with_staged=with_staged)
-    dirty = still_dirty(scene.objects, intent, after.tree)
+    work = attribute_changes(context, intent, after, with_staged=with_staged)
+    dirty = still_dirty(context.objects, intent, after.tree)
     before = AnalysedTree(intent.tree, intent.base)
-    unnamed = _no_analysis(scene)
-    sides = (None, None) if unnamed else (scene.runs(before), scene.runs(after))
+    unnamed = _no_analysis(context)
+    sides = (None, None) if unnamed else (context.runs(before), context.runs(after))
     # Now, not when it began: the analyses may have taken longer than the time that was left.
-    standing = check_validity(repository, intent, scene.policy, current_moment(), sides[0])
+    standing = check_validity(repository, intent, context.policy, current_moment(), sides[0])
     warnings: tuple[str, ...] = ()
     if sides[0] is not None and not (standing.faults or standing.unverified):
         warnings = record_before_report(repository, intent, sides[0])
     along = baselines_in_scope(
-        intent.scope, scene.policy.components, work.touched, TreeView(scene.objects, after.tree)
+        intent.scope, context.policy.components, work.touched, TreeView(context.objects, after.tree)
     )
-    question = replace(
-        _gather_inputs(scene, before, after, sides),
+    inputs = replace(
+        _gather_inputs(context, before, after, sides),
         intent=intent,
         faults=standing.faults,
         unverified=(*unnamed, *standing.unverified),
@@ -211,54 +215,54 @@ def verify_against_intent(
         dirty=dirty,
     )
     if not (standing.faults or standing.unverified):
-        question, unknown = _compare_with_start(scene, question, intent)
+        inputs, unknown = _compare_with_start(context, inputs, intent)
         warnings = (*warnings, *unknown)
-    question = replace(
-        question,
+    inputs = replace(
+        inputs,
         warnings=(
             *(_not_descended(intent, after) if work.is_rewritten else ()),
             *(_copied_trailers(intent, work.copied) if work.copied else ()),
             *warnings,
         ),
     )
-    return decide(question)
+    return decide(inputs)
 
 
 def _compare_with_start(
-    scene: AnalysisContext, question: VerificationInputs, intent: Intent
+    context: AnalysisContext, inputs: VerificationInputs, intent: Intent
 ) -> tuple[VerificationInputs, tuple[str, ...]]:
     """Find what is new since the declaration, where something is found in a file that was changed before.
 
     Returns:
-        The question, and a warning where that cannot be known: then all of it counts as the work's.
+        The inputs, and a warning where that cannot be known: then all of it counts as the work's.
     """
-    compare_trees, after = question.comparison, question.after
+    compare_trees, after = inputs.comparison, inputs.after
     if compare_trees is None or after is None or not after.is_evaluated:
-        return question, ()
+        return inputs, ()
     named = {path for each in compare_trees.new for path in each.paths} | {
         each.path for each in compare_trees.worsened
     }
-    if not any(path in named and intent.scope.covers(path) for path in question.dirty):
-        return question, ()
+    if not any(path in named and intent.scope.covers(path) for path in inputs.dirty):
+        return inputs, ()
     why: str | None = None
     try:
-        tree = tree_with_dirty_files(scene, intent, question.dirty, after.tree)
-        begun = scene.runs(AnalysedTree(tree, intent.base))
+        tree = tree_with_dirty_files(context, intent, inputs.dirty, after.tree)
+        begun = context.runs(AnalysedTree(tree, intent.base))
         if begun.is_evaluated:
-            return replace(question, since=_comparison(scene, begun, after)), ()
+            return replace(inputs, since=_comparison(context, begun, after)), ()
         why = next(run.reason for run in begun.runs.values() if run.outcome is AnalysisOutcome.NOT_EVALUATED)
     except UndecidedError as error:
         why = error.message
     what = f"what was found in the files that were changed before {intent.id} began is not known"
-    return question, (f"{what}, so all of it counts as its own: {safe(why or 'the analyses failed')}",)
+    return inputs, (f"{what}, so all of it counts as its own: {safe(why or 'the analyses failed')}",)
 
 
-def _no_analysis(scene: AnalysisContext) -> tuple[VerificationReason, ...]:
+def _no_analysis(context: AnalysisContext) -> tuple[VerificationReason, ...]:
     """Say, where the policy names no analysis, that nothing can be compared."""
-    if scene.policy.config.analyses:
+    if context.policy.config.analyses:
         return ()
     try:
-        analysis_policy(scene.objects)
+        analysis_policy(context.objects)
     except UsageError as error:
         return (VerificationReason(error.message, error.hint or ""),)
     return ()
@@ -278,26 +282,26 @@ def _not_descended(intent: Intent, after: AnalysedTree) -> tuple[str, ...]:
     return (f"{said}: what differs from there counts as the work's, but for what other commits touch",)
 
 
-def _comparison(scene: AnalysisContext, before: TreeRuns, after: TreeRuns) -> AnalysisComparison:
-    moved = renames(scene.repository, before.tree, after.tree, scene.store.variables)
-    return compare(before, after, scene.policy.config.thresholds, moved)
+def _comparison(context: AnalysisContext, before: TreeRuns, after: TreeRuns) -> AnalysisComparison:
+    moved = renames(context.repository, before.tree, after.tree, context.store.variables)
+    return compare(before, after, context.policy.config.thresholds, moved)
 
 
 def _gather_inputs(
-    scene: AnalysisContext,
+    context: AnalysisContext,
     before: AnalysedTree,
     after: AnalysedTree,
     sides: tuple[TreeRuns, TreeRuns] | tuple[None, None],
 ) -> VerificationInputs:
     """Put together what both kinds of verification ask."""
-    settings = scene.policy.config.verify
-    comparison = None if sides[0] is None else _comparison(scene, *sides)
+    settings = context.policy.config.verify
+    comparison = None if sides[0] is None else _comparison(context, *sides)
     suppressed = comparison is not None and bool(comparison.suppressed)
     listed = tuple(RepoPath.from_git(name.encode("utf-8", "surrogateescape")) for name in settings.baselines)
-    entry = scene.objects.entry
+    entry = context.objects.entry
     changed = tuple(path for path in listed if entry(before.tree, path.raw) != entry(after.tree, path.raw))
-    more = tuple(path for path in changed if _has_grown(scene, path, before.tree, after.tree))
-    has_code = bool(more or suppressed) and _touches_code(scene, before.tree, after.tree, frozenset(listed))
+    more = tuple(path for path in changed if _has_grown(context, path, before.tree, after.tree))
+    has_code = bool(more or suppressed) and _touches_code(context, before.tree, after.tree, frozenset(listed))
     return VerificationInputs(
         before=sides[0],
         after=sides[1],
@@ -311,22 +315,22 @@ def _gather_inputs(
     )
 
 
-def _has_grown(scene: AnalysisContext, path: RepoPath, before: str, after: str) -> bool:
-    old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
-    if (new is not None and not new.is_file) or _is_behind_a_link(scene, path, after):
+def _has_grown(context: AnalysisContext, path: RepoPath, before: str, after: str) -> bool:
+    old, new = (context.objects.entry(tree, path.raw) for tree in (before, after))
+    if (new is not None and not new.is_file) or _is_behind_a_link(context, path, after):
         # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
         return True
-    was, now = (scene.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
+    was, now = (context.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
     return has_grown(was, now)
 
 
-def _is_behind_a_link(scene: AnalysisContext, path: RepoPath, tree: str) -> bool:
+def _is_behind_a_link(context: AnalysisContext, path: RepoPath, tree: str) -> bool:
     """Tell whether something that is no folder stands where a folder above a path should be."""
-    above = (scene.objects.entry(tree, folder) for folder in path.parents() if folder)
+    above = (context.objects.entry(tree, folder) for folder in path.parents() if folder)
     return any(entry is not None and entry.mode != TREE_MODE for entry in above)
 
 
-def _touches_code(scene: AnalysisContext, before: str, after: str, baselines: frozenset[RepoPath]) -> bool:
-    touched = changed_paths(scene, before, after)
-    controls = controls_of(scene.objects, before, after, touched)
+def _touches_code(context: AnalysisContext, before: str, after: str, baselines: frozenset[RepoPath]) -> bool:
+    touched = changed_paths(context, before, after)
+    controls = controls_of(context.objects, before, after, touched)
     return has_functional_code(touched, baselines, controls)

@@ -104,7 +104,7 @@ def verify_pushed(
     remote: Remote,
     asking: PushVerification,
     report: Report,
-    around: Callable[[], AnalysisEnvironment],
+    environment: Callable[[], AnalysisEnvironment],
 ) -> Report:
     """Give the report on a push with what its branches make of the analyses.
 
@@ -112,40 +112,40 @@ def verify_pushed(
         remote: what is known of the other side.
         asking: the branches that may have to be verified.
         report: what the push was judged as.
-        around: what only a surface knows; asked only where something is verified.
+        environment: what only a surface knows; asked only where something is verified.
     """
     from patchgate.verify.analyze import open_context
 
-    with open_context(repository, around(), built_in()) as scene:
-        told = [_verify_branch(scene, remote, each, asking) for each in asking.branches]
+    with open_context(repository, environment(), built_in()) as context:
+        told = [_verify_branch(context, remote, each, asking) for each in asking.branches]
     changes = list(report.changes)
     for update, (terms, outcome, findings) in zip(asking.branches, told, strict=True):
-        _add_outcome(changes, update, terms, scene.objects.empty_tree, outcome, findings)
+        _add_outcome(changes, update, terms, context.objects.empty_tree, outcome, findings)
     return replace(report, changes=tuple(changes))
 
 
 def _verify_branch(
-    scene: AnalysisContext, remote: Remote, update: RefUpdate, asking: PushVerification
+    context: AnalysisContext, remote: Remote, update: RefUpdate, asking: PushVerification
 ) -> tuple[_BranchPolicy, GateOutcome, list[Finding]]:
     terms = _BranchPolicy(built_in(), BUILT_IN)
     try:
-        tip = scene.objects.header(f"{update.new}^{{commit}}")
-        tree = scene.objects.header(f"{update.new}^{{tree}}")
+        tip = context.objects.header(f"{update.new}^{{commit}}")
+        tree = context.objects.header(f"{update.new}^{{tree}}")
         if tip is None or tree is None:
             # What is no commit, or not here, is told by what judges the ref itself.
             return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
         after = _analysed(tree.oid, tip.oid)
-        before = None if asking.is_first else _find_before(scene, remote, update, tip.oid)
-        terms = _policy_of_branch(scene, before)
+        before = None if asking.is_first else _find_before(context, remote, update, tip.oid)
+        terms = _policy_of_branch(context, before)
         if not (asking.everywhere or terms.policy.config.verify.on_push):
             return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
-        outcome, findings = _compare_branch(scene, terms.policy, before, after, remote, asking)
+        outcome, findings = _compare_branch(context, terms.policy, before, after, remote, asking)
         return terms, outcome, findings
     except (UsageError, ConfigError, UndecidedError) as error:
         return terms, GateOutcome(GATE, Outcome.UNDECIDED, error.sentence), []
 
 
-def _policy_of_branch(scene: AnalysisContext, before: AnalysedTree | None) -> _BranchPolicy:
+def _policy_of_branch(context: AnalysisContext, before: AnalysedTree | None) -> _BranchPolicy:
     """Find the one policy by which a branch is verified: the first in its order that names analyses.
 
     Raises:
@@ -153,8 +153,8 @@ def _policy_of_branch(scene: AnalysisContext, before: AnalysedTree | None) -> _B
         ConfigError: one cannot be used.
         UndecidedError: one cannot be read.
     """
-    objects, policies = scene.objects, TreePolicies(scene.objects)
-    asked, had = trusted_options(scene.repository), None if before is None else before.commit
+    objects, policies = context.objects, TreePolicies(context.objects)
+    asked, had = trusted_options(context.repository), None if before is None else before.commit
     for revision, place in (
         (asked.policy_from, printable(asked.place or "", 120)),
         (had, (had or "")[:SHORT_OID]),
@@ -172,7 +172,7 @@ def _policy_of_branch(scene: AnalysisContext, before: AnalysedTree | None) -> _B
 
 
 def _compare_branch(
-    scene: AnalysisContext,
+    context: AnalysisContext,
     policy: Policy,
     before: AnalysedTree | None,
     after: AnalysedTree,
@@ -183,20 +183,24 @@ def _compare_branch(
     from patchgate.verify.verification_reasons import findings_of
     from patchgate.verify.verify import compare_trees, verify_against_intent
 
-    intent = intent_of_commit(scene, after.commit or "")
+    intent = intent_of_commit(context, after.commit or "")
     found: list[VerificationResult] = []
     if intent is not None:
-        chosen = _policy_under_intent(scene, policy, intent)
-        found.append(verify_against_intent(replace(scene, policy=chosen), intent, after, with_staged=False))
-        if before is not None and before.tree != intent.tree and not _remote_has_base(scene, before, intent):
+        chosen = _policy_under_intent(context, policy, intent)
+        found.append(verify_against_intent(replace(context, policy=chosen), intent, after, with_staged=False))
+        if (
+            before is not None
+            and before.tree != intent.tree
+            and not _remote_has_base(context, before, intent)
+        ):
             # What the push brings from before the intent is not the intent's, and not nobody's either.
             began = _analysed(intent.tree, intent.base)
-            found.append(compare_trees(replace(scene, policy=policy), before, began))
+            found.append(compare_trees(replace(context, policy=policy), before, began))
     elif before is None:
         reason = f"{remote.shown} has nothing yet, so there is nothing to get worse from"
         return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), []
     else:
-        found.append(compare_trees(replace(scene, policy=policy), before, after))
+        found.append(compare_trees(replace(context, policy=policy), before, after))
         if asking.only_here and _is_before_missing(found[0]):
             # The change that brings the analyses may bring what they need, too.
             reason = f"{remote.shown} does not ask for it yet, and what it has cannot be analysed"
@@ -225,14 +229,14 @@ def _is_before_missing(found: VerificationResult) -> bool:
     )
 
 
-def _remote_has_base(scene: AnalysisContext, before: AnalysedTree, intent: Intent) -> bool:
+def _remote_has_base(context: AnalysisContext, before: AnalysedTree, intent: Intent) -> bool:
     """Tell whether the remote has what an intent began on."""
     if intent.base is None or before.commit is None:
         return intent.base is None
-    return is_ancestor(scene.repository, intent.base, before.commit)
+    return is_ancestor(context.repository, intent.base, before.commit)
 
 
-def _policy_under_intent(scene: AnalysisContext, policy: Policy, intent: Intent) -> Policy:
+def _policy_under_intent(context: AnalysisContext, policy: Policy, intent: Intent) -> Policy:
     """Choose the policy whose analyses and limits count under an intent.
 
     Its analyses are those with which it was declared. Where the remote does not have these yet, as they were
@@ -243,7 +247,7 @@ def _policy_under_intent(scene: AnalysisContext, policy: Policy, intent: Intent)
 
     if analyses_digest(policy.config.analyses) == intent.analyses:
         return policy
-    here = analysis_policy(scene.objects)
+    here = analysis_policy(context.objects)
     return here if analyses_digest(here.config.analyses) == intent.analyses else policy
 
 
@@ -253,13 +257,13 @@ def _analysed(tree: str, commit: str | None) -> AnalysedTree:
     return AnalysedTree(tree, commit)
 
 
-def _find_before(scene: AnalysisContext, remote: Remote, update: RefUpdate, tip: str) -> AnalysedTree:
+def _find_before(context: AnalysisContext, remote: Remote, update: RefUpdate, tip: str) -> AnalysedTree:
     """Find what a branch is compared with: where it leaves what the remote has of it, or else of anything.
 
     Raises:
         UndecidedError: git failed.
     """
-    repository, objects = scene.repository, scene.objects
+    repository, objects = context.repository, context.objects
     own = [update.old] if update.old is not None else []
     commits = peel(objects, [*own, *remote.had.values()])
     known = [oid for each in own if (oid := commits[each])]

@@ -436,7 +436,7 @@ def test_no_more_text_is_held_than_there_is_room_and_a_file_is_asked_for_twice_a
         asked.append(path.raw)
         return None if path.raw == b"gone" else [b"x" * 100] * 10
 
-    files = TreeFiles(lines, most_held=2000)
+    files = TreeFiles(lines, max_cached=2000)
     names = [RepoPath(name) for name in (b"a", b"b", b"gone")]
     assert [files.has(name) for name in names * 2] == [True, True, False] * 2
     assert [len(files.lines(name)) for name in names[:2]] == [10, 10]

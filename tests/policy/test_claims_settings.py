@@ -69,7 +69,7 @@ def read(text: str) -> Config:
 
 def told(written: Any) -> list[tuple[tuple[str | int, ...], str]]:
     """Give what is told of a table, each key without the table's name."""
-    return [(doubt.key[1:], doubt.message) for doubt in parse_claims(written)[1]]
+    return [(warning.key[1:], warning.message) for warning in parse_claims(written)[1]]
 
 
 def used(name: str, value: Any) -> Any:
@@ -86,14 +86,14 @@ def test_every_key_is_read_and_survives_being_written_down() -> None:
     assert config.claims == ClaimsSettings(
         *(False, False, 1000, 1024, 1, 100, (".go", ""), 1.5, (marker,)), ("docs/**",)
     )
-    assert (config.placeholders, config.doubts) == (PlaceholdersSettings("error"), ())
+    assert (config.placeholders, config.warnings) == (PlaceholdersSettings("error"), ())
     assert settings_from(json.loads(json.dumps(config.written))) == config
 
 
 def test_without_the_table_the_guard_is_on_and_strict() -> None:
     """C27, C28: both are true by default, and the caps are those of the requirement."""
     config = read("[policy]\n")
-    assert (config.claims, config.placeholders.level, config.doubts) == (ClaimsSettings(), None, ())
+    assert (config.claims, config.placeholders.level, config.warnings) == (ClaimsSettings(), None, ())
     claims = config.claims
     assert claims.contradiction_guard_enabled
     assert claims.contradiction_guard_strict_coverage
@@ -125,12 +125,12 @@ def test_a_number_on_its_bounds_is_used_and_one_beyond_is_clamped_and_told(name:
         (most + 1, most),
         (-(2**70), least),
     ):
-        made, doubts = parse_claims({**whole, name: value})
+        made, warnings = parse_claims({**whole, name: value})
         assert getattr(made, name) == expected
-        assert len(doubts) == (value != expected)
-        for doubt in doubts:
-            assert doubt.key == ("claims", name)
-            assert doubt.message.endswith(f"so {expected} is used")
+        assert len(warnings) == (value != expected)
+        for warning in warnings:
+            assert warning.key == ("claims", name)
+            assert warning.message.endswith(f"so {expected} is used")
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -165,20 +165,20 @@ def test_what_is_no_boolean_never_switches_the_guard_off(value: Any) -> None:
 
 
 def test_one_file_may_have_no_more_than_the_total() -> None:
-    made, doubts = parse_claims({TOTAL: 2000, FILE: 5000})
+    made, warnings = parse_claims({TOTAL: 2000, FILE: 5000})
     assert made.contradiction_scan_max_file_bytes == 2000
-    assert [doubt.message for doubt in doubts] == [f"5000 is more than {TOTAL}, so 2000 is used"]
+    assert [warning.message for warning in warnings] == [f"5000 is more than {TOTAL}, so 2000 is used"]
 
 
 def test_a_default_that_is_more_than_the_total_is_brought_down_without_a_word() -> None:
-    made, doubts = parse_claims({TOTAL: 2000})
-    assert (made.contradiction_scan_max_file_bytes, doubts) == (2000, ())
+    made, warnings = parse_claims({TOTAL: 2000})
+    assert (made.contradiction_scan_max_file_bytes, warnings) == (2000, ())
 
 
 def test_of_a_total_that_was_clamped_the_clamped_value_counts_for_one_file() -> None:
-    made, doubts = parse_claims({TOTAL: 5, FILE: 4000})
+    made, warnings = parse_claims({TOTAL: 5, FILE: 4000})
     assert (made.contradiction_scan_max_total_bytes, made.contradiction_scan_max_file_bytes) == (1024, 1024)
-    assert len(doubts) == 2
+    assert len(warnings) == 2
 
 
 @pytest.mark.parametrize(
@@ -231,30 +231,30 @@ def test_a_marker_that_cannot_be_used_is_left_out_told_and_remembered(
 ) -> None:
     """C4, C26: markers are data; a typo in one makes nothing weaker, since it is remembered."""
     good = {"name": "other", "pattern": "OTHER", "example": "OTHER"}
-    made, doubts = parse_claims({"markers": [good, marker]})
+    made, warnings = parse_claims({"markers": [good, marker]})
     assert made.markers == (MarkerSettings("other", "OTHER", "OTHER"),)
     assert made.has_unusable_markers
-    (doubt,) = doubts
-    assert doubt.key == ("claims", "markers", 1, *key)
-    assert word in doubt.message
-    assert all(map(is_printable, doubt.message))
+    (warning,) = warnings
+    assert warning.key == ("claims", "markers", 1, *key)
+    assert word in warning.message
+    assert all(map(is_printable, warning.message))
 
 
 def test_of_two_markers_with_one_name_the_second_is_left_out() -> None:
-    made, doubts = parse_claims({"markers": [FILL_ME, FILL_ME]})
+    made, warnings = parse_claims({"markers": [FILL_ME, FILL_ME]})
     assert (len(made.markers), made.has_unusable_markers) == (1, True)
-    assert "names another marker already" in doubts[0].message
+    assert "names another marker already" in warnings[0].message
 
 
 def test_markers_that_are_no_list_are_unusable() -> None:
-    made, doubts = parse_claims({"markers": "FILL_ME"})
-    assert (made.markers, made.has_unusable_markers, len(doubts)) == ((), True, 1)
+    made, warnings = parse_claims({"markers": "FILL_ME"})
+    assert (made.markers, made.has_unusable_markers, len(warnings)) == ((), True, 1)
 
 
 def test_more_than_fifty_markers_are_told_and_those_beyond_are_left_out() -> None:
     many = [FILL_ME | {"name": f"m{number}"} for number in range(51)]
-    made, doubts = parse_claims({"markers": many})
-    assert (len(made.markers), made.has_unusable_markers, len(doubts)) == (50, True, 1)
+    made, warnings = parse_claims({"markers": many})
+    assert (len(made.markers), made.has_unusable_markers, len(warnings)) == (50, True, 1)
     assert parse_claims({"markers": many[:50]})[1] == ()
 
 
@@ -269,8 +269,8 @@ def test_more_than_fifty_markers_are_told_and_those_beyond_are_left_out() -> Non
 )
 def test_an_ordinary_marker_is_used(pattern: str) -> None:
     example = "FILL-ME: the price" if "this" not in pattern else "Fill me in"
-    made, doubts = parse_claims({"markers": [{"name": "fill-me", "pattern": pattern, "example": example}]})
-    assert (doubts, made.has_unusable_markers, len(made.markers)) == ((), False, 1)
+    made, warnings = parse_claims({"markers": [{"name": "fill-me", "pattern": pattern, "example": example}]})
+    assert (warnings, made.has_unusable_markers, len(made.markers)) == ((), False, 1)
 
 
 # ---- any value --------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ values = st.recursive(
 @settings(max_examples=often(200), deadline=None)
 def test_any_value_of_the_table_gives_settings_within_their_bounds(written: Any) -> None:
     """C26: malformed config cannot crash."""
-    made, doubts = parse_claims(written)
+    made, warnings = parse_claims(written)
     assert {type(made.contradiction_guard_enabled), type(made.contradiction_guard_strict_coverage)} == {bool}
     for name, (least, most) in BOUNDS.items():
         value = getattr(made, name)
@@ -310,14 +310,14 @@ def test_any_value_of_the_table_gives_settings_within_their_bounds(written: Any)
     assert all(isinstance(each, str) for each in made.contradiction_scan_allowed_suffixes)
     suffix_test(made.contradiction_scan_allowed_suffixes)(b"a/b.md")
     assert len({marker.name for marker in made.markers}) == len(made.markers)
-    assert made.has_unusable_markers == any("markers" in doubt.key for doubt in doubts)
-    for doubt in doubts:
-        assert doubt.key[0] == "claims"
-        assert all(map(is_printable, doubt.message))
-        assert len(doubt.message) < 300
+    assert made.has_unusable_markers == any("markers" in warning.key for warning in warnings)
+    for warning in warnings:
+        assert warning.key[0] == "claims"
+        assert all(map(is_printable, warning.message))
+        assert len(warning.message) < 300
     # Of what is told, nothing was used as it stood; of what is not told, everything was.
     if isinstance(written, dict):
-        named = {doubt.key[1] for doubt in doubts}
+        named = {warning.key[1] for warning in warnings}
         for name in set(BOUNDS) & set(written):
             assert (getattr(made, name) == written[name] and type(written[name]) is not bool) == (
                 name not in named
@@ -396,9 +396,9 @@ def test_what_is_no_table_is_told_and_nothing_is_contradicted(text: str) -> None
     """C26: malformed config stops no adjudication, and makes nothing weaker."""
     config = read(text)
     assert config.claims == ClaimsSettings(has_unusable_markers=True)
-    (doubt,) = config.doubts
-    assert doubt.key == ("claims",)
-    assert "not a table" in doubt.message
+    (warning,) = config.warnings
+    assert warning.key == ("claims",)
+    assert "not a table" in warning.message
 
 
 @pytest.mark.parametrize("value", ["5", "nan", "2026-01-01", "[{ a = inf }]", "0x" + "f" * 9000])
@@ -406,12 +406,12 @@ def test_a_key_that_nobody_knows_is_a_warning_and_the_right_one_is_suggested(val
     """C26: of any value; what is kept of the config makes the same settings and warnings again."""
     config = read(f"[claims]\n{FILES} = 5\ncontradiction_scan_max_fils = {value}")
     assert config.claims == ClaimsSettings(contradiction_scan_max_files=5)
-    (doubt,) = config.doubts
-    assert doubt.key == ("claims", "contradiction_scan_max_fils")
-    assert f"did you mean `claims.{FILES}`?" in doubt.message
+    (warning,) = config.warnings
+    assert warning.key == ("claims", "contradiction_scan_max_fils")
+    assert f"did you mean `claims.{FILES}`?" in warning.message
     assert settings_from(json.loads(json.dumps(config.written, allow_nan=False))) == config
-    (doubt,) = read("[claims]\nabc = 1").doubts
-    assert "did you mean" not in doubt.message
+    (warning,) = read("[claims]\nabc = 1").warnings
+    assert "did you mean" not in warning.message
 
 
 @pytest.mark.parametrize(
@@ -426,10 +426,10 @@ def test_a_key_that_nobody_knows_is_a_warning_and_the_right_one_is_suggested(val
 def test_a_pattern_that_cannot_be_used_excludes_nothing_and_is_a_warning(
     value: Any, used: tuple[str, ...], places: list[int | None]
 ) -> None:
-    made, doubts = parse_claims({"exclude": value})
+    made, warnings = parse_claims({"exclude": value})
     assert (made, made.has_unusable_markers) == (ClaimsSettings(exclude=used), False)
     told_of = [("claims", "exclude", *(() if place is None else (place,))) for place in places]
-    assert [doubt.key for doubt in doubts] == told_of
+    assert [warning.key for warning in warnings] == told_of
 
 
 def test_the_schema_says_what_each_key_takes() -> None:

@@ -282,7 +282,7 @@ def test_who_waits_for_the_scratch_tree_is_told_so(tmp_path: Path) -> None:
             told.append((what, seconds))
             busy.close()
 
-        around = replace(desk.around, tell=tell)
+        around = replace(desk.around, report_progress=tell)
         tree = desk.ask("rev-parse", "HEAD^{tree}")
         runs = AnalysisRunner(objects, store, desk.analysis(), around).runs(tree)
     assert runs is not None

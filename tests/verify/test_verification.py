@@ -117,7 +117,7 @@ def test_only_the_intents_regressions_are_structural() -> None:
     own = decide(question(AnalysisComparison(new=(found("in.py"), found("out.py")))))
     assert own.violations == ("structural_regressions",)
     external = decide(question(AnalysisComparison(new=(found("out.py"),))))
-    assert (external.violations, external.told, external.next_step) == ((), (), None)
+    assert (external.violations, external.reported_only, external.next_step) == ((), (), None)
     assert external.external_regressions == (found("out.py"),)
     assert external.status.verdict is Verdict.ACCEPTED
 
@@ -246,7 +246,7 @@ def test_what_was_not_compared_like_with_like_is_unverified(
     assert answer.next_step
     assert answer.status.verdict is Verdict.UNDECIDED
     assert answer.comparison is None
-    assert (answer.intent_regressions, answer.violations, answer.told) == ((), (), ())
+    assert (answer.intent_regressions, answer.violations, answer.reported_only) == ((), (), ())
     assert (answer.before_gate, answer.after_gate) == (None, None)
 
 
@@ -316,7 +316,7 @@ def test_the_first_reason_in_the_order_decides() -> None:
         assert words in answer.reason
     # Scope and abuse are told whatever else is.
     assert all("scope_violation" in answer.violations for answer in answers[:3])
-    assert all(answer.abuse and answer.baselines == (BASELINE,) for answer in answers[:5])
+    assert all(answer.abuse and answer.suppression_files == (BASELINE,) for answer in answers[:5])
 
 
 def test_abuse_is_a_violation_though_the_regression_is_external() -> None:
@@ -331,7 +331,7 @@ def test_any_change_of_a_baseline_counts_while_there_are_regressions() -> None:
     for new, status in (((found("out.py"),), VerificationStatus.VIOLATED), ((), VerificationStatus.ACCEPTED)):
         answer = decide(question(AnalysisComparison(new=new), changed=(BASELINE,), has_code=True))
         assert answer.status is status
-        assert (answer.baselines, answer.grown) == (((BASELINE,), ()) if new else ((), ()))
+        assert (answer.suppression_files, answer.grown) == (((BASELINE,), ()) if new else ((), ()))
     answer = decide(question(AnalysisComparison(new=(found("out.py"),)), changed=(BASELINE,)))
     assert answer.reason == "ruff-baseline.json changed while there are new findings"
     assert [each.message for each in findings_of(answer) if each.rule == "baseline-abuse"] == [answer.reason]
@@ -341,7 +341,7 @@ def test_suppressions_that_grew_are_abuse_like_a_baseline() -> None:
     """A19 and A20."""
     answer = decide(question(AnalysisComparison(suppressed=(found("out.py"), found("x.py"))), has_code=True))
     assert answer.violations == ("baseline_abuse:baseline_changed_with_functional_code",)
-    assert (answer.baselines, answer.suppressed) == ((), (found("out.py"), found("x.py")))
+    assert (answer.suppression_files, answer.suppressed) == ((), (found("out.py"), found("x.py")))
     assert answer.reason == "2 suppressions grew together with changed code"
     alone = decide(question(AnalysisComparison(suppressed=(found("out.py"),))))
     assert (alone.status, alone.abuse, alone.suppressed) == (
@@ -363,7 +363,7 @@ def test_relaxed_tells_regressions_and_thresholds_and_refuses_nothing_for_them()
     for intent in (INTENT, None):
         answer = decide(question(comparison, intent=intent, strictness="relaxed"))
         assert answer.status is VerificationStatus.ACCEPTED
-        assert (answer.violations, answer.told) == ((), ("structural_regressions", "gate_failures"))
+        assert (answer.violations, answer.reported_only) == ((), ("structural_regressions", "gate_failures"))
         assert "reported only" in answer.reason
         levels = {finding.level for finding in findings_of(answer)}
         assert levels == {Level.WARNING}

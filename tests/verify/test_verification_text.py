@@ -151,13 +151,13 @@ def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
                 intent="i-1",
                 scope=scope,
                 abuse=("baseline_updated_without_intent",),
-                baselines=(path("ruff.json"),),
+                suppression_files=(path("ruff.json"),),
                 grown=(path("ruff.json"),),
                 comparison=AnalysisComparison(suppressed=(result(), result("b.py"))),
                 external_commits=(ExternalCommit("c0ffee" + "0" * 34, "Somebody else's"),),
                 dirty=(path("d.py"),),
                 warnings=("the base is gone",),
-                told=("structural_regressions",),
+                reported_only=("structural_regressions",),
             )
         )
     )
@@ -202,9 +202,9 @@ def foreign(raw: bytes) -> VerificationResult:
         intent_worsened=(worse,),
         caused=(state,),
         scope=ScopeCheck((name,), (name,), (name,), (name,)),
-        baselines=(name,),
+        suppression_files=(name,),
         violations=(text,),
-        told=(text,),
+        reported_only=(text,),
         next_step=text,
         external_commits=(ExternalCommit("0" * 40, text),),
         dirty=(name,),

@@ -156,7 +156,7 @@ def compile_policy(policy: Policy) -> CompiledPolicy | None:
     wanted = policy.config.required_version
     if wanted is not None and not version_satisfies(wanted, __version__):
         return None
-    if policy.config.doubts:
+    if policy.config.warnings:
         # What cannot be used as it stands is told at every commit, and that the full tier does.
         return None
     roots = _roots(policy)

@@ -560,7 +560,7 @@ def test_whatever_is_near_a_component_is_suspicious(
     judged = Policy(Config(components={"one": settings}))
     found = compile_policy(judged)
     path = data.draw(near(data.draw(st.sampled_from([tests, implementation, contract]))))
-    if found is not None and judged.components.near([RepoPath(path.encode())]):
+    if found is not None and judged.components.affected_by([RepoPath(path.encode())]):
         event("near")
         assert is_suspicious(found, path), (path, found)
 
