@@ -22,7 +22,7 @@ from patchgate.apply.apply_run import (
     record_failure,
     record_of,
     record_result,
-    stopped,
+    refused_by_history,
 )
 from patchgate.apply.attempt_records import AttemptRecord, is_known, records
 from patchgate.apply.evidence import open_evidence
@@ -66,12 +66,12 @@ def find_duplicate(
         paths = [file.path for file in applied.files]
         if any(faults(path, from_text=True) for path in paths):
             continue
-        ground = ground_on_disk(repository, judged.objects, judged.store, judged.footing.tree, paths)
-        if _stands(ground, [(file.path, file.old) for file in applied.files]):
+        ground = ground_on_disk(repository, judged.objects, judged.store, judged.patch_base.tree, paths)
+        if _are_unchanged(ground, [(file.path, file.old) for file in applied.files]):
             # It was reverted. Among lines that repeat, git would take the patch back all the same.
             continue
-        is_left = _stands(ground, [(file.path, file.new) for file in applied.files])
-        if (is_left and applied.patch_sha256 == patch_sha256) or _can_be_taken_back(repository, judged):
+        is_left = _are_unchanged(ground, [(file.path, file.new) for file in applied.files])
+        if (is_left and applied.patch_sha256 == patch_sha256) or _is_revertible(repository, judged):
             return Finding.of(
                 "duplicate-patch",
                 f"attempt {applied.attempt} has applied this patch already, and its effect is still there",
@@ -100,12 +100,12 @@ def _last_applied(
     return list(found.values())
 
 
-def _stands(ground: Ground, entries: Sequence[tuple[RepoPath, Entry | None]]) -> bool:
+def _are_unchanged(ground: Ground, entries: Sequence[tuple[RepoPath, Entry | None]]) -> bool:
     """Tell whether every file stands as it is here."""
     return bool(entries) and all(ground.entries[path] == entry for path, entry in entries)
 
 
-def _can_be_taken_back(repository: Repository, judged: PatchVerdict) -> bool:
+def _is_revertible(repository: Repository, judged: PatchVerdict) -> bool:
     """Tell whether git takes the patch back from the files as they stand."""
     parsed = parse(judged.patch)
     if isinstance(parsed, tuple):
@@ -113,15 +113,15 @@ def _can_be_taken_back(repository: Repository, judged: PatchVerdict) -> bool:
     paths = paths_of(parsed)
     if any(faults(path, from_text=True) for path in paths):
         return False
-    objects, store, tree = judged.objects, judged.store, judged.footing.tree
-    ground = ground_on_disk(repository, objects, store, tree, paths, _taken_back(parsed))
+    objects, store, tree = judged.objects, judged.store, judged.patch_base.tree
+    ground = ground_on_disk(repository, objects, store, tree, paths, _removed_by_revert(parsed))
     if ground.blocked:
         return False
-    with GitApply(repository, store, ground.entries, judged.patch, reverse=True) as making:
-        return making.is_taken()
+    with GitApply(repository, store, ground.entries, judged.patch, reverse=True) as git:
+        return git.is_accepted()
 
 
-def _taken_back(patch: Patch) -> frozenset[RepoPath]:
+def _removed_by_revert(patch: Patch) -> frozenset[RepoPath]:
     """Name the paths that taking the patch back would remove."""
     return frozenset(
         section.new_path
@@ -182,13 +182,13 @@ def _working_trees(repository: Repository) -> list[str]:
     # Where its git directory lies elsewhere, git lists that one for the main working tree (git 2.39).
     common = repository.common_dir
     asked = (f"--git-dir={common}", "config", "--type=path", "core.worktree")
-    told = repository.git(*asked, answers=(0, 1))
-    if told.code == 0:
-        found.append(os.path.join(common, os.fsdecode(told.out.removesuffix(b"\n"))))
+    answer = repository.git(*asked, answers=(0, 1))
+    if answer.code == 0:
+        found.append(os.path.join(common, os.fsdecode(answer.out.removesuffix(b"\n"))))
     return [os.path.realpath(each) for each in (repository.work_tree, *found) if each and os.path.isdir(each)]
 
 
-def apply(repository: Repository, request: ApplyRequest, place: ApplyEnvironment) -> Report:
+def apply(repository: Repository, request: ApplyRequest, environment: ApplyEnvironment) -> Report:
     """Judge a patch, try it, and write it to the working tree whole or not at all.
 
     Raises:
@@ -198,18 +198,18 @@ def apply(repository: Repository, request: ApplyRequest, place: ApplyEnvironment
     if repository.work_tree is None:
         raise UsageError("a bare repository has no files for the patch", "use check --patch --base REV")
     began = time.monotonic()
-    place = _under_intents(repository, place)
+    environment = _under_intents(repository, environment)
     ledger = Ledger(repository.common_dir)
     damaged = ledger.require_writable()
     chain = find_chain(ledger, request.retry_of)
-    candidate = _narrowed(request)
+    candidate = _candidate_of(request)
     digest = hashlib.sha256(candidate).hexdigest()
     require_outside(repository, request.run_dir)
-    at = iso(place.clock())
+    at = iso(environment.clock())
     opened = open_evidence(
         repository.common_dir,
         candidate,
-        chance=place.chance,
+        chance=environment.chance,
         is_known=is_known(ledger),
         at=at,
         about={
@@ -220,13 +220,13 @@ def apply(repository: Repository, request: ApplyRequest, place: ApplyEnvironment
             "work_tree": plain_json(repository.work_tree),
         },
         run_dir=request.run_dir,
-        masks=Masks([place.environ]),
+        masks=Masks([environment.environ]),
     )
     with opened as evidence:
-        course = ApplyRun(
+        run = ApplyRun(
             repository=repository,
             request=request,
-            place=place,
+            environment=environment,
             ledger=ledger,
             chain=chain,
             candidate=candidate,
@@ -234,29 +234,29 @@ def apply(repository: Repository, request: ApplyRequest, place: ApplyEnvironment
             began=began,
         )
         try:
-            report = _judged_and_landed(course)
+            report = _judge_and_write(run)
         except UsageError:
             evidence.discard()
             raise
         except Exception as error:  # whatever it is, the attempt is on record, and the error names it
-            record_failure(course, error)
+            record_failure(run, error)
             raise
         return replace(report, warnings=(*report.warnings, *([damaged] if damaged else [])))
 
 
-def _under_intents(repository: Repository, place: ApplyEnvironment) -> ApplyEnvironment:
+def _under_intents(repository: Repository, environment: ApplyEnvironment) -> ApplyEnvironment:
     """Let what goes on keep the leases of this worktree's intents: a command may outlast one."""
     if ScopeGate(repository).here is None:
-        return place
+        return environment
 
-    def tell(what: str, seconds: float) -> None:
+    def report_progress(what: str, seconds: float) -> None:
         ScopeGate(repository).touch()
-        place.tell(what, seconds)
+        environment.report_progress(what, seconds)
 
-    return replace(place, tell=tell)
+    return replace(environment, report_progress=report_progress)
 
 
-def _narrowed(request: ApplyRequest) -> bytes:
+def _candidate_of(request: ApplyRequest) -> bytes:
     """Take from a patch what `--only` names."""
     if not request.only:
         return request.raw
@@ -268,82 +268,82 @@ def _narrowed(request: ApplyRequest) -> bytes:
     return narrow(parsed, paths_to_keep(parsed, wanted))
 
 
-def _judged_and_landed(course: ApplyRun) -> Report:
-    repository, request, place = course.repository, course.request, course.place
+def _judge_and_write(run: ApplyRun) -> Report:
+    repository, request, environment = run.repository, run.request, run.environment
     with (
         judge_patch(
             repository,
-            course.candidate,
+            run.candidate,
             request.asked,
             base=request.base,
             kind=request.kind,
             lands=True,
-            now=place.clock(),
+            now=environment.clock(),
         ) as judged,
         ExitStack() as shield,
     ):
         if judged.policy is not None:
-            course.limit = judged.policy.config.apply.max_attempts
-        verdict = _with_history(course, judged)
+            run.limit = judged.policy.config.apply.max_attempts
+        verdict = _apply_history(run, judged)
         landed = WriteResult()
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
             # Cheap, before the commands take their time; under the lock it is asked again.
-            if (overtaken := course.ask_again()) is not None:
-                return record_result(course, stopped(verdict, overtaken), None)
+            if (overtaken := run.recheck_chain()) is not None:
+                return record_result(run, refused_by_history(verdict, overtaken), None)
             landed = preflight(repository, judged, with_index=request.with_index)
             if not landed.gates:
-                course.tried = _tried(course, judged)
-            gates, findings = course.tried.gates, course.tried.findings
-            verdict = _adding(verdict, (*gates, *landed.gates), (*findings, *landed.findings))
+                run.results = _run_commands(run, judged)
+            gates, findings = run.results.gates, run.results.findings
+            verdict = _with_results(verdict, (*gates, *landed.gates), (*findings, *landed.findings))
             if verdict.verdict is Verdict.ACCEPTED:
                 landed = write_judged(
                     repository,
                     judged,
-                    note=record_of(course, verdict, applied=True).note(),
+                    note=record_of(run, verdict, applied=True).note(),
                     with_index=request.with_index,
                     writes=not request.is_dry_run,
                     shield=shield,
-                    tried=course.tried.tree,
-                    faults=place.faults,
-                    last_look=course.ask_again,
+                    tried=run.results.tree,
+                    faults=environment.faults,
+                    last_look=run.recheck_chain,
                 )
-                course.warnings.extend(landed.warnings)
-                verdict = _adding(verdict, landed.gates, landed.findings)
-        return record_result(course, verdict, landed.landing)
+                run.warnings.extend(landed.warnings)
+                verdict = _with_results(verdict, landed.gates, landed.findings)
+        return record_result(run, verdict, landed.landing)
 
 
-def _tried(course: ApplyRun, judged: PatchVerdict) -> CommandResults:
+def _run_commands(run: ApplyRun, judged: PatchVerdict) -> CommandResults:
     """Run the commands of the policy, if there are any."""
     if judged.policy is None or not judged.policy.config.commands:
         return CommandResults(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
     # Loaded here: many policies have no commands.
     from patchgate.apply.run_commands import run_commands
 
-    keeps = course.request.keeps_scratch
-    return run_commands(course.repository, judged, course.evidence, course.place, keeps=keeps)
+    keeps = run.request.keeps_scratch
+    return run_commands(run.repository, judged, run.evidence, run.environment, keeps=keeps)
 
 
-def _adding(
+def _with_results(
     verdict: ChangeVerdict, gates: tuple[GateOutcome, ...], findings: tuple[Finding, ...]
 ) -> ChangeVerdict:
     return replace(verdict, gates=(*verdict.gates, *gates), findings=(*verdict.findings, *findings))
 
 
-def _with_history(course: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
+def _apply_history(run: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
     """Add what earlier attempts mean for this one."""
     verdict = judged.verdict
-    course.join(verdict)
-    refusal = before_judging(course.chain, course.candidate, course.request.kind, course.limit)
+    run.join_chain(verdict)
+    refusal = before_judging(run.chain, run.candidate, run.request.kind, run.limit)
     if refusal is None:
-        duplicate = find_duplicate(course.repository, judged, course.ledger, course.sha256)
+        duplicate = find_duplicate(run.repository, judged, run.ledger, run.sha256)
         if duplicate is not None:
-            return _already(verdict, duplicate, is_fine=course.request.is_fine_if_applied)
-        refusal = after_judging(course.chain, verdict, course.candidate)
-    return verdict if refusal is None else stopped(verdict, refusal)
+            return _mark_as_applied(verdict, duplicate, is_fine=run.request.is_fine_if_applied)
+        refusal = after_judging(run.chain, verdict, run.candidate)
+    return verdict if refusal is None else refused_by_history(verdict, refusal)
 
 
-def _already(verdict: ChangeVerdict, duplicate: Finding, *, is_fine: bool) -> ChangeVerdict:
+def _mark_as_applied(verdict: ChangeVerdict, duplicate: Finding, *, is_fine: bool) -> ChangeVerdict:
     """Say that a patch is there already; that it does not fit any more is nothing else.
 
     Where that is fine, what else is wrong with it stays: a patch that the policy denies by now is not

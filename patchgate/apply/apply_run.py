@@ -90,7 +90,7 @@ def _detail(value: Detail, masks: Masks) -> Detail:
 
 
 def _fix(fix: Fix | None, masks: Masks) -> Fix | None:
-    """Leave a fix out whose text holds a secret: with the mask in it, it would mend nothing."""
+    """Leave a fix out whose text holds a secret: with the mask in it, it would fix nothing."""
     if fix is None or fix.replace_with is None or masks.text(fix.replace_with) == fix.replace_with:
         return fix
     return None
@@ -133,15 +133,15 @@ def _typed(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ApplyEnvironment:
-    """What the caller alone knows: the environment of commands, a folder for caches, whom to tell progress.
+    """What the caller provides: the environment of commands, a folder for caches, a report of progress.
 
-    `tell` is called with what runs and for how many seconds; `clock` gives seconds since the epoch; `faults`
-    are the numbered fault points of the landing.
+    `report_progress` gets what runs and for how many seconds. `clock` gives seconds since the epoch. `faults`
+    are the numbered fault points of the write.
     """
 
     environ: Mapping[str, str]
     cache: str
-    tell: Callable[[str, float], None] = lambda what, seconds: None
+    report_progress: Callable[[str, float], None] = lambda what, seconds: None
     clock: Callable[[], float] = time.time
     chance: Callable[[int], bytes] = os.urandom
     faults: Steps | None = None
@@ -168,13 +168,13 @@ class ApplyRun:
 
     repository: Repository
     request: ApplyRequest
-    place: ApplyEnvironment
+    environment: ApplyEnvironment
     ledger: Ledger
     chain: Chain
     candidate: bytes
     evidence: Evidence
     began: float
-    tried: CommandResults = field(default_factory=CommandResults)
+    results: CommandResults = field(default_factory=CommandResults)
     warnings: list[str] = field(default_factory=list)
     limit: int = ApplySettings().max_attempts
 
@@ -183,7 +183,7 @@ class ApplyRun:
         """The digest of the candidate."""
         return hashlib.sha256(self.candidate).hexdigest()
 
-    def begun(self) -> AttemptRecord:
+    def initial_record(self) -> AttemptRecord:
         """Say what is to be recorded whatever becomes of the attempt; undecided until more is known."""
         return AttemptRecord(
             attempt=self.evidence.id,
@@ -198,17 +198,17 @@ class ApplyRun:
             patch_sha256=self.sha256,
             dir=self.evidence.dir,
             work_tree=self.repository.work_tree,
-            temp_path=self.tried.kept,
+            temp_path=self.results.kept,
         )
 
-    def join(self, verdict: ChangeVerdict) -> None:
+    def join_chain(self, verdict: ChangeVerdict) -> None:
         """Find the chain that the attempt belongs to without being told, if it began none yet."""
         if self.chain.first is None:
             paths = {file.path for file in verdict.change.files} or set(named_paths(self.candidate))
-            here, now = self.repository.work_tree, self.place.clock()
+            here, now = self.repository.work_tree, self.environment.clock()
             self.chain = open_chain(self.ledger, here, now, (self.sha256, verdict.patch_id), paths)
 
-    def ask_again(self) -> Finding | None:
+    def recheck_chain(self) -> Finding | None:
         """Read the chain once more, and say what keeps this attempt from landing by now."""
         if self.chain.first is None:
             return None
@@ -218,7 +218,7 @@ class ApplyRun:
         return refuse_meanwhile(self.ledger, self.chain, self.limit, unrecorded)
 
 
-def stopped(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
+def refused_by_history(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
     """Add what the attempts before this one, or beside it, mean for it."""
     undecided = finding.definition.undecided
     reason = f"{finding.rule}: {finding.message}" if undecided else None
@@ -226,100 +226,98 @@ def stopped(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
     return replace(verdict, gates=(*verdict.gates, gate), findings=(finding, *verdict.findings))
 
 
-def record_result(course: ApplyRun, verdict: ChangeVerdict, landing: Landing | None) -> Report:
+def record_result(run: ApplyRun, verdict: ChangeVerdict, landing: Landing | None) -> Report:
     """Record what became of the attempt, and keep its evidence."""
     retry = None
-    if _counts(course, verdict):
-        verdict, retry = _after_refusal(course, verdict)
-    evidence, applied = course.evidence, landing is not None
+    if _counts(run, verdict):
+        verdict, retry = _after_refusal(run, verdict)
+    evidence, applied = run.evidence, landing is not None
     report = Report(
         (without_secrets(verdict, evidence.masks),),
-        course.repository.limits,
+        run.repository.limits,
         attempt=Attempt(
             id=evidence.id,
             dir=evidence.dir,
             applied=applied,
             fallback_reason=None if applied else verdict.fallback_reason,
-            temp_path=course.tried.kept,
+            temp_path=run.results.kept,
         ),
         retry=retry,
     )
-    about = record_of(course, verdict, applied=applied)
-    unrecorded = record(course.ledger, about)
+    about = record_of(run, verdict, applied=applied)
+    unrecorded = record(run.ledger, about)
     if landing is not None:
-        _finish(course, landing, verdict, is_recorded=unrecorded is None)
-    warnings = (*course.tried.warnings, *course.warnings, unrecorded, _keep(course, about, report))
+        _finish(run, landing, verdict, is_recorded=unrecorded is None)
+    warnings = (*run.results.warnings, *run.warnings, unrecorded, _keep(run, about, report))
     masked = tuple(evidence.masks.text(each) for each in warnings if each)
     return replace(report, warnings=(*report.warnings, *masked))
 
 
-def _after_refusal(course: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict, Retry | None]:
+def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict, Retry | None]:
     """Ask once more what others did to the chain, and say what may be sent next.
 
     So the attempt's number and its last line are true.
     """
-    course.join(verdict)
-    overtaken = course.ask_again()
+    run.join_chain(verdict)
+    overtaken = run.recheck_chain()
     if overtaken is not None and overtaken.definition.undecided:
-        course.warnings.append(overtaken.message)
+        run.warnings.append(overtaken.message)
         return verdict, None
     if overtaken is not None and overtaken.rule not in {each.rule for each in verdict.findings}:
-        verdict = stopped(verdict, overtaken)
+        verdict = refused_by_history(verdict, overtaken)
     if verdict.fallback_reason == "duplicate-patch":
         # Nothing is wrong with the patch: the finding itself says what comes next.
         return verdict, None
-    asked = course.request
-    retry = next_retry(
-        course.chain, course.evidence.id, limit=course.limit, kind=asked.kind, also=asked.again
-    )
+    asked = run.request
+    retry = next_retry(run.chain, run.evidence.id, limit=run.limit, kind=asked.kind, also=asked.again)
     return verdict, retry
 
 
-def _finish(course: ApplyRun, landing: Landing, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
+def _finish(run: ApplyRun, landing: Landing, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
     """End a landing, unless its own record is to stay for the next command that writes."""
     paths = [file.path for file in verdict.change.files]
     for path in paths:
-        forget(course.repository, path)
-    if is_recorded or find(course.ledger, course.evidence.id) is not None:
+        forget(run.repository, path)
+    if is_recorded or find(run.ledger, run.evidence.id) is not None:
         landing.finish()
-    if course.request.with_index:
-        refresh_index(course.repository, paths)
+    if run.request.with_index:
+        refresh_index(run.repository, paths)
 
 
-def _counts(course: ApplyRun, verdict: ChangeVerdict) -> bool:
+def _counts(run: ApplyRun, verdict: ChangeVerdict) -> bool:
     """Tell whether the retry rule counts a verdict: a refusal for more than what failed before."""
-    if course.request.is_dry_run or verdict.verdict is not Verdict.REJECTED:
+    if run.request.is_dry_run or verdict.verdict is not Verdict.REJECTED:
         return False
     return any(each.level is Level.ERROR and each.rule != "failed-before" for each in verdict.findings)
 
 
-def _keep(course: ApplyRun, about: AttemptRecord, report: Report) -> str | None:
-    told = review.AttemptSummary(
+def _keep(run: ApplyRun, about: AttemptRecord, report: Report) -> str | None:
+    summary = review.AttemptSummary(
         record=about,
-        seconds=time.monotonic() - course.began,
-        limit=course.limit,
-        commands=course.tried.runs,
-        only=course.request.only,
+        seconds=time.monotonic() - run.began,
+        limit=run.limit,
+        commands=run.results.runs,
+        only=run.request.only,
     )
     is_refused = report.verdict is Verdict.REJECTED
-    return course.evidence.keep(
+    return run.evidence.keep(
         document(report),
-        review.review(report, told),
+        review.review(report, summary),
         review.feedback(report),
-        events_of(course.ledger, course.evidence.id) if is_refused else None,
+        events_of(run.ledger, run.evidence.id) if is_refused else None,
     )
 
 
-def record_of(course: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
+def record_of(run: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
     """Say what is to be recorded of an attempt that was judged."""
     decisive = verdict.decisive
     errors = [finding.rule for finding in verdict.findings if finding.level is Level.ERROR]
     files = verdict.change.files
     return replace(
-        course.begun(),
+        run.initial_record(),
         verdict=verdict.verdict.value,
         applied=applied,
-        counts=_counts(course, verdict),
+        counts=_counts(run, verdict),
         patch_id=verdict.patch_id,
         base=verdict.change.base,
         after=verdict.change.after,
@@ -331,30 +329,30 @@ def record_of(course: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> Att
         added_lines=sum(file.added_lines or 0 for file in files),
         removed_lines=sum(file.removed_lines or 0 for file in files),
         files=tuple(TouchedFile(file.path, file.old, file.new) for file in files)
-        or tuple(TouchedFile(path, None, None) for path in named_paths(course.candidate)),
+        or tuple(TouchedFile(path, None, None) for path in named_paths(run.candidate)),
         fallback_reason=None if applied else verdict.fallback_reason,
     )
 
 
-def record_failure(course: ApplyRun, error: Exception) -> None:
+def record_failure(run: ApplyRun, error: Exception) -> None:
     """Leave on record that an attempt could not be judged; the error itself goes on to who asked.
 
     It names the attempt from then on (`errors.ended_attempt`).
     """
-    evidence = course.evidence
-    name_attempt(error, EndedAttempt(evidence.id, evidence.dir, course.tried.kept))
+    evidence = run.evidence
+    name_attempt(error, EndedAttempt(evidence.id, evidence.dir, run.results.kept))
     known = error if isinstance(error, PatchgateError) else None
-    patch = parse(course.candidate) if course.request.kind == "patch" else None
+    patch = parse(run.candidate) if run.request.kind == "patch" else None
     counts = patch if isinstance(patch, Patch) else None
     about = replace(
-        course.begun(),
-        patch_id=_patch_id(course),
+        run.initial_record(),
+        patch_id=_patch_id(run),
         n_hunks=counts.n_hunks if counts else None,
         added_lines=counts.added_lines if counts else None,
         removed_lines=counts.removed_lines if counts else None,
         fallback_reason=known.kind if known else PatchgateError.kind,
     )
-    record(course.ledger, about)
+    record(run.ledger, about)
     message = known.sentence if known else f"patchgate itself failed ({type(error).__name__})"
     said = f"undecided: {message}"
     text = f"# {evidence.id}: undecided\n\n{review.code_block(said)}\n"
@@ -362,12 +360,12 @@ def record_failure(course: ApplyRun, error: Exception) -> None:
     evidence.keep({"schema": "patchgate.error/1", "error": body, "attempt": None}, text, text)
 
 
-def _patch_id(course: ApplyRun) -> str | None:
+def _patch_id(run: ApplyRun) -> str | None:
     """Ask git for the id of the candidate; None where it is no patch, or git gives no answer."""
-    if course.request.kind != "patch":
+    if run.request.kind != "patch":
         return None
     try:
-        with PatchId(course.repository, course.candidate) as asked:
+        with PatchId(run.repository, run.candidate) as asked:
             return asked.read()
     except PatchgateError:
         return None

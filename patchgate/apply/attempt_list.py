@@ -22,7 +22,7 @@ from patchgate.apply.attempt_records import (
     past,
     records,
 )
-from patchgate.apply.recovery import EvidenceFolder, contents, folders, read_evidence, remove
+from patchgate.apply.evidence_folders import EvidenceFolder, contents, folders, read_evidence, remove
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository
@@ -82,10 +82,10 @@ class AttemptInfo:
     def dir(self) -> str | None:
         """Where its evidence was put; None where nobody says it, or what is said names no folder."""
         known = (each.dir for each in (self.record, self.folder) if each is not None)
-        return next((each for each in known if each is not None and _is_place(each)), None)
+        return next((each for each in known if each is not None and _is_absolute(each)), None)
 
 
-def _is_place(text: str) -> bool:
+def _is_absolute(text: str) -> bool:
     try:
         return os.path.isabs(text) and b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -134,11 +134,11 @@ def resolve_attempt(known: Sequence[AttemptInfo], text: str) -> AttemptInfo:
     raise UsageError(f"there is no attempt {shown}", "git patchgate attempts list shows them")
 
 
-def chain_of(repository: Repository, told: AttemptInfo) -> list[AttemptRecord | ResetRecord]:
+def chain_of(repository: Repository, attempt: AttemptInfo) -> list[AttemptRecord | ResetRecord]:
     """List what happened in an attempt's chain, oldest first."""
-    if told.record is None:
+    if attempt.record is None:
         return []
-    chain = told.record.chain
+    chain = attempt.record.chain
     return [
         each
         for each in past(Ledger(repository.common_dir), chain)
@@ -152,9 +152,9 @@ def list_text(known: Sequence[AttemptInfo]) -> list[str]:
     return [f"{each.id:<{width}}  {each.at or '(no time)':<20}  {_line(each)}" for each in known]
 
 
-def _line(told: AttemptInfo) -> str:
-    parts = [_state(told)]
-    record = told.record
+def _line(attempt: AttemptInfo) -> str:
+    parts = [_state(attempt)]
+    record = attempt.record
     if record is not None:
         if record.rules:
             parts.append(_rules(record.rules))
@@ -165,24 +165,24 @@ def _line(told: AttemptInfo) -> str:
     return ", ".join(parts)
 
 
-def _state(told: AttemptInfo) -> str:
-    dry = " (dry run)" if told.record is not None and told.record.dry_run else ""
-    recovered = f" ({safe(told.recovered, 40)} by recover)" if told.recovered is not None else ""
-    return f"{told.state}{dry}{recovered}"
+def _state(attempt: AttemptInfo) -> str:
+    dry = " (dry run)" if attempt.record is not None and attempt.record.dry_run else ""
+    recovered = f" ({safe(attempt.recovered, 40)} by recover)" if attempt.recovered is not None else ""
+    return f"{attempt.state}{dry}{recovered}"
 
 
 def _rules(rules: Sequence[str]) -> str:
     return first_of(rules, _MOST_RULES, lambda rule: safe(rule, 60), " ")
 
 
-def show_text(repository: Repository, told: AttemptInfo) -> list[str]:
+def show_text(repository: Repository, attempt: AttemptInfo) -> list[str]:
     """Write one attempt for people: what was tried and became of it, the evidence, the ends of the logs."""
-    lines = [f"attempt {told.id}: {_state(told)}", f"  when: {told.at or '(no time)'}"]
-    if told.record is not None:
-        lines += _record_lines(told.record)
-        lines += [f"  chain: {line}" for line in _chain_lines(chain_of(repository, told))]
-        lines += _file_lines(told.record.files)
-    return lines + _evidence_lines(told)
+    lines = [f"attempt {attempt.id}: {_state(attempt)}", f"  when: {attempt.at or '(no time)'}"]
+    if attempt.record is not None:
+        lines += _record_lines(attempt.record)
+        lines += [f"  chain: {line}" for line in _chain_lines(chain_of(repository, attempt))]
+        lines += _file_lines(attempt.record.files)
+    return lines + _evidence_lines(attempt)
 
 
 def _record_lines(record: AttemptRecord) -> list[str]:
@@ -229,21 +229,21 @@ def _what_happened(file: TouchedFile) -> str:
     return "deleted" if file.new is None else "changed"
 
 
-def _evidence_lines(told: AttemptInfo) -> list[str]:
-    if told.dir is None:
+def _evidence_lines(attempt: AttemptInfo) -> list[str]:
+    if attempt.dir is None:
         return ["  evidence: none is known"]
-    kept = contents(told.dir)
+    kept = contents(attempt.dir)
     if not kept:
-        return [f"  evidence: {_place(told.dir)} (nothing is there any more)"]
-    lines = [f"  evidence: {_place(told.dir)}"]
+        return [f"  evidence: {_show_folder(attempt.dir)} (nothing is there any more)"]
+    lines = [f"  evidence: {_show_folder(attempt.dir)}"]
     lines += [f"    {safe(quote_path(os.fsencode(name)))} ({count(size, 'byte')})" for name, size in kept]
-    for name, tail in log_tails(told.dir, kept):
+    for name, tail in log_tails(attempt.dir, kept):
         lines.append(f"  the end of {safe(quote_path(os.fsencode(name)))}:")
         lines += [f"    | {safe(line, 400)}" for line in tail]
     return lines
 
 
-def _place(folder: str) -> str:
+def _show_folder(folder: str) -> str:
     return safe(quote_path(os.fsencode(folder)), 4096)
 
 
@@ -357,15 +357,15 @@ def list_json(known: Sequence[AttemptInfo]) -> str:
     return json_line({"schema": LIST_SCHEMA, "attempts": [_entry(each) for each in known]})
 
 
-def show_json(repository: Repository, told: AttemptInfo) -> str:
+def show_json(repository: Repository, attempt: AttemptInfo) -> str:
     """Write one attempt as one JSON document, ended by a line feed."""
-    place = told.dir
+    place = attempt.dir
     kept = contents(place) if place is not None else []
     value: dict[str, Json] = {
         "schema": ATTEMPT_SCHEMA,
-        **_entry(told),
+        **_entry(attempt),
         "attempts_of_chain": [
-            each.attempt for each in chain_of(repository, told) if isinstance(each, AttemptRecord)
+            each.attempt for each in chain_of(repository, attempt) if isinstance(each, AttemptRecord)
         ],
         "evidence": [{"name": name, "bytes": size} for name, size in kept],
         "logs": [
@@ -376,25 +376,27 @@ def show_json(repository: Repository, told: AttemptInfo) -> str:
     return json_line(value)
 
 
-def _entry(told: AttemptInfo) -> dict[str, Json]:
+def _entry(attempt: AttemptInfo) -> dict[str, Json]:
     """Give the keys of one attempt, every one of them present; null is what nobody knows."""
     plain = (
-        told.record.plain() if told.record is not None else {**dict.fromkeys(KEYS), "rules": [], "files": []}
+        attempt.record.plain()
+        if attempt.record is not None
+        else {**dict.fromkeys(KEYS), "rules": [], "files": []}
     )
-    if told.record is None:
-        says = dict(told.folder.says or {}) if told.folder is not None else {}
+    if attempt.record is None:
+        says = dict(attempt.folder.says or {}) if attempt.folder is not None else {}
         says["source"] = says.get("kind")
         known = ("chain", "retry_of", "source", "patch_sha256", "work_tree")
         plain |= {key: each for key in known if isinstance(each := says.get(key), str)}
-    plain |= {"attempt": told.id, "dir": told.dir}
+    plain |= {"attempt": attempt.id, "dir": attempt.dir}
     entry: dict[str, Json] = {
-        "state": told.state,
-        "at": told.at or None,
-        "recovered": told.recovered,
-        "is_recorded": told.record is not None,
+        "state": attempt.state,
+        "at": attempt.at or None,
+        "recovered": attempt.recovered,
+        "is_recorded": attempt.record is not None,
     }
     work_tree = plain.get("work_tree")
-    entry = plain | entry | place_member("dir", told.dir)
+    entry = plain | entry | place_member("dir", attempt.dir)
     entry |= place_member("work_tree", work_tree if isinstance(work_tree, str) else None)
     return entry
 

@@ -41,7 +41,7 @@ class FileState:
     """What stands on disk where a change goes.
 
     `contents` has every touched path that has a form on disk (gitlinks have none). `as_blob` are the files
-    whose bytes are the judged blob itself, `differing` the paths where something else stands than was judged,
+    whose bytes are the judged blob itself, `differing` the paths where something else is than was judged,
     in the order of the change.
     """
 
@@ -198,13 +198,13 @@ def plan_writes(
     objects: Objects,
     store: PrivateStore,
     files: Sequence[FileChange],
-    stands: FileState,
+    state: FileState,
 ) -> PlannedWrites:
     """Make the bytes that are to be written.
 
     Args:
         objects: reads through `store`, where the new blobs are.
-        stands: of the same files, and nothing in it differs.
+        state: of the same files, and nothing in it differs.
 
     Raises:
         UndecidedError: no bytes can be found that git would store as what was judged.
@@ -219,24 +219,24 @@ def plan_writes(
         if file.new is None:
             made[file.path] = None
             continue
-        old, new = stands.contents[file.path], file.new
+        old, new = state.contents[file.path], file.new
         mode = _mode(file, new, old)
         if old is not None and _changes_mode_alone(file):
             made[file.path] = Content(mode, old.data)
             continue
         blob = content_of(blobs[file.path]) or b""
         made[file.path] = Content(mode, blob)
-        if new.mode != SYMLINK and not _is_plainly_the_blob(file, blob, stands, attributes):
+        if new.mode != SYMLINK and not _is_plainly_the_blob(file, blob, state, attributes):
             asked.append((file, new, blob))
     unsteady: list[RepoPath] = []
     if asked:
         answers = _Conversions(
-            repository=repository, objects=objects, store=store, attributes=attributes, stands=stands
+            repository=repository, objects=objects, store=store, attributes=attributes, state=state
         )
         for (file, new, _), data in zip(asked, answers.of(asked), strict=True):
-            made[file.path] = Content(_mode(file, new, stands.contents[file.path]), data)
+            made[file.path] = Content(_mode(file, new, state.contents[file.path]), data)
         unsteady = answers.unsteady
-    writes = (Write(path, stands.contents[path], content) for path, content in made.items())
+    writes = (Write(path, state.contents[path], content) for path, content in made.items())
     return PlannedWrites(tuple(each for each in writes if each.old != each.new), tuple(unsteady))
 
 
@@ -253,7 +253,7 @@ def _mode(file: FileChange, new: Entry, old: Content | None) -> str:
 
 
 def _is_plainly_the_blob(
-    file: FileChange, blob: bytes, stands: FileState, attributes: ContentAttributes
+    file: FileChange, blob: bytes, state: FileState, attributes: ContentAttributes
 ) -> bool:
     """Tell, without asking git, that the blob itself is written and would be stored as it is.
 
@@ -264,8 +264,8 @@ def _is_plainly_the_blob(
         return False
     if b"\n" not in blob:
         return True
-    old = stands.contents[file.path]
-    if old is None or file.path not in stands.as_blob or old.mode == SYMLINK or b"\n" not in old.data:
+    old = state.contents[file.path]
+    if old is None or file.path not in state.as_blob or old.mode == SYMLINK or b"\n" not in old.data:
         return False
     return b"\r\n" not in blob or b"\r\n" in old.data
 
@@ -281,7 +281,7 @@ class _Conversions:
     objects: Objects
     store: PrivateStore
     attributes: ContentAttributes
-    stands: FileState
+    state: FileState
     unsteady: list[RepoPath] = field(default_factory=list)
 
     def of(self, asked: Sequence[_Asked]) -> list[bytes]:
@@ -305,16 +305,16 @@ class _Conversions:
                 continue
             if data != blob or oid != self.objects.hash("blob", blob.replace(b"\r\n", b"\n")):
                 raise _no_form(file.path)
-            old = self.stands.contents[file.path]
-            if old is None or file.path not in self.stands.as_blob or b"\r\n" not in old.data:
+            old = self.state.contents[file.path]
+            if old is None or file.path not in self.state.as_blob or b"\r\n" not in old.data:
                 self.unsteady.append(file.path)
         return found
 
     def _form(self, git: CheckedOut, file: FileChange, new: Entry, blob: bytes) -> bytes:
-        old = self.stands.contents[file.path]
+        old = self.state.contents[file.path]
         if old is None or old.mode == SYMLINK or file.old is None:
             return git.form(file.path, new.oid)
-        is_blob = file.path in self.stands.as_blob
+        is_blob = file.path in self.state.as_blob
         shows_ends = is_blob and b"\n" in old.data
         if shows_ends and not self.attributes.reach(file.path):
             return blob
@@ -348,7 +348,7 @@ class _Conversions:
 
     def _may_be_kept(self, path: RepoPath) -> bool:
         """Tell whether nothing on disk has shown yet that git takes CR LF away here."""
-        return self.stands.contents[path] is None or path in self.stands.as_blob
+        return self.state.contents[path] is None or path in self.state.as_blob
 
 
 def _no_form(path: RepoPath) -> UndecidedError:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
-from patchgate.apply.recovery import (
+from patchgate.apply.evidence_folders import (
     BUNDLE,
     CANDIDATE,
     EVIDENCE_SCHEMA,

@@ -1,236 +1,23 @@
-"""What attempts leave in the git directory: folders of evidence, and what a killed one has not finished.
+"""Finish or undo what killed attempts left, and remove their temporary files.
 
-A folder is known as an attempt's by the marker in it that has its name, never by its own name alone, and is
-not taken away while somebody holds the marker's lock. What is done to the files of a killed attempt is the
-transaction's own rule: undone unless it had landed, and nothing that a person wrote since is overwritten.
+A killed attempt is undone unless all its files had been written. Nothing written since is overwritten.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, is_any_left
 from patchgate.storage.atomic_write import sweep
 from patchgate.storage.filesystem import Steps
-from patchgate.storage.record import Json
 from patchgate.storage.temporary_folder import sweep_temporary_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from patchgate.git.transaction import Recovered
     from patchgate.storage.record import Json
-
-EVIDENCE_SCHEMA = "patchgate.evidence/1"
-MARKER = "attempt.json"
-CANDIDATE = "artifacts/diff.patch"
-REPORT = "artifacts/report.json"
-REVIEW = "reviews/review_patch.md"
-FEEDBACK = "outbox/feedback.md"
-BUNDLE = "failure_bundle.zip"
-FOLDERS = ("artifacts", "reviews", "outbox", "logs")
-UNFINISHED = ".new"
-
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MOST_MARKER = 64 << 10
-_MOST_FILES = 1000
-
-
-def attempts_folder(common_dir: str) -> str:
-    """Name the folder that holds the evidence of all attempts."""
-    return os.path.join(common_dir, "patchgate", "attempts")
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceFolder:
-    """One folder that has the name of an attempt.
-
-    `dir` is where the evidence itself lies, elsewhere for a `--run-dir`. `says` is the marker, None where
-    there is none, or one that has another name. `is_held` is whether the attempt goes on.
-    """
-
-    id: str
-    path: str
-    dir: str
-    at: str
-    says: Mapping[str, Json] | None
-    is_held: bool
-
-
-def folders(common_dir: str) -> list[EvidenceFolder]:
-    """List what has the name of an attempt, by its id; symlinks are left out.
-
-    Raises:
-        OSError: the folder of them cannot be read.
-    """
-    # Loaded here: every command that writes asks `recover_pending`, which needs none of it.
-    from patchgate.apply.attempt_records import ID
-
-    above = attempts_folder(common_dir)
-    try:
-        with os.scandir(above) as entries:
-            names = [
-                each.name
-                for each in entries
-                if ID.fullmatch(each.name) and each.is_dir(follow_symlinks=False)
-            ]
-    except FileNotFoundError:
-        return []
-    return [_folder(above, name) for name in sorted(names)]
-
-
-def _folder(above: str, name: str) -> EvidenceFolder:
-    path = os.path.join(above, name)
-    says, is_held = None, False
-    with suppress(OSError):
-        descriptor = os.open(os.path.join(path, MARKER), _READING)
-        try:
-            says = _marker(name, os.read(descriptor, _MOST_MARKER))
-            is_held = _is_held(descriptor)
-        finally:
-            os.close(descriptor)
-    place, at = (says or {}).get("dir"), (says or {}).get("at")
-    return EvidenceFolder(
-        id=name,
-        path=path,
-        dir=place if isinstance(place, str) else path,
-        at=at if isinstance(at, str) else "",
-        says=says,
-        is_held=is_held,
-    )
-
-
-def _marker(name: str, raw: bytes) -> Mapping[str, Json] | None:
-    try:
-        says = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    is_ours = isinstance(says, dict) and says.get("schema") == EVIDENCE_SCHEMA and says.get("attempt") == name
-    return says if is_ours else None
-
-
-def _is_held(descriptor: int, wanted: int = fcntl.LOCK_SH) -> bool:
-    """Take the marker's lock, as long as the descriptor is open; tell whether somebody else holds it."""
-    try:
-        fcntl.flock(descriptor, wanted | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
-
-
-def contents(place: str) -> list[tuple[str, int]]:
-    """List the evidence in a folder: each file's name below it and its size in bytes, at most 1,000."""
-    found: list[tuple[str, int]] = []
-    for name in evidence_files(place):
-        with suppress(OSError):
-            seen = os.lstat(os.path.join(place, name))
-            if stat.S_ISREG(seen.st_mode):
-                found.append((name, seen.st_size))
-        if len(found) == _MOST_FILES:
-            break
-    return found
-
-
-def read_evidence(place: str, name: str, most: int | None = None) -> bytes:
-    """Read a file of the evidence, or the last bytes of it; never through a symlink.
-
-    Raises:
-        OSError: it is no plain file, or cannot be read.
-    """
-    descriptor = os.open(os.path.join(place, name), _READING)
-    with open(descriptor, "rb") as file:
-        seen = os.fstat(descriptor)
-        if not stat.S_ISREG(seen.st_mode):
-            raise OSError("it is no plain file")
-        if most is not None:
-            file.seek(max(0, seen.st_size - most))
-        return file.read()
-
-
-def archive(place: str, more: Mapping[str, bytes]) -> bytes:
-    """Pack the evidence in a folder, and more files, into a zip; what cannot be read is left out."""
-    # Loaded here: it costs 15 ms, and only what was refused is packed.
-    import io
-    import zipfile
-
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archived:
-        for name in evidence_files(place):
-            if name != BUNDLE:
-                with suppress(OSError):
-                    archived.writestr(zipfile.ZipInfo(name), read_evidence(place, name), zipfile.ZIP_DEFLATED)
-        for name, content in more.items():
-            archived.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
-
-
-def evidence_files(place: str) -> Iterator[str]:
-    """Name what lies in the evidence's own folders, in order; the bundle last."""
-    for folder in FOLDERS:
-        with suppress(OSError):
-            for name in sorted(os.listdir(os.path.join(place, folder))):
-                yield f"{folder}/{name}"
-    yield BUNDLE
-
-
-def remove(folder: EvidenceFolder) -> str | None:
-    """Take a folder away, unless its attempt goes on; None, or half a sentence that says why it stays.
-
-    What lies in it and is not the evidence's stays, and the folder with it; evidence elsewhere stays too.
-    """
-    try:
-        with _reserved(folder.path) as is_free:
-            if not is_free:
-                return "its attempt goes on"
-            empty_folder(folder.path)
-            left = sorted(set(os.listdir(folder.path)) - {MARKER})
-            if left:
-                return f"it holds what is not of the evidence: {left[0]}"
-            # The marker goes last: as long as anything is there, it says whose it is.
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder.path, MARKER))
-            os.rmdir(folder.path)
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
-
-
-@contextmanager
-def _reserved(path: str) -> Iterator[bool]:
-    """Hold the marker's lock, where there is a marker."""
-    try:
-        descriptor = os.open(os.path.join(path, MARKER), _READING)
-    except FileNotFoundError:
-        yield True
-        return
-    try:
-        yield not _is_held(descriptor, fcntl.LOCK_EX)
-    finally:
-        os.close(descriptor)
-
-
-def empty_folder(place: str) -> None:
-    """Remove the evidence in a folder, and nothing else there.
-
-    Raises:
-        OSError: something cannot be removed.
-    """
-    import shutil
-
-    for name in FOLDERS:
-        # It follows no symlink, neither here nor further down.
-        with suppress(FileNotFoundError):
-            shutil.rmtree(os.path.join(place, name))
-    for name in (BUNDLE, BUNDLE + UNFINISHED):
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(place, name))
-
 
 _LEFT = {
     "interrupted": "was cut short while it was applied",

@@ -313,7 +313,7 @@ def _refuse(
     *,
     who: Fixer = Fixer.AGENT,
 ) -> Finding:
-    """Make a finding; `like` has the mending, where another finding knows one."""
+    """Make a finding; `like` has the fix, where another finding knows one."""
     fix = like.fix if like is not None else None
     return Finding.of(rule, message, hint=hint, who_can_fix=who, details=details, fix=fix)
 

@@ -62,8 +62,8 @@ def review(report: Report, tried: AttemptSummary) -> str:
     """Write `reviews/review_patch.md`: what was tried, what became of it and why, and what may come next."""
     attempt = report.attempt
     name = attempt.id if attempt else "attempt"
-    told = document(report)
-    changes = told["changes"]
+    body = document(report)
+    changes = body["changes"]
     parts = [[f"# {name}: {report.verdict.value}"], _verdict(report), _candidate(report, tried)]
     for change, plain in zip(report.changes, changes if isinstance(changes, list) else [], strict=True):
         parts += [_reasons(change), _files(plain), _budgets(change)]

@@ -35,7 +35,12 @@ _GONE_WELL = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
 
 
 def run_commands(
-    repository: Repository, judged: PatchVerdict, evidence: Evidence, place: ApplyEnvironment, *, keeps: bool
+    repository: Repository,
+    judged: PatchVerdict,
+    evidence: Evidence,
+    environment: ApplyEnvironment,
+    *,
+    keeps: bool,
 ) -> CommandResults:
     """Run the commands of the policy in scratch trees that have the patch in; `keeps` leaves the last there.
 
@@ -43,8 +48,8 @@ def run_commands(
         UndecidedError: a log cannot be made.
     """
     try:
-        stuck = sweep(repository, place.cache)
-        tried = _CommandRunner(repository, judged, evidence, place, keeps=keeps).run()
+        stuck = sweep(repository, environment.cache)
+        tried = _CommandRunner(repository, judged, evidence, environment, keeps=keeps).run()
         left = tuple(f"{printable(each)} is left of a killed attempt and cannot be removed" for each in stuck)
         return replace(tried, warnings=(*tried.warnings, *left))
     except UndecidedError as error:
@@ -59,17 +64,17 @@ class _CommandRunner:
         repository: Repository,
         judged: PatchVerdict,
         evidence: Evidence,
-        place: ApplyEnvironment,
+        environment: ApplyEnvironment,
         *,
         keeps: bool,
     ) -> None:
         self._judged = judged
         commands = {} if judged.policy is None else judged.policy.config.commands
         # The report, the review and the bundle are kept without these secrets too.
-        evidence.masks = Masks([place.environ, *(settings.env for settings in commands.values())])
+        evidence.masks = Masks([environment.environ, *(settings.env for settings in commands.values())])
         self._commands = ordered_commands(commands)
         self._files = files_of(judged.verdict.change.files)
-        self._trees_with = partial(ScratchTrees.of, repository, judged, evidence, place)
+        self._trees_with = partial(ScratchTrees.of, repository, judged, evidence, environment)
         self._trees = self._trees_with(judged.verdict.change.files)
         self._trees.keeps = keeps
         self._findings: list[Finding] = []
@@ -127,7 +132,7 @@ class _CommandRunner:
     def _run(self, name: str, settings: CommandSettings) -> TriedCommand:
         ran = self._trees.run(name, settings, self._files, log=name, called=name)
         self._warnings.extend(ran.outcome.warnings)
-        self._runs.append(ran.told(name, settings.kind))
+        self._runs.append(ran.for_review(name, settings.kind))
         return ran
 
     def _compare(

@@ -57,8 +57,8 @@ class TriedCommand:
     changed: Sequence[RepoPath]
     failures: Failures | None
 
-    def told(self, name: str, kind: str) -> CommandRun:
-        """Write it for the review."""
+    def for_review(self, name: str, kind: str) -> CommandRun:
+        """Give the run as the review lists it."""
         outcome = self.outcome
         return CommandRun(
             name=name,
@@ -80,12 +80,12 @@ class ScratchTrees:
     repository: Repository
     judged: PatchVerdict
     evidence: Evidence
-    place: ApplyEnvironment
+    environment: ApplyEnvironment
     tree: str
     keeps: bool = False
     kept: list[str] = field(default_factory=list)
     has_shown_all: bool = False
-    _held: ExitStack = field(default_factory=ExitStack)
+    _open: ExitStack = field(default_factory=ExitStack)
     _made: dict[str, Scratch] = field(default_factory=dict)
 
     @classmethod
@@ -94,7 +94,7 @@ class ScratchTrees:
         repository: Repository,
         judged: PatchVerdict,
         evidence: Evidence,
-        place: ApplyEnvironment,
+        environment: ApplyEnvironment,
         files: Iterable[FileChange],
     ) -> ScratchTrees:
         """Choose the tree that has these files of the patch in it.
@@ -102,8 +102,10 @@ class ScratchTrees:
         Raises:
             UndecidedError: the index is in conflict or unreadable, or a file cannot be read.
         """
-        tree = tried_tree(repository, judged.objects, judged.store, judged.footing.policy_tree, files)
-        return cls(repository=repository, judged=judged, evidence=evidence, place=place, tree=tree)
+        tree = tried_tree(repository, judged.objects, judged.store, judged.patch_base.policy_tree, files)
+        return cls(
+            repository=repository, judged=judged, evidence=evidence, environment=environment, tree=tree
+        )
 
     def __enter__(self) -> ScratchTrees:
         return self
@@ -114,7 +116,7 @@ class ScratchTrees:
     def release(self) -> None:
         """Give the trees up; the next command makes them anew."""
         self._made.clear()
-        self._held.close()
+        self._open.close()
 
     def run(
         self, name: str, settings: CommandSettings, files: Sequence[RepoPath], *, log: str, called: str
@@ -136,11 +138,11 @@ class ScratchTrees:
                 settings,
                 place=scratch.path,
                 files=files,
-                environ=self.place.environ,
+                environ=self.environment.environ,
                 log_path=log_path,
                 mask=self.evidence.masks.stream(),
                 clean=neutral,
-                tick=lambda seconds: self.place.tell(called, seconds),
+                tick=lambda seconds: self.environment.report_progress(called, seconds),
                 report=report,
             )
             failures = None
@@ -158,28 +160,28 @@ class ScratchTrees:
         written = _read(log, MOST_LOG)
         if written is None:
             return None
-        told = None
-        if report is not None and os.path.lexists(report) and (told := _read(report, MOST_REPORT)) is None:
+        junit = None
+        if report is not None and os.path.lexists(report) and (junit := _read(report, MOST_REPORT)) is None:
             return None
-        return failures_of(written, told, place, lines_of(self.judged.objects, self.tree))
+        return failures_of(written, junit, place, lines_of(self.judged.objects, self.tree))
 
     def _scratch(self, scope: str) -> Scratch:
         """Give the tree for commands of a scope, made where it is not there."""
         if scope in self._made:
             return self._made[scope]
-        repository, judged, cache = self.repository, self.judged, self.place.cache
+        repository, judged, cache = self.repository, self.judged, self.environment.cache
         if scope == "files":
             paths = [file.path for file in judged.verdict.change.files]
             making = touched_files(
                 repository, judged.objects, judged.store, self.tree, paths, cache=cache, keep=self.keeps
             )
         else:
-            commit = judged.footing.head or judged.footing.commit
+            commit = judged.patch_base.head or judged.patch_base.commit
             making = whole_tree(
                 repository, judged.store, self.tree, cache=cache, commit=commit, keep=self.keeps
             )
             self.has_shown_all = True
-        made = self._made[scope] = self._held.enter_context(making)
+        made = self._made[scope] = self._open.enter_context(making)
         if self.keeps:
             self.kept.append(made.path)
         return made
@@ -230,7 +232,7 @@ class WithoutPatch:
 
     def __init__(self, trees: ScratchTrees) -> None:
         self._trees = trees
-        self._now = trees.place.clock()
+        self._now = trees.environment.clock()
         self._folder = os.path.join(trees.repository.common_dir, "patchgate", "before")
         # A file that the patch adds is not there; one that it deletes is.
         changed = trees.judged.verdict.change.files
@@ -240,7 +242,7 @@ class WithoutPatch:
     def settle(self, name: str, settings: CommandSettings, ran: TriedCommand, finding: Finding) -> Finding:
         """Say of a command that failed whether it failed before; `finding` is what is said without that."""
         try:
-            known = self._known(name, settings)
+            known = self._prior_run(name, settings)
         except UndecidedError:
             known = None
         if known is None:
@@ -275,15 +277,15 @@ class WithoutPatch:
             details={**finding.details, "failed": list(failed[:_SHOWN])},
         )
 
-    def _known(self, name: str, settings: CommandSettings) -> _PriorRun | None:
+    def _prior_run(self, name: str, settings: CommandSettings) -> _PriorRun | None:
         """Find how a command ends without the patch; None where it did not come to its end."""
-        file = self._kept(name, settings)
-        if file is not None and (known := _loaded(file.load(), self._now)) is not None:
+        file = self._cache_file(name, settings)
+        if file is not None and (known := _read_prior_run(file.load(), self._now)) is not None:
             return known
         called = f"{name} without the patch"
         ran = self._trees.run(name, settings, self._files, log=f"{name}-before", called=called)
         outcome = ran.outcome
-        self.runs.append(ran.told(called, settings.kind))
+        self.runs.append(ran.for_review(called, settings.kind))
         if outcome.status not in {CommandStatus.PASSED, CommandStatus.FAILED} or outcome.exit_code is None:
             return None
         form, marks = (ran.failures.form, ran.failures.marks) if ran.failures else (None, frozenset[str]())
@@ -299,9 +301,9 @@ class WithoutPatch:
             drop_oldest(self._folder, _MOST_ENTRIES)
         return known
 
-    def _kept(self, name: str, settings: CommandSettings) -> SealedFile | None:
+    def _cache_file(self, name: str, settings: CommandSettings) -> SealedFile | None:
         """Name the file that keeps what a command said of this tree; None where a program is missing."""
-        tool = tool_identity(settings, self._trees.place.environ)
+        tool = tool_identity(settings, self._trees.environment.environ)
         if tool is None:
             return None
         argv = [word.decode("utf-8", "surrogateescape") for word in expand(settings, self._files)]
@@ -312,7 +314,7 @@ class WithoutPatch:
         return SealedFile(os.path.join(self._folder, key), f"{_FORM} {key}", _MOST_BYTES)
 
 
-def _loaded(kept: Mapping[str, Json], now: float) -> _PriorRun | None:
+def _read_prior_run(kept: Mapping[str, Json], now: float) -> _PriorRun | None:
     at, code, form, marks = (kept.get(name) for name in ("at", "exit_code", "form", "marks"))
     if not isinstance(at, int | float) or not 0 <= now - at < _MOST_AGE:
         return None

@@ -68,7 +68,7 @@ class _ApplyScene:
 
     def __init__(self, folder: str, environ: Mapping[str, str], policy: str) -> None:
         self._folder = folder
-        self._place = ApplyEnvironment({**allowed_environment(environ)}, os.path.join(folder, "cache"))
+        self._environment = ApplyEnvironment({**allowed_environment(environ)}, os.path.join(folder, "cache"))
         top = os.path.join(folder, "repo")
         run(["git", "init", "-q", top], cwd=None, env=allowed_environment(environ))
         plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
@@ -93,7 +93,7 @@ class _ApplyScene:
         """Apply a patch, by default a good one."""
         before = retry_of.attempt.id if retry_of is not None and retry_of.attempt is not None else None
         request = ApplyRequest(raw, CheckOptions(), retry_of=before, with_index=with_index)
-        return apply(self.repository, request, replace(self._place, faults=faults))
+        return apply(self.repository, request, replace(self._environment, faults=faults))
 
 
 Story = Callable[[_ApplyScene], Report]
@@ -184,8 +184,8 @@ def _by_faults(rule: str, environ: Mapping[str, str]) -> Findings:
     return found
 
 
-def _played(told: tuple[str, Story], environ: Mapping[str, str]) -> Findings:
-    policy, story = told
+def _played(case: tuple[str, Story], environ: Mapping[str, str]) -> Findings:
+    policy, story = case
     with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
         report = story(_ApplyScene(folder, environ, policy))
     return tuple(finding for change in report.changes for finding in change.findings)

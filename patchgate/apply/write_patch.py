@@ -169,10 +169,10 @@ def write_judged(
     """
     files = judged.verdict.change.files
     try:
-        stands = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
-        if found := _find_problems(repository, judged, stands, with_index=with_index):
+        state = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
+        if found := _find_problems(repository, judged, state, with_index=with_index):
             return _refused(found)
-        made = plan_writes(repository, judged.objects, judged.store, files, stands)
+        made = plan_writes(repository, judged.objects, judged.store, files, state)
         warnings = _warn_of_storing(repository, files, made)
         if not writes:
             gate = GateOutcome("apply", Outcome.NOT_APPLICABLE, "a dry run writes nothing")
@@ -226,19 +226,19 @@ def preflight(repository: Repository, judged: PatchVerdict, *, with_index: bool)
     """Look whether a patch could land as things are, before its commands take their time."""
     files = judged.verdict.change.files
     try:
-        stands = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
-        found = _find_problems(repository, judged, stands, with_index=with_index)
+        state = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
+        found = _find_problems(repository, judged, state, with_index=with_index)
     except UndecidedError as error:
         return _undecided(error)
     return _refused(found) if found else WriteResult()
 
 
 def _find_problems(
-    repository: Repository, judged: PatchVerdict, stands: FileState, *, with_index: bool
+    repository: Repository, judged: PatchVerdict, state: FileState, *, with_index: bool
 ) -> list[Finding]:
-    if stands.differing:
-        tell = _concurrent if judged.footing.on_disk else already_there
-        return [tell(path) for path in stands.differing]
+    if state.differing:
+        tell = _concurrent if judged.patch_base.on_disk else already_there
+        return [tell(path) for path in state.differing]
     if not with_index:
         return []
     return [_index_differs(path) for path in index_differs(repository, judged.verdict.change.files)]
@@ -264,7 +264,7 @@ def _require_as_judged(
     if found is not None:
         raise _StoppedError(found)
     if tried is not None:
-        files, tree = judged.verdict.change.files, judged.footing.policy_tree
+        files, tree = judged.verdict.change.files, judged.patch_base.policy_tree
         if paths := changed_since(repository, judged.objects, judged.store, tree, files, tried):
             raise ConcurrentChangeError(paths)
 

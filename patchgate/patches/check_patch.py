@@ -37,7 +37,7 @@ from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.tree_policies import built_in
 from patchgate.report.verdict import ChangeVerdict, Report
 
-KEPT_SECONDS = 3600
+REMEMBERED_SECONDS = 3600
 _MOST_FILES = 256
 _MOST_BYTES = 4096
 
@@ -49,7 +49,7 @@ class CheckedEdits:
     content: str
     edits: str
 
-    def is_stale_for(self, now: CheckedEdits, *, lands: bool) -> bool:
+    def is_outdated_for(self, now: CheckedEdits, *, lands: bool) -> bool:
         """Tell whether the file has changed since; a check may be of other edits, made for what it is now."""
         return self.content != now.content and (lands or self.edits == now.edits)
 
@@ -58,7 +58,9 @@ def last_checked(repository: Repository, path: RepoPath, now: float) -> CheckedE
     """Find what edits of a file were checked on within the hour; None where nothing is known."""
     kept = _memory_of(repository, path).load()
     return (
-        None if not kept or now - kept["at"] > KEPT_SECONDS else CheckedEdits(kept["content"], kept["edits"])
+        None
+        if not kept or now - kept["at"] > REMEMBERED_SECONDS
+        else CheckedEdits(kept["content"], kept["edits"])
     )
 
 
@@ -99,7 +101,7 @@ class PatchVerdict:
     verdict: ChangeVerdict
     patch: bytes
     policy: Policy | None
-    footing: PatchBase
+    patch_base: PatchBase
     objects: Objects
     store: PrivateStore
     index_stamp: tuple[int, ...]
@@ -134,57 +136,57 @@ def judge_patch(
     with ExitStack() as held:
         store = held.enter_context(PrivateStore(repository))
         objects = held.enter_context(_objects_of(repository, store))
-        # git computes the id while the footing is looked for.
+        # git computes the id while the patch_base is looked for.
         read = FORMATS.get(kind)
         patch_id = held.enter_context(PatchId(repository, raw)) if read is None else None
         stamp = _stamp(repository)
-        footing = find_patch_base(repository, objects, base, lands=lands)
-        trial = DryRun(repository, objects, store, footing, asked, kind)
+        patch_base = find_patch_base(repository, objects, base, lands=lands)
+        dry_run = DryRun(repository, objects, store, patch_base, asked, kind)
         if read is None:
-            patch, verdict = without_returns(raw), _judge(trial, raw)
+            patch, verdict = without_returns(raw), _judge(dry_run, raw)
         else:
-            memory = repository if footing.on_disk and now is not None else None
-            made = read(trial, raw, memory, lands=lands, now=now or 0.0)
+            memory = repository if patch_base.on_disk and now is not None else None
+            made = read(dry_run, raw, memory, lands=lands, now=now or 0.0)
             if isinstance(made, ChangeVerdict):
                 patch, verdict = raw, made
             else:
                 patch_id = held.enter_context(PatchId(repository, made))
-                trial = DryRun(repository, objects, store, footing, asked, kind)
-                patch, verdict = made, _judge(trial, made)
+                dry_run = DryRun(repository, objects, store, patch_base, asked, kind)
+                patch, verdict = made, _judge(dry_run, made)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
-        if lands or footing.on_disk:
-            verdict = _under_intents(repository, objects, trial, verdict)
+        if lands or patch_base.on_disk:
+            verdict = _under_intents(repository, objects, dry_run, verdict)
         yield PatchVerdict(
             verdict=verdict,
             patch=patch,
-            policy=trial.policy,
-            footing=footing,
+            policy=dry_run.policy,
+            patch_base=patch_base,
             objects=objects,
             store=store,
             index_stamp=stamp,
-            index=trial.index,
+            index=dry_run.index,
         )
 
 
-def _judge(trial: DryRun, raw: bytes) -> ChangeVerdict:
+def _judge(dry_run: DryRun, raw: bytes) -> ChangeVerdict:
     """Judge a patch as it came."""
     parsed = parse(raw)
     if isinstance(parsed, tuple):
-        return trial.unreadable(parsed)
-    verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
+        return dry_run.refuse_unreadable(parsed)
+    verdict = replace(dry_run.judge(parsed), n_hunks=parsed.n_hunks)
     return verdict if parsed.raw is raw else with_crlf_fixes(verdict)
 
 
 def _under_intents(
-    repository: Repository, objects: Objects, trial: DryRun, verdict: ChangeVerdict
+    repository: Repository, objects: Objects, dry_run: DryRun, verdict: ChangeVerdict
 ) -> ChangeVerdict:
     """Hold what is proposed for this worktree against the intents that it has."""
     work = worktree_scope(repository) if verdict.change.files else None
     if work is None:
         return verdict
     controls = frozenset(file.path for file in verdict.change.files if is_control_by_name(file.path))
-    policy = trial.policy or built_in()
+    policy = dry_run.policy or built_in()
     return work.check_scope(verdict, policy, Profile(verdict.profile), objects, controls)
 
 
@@ -197,19 +199,19 @@ def is_as_judged(repository: Repository, judged: PatchVerdict) -> bool:
         UndecidedError: the index cannot be read.
     """
     head = tree_named(judged.objects, "HEAD")
-    if (head[0] if head else judged.objects.empty_tree) != judged.footing.policy_tree:
+    if (head[0] if head else judged.objects.empty_tree) != judged.patch_base.policy_tree:
         return False
     if _stamp(repository) == judged.index_stamp:
         return True
-    if not judged.footing.on_disk:
+    if not judged.patch_base.on_disk:
         if judged.index is None:
             return True
-        tree = judged.footing.policy_tree
+        tree = judged.patch_base.policy_tree
         return index_tree(judged.objects, tree, staged_files(repository, tree)) == judged.index
     files = judged.verdict.change.files
     removed = [file.path for file in files if file.new is None]
     paths = [file.path for file in files]
-    tree = judged.footing.tree
+    tree = judged.patch_base.tree
     ground = ground_on_disk(repository, judged.objects, judged.store, tree, paths, removed)
     return resulting_tree(judged.objects, tree, ground.pending.values()).tree == judged.verdict.change.base
 
@@ -237,7 +239,7 @@ def check_patch(
 
 
 def _diff_of(
-    trial: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
+    dry_run: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
 ) -> bytes | ChangeVerdict:
     """Write edits as a diff of the file that they name, or refuse them.
 
@@ -247,33 +249,33 @@ def _diff_of(
     """
     edits = parse_edits(raw)
     if isinstance(edits, tuple):
-        return trial.unreadable(edits)
+        return dry_run.refuse_unreadable(edits)
     if faults(edits.path, from_text=True):
-        return trial.misnamed(edits.path)
-    preimage = trial.preimage(edits.path)
+        return dry_run.refuse_path(edits.path)
+    preimage = dry_run.preimage(edits.path)
     made = edits_to_diff(edits, preimage)
     if isinstance(made, tuple):
-        return trial.unreadable(made, edits.path)
+        return dry_run.refuse_unreadable(made, edits.path)
     if not preimage:
         return made
     found: tuple[Fault, ...] = ()
-    if trial.policy is not None and trial.policy.config.apply.require_anchor:
+    if dry_run.policy is not None and dry_run.policy.config.apply.require_anchor:
         found = find_missing_anchors(edits, "the policy requires it (apply.require_anchor)")
     if not found and memory is not None:
         checked = CheckedEdits(digest_of(preimage), digest_of(raw))
         before = last_checked(memory, edits.path, now)
-        if before is not None and before.is_stale_for(checked, lands=lands):
+        if before is not None and before.is_outdated_for(checked, lands=lands):
             found = find_missing_anchors(edits, "the file has changed since edits of it were last checked")
         if not lands and not found:
             remember(memory, edits.path, checked, now)
-    return trial.unreadable(found, edits.path) if found else made
+    return dry_run.refuse_unreadable(found, edits.path) if found else made
 
 
 class FormatReader(Protocol):
     """Makes a unified diff of a proposal in another format, or refuses it."""
 
     def __call__(
-        self, trial: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
+        self, dry_run: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
     ) -> bytes | ChangeVerdict:
         """Read what came, byte for byte; the arguments are those of `_diff_of`."""
         ...

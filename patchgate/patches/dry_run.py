@@ -82,7 +82,7 @@ class _PatchPlan:
 
 
 class DryRun:
-    """One patch on its footing, and what it is judged with.
+    """One patch on its patch_base, and what it is judged with.
 
     `index` is the tree of the index that new names were looked up in; None where none were.
     """
@@ -92,19 +92,23 @@ class DryRun:
         repository: Repository,
         objects: Objects,
         store: PrivateStore,
-        footing: PatchBase,
+        patch_base: PatchBase,
         asked: CheckOptions,
         kind: str,
     ) -> None:
         self._repository = repository
         self._objects = objects
         self._store = store
-        self._footing = footing
-        self._source = Source(kind, None, footing.commit)
+        self._patch_base = patch_base
+        self._source = Source(kind, None, patch_base.commit)
         self._profile = asked.profile or Profile.AGENT
         self._policies = TreePolicies(objects)
         self._before, self._place, self._is_borrowed = policy_before(
-            objects, self._policies, asked, footing.commit, (footing.policy_tree, footing.policy_place)
+            objects,
+            self._policies,
+            asked,
+            patch_base.commit,
+            (patch_base.policy_tree, patch_base.policy_place),
         )
         self.index: str | None = None
 
@@ -113,28 +117,28 @@ class DryRun:
         """The policy from before the change; None where there was none that could be read."""
         return self._before.policy
 
-    def unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
+    def refuse_unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
         """Refuse what is no patch, or edits of a file: nothing else was looked at."""
-        tree = self._footing.tree
+        tree = self._patch_base.tree
         change = Change(tree, tree, ())
-        verdict = self._by_policy(Reading(change, self._source, is_proposed=True), {}, judged=False)
+        verdict = self._apply_policy(Reading(change, self._source, is_proposed=True), {}, judged=False)
         gates = (GateOutcome("parse", Outcome.FAIL), GateOutcome("git_check", Outcome.NOT_RUN))
         findings = tuple(finding_of(each, path) for each in found)
         return replace(verdict, gates=(*gates, *verdict.gates), findings=findings)
 
-    def misnamed(self, path: RepoPath) -> ChangeVerdict:
+    def refuse_path(self, path: RepoPath) -> ChangeVerdict:
         """Refuse edits of a file whose name may not be; it is never looked up."""
-        tree = self._footing.tree
+        tree = self._patch_base.tree
         entry = Entry(REGULAR, "0" * len(tree))
         change = Change(tree, tree, (FileChange(path, None, entry, added_lines=0, size=0),))
         root = dict(self._objects.tree(tree))
-        verdict = self._by_policy(Reading(change, self._source, is_proposed=True), root, judged=True)
+        verdict = self._apply_policy(Reading(change, self._source, is_proposed=True), root, judged=True)
         gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("git_check", Outcome.NOT_RUN))
         return replace(verdict, gates=(*gates, *verdict.gates))
 
     def preimage(self, path: RepoPath) -> bytes | None:
         """Read the file that edits name, as they meet it; None where there is none."""
-        ground = self._ground([path], frozenset())
+        ground = self._base_files([path], frozenset())
         return content_of(Preimages(self._objects, ground.entries)[path])
 
     def judge(self, patch: Patch) -> ChangeVerdict:
@@ -146,7 +150,7 @@ class DryRun:
             judging = [each for each in (self._before.policy, after.policy) if each is not None]
             tried = self._try(patch, self._detail(judging))
         reading = replace(tried.reading, together=named_together(patch))
-        verdict = self._by_policy(reading, tried.after_root, judged=True)
+        verdict = self._apply_policy(reading, tried.after_root, judged=True)
         failed = {each.definition.stage for each in tried.findings if each.level is Level.ERROR}
         made = Outcome.PASS if tried.is_made else Outcome.NOT_RUN
         gates = (
@@ -162,15 +166,15 @@ class DryRun:
     def _key(self, root: Mapping[bytes, Entry | None]) -> tuple[str | None, str | None]:
         return self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
 
-    def _by_policy(
+    def _apply_policy(
         self, reading: Reading, root: Mapping[bytes, Entry | None], *, judged: bool
     ) -> ChangeVerdict:
-        base = self._policies.at(self._policies.key(self._footing.policy_tree))
+        base = self._policies.at(self._policies.key(self._patch_base.policy_tree))
         rules = PolicySides(
             self._before,
             self._policies.at(self._key(root)) if judged else base,
             self._place,
-            hooks_named=self._policies.names_patchgate(self._footing.policy_tree),
+            hooks_named=self._policies.names_patchgate(self._patch_base.policy_tree),
             base=base,
             is_borrowed=self._is_borrowed,
         )
@@ -185,39 +189,39 @@ class DryRun:
         paths = paths_of(patch)
         if any(faults(path, from_text=True) for path in paths):
             # A name that may not be is never looked up, on disk or by git.
-            return self._proposed(patch, Ground(self._footing.tree, {}, {}, {}), {}, (), detail)
+            return self._proposed(patch, Ground(self._patch_base.tree, {}, {}, {}), {}, (), detail)
         removed = removed_by(patch.sections)
-        ground = self._ground(paths, removed)
+        ground = self._base_files(paths, removed)
         ground = replace(ground, blocked={**ground.blocked, **behind_links(patch)})
         if ground.blocked:
-            return self._misfit(patch, ground, self._plan(patch, ground, removed), detail)
+            return self._refuse_mismatch(patch, ground, self._plan(patch, ground, removed), detail)
         # git works while we plan: neither engine sees anything of the other's.
-        with GitApply(self._repository, self._store, ground.entries, patch.raw) as making:
+        with GitApply(self._repository, self._store, ground.entries, patch.raw) as git:
             plan = self._plan(patch, ground, removed)
             if plan.found:
-                return self._misfit(patch, ground, plan, detail, making.words())
-            effect = making.read(self._objects, detail) if plan.adapted is None else None
+                return self._refuse_mismatch(patch, ground, plan, detail, git.last_words())
+            effect = git.read(self._objects, detail) if plan.adapted is None else None
         if effect is None:
-            with GitApply(self._repository, self._store, ground.entries, plan.adapted or b"") as making:
-                effect = making.read(self._objects, detail)
+            with GitApply(self._repository, self._store, ground.entries, plan.adapted or b"") as git:
+                effect = git.read(self._objects, detail)
         if effect.refused:
             refusal = with_words_of_git([refused_by_git(effect.said)], effect)
             return self._proposed(patch, ground, plan.entries, (*refusal, *plan.notes), detail)
         wrong = differences(effect.files, plan.entries)
         if wrong:
             return self._proposed(patch, ground, plan.entries, (wrong_effect(wrong), *plan.notes), detail)
-        return self._effected(effect, ground, plan, detail)
+        return self._read_effect(effect, ground, plan, detail)
 
     def _plan(self, patch: Patch, ground: Ground, removed: frozenset[RepoPath]) -> _PatchPlan:
         """Plan every section that can be reached."""
-        around = PatchTargets(Preimages(self._objects, ground.entries), removed)
+        targets = PatchTargets(Preimages(self._objects, ground.entries), removed)
         plans: list[SectionPlan] = []
         planned: dict[RepoPath, Entry | None] = {}
         found: list[tuple[Fault, RepoPath]] = []
         for section in patch.sections:
             if section.path in ground.blocked or section.old_path in ground.blocked:
                 continue
-            plan = plan_section(section, around)
+            plan = plan_section(section, targets)
             if isinstance(plan, tuple):
                 found.extend((fault, section.path) for fault in plan)
             else:
@@ -236,18 +240,18 @@ class DryRun:
             adapted=adapted,
         )
 
-    def _misfit(
+    def _refuse_mismatch(
         self, patch: Patch, ground: Ground, plan: _PatchPlan, detail: Detail, effect: Effect | None = None
     ) -> DryRunResult:
         """Refuse a patch that does not meet its files; `effect` has what git said of it, if it was asked."""
-        hint = suggest_base(self._repository, self._objects, self._footing, patch) if plan.found else None
+        hint = suggest_base(self._repository, self._objects, self._patch_base, patch) if plan.found else None
         found = [finding_of(fault, path, also=hint) for fault, path in plan.found]
         findings = (*with_words_of_git(found, effect), *plan.notes)
         return self._proposed(patch, ground, plan.entries, findings, detail)
 
-    def _ground(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> Ground:
-        tree = self._footing.tree
-        if self._footing.on_disk:
+    def _base_files(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> Ground:
+        tree = self._patch_base.tree
+        if self._patch_base.on_disk:
             return ground_on_disk(self._repository, self._objects, self._store, tree, paths, removed)
         return ground_of_tree(self._objects, tree, paths, removed)
 
@@ -273,7 +277,7 @@ class DryRun:
         detail: Detail,
     ) -> DryRunResult:
         """Read a patch that cannot land by its plan, so that policy can still speak about its paths."""
-        tree = self._footing.tree
+        tree = self._patch_base.tree
         unknown = "0" * len(self._objects.empty_tree)
         base = resulting_tree(self._objects, tree, ground.pending.values()).tree
         files = proposed_files(patch, ground, planned, unknown, detail)
@@ -284,18 +288,18 @@ class DryRun:
         reading = replace(reading, behind=dict(ground.blocked))
         return DryRunResult(findings, reading, dict(self._objects.tree(tree)))
 
-    def _effected(self, effect: Effect, ground: Ground, plan: _PatchPlan, detail: Detail) -> DryRunResult:
+    def _read_effect(self, effect: Effect, ground: Ground, plan: _PatchPlan, detail: Detail) -> DryRunResult:
         """Read what git made: the change between the ground and the result, in full."""
         files = complete(self._objects, effect.files, effect.binary, detail)
         pending = dict(ground.pending)
         base = resulting_tree(self._objects, ground.tree, pending.values()).tree
         pending.update({file.path: file for file in files})
-        result: Result = resulting_tree(self._objects, ground.tree, pending.values(), self._keep)
+        result: Result = resulting_tree(self._objects, ground.tree, pending.values(), self._store_tree)
         change = Change.of(base, result.tree, files, self._objects.empty_blob)
         reading = Reading(change, self._source, result.folders, is_proposed=True)
-        if self._footing.merges:
+        if self._patch_base.merges:
             merged = merge_onto_head(
-                self._repository, self._store, self._objects, self._footing, result.tree, detail
+                self._repository, self._store, self._objects, self._patch_base, result.tree, detail
             )
             if isinstance(merged, tuple):
                 root = dict(self._objects.tree(result.tree))
@@ -303,19 +307,19 @@ class DryRun:
             root = dict(self._objects.tree(merged.change.after))
             reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
             reading = reading.over(merged.change.base, merged.change.files)
-            return self._beside(DryRunResult(plan.notes, reading, root, is_made=True))
+            return self._check_existing(DryRunResult(plan.notes, reading, root, is_made=True))
         reading = replace(reading, copied=plan.copied).over(ground.tree, pending.values())
         root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
         root_entries.update((path.raw, file.new) for path, file in pending.items())
-        return self._beside(DryRunResult(plan.notes, reading, root_entries, is_made=True))
+        return self._check_existing(DryRunResult(plan.notes, reading, root_entries, is_made=True))
 
-    def _beside(self, made: DryRunResult) -> DryRunResult:
+    def _check_existing(self, made: DryRunResult) -> DryRunResult:
         """Hold a change that will land, but was made from a commit, against what is staged and on disk."""
-        if not self._footing.lands or self._footing.on_disk:
+        if not self._patch_base.lands or self._patch_base.on_disk:
             return made
         reading = made.reading
         files = reading.change.files
-        present = find_existing(self._repository, self._store, self._objects, self._footing, files)
+        present = find_existing(self._repository, self._store, self._objects, self._patch_base, files)
         if present is None:
             return made
         self.index = present.index
@@ -324,7 +328,7 @@ class DryRun:
         is_made = not found and not present.blocked
         return replace(made, findings=(*found, *made.findings), reading=reading, is_made=is_made)
 
-    def _keep(self, kind: str, content: bytes) -> None:
+    def _store_tree(self, kind: str, content: bytes) -> None:
         """Keep new trees where git can find them, if they are to be merged."""
-        if self._footing.merges:
+        if self._patch_base.merges:
             self._store.write(kind, content)

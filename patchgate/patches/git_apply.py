@@ -117,7 +117,7 @@ class GitApply(_GitChild):
         )
         return Effect(files, binary, said=said)
 
-    def words(self) -> Effect | None:
+    def last_words(self) -> Effect | None:
         """Wait for git, and give only what it said; None where it could not do its work."""
         try:
             applied = self._finish()
@@ -125,7 +125,7 @@ class GitApply(_GitChild):
             return None
         return Effect(refused=_is_refused(applied), said=_last_words(applied.err), code=applied.code)
 
-    def is_taken(self) -> bool:
+    def is_accepted(self) -> bool:
         """Wait for git, and tell only whether it took the patch.
 
         Raises:
@@ -210,7 +210,7 @@ def _with_plain_names(patch: bytes) -> bytes:
 
 
 def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = None) -> Finding:
-    """Turn a fault, on a file where one is known, into a finding; `also` is a further hint for a misfit."""
+    """Turn a fault, on a file where one is known, into a finding; `also` is a further hint for a mismatch."""
     where = "" if fault.line is None else f"patch line {fault.line}: "
     hint = fault.hint if also is None or fault.rule not in _MISMATCHES else f"{fault.hint}; {also}"
     fix = None if fault.fix is None else Fix("mechanical", *fault.fix)
@@ -241,8 +241,8 @@ def with_crlf_fixes(verdict: ChangeVerdict) -> ChangeVerdict:
 
 
 def _with_returns(fix: Fix) -> Fix:
-    mending = with_returns(PatchFix(fix.patch_line, fix.replace_with, fix.last_patch_line or fix.patch_line))
-    return fix if mending is None else replace(fix, replace_with=mending.text)
+    restored = with_returns(PatchFix(fix.patch_line, fix.replace_with, fix.last_patch_line or fix.patch_line))
+    return fix if restored is None else replace(fix, replace_with=restored.text)
 
 
 def refused_by_git(said: Sequence[str]) -> Finding:

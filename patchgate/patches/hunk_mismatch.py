@@ -86,7 +86,7 @@ def explain_mismatch(
     hunk: Hunk,
     lines: HunkLines,
     file: FileLines,
-    obstacle: FitFailure,
+    failure: FitFailure,
     *,
     search: bool = True,
     shift: int = 0,
@@ -95,7 +95,7 @@ def explain_mismatch(
 
     Args:
         number: the hunk's number in its section, from 1.
-        obstacle: what the fitting of its lines met.
+        failure: what the fitting of its lines met.
         search: look for its longest run of lines where the whole is absent, in one pass over the file.
         shift: how many lines the hunks before it add.
 
@@ -105,7 +105,7 @@ def explain_mismatch(
     """
     stated = hunk.old_position
     index = first_difference(lines, file, stated)
-    run = _find_run(lines, file, obstacle, search=search)
+    run = _find_run(lines, file, failure, search=search)
     details: dict[str, Detail] = {
         "patch_line": hunk.line,
         "hunk": number,
@@ -116,52 +116,52 @@ def explain_mismatch(
         "found_lines": run.length,
     }
     if index is None:
-        return _explain_place(hunk, number, obstacle, details, shift)
+        return _explain_place(hunk, number, failure, details, shift)
     expected, place = lines.old[index], stated + index
     actual = file.lines[place] if place < file.count else None
     patch_line = patch_line_of_old(section, hunk, index)
     shown = None if actual is None else printable(actual, _SHOWN)
     details |= {"patch_line": patch_line, "file_line": place + 1, "actual": shown}
     details["expected"] = printable(expected, _SHOWN)
-    rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
-    told = _compare(expected, actual, place, file.count)
-    hint = _where_now(run, len(lines.old), obstacle)
+    rule = "hunk-ambiguous" if failure.reason == "ambiguous" else "hunk-mismatch"
+    difference = _compare(expected, actual, place, file.count)
+    hint = _where_now(run, len(lines.old), failure)
     fix = with_context(section, hunk, lines, file, index, patch_line)
     if actual is not None and actual != expected and actual.rstrip(b"\r") == expected.rstrip(b"\r"):
         rule, ends = "eol-mixed", "CR LF" if actual.endswith(b"\r") else "LF"
-        told = f"line {place + 1} of the file ends in {ends}, the patch's does not"
+        difference = f"line {place + 1} of the file ends in {ends}, the patch's does not"
         hint = "give each line of the hunk the line end that the file has there"
         fix = with_line_ends(section, hunk, lines, file)
     elif file.lines[stated : stated + len(lines.new)] == lines.new and lines.new:
         hint = "the file already has what this hunk makes; leave the hunk out"
         fix = without_hunk(section, hunk)
-    if obstacle.reason in {"beginning", "end"} and len(obstacle.places) == 1:
-        fix = _moved_header(hunk, obstacle.places[0])
-    return Fault(rule, patch_line, f"hunk {number} does not fit: {told}", hint, fix, details)
+    if failure.reason in {"beginning", "end"} and len(failure.places) == 1:
+        fix = _moved_header(hunk, failure.places[0])
+    return Fault(rule, patch_line, f"hunk {number} does not fit: {difference}", hint, fix, details)
 
 
 def render_mismatch(fault: Fault) -> tuple[str, ...]:
-    """Write a misfit for a terminal: a few short lines, what the patch has above what the file has."""
+    """Write a mismatch for a terminal: a few short lines, what the patch has above what the file has."""
     details = fault.details
-    told = [fault.message]
+    lines = [fault.message]
     if details.get("expected") is not None:
         actual = details.get("actual")
-        told.append(f"  patch line {details['patch_line']}: {details['expected']}")
+        lines.append(f"  patch line {details['patch_line']}: {details['expected']}")
         found = "(the file ends before)" if actual is None else actual
-        told.append(f"  file line {details['file_line']}: {found}")
-    told.append(f"  {fault.hint}")
-    return tuple(told)
+        lines.append(f"  file line {details['file_line']}: {found}")
+    lines.append(f"  {fault.hint}")
+    return tuple(lines)
 
 
 def _explain_place(
-    hunk: Hunk, number: int, obstacle: FitFailure, details: dict[str, Detail], shift: int
+    hunk: Hunk, number: int, failure: FitFailure, details: dict[str, Detail], shift: int
 ) -> Fault:
     """Say why a hunk may not stand where all its lines are."""
     message, hint = _MISPLACED.get(
-        obstacle.reason, ("does not fit at its line", "make the patch again from the current file")
+        failure.reason, ("does not fit at its line", "make the patch again from the current file")
     )
-    rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
-    fix = with_new_start(hunk, shift) if obstacle.reason == "ambiguous" else None
+    rule = "hunk-ambiguous" if failure.reason == "ambiguous" else "hunk-mismatch"
+    fix = with_new_start(hunk, shift) if failure.reason == "ambiguous" else None
     return Fault(rule, hunk.line, f"hunk {number} {message}", hint, fix, details)
 
 
@@ -175,9 +175,9 @@ def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> s
     return f"line {place + 1} of the file is `{have}`, the patch has `{want}`{spaces}"
 
 
-def _where_now(run: MatchingRun, wanted: int, obstacle: FitFailure) -> str:
+def _where_now(run: MatchingRun, wanted: int, failure: FitFailure) -> str:
     places = " and ".join(str(place + 1) for place in run.places[:3])
-    if obstacle.reason == "ambiguous":
+    if failure.reason == "ambiguous":
         return f"its lines stand at line {places}: give the right line number, or more context"
     if run.length == wanted:
         return f"all its lines stand at line {places} now: put that number into the hunk header"
@@ -194,11 +194,11 @@ def _moved_header(hunk: Hunk, place: int) -> PatchFix | None:
     return make_fix(hunk.line, hunk_header((old, hunk.old_count), (new, hunk.new_count), hunk.section_text))
 
 
-def _find_run(lines: HunkLines, file: FileLines, obstacle: FitFailure, *, search: bool) -> MatchingRun:
-    if obstacle.places:
+def _find_run(lines: HunkLines, file: FileLines, failure: FitFailure, *, search: bool) -> MatchingRun:
+    if failure.places:
         places = find_places(lines.old, file)
-        return MatchingRun(len(lines.old), 0, places or obstacle.places)
-    return longest_run(lines.old, file) if search and obstacle.reason == "absent" else MatchingRun(0, 0, ())
+        return MatchingRun(len(lines.old), 0, places or failure.places)
+    return longest_run(lines.old, file) if search and failure.reason == "absent" else MatchingRun(0, 0, ())
 
 
 def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:

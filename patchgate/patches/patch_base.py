@@ -117,7 +117,7 @@ def find_existing(
     repository: Repository,
     store: PrivateStore,
     objects: Objects,
-    footing: PatchBase,
+    patch_base: PatchBase,
     files: Sequence[FileChange],
 ) -> ExistingFiles | None:
     """Look up the new names of a change to HEAD's tree in the index and on disk; None where it has none.
@@ -128,7 +128,7 @@ def find_existing(
     made = [file.path for file in files if file.is_introduced]
     if not made:
         return None
-    tree = footing.policy_tree
+    tree = patch_base.policy_tree
     removed = frozenset(file.path for file in files if file.new is None)
     ground = ground_on_disk(repository, objects, store, tree, made, removed)
     staged = staged_files(repository, tree)
@@ -163,7 +163,7 @@ def merge_onto_head(
     repository: Repository,
     store: PrivateStore,
     objects: Objects,
-    footing: PatchBase,
+    patch_base: PatchBase,
     tree: str,
     detail: Detail,
 ) -> Reading | tuple[Finding, ...]:
@@ -173,7 +173,7 @@ def merge_onto_head(
         The change between HEAD's tree and the merge; or a `base-conflict` for each file in conflict.
     """
     who = "patchgate <patchgate> 0 +0000"
-    text = f"tree {tree}\nparent {footing.commit}\nauthor {who}\ncommitter {who}\n\npatched\n"
+    text = f"tree {tree}\nparent {patch_base.commit}\nauthor {who}\ncommitter {who}\n\npatched\n"
     patched = store.write("commit", text.encode("ascii"))
     # In a place without config and attributes: a merge driver would run, and decide the result (measured).
     done = store.bare().git(
@@ -182,7 +182,7 @@ def merge_onto_head(
         "--write-tree",
         "--no-messages",
         "-z",
-        str(footing.head),
+        str(patch_base.head),
         patched,
         variables=store.variables,
         answers=(0, 1),
@@ -194,7 +194,7 @@ def merge_onto_head(
     if done.code == 1:
         names = dict.fromkeys(word.partition(b"\t")[2] for word in conflicts if b"\t" in word)
         return tuple(_conflict(objects, after, RepoPath.from_git(name)) for name in names)
-    head_tree = footing.policy_tree
+    head_tree = patch_base.policy_tree
     command = ("diff-tree", "-r")
     records, binary = read_difference(
         repository, objects, command, [head_tree, after], detail, store.variables
@@ -241,23 +241,23 @@ def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
     )
 
 
-def suggest_base(repository: Repository, objects: Objects, footing: PatchBase, patch: Patch) -> str | None:
+def suggest_base(repository: Repository, objects: Objects, patch_base: PatchBase, patch: Patch) -> str | None:
     """Look for a recent commit that a patch fits, and say so; None where none of a few dozen does."""
     sections = patch.sections
-    if not footing.on_disk or footing.commit is None or len(sections) > _TRIED_SECTIONS:
+    if not patch_base.on_disk or patch_base.commit is None or len(sections) > _TRIED_SECTIONS:
         return None
     paths = paths_of(patch)
     listed = repository.git(
         "rev-list",
         f"--max-count={_TRIED_COMMITS}",
-        footing.commit,
+        patch_base.commit,
         "--",
         *(path.raw.decode("utf-8", "surrogateescape") for path in paths),
         variables={"GIT_LITERAL_PATHSPECS": "1"},
         # Without the trees of old commits (a partial clone) there is no advice; the verdict needs none.
         answers=ANY_CODE,
     )
-    for commit in (footing.commit, *listed.out.decode("ascii").split()):
+    for commit in (patch_base.commit, *listed.out.decode("ascii").split()):
         for oid in (commit, commit + "^"):
             tree = objects.header(oid + "^{tree}")
             if tree is not None and _fits(objects, tree.oid, patch, paths):
@@ -269,7 +269,7 @@ def suggest_base(repository: Repository, objects: Objects, footing: PatchBase, p
 def _fits(objects: Objects, tree: str, patch: Patch, paths: list[RepoPath]) -> bool:
     removed = removed_by(patch.sections)
     ground = ground_of_tree(objects, tree, paths, removed)
-    around = PatchTargets(Preimages(objects, ground.entries), removed)
+    targets = PatchTargets(Preimages(objects, ground.entries), removed)
     return not ground.blocked and not any(
-        isinstance(plan_section(section, around), tuple) for section in patch.sections
+        isinstance(plan_section(section, targets), tuple) for section in patch.sections
     )

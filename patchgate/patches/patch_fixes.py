@@ -1,8 +1,8 @@
-"""How a patch that cannot be read is mended, where that is mechanical.
+"""How a patch that cannot be read is fixed, where that is mechanical.
 
 Whatever is proposed was read by the grammar first, and what is sent again is judged anew. Lines are left out
 only where they are no diff, change nothing, or stand there twice: what was lost on the way, or is forbidden,
-has no mending, so that no patch lands that says less than it did.
+has no fix, so that no patch lands that says less than it did.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _BLOCK = 1 << 20
 
 
 def with_fixes(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
-    """Give each fault its mending, where there is a mechanical one; a line-by-line one may need more faults.
+    """Give each fault its fix, where there is a mechanical one; a line-by-line one may need more faults.
 
-    `raw` ends in a newline. `count_faults` tells how many faults the grammar finds; a mending leaves fewer.
+    `raw` ends in a newline. `count_faults` tells how many faults the grammar finds; a fix leaves fewer.
     """
-    told = list(faults)
-    known = {(fault.rule, fault.line) for fault in told}
+    given = list(faults)
+    known = {(fault.rule, fault.line) for fault in given}
     found: list[Fault] = []
-    for fault in told:
-        is_told = fault.fix is not None and fault.rule != _RETURNS
-        if is_told or fault.line is None or fault.rule not in _FIXABLE:
+    for fault in given:
+        has_fix = fault.fix is not None and fault.rule != _RETURNS
+        if has_fix or fault.line is None or fault.rule not in _FIXABLE:
             found.append(fault)
             continue
-        mended, *more = _mended(raw, fault, fault.line, count_faults)
-        found.append(mended)
+        fixed, *more = _fixed(raw, fault, fault.line, count_faults)
+        found.append(fixed)
         found.extend(each for each in more if (each.rule, each.line) not in known)
     return tuple(sorted(found[:MAX_FAULTS], key=lambda each: each.line or 0))
 
@@ -88,9 +88,7 @@ class _FaultySection:
         """Write the section with other lines from `start` up to `stop`."""
         return b"\n".join((*self.lines[:start], *texts, *self.lines[stop:], b""))
 
-    def mending(
-        self, start: int, stop: int, texts: Sequence[bytes] | None, is_sound: IsSound
-    ) -> PatchFix | None:
+    def fix(self, start: int, stop: int, texts: Sequence[bytes] | None, is_sound: IsSound) -> PatchFix | None:
         """Propose other lines, if the section is sound with them."""
         if not is_sound(self.changed(start, stop, texts or ())):
             return None
@@ -104,7 +102,7 @@ class _FaultySection:
         return PatchFix(self.first, None, self.first + len(self.lines) - 1)
 
 
-def _mended(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> list[Fault]:
+def _fixed(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> list[Fault]:
     """Mend one fault; further ones of the same kind may follow it."""
     offset = _offset(raw, line)
     section = _section_at(raw, offset, line)
@@ -126,8 +124,8 @@ def _mended(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> l
         return [_repeated(raw, fault, section)]
     if fault.rule == _RETURNS:
         return list(_without_returns(fault, section, is_sound))
-    mending = next(filter(None, _proposals(fault, section, is_sound)), None)
-    return [replace(fault, fix=mending)]
+    fix = next(filter(None, _proposals(fault, section, is_sound)), None)
+    return [replace(fault, fix=fix)]
 
 
 def _begin_of(raw: bytes, offset: int) -> int | None:
@@ -176,29 +174,29 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
 def _least_prose(section: _FaultySection, run: int, is_sound: IsSound) -> PatchFix | None:
     """Leave `run` lines of prose out of a section; None where all that follows is to be left out."""
     index, n_headers = section.index, section.n_headers
-    found = section.mending(index, index + run, None, is_sound)
+    found = section.fix(index, index + run, None, is_sound)
     if found is None and index < n_headers:
         known = (*section.lines[:index], *section.lines[index + 1 : n_headers])
         for block in candidates(known, has_hunks=n_headers < len(section.lines)):
-            found = found or section.mending(0, n_headers, block.split(b"\n"), is_sound)
+            found = found or section.fix(0, n_headers, block.split(b"\n"), is_sound)
     if found is None and not is_sound(section.changed(index, len(section.lines), ())):
         found = PatchFix(section.line, None, section.line + run - 1)
     return found
 
 
 def _proposals(fault: Fault, section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | None]:
-    """Propose what may mend a fault in a section; what does not is None."""
+    """Propose what may fix a fault in a section; what does not is None."""
     text = section.lines[section.index]
     n_headers, index = section.n_headers, section.index
     has_hunks = n_headers < len(section.lines)
     if fault.rule in {"invalid-unified-diff", "missing-file-header", "path-missing"}:
         if index < n_headers or fault.rule == "missing-file-header":
             for block in candidates(section.lines[:n_headers], has_hunks=has_hunks):
-                yield section.mending(0, n_headers, block.split(b"\n"), is_sound)
+                yield section.fix(0, n_headers, block.split(b"\n"), is_sound)
         elif text.startswith(b"\\"):
-            yield section.mending(index, index + 1, [MARKER], is_sound)
+            yield section.fix(index, index + 1, [MARKER], is_sound)
             if section.lines[index - 1].startswith(b"\\"):
-                yield section.mending(index, index + 1, None, is_sound)
+                yield section.fix(index, index + 1, None, is_sound)
         elif text.startswith(b"@@"):
             yield from _without_idle_hunk(section, is_sound)
         else:
@@ -214,7 +212,7 @@ def _without_idle_hunk(section: _FaultySection, is_sound: IsSound) -> Iterator[P
     index, end = section.index, section.hunk_end(section.index)
     if not all(text.startswith(b" ") for text in section.lines[index + 1 : end]):
         return
-    yield section.mending(index, end, None, is_sound)
+    yield section.fix(index, end, None, is_sound)
     is_alone = section.n_headers == index and end == len(section.lines)
     if is_alone and all(text.startswith(_SILENT) for text in section.lines[:index]):
         yield section.without()
@@ -225,7 +223,7 @@ def _as_context(section: _FaultySection, is_sound: IsSound) -> PatchFix | None:
     start = stop = section.index
     while stop < len(section.lines) and _has_no_sign(section.lines[stop]):
         stop += 1
-    return section.mending(start, stop, [b" " + text for text in section.lines[start:stop]], is_sound)
+    return section.fix(start, stop, [b" " + text for text in section.lines[start:stop]], is_sound)
 
 
 def _has_no_sign(text: bytes) -> bool:
@@ -238,13 +236,13 @@ def _without_returns(fault: Fault, section: _FaultySection, is_sound: IsSound) -
     below = list(enumerate(section.lines))[n_headers:]
     hunks = [number for number, text in below if text.startswith((b"@@ -", b"\\")) and text.endswith(b"\r")]
     rest = [text.rstrip(b"\r") if number in hunks else text for number, text in below]
-    mended = fault
+    fixed = fault
     if section.index < n_headers:
         for block in candidates(section.lines[:n_headers], has_hunks=bool(rest)):
             if is_sound(b"\n".join((block, *rest, b""))):
-                mended = replace(fault, fix=make_fix(section.first, block, section.first + n_headers - 1))
+                fixed = replace(fault, fix=make_fix(section.first, block, section.first + n_headers - 1))
                 break
-    yield mended
+    yield fixed
     for number in hunks[:MAX_FAULTS]:
         yield carriage_return(PatchLine(section.first + number, section.lines[number]))
 
@@ -286,7 +284,7 @@ def _ranges(section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | N
         for each in starts:
             old, new = ((at if count else 0, count) for at, count in zip(each, counts, strict=True))
             header = hunk_header(old, new, (match[5] or b"") if match else b"")
-            yield section.mending(index, index + 1, [header], is_sound)
+            yield section.fix(index, index + 1, [header], is_sound)
     first = section.n_headers
     hunks: list[Sequence[bytes]] = []
     while first < len(section.lines):
@@ -294,7 +292,7 @@ def _ranges(section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | N
         first += len(hunks[-1])
     if hunks and all(HEADER.match(hunk[0] + b"\n") for hunk in hunks):
         texts = [text for hunk in sorted(hunks, key=_old_start) for text in hunk]
-        yield section.mending(section.n_headers, len(section.lines), texts, is_sound)
+        yield section.fix(section.n_headers, len(section.lines), texts, is_sound)
 
 
 def _old_start(hunk: Sequence[bytes]) -> int:
@@ -310,7 +308,7 @@ def _with_header(section: _FaultySection, is_sound: IsSound) -> PatchFix | None:
         return None
     old, new = counts
     header = hunk_header((bool(old), old), (bool(new), new))
-    return section.mending(index, index + 1, [header, section.lines[index]], is_sound)
+    return section.fix(index, index + 1, [header, section.lines[index]], is_sound)
 
 
 def _counts(body: Sequence[bytes]) -> tuple[int, int] | None:

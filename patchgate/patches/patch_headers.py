@@ -269,10 +269,10 @@ def _dev_null_fault(kind: SectionKind, git_line: bytes, minus: bytes, plus: byte
     """Refuse `/dev/null` where the modes do not say the same: git would write to a file `dev/null`."""
     for side, wanted, header in ((minus, SectionKind.ADD, "new"), (plus, SectionKind.DELETE, "deleted")):
         if side == DEV_NULL and kind is not wanted:
-            mended = b"diff --git %b\n%b file mode 100644" % (git_line, header.encode("ascii"))
+            fixed = b"diff --git %b\n%b file mode 100644" % (git_line, header.encode("ascii"))
             message = f"/dev/null says that the file is {header}, but `{header} file mode` is missing"
             hint = f"add the line `{header} file mode 100644` under `diff --git`"
-            return Fault("missing-file-header", line, message, hint, make_fix(line, mended))
+            return Fault("missing-file-header", line, message, hint, make_fix(line, fixed))
         if side != DEV_NULL and kind is wanted:
             message = f"the file is {header}, but the headers name a file where /dev/null belongs"
             hint = "write `/dev/null` on the side where the file does not exist"

@@ -188,9 +188,9 @@ class _HunkWalk:
         `blanks` are the empty lines between the counted ones and this: lost context, if the hunk goes on.
         """
         following = next(places, PatchLine(0, b""))
-        told = self._explain_end(place, following)
-        if told:
-            return [prose(blank) for blank in blanks[:1]] or [told]
+        ending = self._explain_end(place, following)
+        if ending:
+            return [prose(blank) for blank in blanks[:1]] or [ending]
         for blank in blanks:
             self._count(PatchLine(blank.number, b" "))
         for each in takewhile(lambda each: each.text[:1] in _BODY, chain((place, following), places)):
@@ -208,30 +208,32 @@ class _HunkWalk:
     def _wrong_counts(self, *, is_at_end: bool) -> Fault:
         """Say that the counts are wrong; lines that are promised and do not follow may be lost.
 
-        Only a header that promises too few lines has a mending: all that it should promise is there.
+        Only a header that promises too few lines has a fix: all that it should promise is there.
         """
         old, new = self.seen
         promised, wanted = self.counts
-        told = f"the hunk header promises {promised} old and {wanted} new lines, but {old} and {new} follow"
+        message = (
+            f"the hunk header promises {promised} old and {wanted} new lines, but {old} and {new} follow"
+        )
         details: dict[str, Detail] = {"expected": [promised, wanted], "actual": [old, new]}
         is_short = old < promised or new < wanted
         if self.elided is not None:
             return replace(elided(self.elided), details=details)
         if is_short and is_at_end:
-            told = f"the patch ends inside a hunk: {told}"
+            message = f"the patch ends inside a hunk: {message}"
             hint = "send the whole patch again; if no line is missing, count the lines of the hunk again"
-            return Fault("patch-truncated", self.line, told, hint, details=details)
+            return Fault("patch-truncated", self.line, message, hint, details=details)
         if not old and not new:
             hint = "write the lines of the hunk, or leave its header out"
             return Fault("missing-hunk", self.line, "the hunk header has no lines under it", hint)
         if is_short:
             hint = "write the lines that are missing; if none is, count the lines of the hunk again"
-            return Fault("hunk-count-mismatch", self.line, told, hint, details=details)
+            return Fault("hunk-count-mismatch", self.line, message, hint, details=details)
         old_start, new_start = self.starts
         sides = ((old_start or bool(old), old), (new_start or bool(new), new))
         right = hunk_header(*sides, self.section_text)
         hint = f"write `{printable(right, 120)}`"
-        return Fault("hunk-count-mismatch", self.line, told, hint, make_fix(self.line, right), details)
+        return Fault("hunk-count-mismatch", self.line, message, hint, make_fix(self.line, right), details)
 
     def _blank(self, place: PatchLine) -> Fault:
         message = "an empty line inside a hunk has lost its leading space"

@@ -70,7 +70,7 @@ def without_returns(raw: bytes) -> bytes:
 
 
 def with_returns(fix: PatchFix | None) -> PatchFix | None:
-    """Write a mending for a patch whose every line ends in CR LF."""
+    """Write a fix for a patch whose every line ends in CR LF."""
     if fix is None or fix.text is None:
         return fix
     text = fix.text.replace("\n", "\r\n")

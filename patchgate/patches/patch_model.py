@@ -29,7 +29,7 @@ OLD_INCOMPLETE, NEW_INCOMPLETE, OLD_ONE_WRITTEN, NEW_ONE_WRITTEN = 1, 2, 4, 8
 
 
 class PatchFix(NamedTuple):
-    """A mechanical mending of a patch: lines `first` to `last` (from 1) are replaced by `text`.
+    """A mechanical fix of a patch: lines `first` to `last` (from 1) are replaced by `text`.
 
     `text` is without its last LF, and an LF inside it means two lines; None leaves the lines out.
     """
@@ -44,7 +44,7 @@ class Fault:
     """One thing that is wrong with a patch or an edit, or with how it meets the file.
 
     `line` counts from 1 in the patch; None where there is no line (an edit's field). `message` and `hint` are
-    safe for a terminal. `fix` is the mending, where one is mechanical: words only, judged anew.
+    safe for a terminal. `fix` is the fix, where one is mechanical: words only, judged anew.
     """
 
     rule: str
@@ -130,7 +130,7 @@ class Hunk(NamedTuple):
 
 
 def make_fix(first: int, text: bytes, last: int | None = None) -> PatchFix | None:
-    """Make a mending of one line, or of lines up to `last`; None where the text is not UTF-8."""
+    """Make a fix of one line, or of lines up to `last`; None where the text is not UTF-8."""
     try:
         return PatchFix(first, text.decode("utf-8"), last or first)
     except UnicodeDecodeError:

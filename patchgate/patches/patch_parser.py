@@ -138,7 +138,7 @@ def _explain_pairs(seen: set[bytes], line: int) -> Fault:
 def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
     """Read a patch; for bytes that are none, say every fault that can be told soundly, by line.
 
-    At most `MAX_FAULTS` in all, each with its mending where there is a mechanical one. Time and memory are
+    At most `MAX_FAULTS` in all, each with its fix where there is a mechanical one. Time and memory are
     linear. A patch whose every line ends in CR LF is read without the CR: its `raw` has none.
     """
     text = without_returns(raw)
@@ -279,7 +279,7 @@ def _too_large(what: str, line: int) -> Fault:
 
 
 def _missing_newline(raw: bytes) -> Fault:
-    """Refuse a patch without its last newline; an added line may have been cut, so it gets no mending."""
+    """Refuse a patch without its last newline; an added line may have been cut, so it gets no fix."""
     start = raw.rfind(b"\n") + 1
     line = raw.count(b"\n") + 1
     last = raw[start:]
@@ -295,9 +295,9 @@ def _explain_start(raw: bytes, position: int, line: int) -> Fault:
     has_section = raw.find(b"\n" + _START, max(position - 1, 0)) >= 0
     if place.text == _START.rstrip() or place.text.startswith(_START):
         return carriage_return(place)
-    told = foreign(place)
-    if told.rule in {"combined-diff", "missing-file-header"}:
-        return told
+    first = foreign(place)
+    if first.rule in {"combined-diff", "missing-file-header"}:
+        return first
     if has_section:
         return prose(place)
     for start in (b"\ndiff --cc ", b"\ndiff --combined ", b"\n--- "):

@@ -258,16 +258,16 @@ def removed_by(sections: tuple[PatchSection, ...]) -> frozenset[RepoPath]:
     )
 
 
-def plan_section(section: PatchSection, around: PatchTargets) -> SectionPlan | tuple[Fault, ...]:
+def plan_section(section: PatchSection, targets: PatchTargets) -> SectionPlan | tuple[Fault, ...]:
     """Plan one section, or say why it does not meet its file.
 
     Returns:
         The plan; or the faults `target-missing`, `already-exists`, `effect-mismatch`, or those of `fit`.
     """
-    faults = _misplaced(section, around)
+    faults = _misplaced(section, targets)
     if faults:
         return faults
-    old = around.preimages.get(section.old_path) if section.old_path is not None else None
+    old = targets.preimages.get(section.old_path) if section.old_path is not None else None
     if GITLINK in {section.new_mode, old.mode if old else None}:
         return _plan_gitlink(section, old)
     preimage = old.content if old is not None else b""
@@ -283,7 +283,7 @@ def plan_section(section: PatchSection, around: PatchTargets) -> SectionPlan | t
     fitted = fit(section_now, preimage)
     if isinstance(fitted, tuple):
         if adapted is not None:
-            # A mending of the adapted lines would bring their line ends into the patch that was sent.
+            # A fix of the adapted lines would bring their line ends into the patch that was sent.
             fitted = tuple(replace(fault, fix=_without_lines(fault.fix)) for fault in fitted)
         return tuple(_at(fault, section.line - section_now.line) for fault in fitted)
     notes.extend(_moved(section, each) for each in fitted.moved)
@@ -295,16 +295,16 @@ def plan_section(section: PatchSection, around: PatchTargets) -> SectionPlan | t
     )
 
 
-def _misplaced(section: PatchSection, around: PatchTargets) -> tuple[Fault, ...]:
+def _misplaced(section: PatchSection, targets: PatchTargets) -> tuple[Fault, ...]:
     """Find what keeps a section from its file before any line is compared."""
-    found = (_old_misplaced(section, around), _new_misplaced(section, around))
+    found = (_old_misplaced(section, targets), _new_misplaced(section, targets))
     return tuple(fault for fault in found if fault is not None)
 
 
-def _old_misplaced(section: PatchSection, around: PatchTargets) -> Fault | None:
+def _old_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None:
     if section.old_path is None:
         return None
-    old = around.preimages.get(section.old_path)
+    old = targets.preimages.get(section.old_path)
     if old is None or old.mode == _FOLDER:
         hint = "name a file that exists; a new file needs `new file mode 100644` and --- /dev/null"
         fix = as_new_file(section)
@@ -320,11 +320,11 @@ def _old_misplaced(section: PatchSection, around: PatchTargets) -> Fault | None:
     return Fault("effect-mismatch", section.line, message, hint, fix, details)
 
 
-def _new_misplaced(section: PatchSection, around: PatchTargets) -> Fault | None:
+def _new_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None:
     path = section.new_path
-    if path is None or path == section.old_path or path in around.removed:
+    if path is None or path == section.old_path or path in targets.removed:
         return None
-    standing = around.preimages.get(path)
+    standing = targets.preimages.get(path)
     if standing is None:
         return None
     message = f"{path.quoted} exists already"
@@ -369,7 +369,7 @@ def _plan_gitlink(section: PatchSection, old: Preimage | None) -> SectionPlan | 
 
 
 def _without_lines(fix: PatchFix | None) -> PatchFix | None:
-    """Keep a mending that brings no line of a file: a header, or lines that are left out."""
+    """Keep a fix that brings no line of a file: a header, or lines that are left out."""
     return fix if fix is None or fix.text is None or fix.text.startswith("@@ ") else None
 
 

@@ -222,14 +222,14 @@ class _ReplyReader:
             start = self._raw.find(_FUNCTION, position)
             if start < 0:
                 break
-            self._tell_around(position, start)
+            self._report_around(position, start)
             if self.blocks:
-                self._tell_second(start)
+                self._report_second(start)
             position = self._read_block(start)
         if not self.blocks:
             self.faults = [self._no_block()]
         elif not self._is_done and self._raw.find(_FUNCTION, position) < 0:
-            self._tell_around(position, len(self._raw))
+            self._report_around(position, len(self._raw))
 
     @property
     def _is_done(self) -> bool:
@@ -242,41 +242,43 @@ class _ReplyReader:
         name = None if tag is None else tag[1].decode("utf-8")
         position = start + len(_FUNCTION) if tag is None else tag.end()
         if tag is None:
-            self._tell("missing-function-tag", line, "the tag `<function=` is not closed by `>`", _ONE_BLOCK)
+            self._report(
+                "missing-function-tag", line, "the tag `<function=` is not closed by `>`", _ONE_BLOCK
+            )
         parameters: list[WrittenParameter] = []
         # What stands behind a tag that cannot be read is its rest, and told with it.
-        is_told, is_whole, is_open = tag is None, tag is not None, True
+        is_reported, is_whole, is_open = tag is None, tag is not None, True
         while is_open:
             found = _TAG.search(self._raw, position)
             text = self._text(position, found.start() if found else len(self._raw))
             if text is not None:
                 is_whole &= not text[1].startswith("<")
-                if not is_told:
-                    self._tell_between(*text)
-                is_told = True
+                if not is_reported:
+                    self._report_between(*text)
+                is_reported = True
             word = b"" if found is None else found[0]
             if found is None:
                 position, is_whole, is_open = len(self._raw), False, False
                 if tag is not None and not self._is_cut:
                     message = f"`<function={self._shown(name)}>` of line {line} is not closed"
-                    self._tell("missing-function-tag", line, message, "end the block with </function>")
+                    self._report("missing-function-tag", line, message, "end the block with </function>")
             elif word == _END_FUNCTION:
                 position, is_open = found.end(), False
             elif word == _FUNCTION:
                 position, is_whole, is_open = found.start(), False, False
             elif word == _PARAM and (match := _PARAM_TAG.match(self._raw, found.start())):
-                is_told = False
+                is_reported = False
                 if len(parameters) < MAX_PARAMETERS:
                     parameter, position = self._read_parameter(match)
                     parameters.append(parameter)
                 else:
-                    self._tell_too_many(found.start())
+                    self._report_too_many(found.start())
                     position, is_whole, is_open = len(self._raw), False, False
             else:
                 is_whole &= word != _PARAM
-                if not is_told:
-                    self._tell_between(self._line_at(found.start()), self._excerpt(found.start()))
-                is_told = word != _END_PARAM
+                if not is_reported:
+                    self._report_between(self._line_at(found.start()), self._excerpt(found.start()))
+                is_reported = word != _END_PARAM
                 position = found.end() if word != _CDATA else self._end_of_cdata(found.end(), None)
             if self._is_done:
                 is_whole = is_open = False
@@ -296,13 +298,13 @@ class _ReplyReader:
             end = found.start() if found else len(self._raw)
             loose = loose or self._text(position, end)
             if found is None or found[0] in {_PARAM, _END_FUNCTION}:
-                self._tell_unclosed(name, line, found)
+                self._report_unclosed(name, line, found)
                 return WrittenParameter(name, line, None, value_line=None, in_cdata=False), end
             position = found.end()
             if found[0] == _END_PARAM:
                 break
             if found[0] == _FUNCTION:
-                self._tell_second(found.start())
+                self._report_second(found.start())
                 loose = loose or (self._line, self._excerpt(found.start()))
             else:
                 n_pieces += 1
@@ -319,7 +321,7 @@ class _ReplyReader:
         if loose is not None:
             hint = "put the whole value into CDATA; write ]]> inside it as ]]]]><![CDATA[>"
             message = f"text stands beside the CDATA section of `{self._shown(name)}`: {loose[1]}"
-            self._tell("extra-text", loose[0], message, hint)
+            self._report("extra-text", loose[0], message, hint)
             return WrittenParameter(name, line, None, value_line=None, in_cdata=True), position
         where = value_line if n_pieces == 1 else None
         return WrittenParameter(name, line, b"".join(pieces), value_line=where, in_cdata=True), position
@@ -332,38 +334,38 @@ class _ReplyReader:
         self._is_cut = True
         whose = "" if name is None else f" of `{self._shown(name)}`"
         message = f"the CDATA section{whose} is not closed"
-        self._tell(
+        self._report(
             "missing-function-tag", self._line_at(start), message, "end it with ]]>, then close the tags"
         )
         return len(self._raw)
 
-    def _tell(self, rule: str, line: int, message: str, hint: str) -> None:
+    def _report(self, rule: str, line: int, message: str, hint: str) -> None:
         self.faults.append(Fault(rule, line, message, hint))
 
-    def _tell_around(self, start: int, end: int) -> None:
+    def _report_around(self, start: int, end: int) -> None:
         text = self._text(start, end)
         if text is not None:
             message = f"text stands outside the block: {text[1]}"
-            self._tell("extra-text", text[0], message, "send the block alone: no prose, no Markdown fence")
+            self._report("extra-text", text[0], message, "send the block alone: no prose, no Markdown fence")
 
-    def _tell_between(self, line: int, excerpt: str) -> None:
+    def _report_between(self, line: int, excerpt: str) -> None:
         hint = "put it into a parameter, or leave it out"
         if excerpt.startswith(("<param", "<arg")):
             hint = 'write a parameter as <param name="NAME">value</param>'
-        self._tell("extra-text", line, f"this belongs to no parameter: {excerpt}", hint)
+        self._report("extra-text", line, f"this belongs to no parameter: {excerpt}", hint)
 
-    def _tell_second(self, start: int) -> None:
+    def _report_second(self, start: int) -> None:
         line = self._line_at(start)
         if self._tells_second:
             hint = f"send one block; {_INTO_CDATA}"
-            self._tell("invalid-multi-block", line, "a second `<function=` tag begins here", hint)
+            self._report("invalid-multi-block", line, "a second `<function=` tag begins here", hint)
         self._tells_second = False
 
-    def _tell_too_many(self, start: int) -> None:
+    def _report_too_many(self, start: int) -> None:
         message = f"there are more than {MAX_PARAMETERS} parameters"
-        self._tell("extra-text", self._line_at(start), message, "send each parameter once")
+        self._report("extra-text", self._line_at(start), message, "send each parameter once")
 
-    def _tell_unclosed(self, name: str, line: int, found: re.Match[bytes] | None) -> None:
+    def _report_unclosed(self, name: str, line: int, found: re.Match[bytes] | None) -> None:
         message = f"the parameter `{self._shown(name)}` is not closed"
         hint = "end it with </param>, and the block with </function>"
         if found is None:
@@ -372,7 +374,7 @@ class _ReplyReader:
             before = self._line_at(found.start())
             message += f" before the `{found[0].decode('ascii')}` of line {before}"
             hint = f"end it with </param>; {_INTO_CDATA}"
-        self._tell("missing-function-tag", line, message, hint)
+        self._report("missing-function-tag", line, message, hint)
 
     def _no_block(self) -> Fault:
         if _TEXT.search(self._raw) is None:

@@ -1,4 +1,4 @@
-"""How one section of a patch is mended, where that is mechanical: its headers, or hunks that miss their file.
+"""How one section of a patch is fixed, where that is mechanical: its headers, or hunks that miss their file.
 
 A name is never guessed: whatever is named must be the one name of the `diff --git` line, or nothing. Nor is
 a text: a line of context is taken from the file only where all that stands around it agrees. The headers are

@@ -54,20 +54,20 @@ class World:
     def judged(
         self, base: str | None = None, *, with_index: bool = False
     ) -> Iterator[tuple[Repository, PatchVerdict, FileState]]:
-        """Judge the patch, and look what stands on disk."""
+        """Judge the patch, and read what is on disk."""
         repository = self.repository
         with judge_patch(repository, self.patch, CheckOptions(), base=base) as judged:
             files = judged.verdict.change.files
             assert files, [finding.message for finding in judged.verdict.findings]
-            stands = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
-            yield repository, judged, stands
+            state = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
+            yield repository, judged, state
 
     def land(self, base: str | None = None) -> PlannedWrites:
         """Judge the patch, and write what is to be written, by plain means."""
-        with self.judged(base) as (repository, judged, stands):
-            assert not stands.differing
+        with self.judged(base) as (repository, judged, state):
+            assert not state.differing
             files = judged.verdict.change.files
-            made = plan_writes(repository, judged.objects, judged.store, files, stands)
+            made = plan_writes(repository, judged.objects, judged.store, files, state)
         land(repository, made.writes, note={}).finish()
         return made
 
@@ -82,15 +82,15 @@ class World:
             if name != b".gitattributes":
                 files.append(FileChange(RepoPath(name), side(old_mode, old), side(new_mode, new)))
         with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-            stands = read_file_state(repository, objects, store, files)
-            assert not stands.differing
-            made = plan_writes(repository, objects, store, files, stands)
+            state = read_file_state(repository, objects, store, files)
+            assert not state.differing
+            made = plan_writes(repository, objects, store, files, state)
         land(repository, made.writes, note={}).finish()
         return made
 
     def differing(self, base: str | None = None) -> list[bytes]:
-        with self.judged(base) as (_, _, stands):
-            return [path.raw for path in stands.differing]
+        with self.judged(base) as (_, _, state):
+            return [path.raw for path in state.differing]
 
     def applied_by_git(self) -> Repo:
         """Apply the patch to a copy, with `git apply`."""
@@ -176,7 +176,7 @@ def utf16(text: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Case:
-    """A file before and after: its blobs, what stands on disk, what has to stand there in the end.
+    """A file before and after: its blobs, what is on disk, what must be there in the end.
 
     `disk` None: as git checks it out; `expected` None: the new blob itself. `like_git`: `git apply` does it
     the same way.
@@ -457,10 +457,10 @@ def test_a_submodule_changes_in_the_index_alone(tmp_path: Path) -> None:
     world = World(repo, patch, repo.ask("rev-parse", "HEAD"))
     with pytest.raises(UndecidedError, match="only the index can change"), world.judged():
         pass
-    with world.judged(with_index=True) as (repository, judged, stands):
+    with world.judged(with_index=True) as (repository, judged, state):
         files = judged.verdict.change.files
-        assert not stands.differing
-        assert plan_writes(repository, judged.objects, judged.store, files, stands) == PlannedWrites((), ())
+        assert not state.differing
+        assert plan_writes(repository, judged.objects, judged.store, files, state) == PlannedWrites((), ())
 
 
 def test_what_a_sparse_checkout_leaves_out_is_written_but_cannot_be_deleted(tmp_path: Path) -> None:
@@ -474,8 +474,8 @@ def test_what_a_sparse_checkout_leaves_out_is_written_but_cannot_be_deleted(tmp_
     world.repo.git("sparse-checkout", "set", "in")
     with pytest.raises(UndecidedError, match="sparse checkout"), world.judged():
         pass
-    with world.judged(with_index=True) as (_, _, stands):
-        assert not stands.differing
+    with world.judged(with_index=True) as (_, _, state):
+        assert not state.differing
 
 
 def test_the_patchs_own_attributes_count_only_afterwards(tmp_path: Path) -> None:
@@ -489,9 +489,9 @@ def test_the_patchs_own_attributes_count_only_afterwards(tmp_path: Path) -> None
 
 def otherwise_after(world: World, base: str | None = None) -> list[bytes]:
     """Land the patch; give what it said that git will store otherwise, and hold that against `git add`."""
-    with world.judged(base) as (repository, judged, stands):
+    with world.judged(base) as (repository, judged, state):
         files = judged.verdict.change.files
-        made = plan_writes(repository, judged.objects, judged.store, files, stands)
+        made = plan_writes(repository, judged.objects, judged.store, files, state)
         found = [path.raw for path in stored_otherwise_after(repository, files, made.writes)]
     land(world.repository, made.writes, note={}).finish()
     # The attributes first: in one go, git would look at those of the index for some of the files.
@@ -558,9 +558,9 @@ def test_a_filter_that_the_patch_names_finds_the_files_of_the_working_tree(tmp_p
 def test_what_git_cannot_store_at_all_by_the_patchs_own_attributes_is_undecided(tmp_path: Path) -> None:
     new = {".gitattributes": b"*.txt working-tree-encoding=UTF-16\n", "n.txt": b"hello\n"}
     world = prepare(tmp_path, {}, new)
-    with world.judged() as (repository, judged, stands):
+    with world.judged() as (repository, judged, state):
         files = judged.verdict.change.files
-        made = plan_writes(repository, judged.objects, judged.store, files, stands)
+        made = plan_writes(repository, judged.objects, judged.store, files, state)
         with pytest.raises(UndecidedError, match=r"could not store what the patch writes.*n\.txt"):
             stored_otherwise_after(repository, files, made.writes)
 
@@ -614,19 +614,19 @@ def test_a_form_that_git_would_store_as_something_else_is_undecided(tmp_path: Pa
     world = prepare(
         tmp_path, {"f": b"ABC\n"}, {"f": b"ABC\nx\n"}, config=lossy, attributes={"": "f filter=lossy\n"}
     )
-    with world.judged() as (repository, judged, stands):
+    with world.judged() as (repository, judged, state):
         files = judged.verdict.change.files
         with pytest.raises(UndecidedError, match="would store as what was judged"):
-            plan_writes(repository, judged.objects, judged.store, files, stands)
+            plan_writes(repository, judged.objects, judged.store, files, state)
 
 
 def test_a_filter_that_fails_is_undecided(tmp_path: Path) -> None:
     world = prepare(tmp_path, {"x": TEN}, {"f": TEN}, config=ROT, attributes={"": "f filter=rot\n"})
     world.repo.git("config", "filter.rot.smudge", "false")
-    with world.judged() as (repository, judged, stands):
+    with world.judged() as (repository, judged, state):
         files = judged.verdict.change.files
         with pytest.raises(UndecidedError, match="cat-file"):
-            plan_writes(repository, judged.objects, judged.store, files, stands)
+            plan_writes(repository, judged.objects, judged.store, files, state)
 
 
 @dataclass
@@ -737,8 +737,8 @@ def test_the_ordinary_case_starts_no_child(tmp_path: Path, monkeypatch: pytest.M
     with judge_patch(repository, world.patch, CheckOptions()) as judged:
         files = judged.verdict.change.files
         monkeypatch.setattr(Repository, "argv", note)
-        stands = read_file_state(repository, judged.objects, judged.store, files)
-        made = plan_writes(repository, judged.objects, judged.store, files, stands)
+        state = read_file_state(repository, judged.objects, judged.store, files)
+        made = plan_writes(repository, judged.objects, judged.store, files, state)
         assert stored_otherwise_after(repository, files, made.writes) == ()
     assert len(made.writes) == 4
     assert started == []

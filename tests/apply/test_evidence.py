@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.apply.recovery import contents, folders, remove
+from patchgate.apply.evidence_folders import contents, folders, remove
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.ledger.masking import Masks
 from tests.amount import sample

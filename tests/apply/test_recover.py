@@ -23,11 +23,12 @@ KILLED = """\
 import os, sys
 from tests.faults import Faults
 from patchgate.git.repository import open_repository
-from patchgate.check.policy_lookup import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.apply.apply import apply
-from patchgate.apply.apply_run import Place, Request
-place = Place(dict(os.environ), sys.argv[1], faults=Faults.parse(sys.argv[2]))
-report = apply(open_repository(os.environ, os.getcwd()), Request(sys.stdin.buffer.read(), Asked()), place)
+from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
+place = ApplyEnvironment(dict(os.environ), sys.argv[1], faults=Faults.parse(sys.argv[2]))
+request = ApplyRequest(sys.stdin.buffer.read(), CheckOptions())
+report = apply(open_repository(os.environ, os.getcwd()), request, place)
 print(place.faults.steps)
 """
 

@@ -69,11 +69,11 @@ def apply(raw: bytes) -> Mapping[bytes, tuple[str, bytes] | None] | tuple[Fault,
     standing = {RepoPath.from_git(name): Preimage(*file) for name, file in BEFORE.items()}
     named = {each for section in found.sections for each in (section.old_path, section.new_path)}
     preimages = {path: standing.get(path) for path in named if path is not None}
-    around = PatchTargets(preimages, removed_by(found.sections))
+    targets = PatchTargets(preimages, removed_by(found.sections))
     made: dict[bytes, tuple[str, bytes] | None] = {}
     faults: list[Fault] = []
     for section in found.sections:
-        plan = plan_section(section, around)
+        plan = plan_section(section, targets)
         if isinstance(plan, tuple):
             faults.extend(plan)
         else:

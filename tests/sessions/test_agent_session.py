@@ -101,9 +101,9 @@ DIRTY = """\
 import errno, os, sys
 from patchgate.storage.filesystem import Steps
 from patchgate.git.repository import open_repository
-from patchgate.check.policy_lookup import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.apply.apply import apply
-from patchgate.apply.apply_run import Place, Request
+from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.report.json import render
 
 class Failing(Steps):
@@ -114,8 +114,8 @@ class Failing(Steps):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return False
 
-place = Place(dict(os.environ), sys.argv[1], faults=Failing())
-request = Request(sys.stdin.buffer.read(), Asked())
+place = ApplyEnvironment(dict(os.environ), sys.argv[1], faults=Failing())
+request = ApplyRequest(sys.stdin.buffer.read(), CheckOptions())
 print(render(apply(open_repository(os.environ, os.getcwd()), request, place)))
 """
 
