@@ -30,7 +30,7 @@ from bench.worlds import World, make_wide
 from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private_store import PrivateStore, tried_tree
+from patchgate.git.private_store import PrivateStore, tree_with_change
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import whole_tree
 
@@ -50,7 +50,7 @@ def try_change(
         assert head is not None
         entry = Entry(REGULAR, store.write("blob", text))
         change = FileChange(RepoPath(path.encode()), None, entry)
-        tree = tried_tree(repository, objects, store, head.oid, [change])
+        tree = tree_with_change(repository, objects, store, head.oid, [change])
         head_commit = objects.header("HEAD")
         with whole_tree(
             repository, store, tree, cache=cache, commit=head_commit.oid if head_commit else None

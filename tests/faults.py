@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from patchgate.errors import UsageError
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.filesystem import FaultPoints
 
 
 class Kind(StrEnum):
@@ -59,7 +59,7 @@ class Operation:
     size: int | None = None
 
 
-class Faults(Steps):
+class Faults(FaultPoints):
     """Counts the steps of one piece of work, fails where it is planned, records for replay.
 
     Without arguments it is inert. Not for use by two threads at once: their steps would have no order.

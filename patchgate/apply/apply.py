@@ -29,7 +29,7 @@ from patchgate.apply.evidence import open_evidence
 from patchgate.apply.retries import after_judging, before_judging, find_chain
 from patchgate.apply.write_patch import WriteResult, preflight, write_judged
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.base_files import Ground, ground_on_disk
+from patchgate.git.base_files import BaseFiles, base_files_on_disk
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import ANY_CODE, Repository
@@ -66,7 +66,7 @@ def find_duplicate(
         paths = [file.path for file in applied.files]
         if any(faults(path, from_text=True) for path in paths):
             continue
-        ground = ground_on_disk(repository, judged.objects, judged.store, judged.patch_base.tree, paths)
+        ground = base_files_on_disk(repository, judged.objects, judged.store, judged.patch_base.tree, paths)
         if _are_unchanged(ground, [(file.path, file.old) for file in applied.files]):
             # It was reverted. Among lines that repeat, git would take the patch back all the same.
             continue
@@ -100,7 +100,7 @@ def _last_applied(
     return list(found.values())
 
 
-def _are_unchanged(ground: Ground, entries: Sequence[tuple[RepoPath, Entry | None]]) -> bool:
+def _are_unchanged(ground: BaseFiles, entries: Sequence[tuple[RepoPath, Entry | None]]) -> bool:
     """Tell whether every file stands as it is here."""
     return bool(entries) and all(ground.entries[path] == entry for path, entry in entries)
 
@@ -114,7 +114,7 @@ def _is_revertible(repository: Repository, judged: PatchVerdict) -> bool:
     if any(faults(path, from_text=True) for path in paths):
         return False
     objects, store, tree = judged.objects, judged.store, judged.patch_base.tree
-    ground = ground_on_disk(repository, objects, store, tree, paths, _removed_by_revert(parsed))
+    ground = base_files_on_disk(repository, objects, store, tree, paths, _removed_by_revert(parsed))
     if ground.blocked:
         return False
     with GitApply(repository, store, ground.entries, judged.patch, reverse=True) as git:

@@ -20,7 +20,7 @@ from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
 from patchgate.git.quoting import exact_text, quote_path
 from patchgate.git.repository import Repository
 from patchgate.git.staging import refresh_index
-from patchgate.git.transaction import Landing, left
+from patchgate.git.transaction import WrittenFiles, pending_transactions
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
 from patchgate.patches.check_patch import forget
@@ -43,7 +43,7 @@ from patchgate.report.verdict import (
     Retry,
     Verdict,
 )
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.filesystem import FaultPoints
 
 KINDS = ("lint", "test")
 _SECRET = "secret"
@@ -144,7 +144,7 @@ class ApplyEnvironment:
     report_progress: Callable[[str, float], None] = lambda what, seconds: None
     clock: Callable[[], float] = time.time
     chance: Callable[[int], bytes] = os.urandom
-    faults: Steps | None = None
+    faults: FaultPoints | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class ApplyRun:
         if self.chain.first is None:
             return None
         # A landing keeps its own record until the ledger has one, so these are read before the ledger is.
-        unrecorded = [each.note for each in left(self.repository) if each.state == "landed"]
+        unrecorded = [each.note for each in pending_transactions(self.repository) if each.state == "landed"]
         self.chain = reload_chain(self.ledger, self.chain)
         return refuse_meanwhile(self.ledger, self.chain, self.limit, unrecorded)
 
@@ -226,7 +226,7 @@ def refused_by_history(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdic
     return replace(verdict, gates=(*verdict.gates, gate), findings=(finding, *verdict.findings))
 
 
-def record_result(run: ApplyRun, verdict: ChangeVerdict, landing: Landing | None) -> Report:
+def record_result(run: ApplyRun, verdict: ChangeVerdict, landing: WrittenFiles | None) -> Report:
     """Record what became of the attempt, and keep its evidence."""
     retry = None
     if _counts(run, verdict):
@@ -273,7 +273,7 @@ def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict
     return verdict, retry
 
 
-def _finish(run: ApplyRun, landing: Landing, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
+def _finish(run: ApplyRun, landing: WrittenFiles, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
     """End a landing, unless its own record is to stay for the next command that writes."""
     paths = [file.path for file in verdict.change.files]
     for path in paths:

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from patchgate.errors import UndecidedError
-from patchgate.git.base_files import is_emptied_on_disk, left_out, read_files
+from patchgate.git.base_files import is_emptied_on_disk, read_files, sparse_files
 from patchgate.git.conversion import (
     MOST_BYTES,
-    CheckedOut,
+    BlockedPath,
+    CheckoutConverter,
     ContentAttributes,
-    Obstacle,
+    hash_as_stored,
     is_switched_off,
-    read_standing,
-    stored_as,
+    read_worktree_file,
 )
 from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
 from patchgate.git.objects import Objects
@@ -29,7 +29,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.staging import index_entries
-from patchgate.git.transaction.entries import Content, Write
+from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.patches.line_ends import carry_line_ends, is_same_but_ends
 from patchgate.patches.proposed_files import Preimages, content_of
 
@@ -45,7 +45,7 @@ class FileState:
     in the order of the change.
     """
 
-    contents: Mapping[RepoPath, Content | None]
+    contents: Mapping[RepoPath, FileContent | None]
     as_blob: frozenset[RepoPath]
     differing: tuple[RepoPath, ...]
 
@@ -82,11 +82,11 @@ def read_file_state(
     _require_forms(repository, files, with_index=with_index)
     looked = [file for file in files if not _is_gitlink(file)]
     removed = {file.path: file.old for file in files if file.new is None}
-    contents: dict[RepoPath, Content | None] = {}
+    contents: dict[RepoPath, FileContent | None] = {}
     paths: dict[_DiskMatch, list[RepoPath]] = {look: [] for look in _DiskMatch}
     for file in looked:
-        found = read_standing(repository, file.path)
-        if isinstance(found, Obstacle):
+        found = read_worktree_file(repository, file.path)
+        if isinstance(found, BlockedPath):
             contents[file.path] = None
             is_free = file.old is None and _makes_room(repository, found, file.path, removed)
             look = _DiskMatch.NOTHING if is_free else _DiskMatch.DIFFERS
@@ -101,7 +101,7 @@ def read_file_state(
     old = {file.path: file.old for file in looked if file.old is not None}
     if absent := {path: old[path] for path in paths[_DiskMatch.ABSENT]}:
         # A sparse checkout leaves it out: it was judged as the index has it.
-        skipped = left_out(repository, absent)
+        skipped = sparse_files(repository, absent)
         differing.update(path for path, entry in absent.items() if skipped.get(path) != entry)
         hidden = [path for path in skipped if path in removed and path not in differing]
         if hidden and not with_index:
@@ -125,7 +125,7 @@ class _DiskMatch(Enum):
     DIFFERS = "something else"
 
 
-def _match(objects: Objects, old: Entry | None, found: Content | None) -> _DiskMatch:
+def _match(objects: Objects, old: Entry | None, found: FileContent | None) -> _DiskMatch:
     if found is None:
         return _DiskMatch.NOTHING if old is None else _DiskMatch.ABSENT
     if old is None or (found.mode == SYMLINK) != (old.mode == SYMLINK):
@@ -139,7 +139,7 @@ def _is_gitlink(file: FileChange) -> bool:
     return any(side is not None and side.mode == GITLINK for side in (file.old, file.new))
 
 
-def _differs_in_mode(file: FileChange, found: Content | None) -> bool:
+def _differs_in_mode(file: FileChange, found: FileContent | None) -> bool:
     return found is not None and file.old is not None and found.mode != file.old.mode
 
 
@@ -164,7 +164,7 @@ def _require_forms(repository: Repository, files: Sequence[FileChange], *, with_
 
 
 def _makes_room(
-    repository: Repository, found: Obstacle, path: RepoPath, removed: Mapping[RepoPath, Entry | None]
+    repository: Repository, found: BlockedPath, path: RepoPath, removed: Mapping[RepoPath, Entry | None]
 ) -> bool:
     """Tell whether the change takes away what is in the way of a new file."""
     if found.path == path:
@@ -178,11 +178,11 @@ def _stored_otherwise(
     repository: Repository,
     store: PrivateStore,
     files: Mapping[RepoPath, Entry],
-    contents: Mapping[RepoPath, Content | None],
+    contents: Mapping[RepoPath, FileContent | None],
 ) -> list[RepoPath]:
     """Find the files that git, asked again, does not store as the blob that was judged."""
     asked = [(path, content.data) for path in files if (content := contents[path]) is not None]
-    oids = stored_as(repository, store, asked)
+    oids = hash_as_stored(repository, store, asked)
     wrong = [path for (path, _), oid in zip(asked, oids, strict=True) if oid != files[path].oid]
     if not wrong:
         return []
@@ -211,7 +211,7 @@ def plan_writes(
     """
     attributes = ContentAttributes(repository)
     blobs = Preimages(objects, {file.path: file.new for file in files})
-    made: dict[RepoPath, Content | None] = {}
+    made: dict[RepoPath, FileContent | None] = {}
     asked: list[_Asked] = []
     for file in files:
         if _is_gitlink(file):
@@ -222,10 +222,10 @@ def plan_writes(
         old, new = state.contents[file.path], file.new
         mode = _mode(file, new, old)
         if old is not None and _changes_mode_alone(file):
-            made[file.path] = Content(mode, old.data)
+            made[file.path] = FileContent(mode, old.data)
             continue
         blob = content_of(blobs[file.path]) or b""
-        made[file.path] = Content(mode, blob)
+        made[file.path] = FileContent(mode, blob)
         if new.mode != SYMLINK and not _is_plainly_the_blob(file, blob, state, attributes):
             asked.append((file, new, blob))
     unsteady: list[RepoPath] = []
@@ -234,7 +234,7 @@ def plan_writes(
             repository=repository, objects=objects, store=store, attributes=attributes, state=state
         )
         for (file, new, _), data in zip(asked, answers.of(asked), strict=True):
-            made[file.path] = Content(_mode(file, new, state.contents[file.path]), data)
+            made[file.path] = FileContent(_mode(file, new, state.contents[file.path]), data)
         unsteady = answers.unsteady
     writes = (Write(path, state.contents[path], content) for path, content in made.items())
     return PlannedWrites(tuple(each for each in writes if each.old != each.new), tuple(unsteady))
@@ -246,7 +246,7 @@ def _changes_mode_alone(file: FileChange) -> bool:
     return file.old.is_file and file.new.is_file and file.old.oid == file.new.oid
 
 
-def _mode(file: FileChange, new: Entry, old: Content | None) -> str:
+def _mode(file: FileChange, new: Entry, old: FileContent | None) -> str:
     """Give the mode to write: that of the disk, where the change leaves it (`core.fileMode=false`)."""
     stays = file.old is not None and file.old.mode == new.mode
     return old.mode if stays and old is not None else new.mode
@@ -290,7 +290,7 @@ class _Conversions:
         Raises:
             UndecidedError: there are none that git would store as what was judged.
         """
-        with CheckedOut(self.repository, self.store) as git:
+        with CheckoutConverter(self.repository, self.store) as git:
             found = [self._form(git, *question) for question in asked]
         self._let_index_speak(asked, found)
         # Where only line ends can be converted, a blob without CR LF is stored as it is.
@@ -299,7 +299,9 @@ class _Conversions:
             for question, data in zip(asked, found, strict=True)
             if data != question[2] or b"\r\n" in data or self.attributes.reach(question[0].path)
         ]
-        oids = stored_as(self.repository, self.store, [(file.path, data) for file, _, _, data in doubtful])
+        oids = hash_as_stored(
+            self.repository, self.store, [(file.path, data) for file, _, _, data in doubtful]
+        )
         for (file, new, blob, data), oid in zip(doubtful, oids, strict=True):
             if oid == new.oid:
                 continue
@@ -310,7 +312,7 @@ class _Conversions:
                 self.unsteady.append(file.path)
         return found
 
-    def _form(self, git: CheckedOut, file: FileChange, new: Entry, blob: bytes) -> bytes:
+    def _form(self, git: CheckoutConverter, file: FileChange, new: Entry, blob: bytes) -> bytes:
         old = self.state.contents[file.path]
         if old is None or old.mode == SYMLINK or file.old is None:
             return git.form(file.path, new.oid)

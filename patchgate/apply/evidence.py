@@ -34,7 +34,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import neutral, printable
 from patchgate.ledger.masking import Masks
 from patchgate.storage.filesystem import (
-    Steps,
+    FaultPoints,
     flush,
     flush_folder,
     make_folder,
@@ -62,7 +62,7 @@ def open_evidence(
     about: Mapping[str, Json],
     run_dir: str | None = None,
     masks: Masks | None = None,
-    faults: Steps | None = None,
+    faults: FaultPoints | None = None,
 ) -> Evidence:
     """Make the folder of a new attempt and keep its candidate there, on the disk when this returns.
 
@@ -79,7 +79,7 @@ def open_evidence(
         UsageError: `run_dir` is not empty, no folder, or has no folder above it.
         UndecidedError: it cannot be written.
     """
-    faults = faults or Steps()
+    faults = faults or FaultPoints()
     place = run_dir
     with ExitStack() as undo:
         try:
@@ -110,7 +110,9 @@ class Evidence:
     `id` is the attempt's, `dir` the folder in which everything lies.
     """
 
-    def __init__(self, name: str, folder: str, own: str, held: int, masks: Masks, faults: Steps) -> None:
+    def __init__(
+        self, name: str, folder: str, own: str, held: int, masks: Masks, faults: FaultPoints
+    ) -> None:
         self.id = name
         self.dir = folder
         self.masks = masks
@@ -231,7 +233,7 @@ def _make_own(
     chance: Callable[[int], bytes],
     is_known: Callable[[str], bool],
     undo: ExitStack,
-    faults: Steps,
+    faults: FaultPoints,
 ) -> tuple[str, str]:
     """Make a folder with an id that nobody has, and is the only one to make it."""
     above = attempts_folder(common_dir)
@@ -254,7 +256,7 @@ def _make_own(
     raise UndecidedError("no free id was found for this attempt", "run the command again")
 
 
-def _make_given(run_dir: str, undo: ExitStack, faults: Steps) -> str:
+def _make_given(run_dir: str, undo: ExitStack, faults: FaultPoints) -> str:
     """Make the caller's folder, or find it empty."""
     parent = os.path.dirname(run_dir)
     if not os.path.isdir(parent):
@@ -282,12 +284,12 @@ def _not_empty(run_dir: str) -> UsageError:
     )
 
 
-def _make(folder: str, undo: ExitStack, faults: Steps) -> None:
+def _make(folder: str, undo: ExitStack, faults: FaultPoints) -> None:
     make_folder(folder, _FOLDER_MODE, faults)
     undo.callback(_take_back, os.rmdir, folder)
 
 
-def _mark(own: str, says: Mapping[str, Json], undo: ExitStack, faults: Steps) -> int:
+def _mark(own: str, says: Mapping[str, Json], undo: ExitStack, faults: FaultPoints) -> int:
     """Write the marker and give its descriptor, which holds the lock: the kernel drops it at our end."""
     path = os.path.join(own, MARKER)
     descriptor = open_exclusive(path, _FILE_MODE, faults)
@@ -301,7 +303,7 @@ def _mark(own: str, says: Mapping[str, Json], undo: ExitStack, faults: Steps) ->
     return descriptor
 
 
-def _keep_candidate(place: str, candidate: bytes, undo: ExitStack, faults: Steps) -> None:
+def _keep_candidate(place: str, candidate: bytes, undo: ExitStack, faults: FaultPoints) -> None:
     path = os.path.join(place, CANDIDATE)
     descriptor = open_exclusive(path, _FILE_MODE, faults)
     undo.callback(_take_back, os.unlink, path)

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
-from patchgate.git.repository import Repository, is_any_left
+from patchgate.git.repository import Repository, has_pending_transactions
 from patchgate.storage.atomic_write import sweep
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.temporary_folder import sweep_temporary_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from patchgate.git.transaction import Recovered
+    from patchgate.git.transaction import RecoveredTransaction
     from patchgate.storage.record import Json
 
 _LEFT = {
@@ -44,7 +44,7 @@ def recover_pending(repository: Repository, *, keep: bool = False) -> RecoveryRe
         UndecidedError: an apply is running, or something stands where neither the old nor the new file does.
     """
     _sweep(repository)
-    if not is_any_left(repository.common_dir):
+    if not has_pending_transactions(repository.common_dir):
         return RecoveryResult()
     # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
     from patchgate.apply.attempt_records import RecoveredRecord, record_landed, record_recovered
@@ -71,23 +71,23 @@ def _sweep(repository: Repository) -> None:
 
     sweep_temporary_folders()
     for cache in ("contracts", "policies"):
-        sweep(Path(repository.common_dir, "patchgate", cache), Steps())
+        sweep(Path(repository.common_dir, "patchgate", cache), FaultPoints())
 
 
 def pending_warnings(repository: Repository) -> tuple[str, ...]:
     """Tell of what a killed apply has left, in a warning each; changes nothing."""
-    if not is_any_left(repository.common_dir):
+    if not has_pending_transactions(repository.common_dir):
         return ()
-    from patchgate.git.transaction import left
+    from patchgate.git.transaction import pending_transactions
 
     return tuple(
         f"attempt {_name(each.note)} {_LEFT[each.state]}: run git patchgate recover"
-        for each in left(repository)
+        for each in pending_transactions(repository)
         if not each.is_running
     )
 
 
-def _said(each: Recovered) -> str:
+def _said(each: RecoveredTransaction) -> str:
     what = "had landed, and is finished" if each.outcome == "landed" else "is undone"
     kept = f"; left as they are: {', '.join(path.quoted for path in each.kept)}" if each.kept else ""
     return f"attempt {_name(each.note)} {what}{kept}"

@@ -22,10 +22,10 @@ from patchgate.commands.analysis import tool_identity
 from patchgate.commands.runner import CommandOutcome, CommandStatus, run, runs_pytest
 from patchgate.commands.test_results import MOST_LOG, MOST_REPORT, Failures, failures_of
 from patchgate.errors import UndecidedError
-from patchgate.git.binary_files import lines_of
+from patchgate.git.binary_files import line_reader
 from patchgate.git.model import FileChange
 from patchgate.git.path import RepoPath
-from patchgate.git.private_store import tried_tree
+from patchgate.git.private_store import tree_with_change
 from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
@@ -102,7 +102,9 @@ class ScratchTrees:
         Raises:
             UndecidedError: the index is in conflict or unreadable, or a file cannot be read.
         """
-        tree = tried_tree(repository, judged.objects, judged.store, judged.patch_base.policy_tree, files)
+        tree = tree_with_change(
+            repository, judged.objects, judged.store, judged.patch_base.policy_tree, files
+        )
         return cls(
             repository=repository, judged=judged, evidence=evidence, environment=environment, tree=tree
         )
@@ -163,7 +165,7 @@ class ScratchTrees:
         junit = None
         if report is not None and os.path.lexists(report) and (junit := _read(report, MOST_REPORT)) is None:
             return None
-        return failures_of(written, junit, place, lines_of(self.judged.objects, self.tree))
+        return failures_of(written, junit, place, line_reader(self.judged.objects, self.tree))
 
     def _scratch(self, scope: str) -> Scratch:
         """Give the tree for commands of a scope, made where it is not there."""

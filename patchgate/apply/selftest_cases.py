@@ -19,7 +19,7 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Finding, Report
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.filesystem import FaultPoints
 
 _GOOD = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
 _MISFIT = _GOOD.replace(b"-two", b"-zwei")
@@ -29,7 +29,7 @@ _WHO = "patchgate <selftest@patchgate.invalid> 0 +0000"
 _MOST_STEPS = 80
 
 
-class _FailingSteps(Steps):
+class _FailingSteps(FaultPoints):
     """The system refuses the step of a number, and where it lasts every later one."""
 
     __slots__ = ("_from", "_lasts", "_seen")
@@ -47,7 +47,7 @@ class _FailingSteps(Steps):
         return False
 
 
-class _MeanwhileSteps(Steps):
+class _MeanwhileSteps(FaultPoints):
     """Somebody else does something before the first step."""
 
     __slots__ = ("_act",)
@@ -88,7 +88,7 @@ class _ApplyScene:
         *,
         retry_of: Report | None = None,
         with_index: bool = False,
-        faults: Steps | None = None,
+        faults: FaultPoints | None = None,
     ) -> Report:
         """Apply a patch, by default a good one."""
         before = retry_of.attempt.id if retry_of is not None and retry_of.attempt is not None else None

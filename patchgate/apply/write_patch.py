@@ -19,23 +19,23 @@ from patchgate.errors import UndecidedError
 from patchgate.git.base_files import read_files
 from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange, folders_above
 from patchgate.git.path import RepoPath
-from patchgate.git.private_store import PrivateStore, changed_since
+from patchgate.git.private_store import PrivateStore, paths_changed_since
 from patchgate.git.repository import Repository
 from patchgate.git.staging import StagedIndex, index_differs, index_entries, keep_objects, new_index
 from patchgate.git.transaction import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
-    Landing,
     WriteFailedError,
-    land,
+    WrittenFiles,
+    write_files,
 )
-from patchgate.git.transaction.entries import Content, Write
+from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.patches.check_patch import PatchVerdict, is_as_judged
 from patchgate.patches.patch_base import already_there
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
-from patchgate.storage.atomic_write import unbroken
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.atomic_write import defer_signals
+from patchgate.storage.filesystem import FaultPoints
 
 _SHOWN = 20
 
@@ -88,7 +88,7 @@ def _oid(entry: Entry | None) -> str | None:
     return None if entry is None else entry.oid
 
 
-def _make_copy(repository: Repository, folder: bytes, written: Mapping[RepoPath, Content | None]) -> None:
+def _make_copy(repository: Repository, folder: bytes, written: Mapping[RepoPath, FileContent | None]) -> None:
     """Make the working tree as it will be: what is written as files in folders, links to the rest."""
     root = os.fsencode(repository.work_tree or "")
     made = {path: content for path, content in written.items() if content is not None}
@@ -119,7 +119,7 @@ def _names_in(folder: bytes) -> Iterable[bytes]:
         return ()
 
 
-def _make_file(place: bytes, content: Content) -> None:
+def _make_file(place: bytes, content: FileContent) -> None:
     if content.mode == SYMLINK:
         os.symlink(content.data, place)
         return
@@ -134,7 +134,7 @@ class WriteResult:
     gates: tuple[GateOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
-    landing: Landing | None = None
+    landing: WrittenFiles | None = None
 
 
 class _StoppedError(UndecidedError):
@@ -154,7 +154,7 @@ def write_judged(
     writes: bool,
     shield: ExitStack,
     tried: str | None = None,
-    faults: Steps | None = None,
+    faults: FaultPoints | None = None,
     last_look: Callable[[], Finding | None] = lambda: None,
 ) -> WriteResult:
     """Write an accepted change to the working tree, and to the index where asked; an obstacle is a finding.
@@ -181,8 +181,8 @@ def write_judged(
         if with_index:
             staged = new_index(repository, judged.store, files)
             keep_objects(repository, judged.store, files)
-        shield.enter_context(unbroken())
-        landing = land(
+        shield.enter_context(defer_signals())
+        landing = write_files(
             repository,
             made.writes,
             note=note,
@@ -265,7 +265,7 @@ def _require_as_judged(
         raise _StoppedError(found)
     if tried is not None:
         files, tree = judged.verdict.change.files, judged.patch_base.policy_tree
-        if paths := changed_since(repository, judged.objects, judged.store, tree, files, tried):
+        if paths := paths_changed_since(repository, judged.objects, judged.store, tree, files, tried):
             raise ConcurrentChangeError(paths)
 
 

@@ -16,7 +16,7 @@ from patchgate.check.policy_lookup import (
     main_line_policy,
     requested_policy,
 )
-from patchgate.git.change_sources import Reading
+from patchgate.git.change_sources import LoadedChange
 from patchgate.git.history import Commit, Walk, commits_of, recent_commits
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
@@ -107,7 +107,7 @@ class _CommitHistory:
                 return
             yield self._judge(commit, reading)
 
-    def _may_judge_itself(self, reading: Reading) -> bool:
+    def _may_judge_itself(self, reading: LoadedChange) -> bool:
         """Tell whether the policy that a commit leaves may count, so that what it asks must be read too.
 
         Under `--policy-from` the tree's own policy differs all along; without this question every commit
@@ -119,7 +119,7 @@ class _CommitHistory:
             is_control_by_name(file.path) or file.path.raw in _WITH_RULES for file in reading.change.files
         )
 
-    def _read_again(self, commit: Commit, after: FoundPolicy) -> Reading:
+    def _read_again(self, commit: Commit, after: FoundPolicy) -> LoadedChange:
         """Read a commit by itself, in the detail that its own two policies need."""
         profile = self._profile_of(commit)
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
@@ -178,13 +178,13 @@ class _CommitHistory:
             return FoundPolicy()
         return replace(self._policies.at(self._policies.key(header.oid)), tree=header.oid)
 
-    def _after(self, commit: Commit, reading: Reading) -> FoundPolicy:
+    def _after(self, commit: Commit, reading: LoadedChange) -> FoundPolicy:
         touched = any(file.path.raw in _POLICY_FILES for file in reading.change.files)
         if not touched and len(commit.parents) == 1:
             self._keys[commit.oid] = self._key_of(commit.parents[0])
         return self._policies.at(self._key_of(commit.oid))
 
-    def _judge(self, commit: Commit, reading: Reading) -> ChangeVerdict:
+    def _judge(self, commit: Commit, reading: LoadedChange) -> ChangeVerdict:
         touched = {file.path.raw for file in reading.change.files}
         base = self._walk.base_of(commit)
         is_merge = len(commit.parents) > 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from patchgate.git.change_sources import Reading
+from patchgate.git.change_sources import LoadedChange
 from patchgate.git.diff import Glance, Watch
 from patchgate.git.model import Change, FileChange
 from patchgate.git.objects import Objects
@@ -53,7 +53,7 @@ class FactSources:
     declaring: Policy
     known: Policy | None = None
     own: Policy | None = None
-    reading: Reading | None = None
+    reading: LoadedChange | None = None
 
 
 class Facts(Protocol):

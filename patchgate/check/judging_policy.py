@@ -16,7 +16,7 @@ from patchgate.check.gate import ORDER, judge
 from patchgate.check.shape import budgets
 from patchgate.check.symlinks import gather_links
 from patchgate.errors import PatchgateError, UndecidedError
-from patchgate.git.change_sources import Reading
+from patchgate.git.change_sources import LoadedChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
@@ -87,7 +87,9 @@ def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoP
     return frozenset(path for path in paths if is_control(path, rules))
 
 
-def judge_reading(reading: Reading, rules: PolicySides, profile: Profile, objects: Objects) -> ChangeVerdict:
+def judge_reading(
+    reading: LoadedChange, rules: PolicySides, profile: Profile, objects: Objects
+) -> ChangeVerdict:
     """Judge one change that was read.
 
     A change to the rules is judged under the policy before it and under its own; the verdict is bound to
@@ -130,7 +132,7 @@ def judge_reading(reading: Reading, rules: PolicySides, profile: Profile, object
     )
 
 
-def _case(scene: FactSources, reading: Reading, governance: Governance, *, has_budgets: bool) -> Case:
+def _case(scene: FactSources, reading: LoadedChange, governance: Governance, *, has_budgets: bool) -> Case:
     """Build the case of a change under one policy."""
     return Case(
         change=reading.change,
@@ -144,7 +146,7 @@ def _case(scene: FactSources, reading: Reading, governance: Governance, *, has_b
     )
 
 
-def _merged_folders(objects: Objects, reading: Reading) -> tuple[MergedFolder, ...]:
+def _merged_folders(objects: Objects, reading: LoadedChange) -> tuple[MergedFolder, ...]:
     """List the folders that a merge has as none of its parents; of another change, nothing.
 
     Raises:
@@ -153,11 +155,11 @@ def _merged_folders(objects: Objects, reading: Reading) -> tuple[MergedFolder, .
     if not reading.parents:
         return ()
     # Most changes are no merge.
-    from patchgate.git.tree_view import folders_unlike
+    from patchgate.git.tree_view import differing_folders
 
     return tuple(
         MergedFolder(folder.path, tuple(folder.entries), folder.others)
-        for folder in folders_unlike(objects, reading.change.after, reading.parents)
+        for folder in differing_folders(objects, reading.change.after, reading.parents)
     )
 
 
@@ -250,7 +252,7 @@ def _both(
 
 
 def _undecided(
-    reading: Reading, rules: PolicySides, profile: Profile, error: PatchgateError
+    reading: LoadedChange, rules: PolicySides, profile: Profile, error: PatchgateError
 ) -> ChangeVerdict:
     """A change that no policy could judge: every gate is not run, governance says why."""
     outcomes = tuple(

@@ -24,7 +24,14 @@ from patchgate.check.policy_lookup import (
     requested_policy,
 )
 from patchgate.errors import UndecidedError
-from patchgate.git.change_sources import Base, Reading, is_merging, pending_base, staged, worktree
+from patchgate.git.change_sources import (
+    LoadedChange,
+    PendingBase,
+    is_merging,
+    pending_base,
+    read_staged,
+    read_worktree,
+)
 from patchgate.git.diff import Detail
 from patchgate.git.model import NO_MODE, Change, Entry, FileChange
 from patchgate.git.objects import Objects
@@ -81,11 +88,15 @@ def pending_change(repository: Repository, objects: Objects, store: PrivateStore
     Raises:
         UndecidedError: HEAD or the index cannot be read.
     """
-    return staged(repository, objects, pending_base(repository, objects, store), Detail()).change
+    return read_staged(repository, objects, pending_base(repository, objects, store), Detail()).change
 
 
 def _pending(
-    repository: Repository, objects: Objects, base: Base, asked: CheckOptions, store: PrivateStore | None
+    repository: Repository,
+    objects: Objects,
+    base: PendingBase,
+    asked: CheckOptions,
+    store: PrivateStore | None,
 ) -> Report:
     policies = TreePolicies(objects)
     heads = _policies_of_heads(objects, policies, base)
@@ -104,10 +115,10 @@ def _pending(
     profile = asked.profile or (Profile.COMMIT if work is None else work.profile)
     detail = detail_for([before.policy or built_in()], profile, in_full=asked.in_full)
 
-    def read(detail: Detail) -> Reading:
+    def read(detail: Detail) -> LoadedChange:
         if store is not None:
-            return worktree(repository, objects, base, detail, store)
-        return staged(repository, objects, base, detail)
+            return read_worktree(repository, objects, base, detail, store)
+        return read_staged(repository, objects, base, detail)
 
     reading = read(detail)
     after = policies.at(_key_after(objects, policies, base.tree, reading))
@@ -133,7 +144,7 @@ def _pending(
     return Report((verdict,), repository.limits)
 
 
-def _policies_of_heads(objects: Objects, policies: TreePolicies, base: Base) -> list[FoundPolicy]:
+def _policies_of_heads(objects: Objects, policies: TreePolicies, base: PendingBase) -> list[FoundPolicy]:
     """Read the policies of HEAD and of what is being merged into it, HEAD's first."""
     found = [policies.at(policies.key(base.policy_tree))]
     for commit in base.heads[1:]:
@@ -143,7 +154,7 @@ def _policies_of_heads(objects: Objects, policies: TreePolicies, base: Base) -> 
     return found
 
 
-def _key_after(objects: Objects, policies: TreePolicies, base: str, reading: Reading) -> Key:
+def _key_after(objects: Objects, policies: TreePolicies, base: str, reading: LoadedChange) -> Key:
     """Name the policy that the change leaves, without the resulting tree being in the repository."""
     root: dict[bytes, Entry | None] = {**objects.tree(base)}
     root.update(reading.root)

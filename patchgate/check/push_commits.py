@@ -16,7 +16,7 @@ from functools import cache, partial
 from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
 from patchgate.errors import UndecidedError
-from patchgate.git.history import Commit, count_lacking, lacking
+from patchgate.git.history import Commit, commits_not_in, count_commits_not_in
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
@@ -90,7 +90,7 @@ class NewCommits:
                     refs.setdefault(known, {}).setdefault(update.ref, []).append(tip)
             for known, tips_of in refs.items():
                 tips = [tip for tips in tips_of.values() for tip in tips]
-                found = lacking(repository, tips, known.commits, *known.options, *known.elsewhere)
+                found = commits_not_in(repository, tips, known.commits, *known.options, *known.elsewhere)
                 new = {commit.oid: commit for commit in found}
                 if known.elsewhere:
                     self.elsewhere += _count_left_out(repository, tips, new, known)
@@ -192,7 +192,7 @@ def _count_left_out(
     Git walks from below what is new, so that it has nothing to do where that is known (the usual case).
     """
     below = {*tips, *(parent for commit in new.values() for parent in commit.parents)}
-    return count_lacking(
+    return count_commits_not_in(
         repository, sorted(below - new.keys() - set(known.commits)), known.commits, *known.options
     )
 
@@ -368,19 +368,19 @@ def with_fetch(
 
 def _tracked(repository: Repository, commits: Sequence[str]) -> set[str]:
     """Find those of some commits that a remote-tracking ref reaches."""
-    return set(commits) - {each.oid for each in lacking(repository, commits, (), "--remotes")}
+    return set(commits) - {each.oid for each in commits_not_in(repository, commits, (), "--remotes")}
 
 
 def _foreign(repository: Repository, commits: Sequence[str]) -> set[str]:
     """Find those of some commits that are older than the hooks, or were not made here by the reflogs."""
     # Only where something is refused.
-    from patchgate.git.refs import git_dirs, made_in
+    from patchgate.git.refs import commits_made_in, git_dirs
     from patchgate.ledger.receipts import settled
 
-    later = {each.oid for each in lacking(repository, commits, settled(repository.common_dir))}
+    later = {each.oid for each in commits_not_in(repository, commits, settled(repository.common_dir))}
     # Of what may be new no advice is better than a wrong one.
     with suppress(UndecidedError):
-        later &= {oid for folder in git_dirs(repository) for oid in made_in(folder, 0)}
+        later &= {oid for folder in git_dirs(repository) for oid in commits_made_in(folder, 0)}
     return set(commits) - later
 
 

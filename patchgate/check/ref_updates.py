@@ -15,7 +15,13 @@ from patchgate.check.features import ScopedCommits, feature_functions
 from patchgate.check.policy_lookup import CheckOptions, history_root
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, require_parents
-from patchgate.git.new_commits import Update, arriving_tips, brought_by, fetched_now, has_had
+from patchgate.git.new_commits import (
+    BranchUpdate,
+    arriving_tips,
+    attribute_to_fetch,
+    find_new_commits,
+    had_value,
+)
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
@@ -45,11 +51,13 @@ class JudgedCommits:
 
 def judge_update(
     repository: Repository,
-    update: Update,
+    update: BranchUpdate,
     known: JudgedCommits,
     asked: Callable[[], CheckOptions],
     is_fetch: Callable[[], bool],
-    scoped_commits: Callable[[Update, Sequence[str]], ScopedCommits | None] = lambda update, fresh: None,
+    scoped_commits: Callable[[BranchUpdate, Sequence[str]], ScopedCommits | None] = lambda update, fresh: (
+        None
+    ),
 ) -> Report:
     """Judge what one update of a branch brings.
 
@@ -64,11 +72,11 @@ def judge_update(
     Raises:
         PatchgateError: it could not be read.
     """
-    if has_had(repository, update):
+    if had_value(repository, update):
         return Report(())
-    brought = brought_by(repository, update, known.settled, known.arriving)
+    brought = find_new_commits(repository, update, known.settled, known.arriving)
     if update.old is None and brought.own and is_fetch():
-        brought = fetched_now(repository, update, brought)
+        brought = attribute_to_fetch(repository, update, brought)
     report = judge_unanswered(
         repository, brought.own, known, asked, update.old, lambda fresh: scoped_commits(update, fresh)
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.check.case import LinkFacts
 from patchgate.errors import PatchgateError
-from patchgate.git.change_sources import Reading
+from patchgate.git.change_sources import LoadedChange
 from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from patchgate.git.tree_view import TreeView
 
 
-def gather_links(objects: Objects, reading: Reading, policy: Policy, profile: Profile) -> LinkFacts | None:
+def gather_links(
+    objects: Objects, reading: LoadedChange, policy: Policy, profile: Profile
+) -> LinkFacts | None:
     """Follow the links that a change brings or redirects; None where none is, or where git made no effect.
 
     Args:
@@ -107,9 +109,9 @@ def _brought(objects: Objects, ground: _LinkTree) -> set[bytes]:
     if not ground.parents:
         return set()
     # Most changes are no merge.
-    from patchgate.git.tree_view import links_unlike
+    from patchgate.git.tree_view import differing_links
 
-    return links_unlike(objects, ground.after, ground.parents[0])
+    return differing_links(objects, ground.after, ground.parents[0])
 
 
 def _before(objects: Objects, ground: _LinkTree, files: Sequence[FileChange]) -> list[tuple[TreeView, Links]]:

@@ -16,7 +16,7 @@ from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.pending import with_id_of_change
 from patchgate.check.policy_lookup import CheckOptions, detail_for, requested_policy
 from patchgate.check.symlinks import gather_all_links
-from patchgate.git.change_sources import complete, pending_base, tracked
+from patchgate.git.change_sources import fill_in_details, list_tracked, pending_base
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
@@ -51,7 +51,7 @@ class _Bench:
             for index, file in enumerate(files)
             if self.detail.lines and file.new is not None and file.new.is_file
         }
-        records = complete(self.objects, list(files), unseen, self.detail)
+        records = fill_in_details(self.objects, list(files), unseen, self.detail)
         change = Change(self.objects.empty_tree, "", tuple(records))
         case = Case(
             change,
@@ -88,7 +88,7 @@ def check_tracked(repository: Repository, asked: CheckOptions) -> Report:
         policy = found.policy or built_in()
         require_version(policy)
         profile = asked.profile or Profile.COMMIT
-        files = tracked(repository, objects)
+        files = list_tracked(repository, objects)
         result = resulting_tree(objects, objects.empty_tree, files)
         place = f"{asked.place or 'HEAD'}:{policy.file}" if policy.file else BUILT_IN
         reference = PolicyReference(policy.digest(profile), place)

@@ -87,11 +87,11 @@ def _require_yes(question: str) -> None:
 def _show_state(repository: Repository, policy: str | None) -> None:
     """Say what init would find: where the policy is, which hooks are in."""
     from patchgate.git.active_hooks import LOCAL_EVENTS
-    from patchgate.git.hook_files import look_at
+    from patchgate.git.hook_files import read_hook
     from patchgate.hooks.hooks_folder import find_hooks_folder
 
     folder = find_hooks_folder(repository, os.environ)
-    ours = [name for name in LOCAL_EVENTS if look_at(str(folder.path / name)).is_ours]
+    ours = [name for name in LOCAL_EVENTS if read_hook(str(folder.path / name)).is_ours]
     write(f"policy: {policy or 'none yet'}\n")
     write(f"hooks of patchgate in {folder.name}: {', '.join(ours) or 'none yet'}\n")
 

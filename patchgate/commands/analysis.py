@@ -28,7 +28,7 @@ from patchgate.policy.settings import AnalysisSettings, CommandSettings
 
 if TYPE_CHECKING:
     from patchgate.commands.analysis_results import Lines
-    from patchgate.process.command import Ended
+    from patchgate.process.command import ProcessResult
 
 MAX_OUTPUT = 128 << 20
 _LAST_LINES = 3
@@ -134,7 +134,7 @@ def run_analysis(
 
 
 def _why_unreadable(
-    ended: Ended, settings: AnalysisSettings, mask: Callable[[bytes], bytes] | None
+    ended: ProcessResult, settings: AnalysisSettings, mask: Callable[[bytes], bytes] | None
 ) -> tuple[str, str] | None:
     """Say why nothing can be read, and the next step; None where the tool ended as tools do."""
     if ended.fault is not None:
@@ -194,7 +194,7 @@ def _not_evaluated(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:
     return replace(run, reason=f"the analysis `{run.analysis}` {reason}", hint=hint)
 
 
-def _last_stderr(ended: Ended, mask: Callable[[bytes], bytes] | None) -> str:
+def _last_stderr(ended: ProcessResult, mask: Callable[[bytes], bytes] | None) -> str:
     """Give the last lines of what it wrote to its standard error, safe to show."""
     lines = tail_lines(ended.tail, ended.has_more_than_tail, mask)
     said = " / ".join(stripped for line in lines[-_LAST_LINES:] if (stripped := line.strip()))

@@ -21,7 +21,7 @@ from patchgate.git.quoting import printable, without_escapes
 from patchgate.policy.command import expand, needs_files
 from patchgate.policy.settings import AnalysisSettings, CommandKind, CommandSettings
 from patchgate.policy.validators import FILES
-from patchgate.process.command import Ended, StartFault, run_command
+from patchgate.process.command import ProcessResult, StartFault, run_command
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer, Json
 
@@ -303,7 +303,7 @@ def new_file(path: str, what: str, again: str) -> Iterator[int]:
         os.close(number)
 
 
-def _start_fault(ended: Ended, fault: StartFault, settings: CommandSettings) -> tuple[str, str]:
+def _start_fault(ended: ProcessResult, fault: StartFault, settings: CommandSettings) -> tuple[str, str]:
     """Say why the system did not start a command on files, and the next step."""
     program = printable(settings.command[0], 120)
     is_in_tree = "/" in program and not program.startswith("/")
@@ -320,7 +320,7 @@ def _start_fault(ended: Ended, fault: StartFault, settings: CommandSettings) -> 
     return describe_start_fault(ended, program, _AGAIN)
 
 
-def describe_start_fault(ended: Ended, program: str, again: str) -> tuple[str, str]:
+def describe_start_fault(ended: ProcessResult, program: str, again: str) -> tuple[str, str]:
     """Say why the system did not start a program, and the next step.
 
     Args:
@@ -342,7 +342,7 @@ def describe_start_fault(ended: Ended, program: str, again: str) -> tuple[str, s
 
 def _ended(
     outcome: CommandOutcome,
-    ended: Ended,
+    ended: ProcessResult,
     settings: CommandSettings,
     log: str,
     mask: Callable[[bytes], bytes] | None,

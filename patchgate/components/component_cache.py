@@ -21,7 +21,7 @@ from patchgate.components.contract_facts import (
     facts_from_json,
     facts_to_json,
 )
-from patchgate.git.file_history import Touch
+from patchgate.git.file_history import FileCommit
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Component
@@ -172,15 +172,19 @@ class ComponentCache(SealedCache):
         self._digests[key] = digest
         self._note(key)
 
-    def touches(self, tip: str, wanted: Mapping[bytes, str]) -> dict[bytes, Touch] | None:
+    def touches(self, tip: str, wanted: Mapping[bytes, str]) -> dict[bytes, FileCommit] | None:
         """Find which commits of the history of a tip made some files what they are; None: look."""
         kept = self._touches.get(tip)
         if kept is None or kept[0] != _digest_of(wanted):
             return None
         self._used.add(tip)
-        return {path.encode("latin-1"): Touch(commit, seconds, False) for path, commit, seconds in kept[1]}
+        return {
+            path.encode("latin-1"): FileCommit(commit, seconds, False) for path, commit, seconds in kept[1]
+        }
 
-    def keep_touches(self, tip: str, wanted: Mapping[bytes, str], touches: Mapping[bytes, Touch]) -> None:
+    def keep_touches(
+        self, tip: str, wanted: Mapping[bytes, str], touches: Mapping[bytes, FileCommit]
+    ) -> None:
         """Keep what a walk found; not where a shallow history ended it, for that can be fetched."""
         if any(touch.is_cut_off for touch in touches.values()) or len(touches) < len(wanted):
             return

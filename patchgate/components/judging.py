@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.check.features import FactSources
 from patchgate.errors import PatchgateError
-from patchgate.git.change_sources import Reading
+from patchgate.git.change_sources import LoadedChange
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.check.protected_refs import RefRules
     from patchgate.components.component_facts import ComponentFacts, ComponentState, ContractsView
-    from patchgate.git.new_commits import Update
+    from patchgate.git.new_commits import BranchUpdate
     from patchgate.git.pushes import RefUpdate
     from patchgate.git.tree_view import TreeView
 
@@ -40,7 +40,9 @@ def gather(scene: FactSources) -> ComponentFacts | None:
     return _with_left(near, before, _left(own, before, _view_of(scene.objects, reading)))
 
 
-def _near(objects: Objects, reading: Reading, policy: Policy, before: Policy | None) -> ComponentFacts | None:
+def _near(
+    objects: Objects, reading: LoadedChange, policy: Policy, before: Policy | None
+) -> ComponentFacts | None:
     """Gather the components near a change, and what is declared otherwise than in the policy of before."""
     if not (policy.config.components or (before is not None and before.config.components)):
         return None
@@ -64,7 +66,7 @@ def _near(objects: Objects, reading: Reading, policy: Policy, before: Policy | N
     return _with_left(found, policy, left)
 
 
-def _view_of(objects: Objects, reading: Reading) -> TreeView:
+def _view_of(objects: Objects, reading: LoadedChange) -> TreeView:
     # 5 ms to import: only where a component may be near.
     from patchgate.git.tree_view import TreeView
 
@@ -157,7 +159,11 @@ def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]
 
 
 def with_landing(
-    repository: Repository, update: Update, commits: int, report: Report, asked: Callable[[], CheckOptions]
+    repository: Repository,
+    update: BranchUpdate,
+    commits: int,
+    report: Report,
+    asked: Callable[[], CheckOptions],
 ) -> Report:
     """Add what the commits of an update do together, where its branch is protected."""
     if update.old is None or commits < 2:

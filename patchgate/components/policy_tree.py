@@ -22,7 +22,7 @@ from patchgate.components.component_names import (
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.drift_gathering import files_of
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.change_sources import pending_base, staged, worktree
+from patchgate.git.change_sources import pending_base, read_staged, read_worktree
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change
 from patchgate.git.objects import Objects
@@ -79,7 +79,7 @@ def tree_to_capture(
     variables = store.copy_index()
     unstaged = _unstaged(repository, variables)
     if from_disk:
-        worktree(repository, objects, base, Detail(), store)
+        read_worktree(repository, objects, base, Detail(), store)
     # What is only intended to be added is no part of it, as of the next commit.
     view = TreeView(objects, repository.output("write-tree", variables=variables).decode("ascii").strip())
     policies = TreePolicies(objects)
@@ -156,7 +156,7 @@ def index_tree(repository: Repository, objects: Objects) -> PolicyTree:
     if repository.work_tree is None:
         return head_tree(repository, objects)
     base = pending_base(repository, objects)
-    change = staged(repository, objects, base, Detail()).change
+    change = read_staged(repository, objects, base, Detail()).change
     view = TreeView(objects, base.tree, {file.path.raw: file.new for file in change.files})
     return replace(_policy_tree(view, "index"), staged=change)
 

@@ -25,7 +25,7 @@ from patchgate.components.drift_gathering import files_of
 from patchgate.components.external_dependencies import Externals
 from patchgate.components.staleness import DAY, LastVerified
 from patchgate.errors import UndecidedError
-from patchgate.git.file_history import Touch, newest_touches
+from patchgate.git.file_history import FileCommit, newest_commits
 from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreePaths, TreeView
@@ -161,10 +161,10 @@ class Staleness:
             self._with_changes(each, tree, older, unlike) for each, older in zip(chosen, then, strict=True)
         ]
 
-    def _touches(self, commit: str, wanted: Mapping[bytes, str]) -> dict[bytes, Touch]:
+    def _touches(self, commit: str, wanted: Mapping[bytes, str]) -> dict[bytes, FileCommit]:
         known = self._cache.touches(commit, wanted)
         if known is None:
-            known = newest_touches(self._objects.repository, commit, BASELINES, wanted)
+            known = newest_commits(self._objects.repository, commit, BASELINES, wanted)
             self._cache.keep_touches(commit, wanted, known)
         return known
 
@@ -250,7 +250,7 @@ class Staleness:
 
 
 def _newest(
-    recorded: WithBaseline, touch: Touch | None, told: Attestation | None, now: float
+    recorded: WithBaseline, touch: FileCommit | None, told: Attestation | None, now: float
 ) -> _NewestVerification:
     """Choose what tells last when a component was verified."""
     name, path = recorded.component.id, recorded.component.baseline

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.errors import PatchgateError, UndecidedError
-from patchgate.git.hook_files import HookFile, look_at
+from patchgate.git.hook_files import HookFile, read_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository, failed, version_in
 from patchgate.process import Completed, allowed_environment, run
@@ -26,7 +26,7 @@ _FALSE = {"false", "no", "off", "0", ""}
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfigSetting:
     """One value of git's config: scope (system, global, local, worktree, command) and file, None for none."""
 
     key: str
@@ -63,16 +63,16 @@ class Worktree:
     is_here: bool = False
     head: str | None = None
     folder: str = ""
-    hooks_path: Setting | None = None
+    hooks_path: ConfigSetting | None = None
     files: Mapping[str, HookFile] = field(default_factory=dict)
     config_hooks: tuple[ConfigHook, ...] = ()
-    events_off: tuple[Setting, ...] = ()
+    events_off: tuple[ConfigSetting, ...] = ()
     problem: str | None = None
     is_gone: bool = False
     shares_hooks: bool = False
 
 
-class Surroundings:
+class GitEnvironment:
     """What git itself would see when the user calls it: the caller's config variables are kept.
 
     Args:
@@ -111,8 +111,8 @@ class Surroundings:
         return os.fsdecode(said).rstrip("\n")
 
 
-def worktrees_in_force(
-    around: Surroundings, events: Sequence[str] = LOCAL_EVENTS + SERVER_EVENTS
+def list_worktree_hooks(
+    around: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS + SERVER_EVENTS
 ) -> list[Worktree]:
     """Look at every worktree of the repository, the main one first.
 
@@ -146,7 +146,7 @@ def worktrees_in_force(
     return [replace(each, shares_hooks=(each.folder, each.is_bare) in here) for each in found]
 
 
-def worktree_here(around: Surroundings, events: Sequence[str] = LOCAL_EVENTS) -> Worktree:
+def current_worktree_hooks(around: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS) -> Worktree:
     """Look at the one worktree where the user stands.
 
     Raises:
@@ -156,7 +156,7 @@ def worktree_here(around: Surroundings, events: Sequence[str] = LOCAL_EVENTS) ->
     return _look(around, path or around.repository.git_dir, events, is_main=False, is_bare=path is None)
 
 
-def _main_folder(around: Surroundings, listed: str) -> str:
+def _main_folder(around: GitEnvironment, listed: str) -> str:
     """Find the main worktree where its git directory lies elsewhere: then git lists that one (git 2.39)."""
     repository = around.repository
     if os.path.normpath(listed) != os.path.normpath(repository.common_dir):
@@ -171,7 +171,7 @@ def _main_folder(around: Surroundings, listed: str) -> str:
 
 
 def _look(
-    around: Surroundings, path: str, events: Sequence[str], *, is_main: bool, is_bare: bool
+    around: GitEnvironment, path: str, events: Sequence[str], *, is_main: bool, is_bare: bool
 ) -> Worktree:
     repository = around.repository
     is_here = os.path.samefile(path, repository.work_tree or repository.git_dir)
@@ -204,13 +204,13 @@ def _look(
         head.out.decode("ascii").strip() if head.code == 0 else None,
         folder,
         paths[-1] if paths else None,
-        {event: look_at(os.path.join(folder, event)) for event in events},
+        {event: read_hook(os.path.join(folder, event)) for event in events},
         tuple(_config_hooks(settings)),
         tuple(_events_off(settings, events)),
     )
 
 
-def _settings(raw: bytes, directory: str) -> list[Setting]:
+def _settings(raw: bytes, directory: str) -> list[ConfigSetting]:
     """Take apart what `config --show-scope --show-origin -z` prints: scope, origin, key LF value."""
     fields = [os.fsdecode(each) for each in raw.split(b"\0")]
     found = []
@@ -219,24 +219,24 @@ def _settings(raw: bytes, directory: str) -> list[Setting]:
         is_file = origin.startswith("file:")
         file = os.path.join(directory, origin.removeprefix("file:")) if is_file else None
         # A key without a value is true for git; only a boolean can stand so.
-        found.append(Setting(key, value if equals else "true", scope, file))
+        found.append(ConfigSetting(key, value if equals else "true", scope, file))
     return found
 
 
-def _hook_settings(settings: Iterable[Setting]) -> Iterable[tuple[str, str, Setting]]:
+def _hook_settings(settings: Iterable[ConfigSetting]) -> Iterable[tuple[str, str, ConfigSetting]]:
     for setting in settings:
         name, dot, word = setting.key.removeprefix("hook.").rpartition(".")
         if setting.key.startswith("hook.") and dot:
             yield name, word, setting
 
 
-def _config_hooks(settings: Sequence[Setting]) -> Iterable[ConfigHook]:
+def _config_hooks(settings: Sequence[ConfigSetting]) -> Iterable[ConfigHook]:
     """Put together the hooks that config names, in the order in which git would run them.
 
     The last command counts; an event without a value forgets those before it; who is named twice for one
     event runs at the later place (git's hook.c).
     """
-    commands: dict[str, Setting] = {}
+    commands: dict[str, ConfigSetting] = {}
     events: dict[str, dict[str, None]] = {}
     enabled: dict[str, bool] = {}
     for name, word, setting in _hook_settings(settings):
@@ -253,7 +253,7 @@ def _config_hooks(settings: Sequence[Setting]) -> Iterable[ConfigHook]:
             yield ConfigHook(name, command.value, tuple(those), command.scope, enabled.get(name, True))
 
 
-def _events_off(settings: Sequence[Setting], events: Sequence[str]) -> Iterable[Setting]:
+def _events_off(settings: Sequence[ConfigSetting], events: Sequence[str]) -> Iterable[ConfigSetting]:
     """Give the `hook.<event>.enabled` that are false; no hook may be named like an event (git 2.55)."""
     last = {
         name: setting

@@ -35,7 +35,7 @@ from patchgate.git.trees import resulting_tree
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class BaseFiles:
     """What a patch is laid on.
 
     `tree` is a tree of the repository, and `pending` what differs from it here (staged or on disk): both
@@ -49,9 +49,9 @@ class Ground:
     blocked: Mapping[RepoPath, RepoPath]
 
 
-def ground_of_tree(
+def base_files_of_tree(
     objects: Objects, tree: str, paths: Iterable[RepoPath], removed: Collection[RepoPath] = ()
-) -> Ground:
+) -> BaseFiles:
     """Look paths up in a tree.
 
     Args:
@@ -59,7 +59,7 @@ def ground_of_tree(
     """
     entries: dict[RepoPath, Entry | None] = {}
     blocked: dict[RepoPath, RepoPath] = {}
-    above = Descent(_Above(tree), partial(_below, objects, removed))
+    above = Descent(_ParentFolder(tree), partial(_below, objects, removed))
     for path in paths:
         folder = above.at(path.parent)
         entry = objects.tree(folder.tree).get(path.name) if folder.tree is not None else None
@@ -68,38 +68,40 @@ def ground_of_tree(
         entries[path] = entry
         if folder.blocking is not None:
             blocked[path] = folder.blocking
-    return Ground(tree, {}, entries, blocked)
+    return BaseFiles(tree, {}, entries, blocked)
 
 
 @dataclass(frozen=True, slots=True)
-class _Above:
+class _ParentFolder:
     """A folder above a path: its tree, None where there is none, and what is there instead."""
 
     tree: str | None
     blocking: RepoPath | None = None
 
 
-def _below(objects: Objects, removed: Collection[RepoPath], above: _Above, folder: bytes) -> _Above:
+def _below(
+    objects: Objects, removed: Collection[RepoPath], above: _ParentFolder, folder: bytes
+) -> _ParentFolder:
     """Go down to a folder; no folder of the tree is there, or a file that is removed makes room for one."""
     if above.tree is None:
         return above
     entry = objects.tree(above.tree).get(folder.rpartition(b"/")[2])
     if entry is None:
-        return _Above(None)
+        return _ParentFolder(None)
     if entry.mode == TREE_MODE:
-        return _Above(entry.oid)
+        return _ParentFolder(entry.oid)
     path = RepoPath(folder)
-    return _Above(None, None if entry.is_file and path in removed else path)
+    return _ParentFolder(None, None if entry.is_file and path in removed else path)
 
 
-def ground_on_disk(
+def base_files_on_disk(
     repository: Repository,
     objects: Objects,
     store: PrivateStore,
     tree: str,
     paths: Iterable[RepoPath],
     removed: Collection[RepoPath] = (),
-) -> Ground:
+) -> BaseFiles:
     """Look paths up as `git apply` would meet them: on disk, where the index and HEAD's tree stand behind.
 
     Args:
@@ -116,7 +118,7 @@ def ground_on_disk(
     # Looked up beside the disk: a folder or a submodule of the index need not be there (measured: a new
     # file took the place of a submodule that was not checked out, and nothing said so).
     index = resulting_tree(objects, tree, staged.values(), store.write).tree
-    in_index = ground_of_tree(objects, index, paths, removed)
+    in_index = base_files_of_tree(objects, index, paths, removed)
     entries: dict[RepoPath, Entry | None] = {}
     blocked = dict(in_index.blocked)
     modes: dict[RepoPath, str] = {}
@@ -135,7 +137,7 @@ def ground_on_disk(
             entries[path] = found
     entries |= read_files(repository, store, modes, in_index.entries)
     absent = [path for path, entry in entries.items() if entry is None and path not in blocked]
-    entries |= left_out(repository, {path: in_index.entries[path] for path in absent})
+    entries |= sparse_files(repository, {path: in_index.entries[path] for path in absent})
     pending = dict(staged)
     for path, entry in entries.items():
         if path in blocked or (entry is not None and entry.mode == TREE_MODE):
@@ -146,7 +148,7 @@ def ground_on_disk(
         pending.pop(path, None)
         if entry != old:
             pending[path] = FileChange(path, old, entry)
-    return Ground(tree, pending, entries, blocked)
+    return BaseFiles(tree, pending, entries, blocked)
 
 
 def staged_files(repository: Repository, tree: str) -> dict[RepoPath, FileChange]:
@@ -292,7 +294,9 @@ def read_files(
     return found
 
 
-def left_out(repository: Repository, absent: Mapping[RepoPath, Entry | None]) -> dict[RepoPath, Entry | None]:
+def sparse_files(
+    repository: Repository, absent: Mapping[RepoPath, Entry | None]
+) -> dict[RepoPath, Entry | None]:
     """Give what is absent because a sparse checkout leaves it out: it stands as in the index."""
     known = {path: entry for path, entry in absent.items() if entry is not None and entry.mode != TREE_MODE}
     if not known:

@@ -27,7 +27,7 @@ def is_binary(content: bytes) -> bool:
     return b"\0" in content[:SNIFFED]
 
 
-def called_text(objects: Objects, records: Sequence[FileChange], binary: set[int]) -> set[int]:
+def binaries_shown_as_text(objects: Objects, records: Sequence[FileChange], binary: set[int]) -> set[int]:
     """Find the files that git's diff shows as text although one of their sides is none, by its bytes.
 
     An attribute (`diff`) makes git do so.
@@ -44,7 +44,7 @@ def called_text(objects: Objects, records: Sequence[FileChange], binary: set[int
     return {index for index, oids in asked.items() if not found.isdisjoint(oids)}
 
 
-def look_again(objects: Objects, record: FileChange, watch: Watch | None) -> FileChange:
+def count_hidden_lines(objects: Objects, record: FileChange, watch: Watch | None) -> FileChange:
     """Fill in what a pair that git called binary really holds."""
     if record.new is None or not record.new.is_file:
         return _counted_old(objects, record)
@@ -143,7 +143,7 @@ def _large(objects: Objects, record: FileChange, watch: Watch | None) -> FileCha
     return replace(record, added_lines=number, removed_lines=0, n_hunks=1, watched=tuple(found))
 
 
-def lines_of(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
+def line_reader(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
     """Make the reader of a tree's files, from git's objects: a command can write to the disk.
 
     It gives the lines of a regular file, none where it is a link or too large, None where there is no file.

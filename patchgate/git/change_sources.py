@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.binary_files import called_text, look_again
+from patchgate.git.binary_files import binaries_shown_as_text, count_hidden_lines
 from patchgate.git.diff import Detail, is_text_candidate, read_difference
 from patchgate.git.model import (
     EXECUTABLE,
@@ -41,7 +41,7 @@ _MODES = frozenset({REGULAR, EXECUTABLE, SYMLINK, GITLINK})
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LoadedChange:
     """A change as it was read, with what the gates need to know of its surroundings.
 
     `folders` lists the resulting tree's folders above each new name. `root` holds the entries of the root
@@ -65,13 +65,13 @@ class Reading:
     laid: tuple[str, Mapping[bytes, Entry | None]] | None = None
     parents: tuple[str, ...] = ()
 
-    def over(self, tree: str, files: Iterable[FileChange]) -> Reading:
+    def over(self, tree: str, files: Iterable[FileChange]) -> LoadedChange:
         """Say on which tree that can be read which files lie in the resulting one."""
         return replace(self, laid=(tree, {file.path.raw: file.new for file in files}))
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class PendingBase:
     """What a pending change starts from: the tree, HEAD's commit, and HEAD's own tree (where the policy is).
 
     `heads` are HEAD and what is being merged into it; with a conflict, `tree` is HEAD's and `merged` what git
@@ -88,7 +88,7 @@ class Base:
 
 def pending_base(
     repository: Repository, objects: Objects, store: PrivateStore | None = None, heads: Sequence[str] = ()
-) -> Base:
+) -> PendingBase:
     """Find what the next commit would start from: HEAD, the empty tree, or the merge that git makes.
 
     Args:
@@ -101,18 +101,18 @@ def pending_base(
     head = head_commit(objects)
     if head is None:
         _require_unborn(repository)
-        return Base(objects.empty_tree, None, objects.empty_tree)
+        return PendingBase(objects.empty_tree, None, objects.empty_tree)
     tree = _tree_of(objects, head)
     merging = list(heads) or merge_heads(repository)
     if not merging or store is None:
-        return Base(tree, head, tree)
+        return PendingBase(tree, head, tree)
     from patchgate.git.merges import automatic_merges
 
     merge = (head, *merging)
     (merged,) = automatic_merges(store, [merge])
     if merged.conflicts:
-        return Base(tree, head, tree, merge, merged, store)
-    return Base(merged.tree, head, tree, merge, None, store)
+        return PendingBase(tree, head, tree, merge, merged, store)
+    return PendingBase(merged.tree, head, tree, merge, None, store)
 
 
 def _require_unborn(repository: Repository) -> None:
@@ -153,7 +153,7 @@ def _tree_of(objects: Objects, commit: str) -> str:
     return header.oid
 
 
-def staged(repository: Repository, objects: Objects, base: Base, detail: Detail) -> Reading:
+def read_staged(repository: Repository, objects: Objects, base: PendingBase, detail: Detail) -> LoadedChange:
     """Read what `git commit` would commit now: the base against the index that git named.
 
     Raises:
@@ -167,9 +167,9 @@ def staged(repository: Repository, objects: Objects, base: Base, detail: Detail)
     return replace(reading, source=Source(kind, None, base.commit))
 
 
-def worktree(
-    repository: Repository, objects: Objects, base: Base, detail: Detail, store: PrivateStore
-) -> Reading:
+def read_worktree(
+    repository: Repository, objects: Objects, base: PendingBase, detail: Detail, store: PrivateStore
+) -> LoadedChange:
     """Read what would be committed if everything in the working tree were added; ignored files are left out.
 
     `objects` must read through `store`, where git puts the blobs of changed files.
@@ -218,8 +218,8 @@ def _require_work_tree(repository: Repository) -> None:
 
 
 def _against_index(
-    repository: Repository, objects: Objects, base: Base, detail: Detail, variables: Mapping[str, str]
-) -> Reading:
+    repository: Repository, objects: Objects, base: PendingBase, detail: Detail, variables: Mapping[str, str]
+) -> LoadedChange:
     if base.tree == objects.empty_tree:
         _require_index(repository, variables)
     # What is only intended to be added (`git add -N`) is no part of the next commit.
@@ -238,10 +238,10 @@ def _against_index(
         sides = partial(_tree_of, objects)
         laid = base.tree, {file.path.raw: file.new for file in records}
         records, binary = own_changes(objects, base.merged, sides, elsewhere, (records, binary))
-    records = complete(objects, records, binary, detail)
+    records = fill_in_details(objects, records, binary, detail)
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
     parents = tuple(_tree_of(objects, head) for head in base.heads)
-    return Reading(change, Source("staged"), folders, root, laid=laid, parents=parents)
+    return LoadedChange(change, Source("staged"), folders, root, laid=laid, parents=parents)
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:
@@ -249,7 +249,7 @@ def _require_index(repository: Repository, variables: Mapping[str, str]) -> None
     repository.output("ls-files", "-z", "--stage", "--", ":(top,literal).patchgate-none", variables=variables)
 
 
-def complete(
+def fill_in_details(
     objects: Objects, records: list[FileChange], binary: set[int], detail: Detail
 ) -> list[FileChange]:
     """Fill in what the diff itself does not say: hidden lines, sizes, the targets of symlinks.
@@ -261,11 +261,11 @@ def complete(
     """
     done = list(records)
     if detail.lines:
-        binary = binary | called_text(objects, records, binary)
+        binary = binary | binaries_shown_as_text(objects, records, binary)
     for index in binary:
         record = done[index]
         watch = detail.watch if is_text_candidate(record) else None
-        done[index] = look_again(objects, record, watch)
+        done[index] = count_hidden_lines(objects, record, watch)
     _fill_in_sizes(objects, done, is_required=detail.sizes)
     for index, file in enumerate(done):
         if file.new is not None and file.new.mode == SYMLINK:
@@ -304,7 +304,7 @@ def _fill_in_sizes(objects: Objects, files: list[FileChange], *, is_required: bo
             files[index] = file.with_size(header.size)
 
 
-def tracked(repository: Repository, objects: Objects) -> list[FileChange]:
+def list_tracked(repository: Repository, objects: Objects) -> list[FileChange]:
     """List every tracked file of the index as if it were new.
 
     Raises:

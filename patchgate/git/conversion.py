@@ -19,8 +19,8 @@ from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK, Descent
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, failed
-from patchgate.git.transaction.entries import Content
-from patchgate.git.working_tree import FILE, InTheWay, folder_above, open_file, open_root
+from patchgate.git.transaction.entries import FileContent
+from patchgate.git.working_tree import FILE, Obstruction, folder_above, open_file, open_root
 from patchgate.process import Child
 
 MOST_BYTES = 256 << 20
@@ -35,7 +35,7 @@ _MOST_ATTRIBUTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class BlockedPath:
     """Something that is neither a file nor a symlink, at a path or above it.
 
     `path` is where it stands; `is_folder` tells that it is a folder, at the path itself.
@@ -45,7 +45,7 @@ class Obstacle:
     is_folder: bool
 
 
-def read_standing(repository: Repository, path: RepoPath) -> Content | Obstacle | None:
+def read_worktree_file(repository: Repository, path: RepoPath) -> FileContent | BlockedPath | None:
     """Read what stands at a path on disk; None for nothing.
 
     Raises:
@@ -56,8 +56,8 @@ def read_standing(repository: Repository, path: RepoPath) -> Content | Obstacle 
         with open_root(repository.work_tree or "") as root:
             _refuse_special_attributes(root, b"")
             with folder_above(root, path, _refuse_special_attributes) as above:
-                if isinstance(above, InTheWay):
-                    return Obstacle(RepoPath(above.path), False)
+                if isinstance(above, Obstruction):
+                    return BlockedPath(RepoPath(above.path), False)
                 return _read_in(above, path)
     except FileNotFoundError:
         return None
@@ -77,23 +77,23 @@ def _refuse_special_attributes(folder: int, name: bytes) -> None:
         raise special_file(RepoPath(os.path.join(name, b".gitattributes")))
 
 
-def _read_in(folder: int, path: RepoPath) -> Content | Obstacle:
+def _read_in(folder: int, path: RepoPath) -> FileContent | BlockedPath:
     found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISLNK(found.st_mode):
-        return Content(SYMLINK, os.readlink(path.name, dir_fd=folder))
+        return FileContent(SYMLINK, os.readlink(path.name, dir_fd=folder))
     if not stat.S_ISREG(found.st_mode):
-        return Obstacle(path, stat.S_ISDIR(found.st_mode))
+        return BlockedPath(path, stat.S_ISDIR(found.st_mode))
     with open_file(path.name, folder) as file:
         # What it is now counts: it may have been exchanged since.
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            return Obstacle(path, stat.S_ISDIR(found.st_mode))
+            return BlockedPath(path, stat.S_ISDIR(found.st_mode))
         if found.st_size > MOST_BYTES:
             raise UndecidedError(
                 f"{path.quoted} has {found.st_size >> 20} MiB, and at most {MOST_BYTES >> 20} are written",
                 "change this file by hand",
             )
-        return Content(EXECUTABLE if found.st_mode & 0o100 else REGULAR, file.read())
+        return FileContent(EXECUTABLE if found.st_mode & 0o100 else REGULAR, file.read())
 
 
 def is_switched_off(repository: Repository, key: str) -> bool:
@@ -139,7 +139,7 @@ def _names_content(place: bytes) -> bool:
     return len(content) > _MOST_ATTRIBUTES or any(word in content for word in _CONTENT_WORDS)
 
 
-class CheckedOut:
+class CheckoutConverter:
     """Asks git what a checkout would write for a blob; a context manager that owns one child.
 
     Measured: with `--filters` git gives the size of the blob, not of what follows, so that each answer is
@@ -157,7 +157,7 @@ class CheckedOut:
             memory=_MEMORY,
         )
 
-    def __enter__(self) -> CheckedOut:
+    def __enter__(self) -> CheckoutConverter:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -193,7 +193,7 @@ class CheckedOut:
         ).out
 
 
-def stored_as(
+def hash_as_stored(
     repository: Repository, store: PrivateStore, files: Sequence[tuple[RepoPath, bytes]]
 ) -> list[str]:
     """Compute which blob git would store for some bytes at a path; nothing is stored.

@@ -22,7 +22,7 @@ _MOST_PAIRED = 1000
 _LOOSE, _EXACT = "-M50%", "-M100%"
 
 
-def renames(
+def find_renames(
     repository: Repository, before: str, after: str, variables: Mapping[str, str] | None = None
 ) -> dict[RepoPath, RepoPath]:
     """Find the regular files of a tree that have another name in an older one: new name to old.
@@ -88,7 +88,7 @@ _WALK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class FileCommit:
     """The commit that made a file what it is, and its committer date in seconds since the epoch (UTC).
 
     `is_cut_off` is whether a shallow history ends there: then an older commit may have done it.
@@ -99,9 +99,9 @@ class Touch:
     is_cut_off: bool
 
 
-def newest_touches(
+def newest_commits(
     repository: Repository, tip: str, folder: bytes, wanted: Mapping[bytes, str]
-) -> dict[bytes, Touch]:
+) -> dict[bytes, FileCommit]:
     """Find for each wanted file the newest commit that made it what it is; one that none did is left out.
 
     The walk goes by date, from the newest, and ends as soon as all were found.
@@ -114,7 +114,7 @@ def newest_touches(
     Raises:
         UndecidedError: git failed, or objects are missing.
     """
-    found: dict[bytes, Touch] = {}
+    found: dict[bytes, FileCommit] = {}
     if not wanted:
         return found
     place = os.fsdecode(folder.rstrip(b"/"))
@@ -122,7 +122,7 @@ def newest_touches(
         child.close_input()
         for commit, seconds, path, oid in _changes(child):
             if path not in found and wanted.get(path) == oid:
-                found[path] = Touch(commit, seconds, commit in repository.shallow)
+                found[path] = FileCommit(commit, seconds, commit in repository.shallow)
                 if len(found) == len(wanted):
                     break
     return found

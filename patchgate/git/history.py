@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.change_sources import Reading, complete
+from patchgate.git.change_sources import LoadedChange, fill_in_details
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.git.revisions import commit_named
-from patchgate.git.trees import FOLDERS, Touched, TreeCheck, folders_between
+from patchgate.git.trees import FOLDERS, ChangedFolders, TreeCheck, folders_between
 
 if TYPE_CHECKING:
     from patchgate.git.merges import Merged
@@ -43,14 +43,14 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class CommitRange:
     """The commits that a revision names, parents first; of a range also its two ends."""
 
     commits: list[Commit]
     between: tuple[str, str] | None = None
 
 
-def commits_of(repository: Repository, objects: Objects, revision: str) -> Chosen:
+def commits_of(repository: Repository, objects: Objects, revision: str) -> CommitRange:
     """List the commits that `REV` (one) or `A..B` (those in B but not in A, parents first) names.
 
     Raises:
@@ -62,7 +62,7 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Chose
     first, dots, last = revision.partition("..")
     if not dots:
         commits = listed(repository, "--no-walk", commit_named(objects, revision))
-        return Chosen(require_parents(repository, commits))
+        return CommitRange(require_parents(repository, commits))
     low, high = (commit_named(objects, name or "HEAD") for name in (first, last))
     commits = listed(repository, "--topo-order", "--reverse", high, "^" + low)
     if not commits and repository.shallow:
@@ -70,7 +70,7 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Chose
             f"there is no commit in {low}..{high}, and this clone is shallow: commits can be missing",
             "git fetch --unshallow",
         )
-    return Chosen(require_parents(repository, commits), (low, high))
+    return CommitRange(require_parents(repository, commits), (low, high))
 
 
 def require_parents(repository: Repository, commits: list[Commit]) -> list[Commit]:
@@ -112,7 +112,7 @@ def listed(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Com
     return found
 
 
-def lacking(
+def commits_not_in(
     repository: Repository,
     tips: Sequence[str],
     known: Iterable[str],
@@ -137,8 +137,10 @@ def lacking(
     return listed(repository, "--topo-order", "--reverse", *limit, *chosen, stdin=stdin)
 
 
-def count_lacking(repository: Repository, tips: Sequence[str], known: Iterable[str], *known_refs: str) -> int:
-    """Count the commits that `lacking` would list.
+def count_commits_not_in(
+    repository: Repository, tips: Sequence[str], known: Iterable[str], *known_refs: str
+) -> int:
+    """Count the commits that `commits_not_in` would list.
 
     Raises:
         UndecidedError: git failed, or objects are missing.
@@ -213,7 +215,7 @@ class Walk:
             tree = self._trees[commit] = header.oid
         return tree
 
-    def read(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
+    def read(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, LoadedChange]]:
         """Read commit after commit, through one diff-tree child; every commit once, or an error.
 
         Raises:
@@ -233,7 +235,7 @@ class Walk:
                 (reading,) = self._finished([commit], [raw], [self._folders_alone(commit)], detail)
                 yield commit, reading
 
-    def _stream(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
+    def _stream(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, LoadedChange]]:
         """Read commits in batches, with as little in memory.
 
         Git may die after any byte, and what it wrote before looks like the whole answer. So a commit counts
@@ -253,13 +255,13 @@ class Walk:
             for start in range(0, len(commits), _AT_ONCE):
                 batch = commits[start : start + _AT_ONCE]
                 raw: list[Records] = []
-                touched: list[Touched] = []
+                touched: list[ChangedFolders] = []
                 for commit in batch:
                     read: list[Records] = []
                     folders = _nothing_of(commit)
                     for old in self._compared(commit):
                         read.append(_next(reader, next(following), detail))
-                        between = Touched.of(folders.place, old, commit.tree, reader.take_folders())
+                        between = ChangedFolders.of(folders.place, old, commit.tree, reader.take_folders())
                         folders = folders.joined(between)
                     raw.append(self._joined(commit, *read))
                     touched.append(folders)
@@ -278,7 +280,7 @@ class Walk:
             self._repository, self.objects, command, [old, new], detail, self._without_index
         )
 
-    def _folders_alone(self, commit: Commit) -> Touched:
+    def _folders_alone(self, commit: Commit) -> ChangedFolders:
         found = _nothing_of(commit)
         for old in self._compared(commit):
             between = folders_between(self._repository, old, commit.tree, found.place, self._without_index)
@@ -300,8 +302,12 @@ class Walk:
         return own_changes(self.objects, self._merged[commit.parents], self.tree_of, elsewhere, first)
 
     def _finished(
-        self, batch: Sequence[Commit], raw: Sequence[Records], touched: Sequence[Touched], detail: Detail
-    ) -> Iterator[Reading]:
+        self,
+        batch: Sequence[Commit],
+        raw: Sequence[Records],
+        touched: Sequence[ChangedFolders],
+        detail: Detail,
+    ) -> Iterator[LoadedChange]:
         """Complete the records of several commits at once, so that sizes are asked in few round trips."""
         folders = self._trees_checked.listings(
             [(folders, records) for folders, (records, _) in zip(touched, raw, strict=True)]
@@ -312,7 +318,7 @@ class Walk:
         for records, binary in raw:
             marks.update(offset + index for index in binary)
             offset += len(records)
-        done = complete(self.objects, flat, marks, detail)
+        done = fill_in_details(self.objects, flat, marks, detail)
         parts: list[list[FileChange]] = []
         offset = 0
         for records, _ in raw:
@@ -323,16 +329,16 @@ class Walk:
             kind = "merge" if len(commit.parents) > 1 else "commit"
             parent = commit.parents[0] if commit.parents else None
             # Of a merge with conflicts the files are not all that lies over its base.
-            reading = Reading(change, Source(kind, commit.oid, parent), around)
+            reading = LoadedChange(change, Source(kind, commit.oid, parent), around)
             yield self._of_merge(reading, commit) if kind == "merge" else reading
 
-    def _of_merge(self, reading: Reading, commit: Commit) -> Reading:
+    def _of_merge(self, reading: LoadedChange, commit: Commit) -> LoadedChange:
         parents = tuple(self.tree_of(parent) for parent in commit.parents)
         return replace(reading.over(commit.tree, ()), parents=parents)
 
 
-def _nothing_of(commit: Commit) -> Touched:
-    return Touched(f"commit {commit.oid[:12]}", [], commit.is_past)
+def _nothing_of(commit: Commit) -> ChangedFolders:
+    return ChangedFolders(f"commit {commit.oid[:12]}", [], commit.is_past)
 
 
 def _next(reader: DiffReader, following: bytes, detail: Detail) -> Records:

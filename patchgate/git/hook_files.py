@@ -64,7 +64,7 @@ class HookFile:
         return self.program is not None and not self.has_program
 
 
-def look_at(path: str) -> HookFile:
+def read_hook(path: str) -> HookFile:
     """Read a hook's file as git finds it: through links, and run only where it may be executed.
 
     A file that may not be read is a program of nobody that is known.
@@ -111,16 +111,16 @@ def writer_of(path: str, text: bytes) -> str:
     return "script" if text.startswith(b"#!") else "program"
 
 
-def previous_of(hook: HookFile) -> HookFile | None:
+def previous_hook(hook: HookFile) -> HookFile | None:
     """Find the hook that ours runs first, where one is kept beside it."""
-    found = look_at(hook.path + PREVIOUS_SUFFIX)
+    found = read_hook(hook.path + PREVIOUS_SUFFIX)
     return found if found.exists else None
 
 
-def displaced_by(hook: HookFile) -> HookFile | None:
+def displaced_hook(hook: HookFile) -> HookFile | None:
     """Find a hook of ours that another tool moved out of the way when it put its own there."""
     for suffix in _DISPLACED:
-        found = look_at(hook.path + suffix)
+        found = read_hook(hook.path + suffix)
         if found.is_ours:
             return found
     return None
@@ -142,7 +142,7 @@ _MOST_CONFIG = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Managed:
+class ManagedHook:
     """A hook that a manager has put in our place: who, by which config, and whether that names patchgate.
 
     `config` is the path of the config from the top of the worktree, empty where none was found.
@@ -153,7 +153,7 @@ class Managed:
     has_patchgate: bool
 
 
-def managers_of(top: str, files: Mapping[str, HookFile]) -> dict[str, Managed]:
+def find_managers(top: str, files: Mapping[str, HookFile]) -> dict[str, ManagedHook]:
     """Find the events of a worktree at which somebody else's hook runs, and whether it runs patchgate.
 
     Args:
@@ -172,7 +172,7 @@ def managers_of(top: str, files: Mapping[str, HookFile]) -> dict[str, Managed]:
     return found
 
 
-def _managed(top: str, event: str, file: HookFile) -> Managed:
+def _managed(top: str, event: str, file: HookFile) -> ManagedHook:
     configs: Iterator[str] = iter(())
     if file.writer in FRAMEWORKS:
         configs = (name for name in _CONFIGS if os.path.exists(os.path.join(top, name)))
@@ -184,11 +184,11 @@ def _managed(top: str, event: str, file: HookFile) -> Managed:
     for config in configs:
         known = known or config
         if event in _events_in(_read(os.path.join(top, config))):
-            return Managed(file.writer, config, True)
+            return ManagedHook(file.writer, config, True)
     # A plain script may call us by itself, and so may one that a manager chains.
     if event in _events_in(_read(file.path)):
-        return Managed(file.writer, os.path.relpath(file.path, top), True)
-    return Managed(file.writer, known, False)
+        return ManagedHook(file.writer, os.path.relpath(file.path, top), True)
+    return ManagedHook(file.writer, known, False)
 
 
 def _lefthook_configs(top: str) -> Iterator[str]:

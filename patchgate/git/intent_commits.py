@@ -16,11 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.history import Commit, Walk, lacking
+from patchgate.git.history import Commit, Walk, commits_not_in
 from patchgate.git.model import Change, FileChange
-from patchgate.git.new_commits import BRANCHES, Update, fetched_tips
+from patchgate.git.new_commits import BRANCHES, BranchUpdate, fetched_tips
 from patchgate.git.objects import Objects
-from patchgate.git.refs import made_in
+from patchgate.git.refs import commits_made_in
 from patchgate.git.repository import Repository, failed
 from patchgate.process import run
 
@@ -172,7 +172,7 @@ def changes_of(
 
 
 def made_here(
-    repository: Repository, update: Update, settled: Sequence[str], arriving: Sequence[str]
+    repository: Repository, update: BranchUpdate, settled: Sequence[str], arriving: Sequence[str]
 ) -> set[str]:
     """Name the commits that an update brings and that nobody else has: no other branch, no remote.
 
@@ -188,13 +188,13 @@ def made_here(
     known = [*([update.old] if update.old else []), *settled, *arriving]
     # Git takes the pattern below `refs/heads/` (git-rev-list, --exclude).
     options = ("--remotes", f"--exclude={update.ref.removeprefix(BRANCHES)}", "--branches")
-    every = {commit.oid for commit in lacking(repository, [update.new], known, *options)}
+    every = {commit.oid for commit in commits_not_in(repository, [update.new], known, *options)}
     known += fetched_tips(repository)
-    found = {commit.oid for commit in lacking(repository, [update.new], known, *options, "--tags")}
-    return found if found == every else found | (every & made_in(repository.git_dir, 0).keys())
+    found = {commit.oid for commit in commits_not_in(repository, [update.new], known, *options, "--tags")}
+    return found if found == every else found | (every & commits_made_in(repository.git_dir, 0).keys())
 
 
-def replays(repository: Repository, update: Update, among: Sequence[str]) -> dict[str, str]:
+def replays(repository: Repository, update: BranchUpdate, among: Sequence[str]) -> dict[str, str]:
     """Map commits of an update to the one that it replaces, with the very same change or in a rebase at work.
 
     Args:
@@ -205,7 +205,9 @@ def replays(repository: Repository, update: Update, among: Sequence[str]) -> dic
     """
     if update.old is None or not among or len(among) > _MOST_REPLAYED:
         return {}
-    replaced = [commit.oid for commit in lacking(repository, [update.old], [update.new], most=_MOST_REPLAYED)]
+    replaced = [
+        commit.oid for commit in commits_not_in(repository, [update.old], [update.new], most=_MOST_REPLAYED)
+    ]
     if not replaced:
         return {}
     marks = _marks(repository, [*replaced, *among])
@@ -239,7 +241,7 @@ def _rewritten(repository: Repository) -> dict[str, str]:
 
 
 def undone_by(
-    repository: Repository, update: Update, commits: Sequence[IntentCommit], old: IntentCommit
+    repository: Repository, update: BranchUpdate, commits: Sequence[IntentCommit], old: IntentCommit
 ) -> dict[str, list[FileChange]]:
     """Map each commit that takes the place of the branch's tip to the files that it has otherwise.
 

@@ -17,7 +17,7 @@ from patchgate.git.model import TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import failed
-from patchgate.git.tree_view import files_unlike
+from patchgate.git.tree_view import differing_files
 from patchgate.process import TimeLimitError
 
 Sides = Mapping[bytes, tuple[str, ...]]
@@ -94,7 +94,7 @@ def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str,
     with Objects(store.bare(), store.variables) as objects:
         headers = objects.headers([f"{commit}^{{tree}}" for commit in pair])
         trees = [header.oid for header in headers if header is not None]
-        conflicts.update(dict.fromkeys(files_unlike(objects, merged.tree, trees), pair))
+        conflicts.update(dict.fromkeys(differing_files(objects, merged.tree, trees), pair))
     fresh, aside = (
         {path: pair[1:] if path in before.conflicts else pair for path in each}
         for each in (conflicts, merged.aside)

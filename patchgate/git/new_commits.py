@@ -13,8 +13,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.git.history import Commit, lacking
-from patchgate.git.refs import git_dirs, made_in, target_of, work_trees
+from patchgate.git.history import Commit, commits_not_in
+from patchgate.git.refs import commits_made_in, git_dirs, target_of, work_trees
 from patchgate.git.repository import Repository, failed
 
 BRANCHES = "refs/heads/"
@@ -24,7 +24,7 @@ _NO_REF = b"not a valid ref"
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class BranchUpdate:
     """A branch by its full name, its value now (None: it is being created), and the commit it shall get."""
 
     ref: str
@@ -33,7 +33,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class NewCommits:
     """The commits that an update brings, parents first.
 
     `own` are nobody's but this repository's; `upstream` a remote has already; `fetched` came by a fetch that
@@ -45,7 +45,7 @@ class Brought:
     fetched: list[Commit]
 
 
-def value_of(repository: Repository, ref: str) -> str | None:
+def ref_value(repository: Repository, ref: str) -> str | None:
     """Ask git for the value of HEAD, or of a ref by its full name.
 
     What a hook's input claims is not always it: zeroes stand for "any". Asked by its exact name, for
@@ -66,7 +66,7 @@ def current_branch(repository: Repository) -> str | None:
     return done.out.decode("utf-8", "surrogateescape").rstrip("\n") if done.code == 0 else None
 
 
-def has_had(repository: Repository, update: Update) -> bool:
+def had_value(repository: Repository, update: BranchUpdate) -> bool:
     """Tell whether the branch had this value before, by its reflog: going back is never refused."""
     # Asked by its exact name first: a tag `refs/heads/x` has a reflog too, and rev-list would take it.
     if update.old is None or repository.git("reflog", "exists", update.ref, answers=(0, 1)).code != 0:
@@ -75,9 +75,9 @@ def has_had(repository: Repository, update: Update) -> bool:
     return done.code == 0 and update.new.encode("ascii") in done.out.split()
 
 
-def brought_by(
-    repository: Repository, update: Update, settled: Sequence[str], arriving: Sequence[str] = ()
-) -> Brought:
+def find_new_commits(
+    repository: Repository, update: BranchUpdate, settled: Sequence[str], arriving: Sequence[str] = ()
+) -> NewCommits:
     """List what an update brings.
 
     Args:
@@ -90,24 +90,24 @@ def brought_by(
         UndecidedError: git failed, or objects are missing.
     """
     if update.old is not None:
-        own = lacking(repository, [update.new], [update.old, *settled, *arriving], "--remotes")
-        every = lacking(repository, [update.new], [update.old, *settled])
+        own = commits_not_in(repository, [update.new], [update.old, *settled, *arriving], "--remotes")
+        every = commits_not_in(repository, [update.new], [update.old, *settled])
         known = {commit.oid for commit in own}
-        return Brought(own, [commit for commit in every if commit.oid not in known], [])
-    every = lacking(repository, [update.new], settled, "--remotes", "--branches")
+        return NewCommits(own, [commit for commit in every if commit.oid not in known], [])
+    every = commits_not_in(repository, [update.new], settled, "--remotes", "--branches")
     heads = fetched_tips(repository) if every else []
     if not (heads or (every and arriving)):
-        return Brought(every, [], [])
-    own = lacking(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
+        return NewCommits(every, [], [])
+    own = commits_not_in(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
     known = {commit.oid for commit in own}
     if len(known) < len(every):
         # What a configured remote is bringing is that remote's, also where it was made here.
-        left = lacking(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
-        known |= made_in(repository.git_dir, 0).keys() & {commit.oid for commit in left}
+        left = commits_not_in(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
+        known |= commits_made_in(repository.git_dir, 0).keys() & {commit.oid for commit in left}
     return _parted(every, known)
 
 
-def fetched_now(repository: Repository, update: Update, brought: Brought) -> Brought:
+def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: NewCommits) -> NewCommits:
     """Say of what a branch gets that a fetch at work creates: it came by that, but for what was made here.
 
     With `--atomic` git writes FETCH_HEAD after the transaction, so that what is fetched stands nowhere yet.
@@ -117,14 +117,14 @@ def fetched_now(repository: Repository, update: Update, brought: Brought) -> Bro
     """
     if any(head.is_own and head.oid == update.new for head in _fetched_heads(repository)):
         return brought
-    made = made_in(repository.git_dir, 0).keys()
+    made = commits_made_in(repository.git_dir, 0).keys()
     own = {commit.oid for commit in brought.own if commit.oid in made}
     return _parted([*brought.fetched, *brought.own], own)
 
 
-def _parted(commits: Sequence[Commit], own: Collection[str]) -> Brought:
+def _parted(commits: Sequence[Commit], own: Collection[str]) -> NewCommits:
     """Part what a branch gets that is created: what is nobody else's, and what came by a fetch."""
-    return Brought(
+    return NewCommits(
         [commit for commit in commits if commit.oid in own],
         [],
         [commit for commit in commits if commit.oid not in own],
@@ -172,15 +172,15 @@ def _bare_url(url: str) -> str:
     return url.rstrip("/").removesuffix(".git")
 
 
-def merged_in(repository: Repository, heads: Sequence[str], settled: Sequence[str]) -> list[Commit]:
+def commits_merged_in(repository: Repository, heads: Sequence[str], settled: Sequence[str]) -> list[Commit]:
     """List the commits that a merge of `heads` into HEAD brings and that no remote has."""
-    base = value_of(repository, "HEAD")
-    return lacking(repository, heads, [*([base] if base else []), *settled], "--remotes")
+    base = ref_value(repository, "HEAD")
+    return commits_not_in(repository, heads, [*([base] if base else []), *settled], "--remotes")
 
 
-def unpublished(repository: Repository, tip: str, settled: Sequence[str], most: int) -> list[Commit]:
+def unpublished_commits(repository: Repository, tip: str, settled: Sequence[str], most: int) -> list[Commit]:
     """List the last commits of `tip` that no remote has and that were not there at install, parents first."""
-    return lacking(repository, [tip], settled, "--remotes", most=most)
+    return commits_not_in(repository, [tip], settled, "--remotes", most=most)
 
 
 def fetched_tips(repository: Repository) -> list[str]:

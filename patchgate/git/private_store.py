@@ -112,7 +112,7 @@ def _listed(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def seed(
+def fill_index(
     repository: Repository, entries: Mapping[RepoPath, Entry | None], variables: Mapping[str, str]
 ) -> str:
     """Fill the private index that the variables name, and nothing else; give the tree of what it holds.
@@ -167,7 +167,7 @@ def add_files(
     return {path: entry for path, entry, _ in staged_records(listed)}
 
 
-def tried_tree(
+def tree_with_change(
     repository: Repository,
     objects: Objects,
     store: PrivateStore,
@@ -207,7 +207,7 @@ def tried_tree(
     return tree
 
 
-def changed_since(
+def paths_changed_since(
     repository: Repository,
     objects: Objects,
     store: PrivateStore,
@@ -218,12 +218,12 @@ def changed_since(
     """List the paths in which the tree that would be tried now is not the one that was.
 
     Args:
-        tried: what `tried_tree` gave for the same change, with the same `store`.
+        tried: what `tree_with_change` gave for the same change, with the same `store`.
 
     Raises:
-        UndecidedError: as in `tried_tree`.
+        UndecidedError: as in `tree_with_change`.
     """
-    now = tried_tree(repository, objects, store, head_tree, files)
+    now = tree_with_change(repository, objects, store, head_tree, files)
     if now == tried:
         return []
     arguments = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", tried, now)
@@ -284,8 +284,8 @@ def patch_id_of(repository: Repository, store: PrivateStore, files: Sequence[Fil
         UndecidedError: git failed, as it does on a path that it does not take.
     """
     variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
-    old = seed(repository, {file.path: file.old for file in files}, variables)
-    new = seed(repository, {file.path: file.new for file in files}, variables)
+    old = fill_index(repository, {file.path: file.old for file in files}, variables)
+    new = fill_index(repository, {file.path: file.new for file in files}, variables)
     words = _ids(repository, (old, new), b"", variables)
     return words[0].partition(" ")[0] if words else None
 

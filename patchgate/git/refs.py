@@ -37,7 +37,7 @@ _MAKING = (
 )
 
 
-def made_in(git_dir: str, since: float) -> dict[str, str]:
+def commits_made_in(git_dir: str, since: float) -> dict[str, str]:
     """Map the commits that a worktree's reflog shows as made there to the action, the oldest first.
 
     An entry is no older than those before it: a date that somebody chose for a commit hides it only where
@@ -239,7 +239,7 @@ def _are_files(repository: Repository) -> bool:
         return False
 
 
-def as_written(
+def follow_symbolic_refs(
     repository: Repository, updates: Sequence[RefUpdate], symbolic: Mapping[str, str]
 ) -> tuple[list[RefUpdate], list[str]]:
     """Give the refs that git will write for these updates, and a sentence on each that is another one.
@@ -255,8 +255,10 @@ def as_written(
     return _renamed(updates, targets)
 
 
-def as_known(updates: Sequence[RefUpdate], symbolic: Mapping[str, str]) -> tuple[list[RefUpdate], list[str]]:
-    """Do as `as_written` for another repository, of which nothing more can be asked."""
+def follow_known_symbolic_refs(
+    updates: Sequence[RefUpdate], symbolic: Mapping[str, str]
+) -> tuple[list[RefUpdate], list[str]]:
+    """Do as `follow_symbolic_refs` for another repository, of which nothing more can be asked."""
     return _renamed(updates, symbolic)
 
 
@@ -274,17 +276,17 @@ def _renamed(
     return list(found), said
 
 
-def told_of(repository: Repository, refs: Iterable[str]) -> list[str]:
+def describe_symbolic_refs(repository: Repository, refs: Iterable[str]) -> list[str]:
     """Say of each of these refs that is a symbolic one what git writes in its place.
 
     Raises:
         UndecidedError: one cannot be followed.
     """
     targets = [(ref, target) for ref in dict.fromkeys(refs) if (target := target_of(repository, ref))]
-    return [sentence_on(ref, target) for ref, target in targets]
+    return [describe_symbolic_ref(ref, target) for ref, target in targets]
 
 
-def sentence_on(ref: str, target: str) -> str:
+def describe_symbolic_ref(ref: str, target: str) -> str:
     """Say what a symbolic ref means for the hooks."""
     names = printable(ref, 200), printable(target, 200)
     return "{} is a symbolic ref to {}: git writes that one, and no hook saw the change".format(*names)

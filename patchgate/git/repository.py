@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.process import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, allowed_environment, run
-from patchgate.process.cpu_limit import CpuAllowance
+from patchgate.process.cpu_limit import CpuBudget
 
 TRANSACTIONS = "patchgate/transactions"
 
 
-def is_any_left(common_dir: str) -> bool:
+def has_pending_transactions(common_dir: str) -> bool:
     """Tell whether a landing is under way, or was cut short."""
     try:
         return bool(os.listdir(os.path.join(common_dir, TRANSACTIONS)))
@@ -85,7 +85,7 @@ class Repository:
     _shallow: frozenset[str] = field(default=frozenset())
     namespace: str = ""
     doubts: list[str] = field(default_factory=list, compare=False, repr=False)
-    expression_time: CpuAllowance = field(default_factory=CpuAllowance, compare=False, repr=False)
+    expression_time: CpuBudget = field(default_factory=CpuBudget, compare=False, repr=False)
 
     @property
     def zero_oid(self) -> str:

@@ -16,7 +16,7 @@ from patchgate.git.model import GITLINK, Entry, FileChange, staged_records
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository, finish
-from patchgate.storage.filesystem import Steps, flush, flush_folder
+from patchgate.storage.filesystem import FaultPoints, flush, flush_folder
 
 # So many names go on a command line; with more the whole index is listed.
 _NAMED = 200
@@ -138,7 +138,11 @@ def _require_readable(repository: Repository, variables: Mapping[str, str]) -> N
 
 
 def keep_objects(
-    repository: Repository, store: PrivateStore, files: Iterable[FileChange], *, faults: Steps | None = None
+    repository: Repository,
+    store: PrivateStore,
+    files: Iterable[FileChange],
+    *,
+    faults: FaultPoints | None = None,
 ) -> None:
     """Bring the new blobs into the repository's own objects, flushed, so that an index may name them.
 
@@ -166,14 +170,14 @@ def keep_objects(
         finish(unpacking, "unpack-objects")
     objects = os.path.join(repository.common_dir, "objects")
     try:
-        _flush_names(objects, wanted, faults or Steps())
+        _flush_names(objects, wanted, faults or FaultPoints())
     except OSError as error:
         raise UndecidedError(
             f"the new objects could not be brought to the disk: {error.strerror}", "look at the disk"
         ) from error
 
 
-def _flush_names(objects: str, oids: Collection[str], faults: Steps) -> None:
+def _flush_names(objects: str, oids: Collection[str], faults: FaultPoints) -> None:
     """Flush what git does not: the names of loose objects, and objects that were there before, unflushed."""
     folders = set()
     for oid in oids:

@@ -18,7 +18,7 @@ Entries = dict[bytes, Entry]
 
 
 @dataclass(frozen=True, slots=True)
-class Unlike:
+class DifferingFolder:
     """One folder of a tree that differs from each other tree: its path, its entries, those of the others."""
 
     path: bytes
@@ -30,7 +30,7 @@ class Unlike:
         return self.path + b"/" + name if self.path else name
 
 
-def folders_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[Unlike]:
+def differing_folders(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[DifferingFolder]:
     """List the folders of `tree` that differ from the folder of the same path in each of `others`.
 
     A folder that `tree` has not, and each of the others has, is listed too, as one without entries. A
@@ -45,7 +45,7 @@ def folders_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterat
         if here in there:
             continue
         entries = {} if here is None else objects.tree(here)
-        found = Unlike(path, entries, tuple(_entries(objects, each) for each in there))
+        found = DifferingFolder(path, entries, tuple(_entries(objects, each) for each in there))
         yield found
         sides = (found.entries, *found.others)
         for name in {name for side in sides for name, entry in side.items() if entry.mode == TREE_MODE}:
@@ -53,19 +53,19 @@ def folders_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterat
             waiting.append((found.path_of(name), below, tuple(beside)))
 
 
-def files_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[bytes]:
+def differing_files(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[bytes]:
     """List the paths of files, links and submodules that `tree` has as none of `others` has them.
 
     Raises:
         UndecidedError: a tree is missing, or one below `tree` is malformed.
     """
-    for folder in folders_unlike(objects, tree, others):
+    for folder in differing_folders(objects, tree, others):
         for name, entry in folder.entries.items():
             if entry.mode != TREE_MODE and all(each.get(name) != entry for each in folder.others):
                 yield folder.path_of(name)
 
 
-def links_unlike(objects: Objects, tree: str, other: str) -> set[bytes]:
+def differing_links(objects: Objects, tree: str, other: str) -> set[bytes]:
     """List the paths at which one of two trees has a symlink or a submodule, and the other has not the same.
 
     Raises:
@@ -73,7 +73,7 @@ def links_unlike(objects: Objects, tree: str, other: str) -> set[bytes]:
     """
     return {
         folder.path_of(name)
-        for folder in folders_unlike(objects, tree, [other])
+        for folder in differing_folders(objects, tree, [other])
         for entries in (folder.entries, folder.others[0])
         for name, entry in entries.items()
         if entry.mode in {SYMLINK, GITLINK} and folder.entries.get(name) != folder.others[0].get(name)

@@ -30,7 +30,7 @@ Listing = tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultTree:
     """The tree that a change results in, and the folders of it that the change touches (by their path)."""
 
     tree: str
@@ -42,7 +42,7 @@ def resulting_tree(
     base: str,
     files: Iterable[FileChange],
     keep: Callable[[str, bytes], object] | None = None,
-) -> Result:
+) -> ResultTree:
     """Compute the tree `base` with `files` applied to it.
 
     Args:
@@ -54,7 +54,7 @@ def resulting_tree(
     touched: dict[bytes, Entry | None] = {file.path.raw: file.new for file in files}
     folders: dict[bytes, Listing] = {}
     if not touched:
-        return Result(base, folders)
+        return ResultTree(base, folders)
     made: str | None = None
     for place, folder in reversed(list(_opened(objects, base, touched).items())):
         for name, entry in folder.here.items():
@@ -70,34 +70,36 @@ def resulting_tree(
             made = objects.hash("tree", content)
         if folder.above is not None and made is not None:
             folder.above.entries[place.rpartition(b"/")[2]] = Entry(TREE_MODE, made)
-    return Result(made or objects.empty_tree, folders)
+    return ResultTree(made or objects.empty_tree, folders)
 
 
 @dataclass(slots=True)
-class _Folder:
+class _OpenedFolder:
     """One folder that the change touches: what it held, what is put into it, its subfolders that change."""
 
-    above: _Folder | None
+    above: _OpenedFolder | None
     entries: dict[bytes, Entry]
     here: dict[bytes, Entry] = field(default_factory=dict)
     below: set[bytes] = field(default_factory=set)
 
 
-def _opened(objects: Objects, base: str, touched: Mapping[bytes, Entry | None]) -> Mapping[bytes, _Folder]:
+def _opened(
+    objects: Objects, base: str, touched: Mapping[bytes, Entry | None]
+) -> Mapping[bytes, _OpenedFolder]:
     """Open the folders above the touched paths, each after the one above it, and enter the paths.
 
     Not by recursion: git accepts a path of 2,000 folders.
     """
 
-    def enter(above: _Folder | None, place: bytes) -> _Folder:
+    def enter(above: _OpenedFolder | None, place: bytes) -> _OpenedFolder:
         assert above is not None
         name = place.rpartition(b"/")[2]
         above.below.add(name)
         old = above.entries.pop(name, None)
         is_folder = old is not None and old.mode == TREE_MODE
-        return _Folder(above, dict(objects.tree(old.oid)) if old is not None and is_folder else {})
+        return _OpenedFolder(above, dict(objects.tree(old.oid)) if old is not None and is_folder else {})
 
-    opened = Descent(_Folder(None, dict(objects.tree(base))), enter)
+    opened = Descent(_OpenedFolder(None, dict(objects.tree(base))), enter)
     for path, entry in touched.items():
         place, _, name = path.rpartition(b"/")
         folder = opened.at(place)
@@ -115,7 +117,7 @@ FOLDERS = ("-r", "-t")
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class ChangedFolders:
     """The folders in which two trees differ: the path of each, its tree before and after (None: not there).
 
     `place` says in words where the second tree is from, `is_past` whether that is history from before the
@@ -127,7 +129,7 @@ class Touched:
     is_past: bool = False
 
     @classmethod
-    def of(cls, place: str, old: str, new: str, records: Iterable[FileChange]) -> Touched:
+    def of(cls, place: str, old: str, new: str, records: Iterable[FileChange]) -> ChangedFolders:
         """Take the records of folders between two trees; the root is none of them."""
         below = (
             (each.path.raw, each.old.oid if each.old else None, each.new.oid if each.new else None)
@@ -135,7 +137,7 @@ class Touched:
         )
         return cls(place, [(b"", old, new), *below] if old != new else [])
 
-    def joined(self, other: Touched) -> Touched:
+    def joined(self, other: ChangedFolders) -> ChangedFolders:
         """Join what differs from two trees."""
         return replace(self, folders=[*self.folders, *other.folders])
 
@@ -149,7 +151,9 @@ class TreeCheck:
         self._old: set[str] = {objects.empty_tree}
         self._new: set[str] = {objects.empty_tree}
 
-    def listings(self, changes: Sequence[tuple[Touched, Sequence[FileChange]]]) -> list[dict[bytes, Listing]]:
+    def listings(
+        self, changes: Sequence[tuple[ChangedFolders, Sequence[FileChange]]]
+    ) -> list[dict[bytes, Listing]]:
         """Check what some changes touch; list for each the resulting tree's folders above every new name.
 
         Each tree must have the form that git writes; one that is replaced may have an older form.
@@ -168,9 +172,9 @@ class TreeCheck:
             raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
         return [{folder: names[oid] for folder, oid in each.items()} for each in wanted]
 
-    def _check(self, touched: Sequence[Touched], listed: Collection[str]) -> dict[str, Listing]:
+    def _check(self, touched: Sequence[ChangedFolders], listed: Collection[str]) -> dict[str, Listing]:
         """Read what was not read before; give the names in the trees of `listed`."""
-        places: dict[str, tuple[Touched, bytes]] = {}
+        places: dict[str, tuple[ChangedFolders, bytes]] = {}
         new: set[str] = set()
         past: set[str] = set()
         for each in touched:
@@ -195,7 +199,7 @@ class TreeCheck:
         self._old |= places.keys() - new
         return names
 
-    def _check_empty(self, touched: Touched) -> None:
+    def _check_empty(self, touched: ChangedFolders) -> None:
         """Refuse a folder that no file tells of, and whose name no tree may gain; git lists only files."""
         for path, old, new in touched.folders:
             if new == self._objects.empty_tree and old is None and path and faults(RepoPath(path)):
@@ -203,7 +207,7 @@ class TreeCheck:
                 raise MalformedTreeError(new, fault, _where(touched, path))
 
 
-def _wanted(touched: Touched, files: Iterable[FileChange]) -> dict[bytes, str]:
+def _wanted(touched: ChangedFolders, files: Iterable[FileChange]) -> dict[bytes, str]:
     """Map the folders above new names to their resulting trees."""
     after = {path: new for path, _, new in touched.folders}
     found: dict[bytes, str] = {}
@@ -214,7 +218,7 @@ def _wanted(touched: Touched, files: Iterable[FileChange]) -> dict[bytes, str]:
     return found
 
 
-def _where(touched: Touched, path: bytes) -> str:
+def _where(touched: ChangedFolders, path: bytes) -> str:
     return f"{f'folder {RepoPath(path).quoted}' if path else 'root folder'} of {touched.place}"
 
 
@@ -224,7 +228,7 @@ def folders_between(
     new: str,
     place: str,
     variables: Mapping[str, str] | None = None,
-) -> Touched:
+) -> ChangedFolders:
     """List the folders in which two trees differ.
 
     Raises:
@@ -235,4 +239,4 @@ def folders_between(
         reader = DiffReader(child, has_folders=True)
         reader.records()
         finish(child, "diff-tree")
-    return Touched.of(place, old, new, reader.take_folders())
+    return ChangedFolders.of(place, old, new, reader.take_folders())

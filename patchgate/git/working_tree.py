@@ -29,7 +29,7 @@ FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """How a file is opened; not blocking, for a FIFO that took its place must not hold us."""
 
 
-class Kind(Enum):
+class ObstructionKind(Enum):
     """What stands where a folder of this repository had to."""
 
     LINK = auto()
@@ -38,11 +38,11 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class InTheWay:
+class Obstruction:
     """Something that is no folder of this repository, and where it stands."""
 
     path: bytes
-    kind: Kind
+    kind: ObstructionKind
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def open_root(work_tree: str) -> Generator[int, None, None]:
 @contextmanager
 def folder_above(
     root: int, path: RepoPath, look: Callable[[int, bytes], None] | None = None
-) -> Generator[int | InTheWay, None, None]:
+) -> Generator[int | Obstruction, None, None]:
     """Open the folder in which a path stands, or say what stands in the way.
 
     Args:
@@ -83,13 +83,13 @@ def folder_above(
             except OSError as error:
                 if error.errno not in {errno.ENOTDIR, errno.ELOOP}:
                     raise
-                yield InTheWay(folder, _kind(name, above))
+                yield Obstruction(folder, _kind(name, above))
                 return
             if above != root:
                 os.close(above)
             above = below
             if is_there(b".git", above):
-                yield InTheWay(folder, Kind.REPOSITORY)
+                yield Obstruction(folder, ObstructionKind.REPOSITORY)
                 return
             if look is not None:
                 look(above, folder)
@@ -117,11 +117,11 @@ def is_there(name: bytes, folder: int) -> bool:
     return True
 
 
-def _kind(name: bytes, above: int) -> Kind:
+def _kind(name: bytes, above: int) -> ObstructionKind:
     with suppress(OSError):
         if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
-            return Kind.LINK
-    return Kind.OTHER
+            return ObstructionKind.LINK
+    return ObstructionKind.OTHER
 
 
 Records = Generator[list[bytes], None, None]
@@ -161,7 +161,7 @@ def untracked_names(repository: Repository) -> Records:
     yield [b"\t" + name for name in sorted(names)]
 
 
-def unlike_index(repository: Repository, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+def differing_from_index(repository: Repository, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
     """Find the paths that the working tree has otherwise than the index; one is enough that only it has.
 
     Of changed files the contents are compared; what is ignored counts too.

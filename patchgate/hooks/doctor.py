@@ -14,11 +14,11 @@ from patchgate import __version__
 from patchgate.git.active_hooks import (
     LOCAL_EVENTS,
     SERVER_EVENTS,
-    Surroundings,
+    GitEnvironment,
     Worktree,
-    worktrees_in_force,
+    list_worktree_hooks,
 )
-from patchgate.git.hook_files import FRAMEWORKS, displaced_by, managers_of, previous_of
+from patchgate.git.hook_files import FRAMEWORKS, displaced_hook, find_managers, previous_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_hooks import (
@@ -141,9 +141,9 @@ def examine(
     Raises:
         PatchgateError: git could not be asked.
     """
-    environment = Surroundings(repository, environ)
+    environment = GitEnvironment(repository, environ)
     version = environment.version()
-    worktrees = worktrees_in_force(environment)
+    worktrees = list_worktree_hooks(environment)
     git = "git"
     if is_other_directory:
         git = git_at(repository.work_tree or repository.git_dir)
@@ -179,7 +179,7 @@ def _events_of(worktree: Worktree, all_of_them: Sequence[Worktree]) -> tuple[str
 
 
 def _ask_hooks(
-    environment: Surroundings,
+    environment: GitEnvironment,
     environ: Mapping[str, str],
     worktree: Worktree,
     events: Sequence[str],
@@ -188,13 +188,13 @@ def _ask_hooks(
 ) -> WorktreeHooks:
     """Ask the hooks of a worktree; with the bare PATH, one hook of each folder of hooks."""
     local = [event for event in events if event in LOCAL_EVENTS]
-    managed = managers_of(worktree.path, {event: worktree.files[event] for event in local})
+    managed = find_managers(worktree.path, {event: worktree.files[event] for event in local})
     hooks = [
         HookProbe(
             event=event,
             file=(file := worktree.files[event]),
-            previous=previous_of(file),
-            displaced=displaced_by(file),
+            previous=previous_hook(file),
+            displaced=displaced_hook(file),
             managed=managed.get(event),
         )
         for event in events

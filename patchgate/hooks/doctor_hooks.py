@@ -17,8 +17,8 @@ from pathlib import Path
 
 from patchgate import __version__
 from patchgate.errors import PatchgateError
-from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, Setting, Surroundings, Worktree
-from patchgate.git.hook_files import HOOK_FORMAT, HookFile, Managed
+from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, ConfigSetting, GitEnvironment, Worktree
+from patchgate.git.hook_files import HOOK_FORMAT, HookFile, ManagedHook
 from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import safe
@@ -57,7 +57,7 @@ class HookProbe:
     previous: HookFile | None = None
     displaced: HookFile | None = None
     answer: HookAnswer | None = None
-    managed: Managed | None = None
+    managed: ManagedHook | None = None
 
     @property
     def is_through_manager(self) -> bool:
@@ -295,11 +295,11 @@ def config_findings(
         yield DoctorFinding(Level.ERROR, what, _unset_line(setting), events=(event,))
 
 
-def _name_of(setting: Setting) -> str:
+def _name_of(setting: ConfigSetting) -> str:
     return "core.hooksPath" if setting.key == "core.hookspath" else setting.key
 
 
-def _describe_setting(setting: Setting) -> str:
+def _describe_setting(setting: ConfigSetting) -> str:
     """Say what config says, and where."""
     where = (
         f"{setting.scope} config, {safe(setting.file)}"
@@ -309,7 +309,7 @@ def _describe_setting(setting: Setting) -> str:
     return f"{safe(_name_of(setting))} is {safe(setting.value) or 'empty'} ({where})"
 
 
-def _unset_line(setting: Setting) -> str:
+def _unset_line(setting: ConfigSetting) -> str:
     """Write the command that takes a setting back, in the very file where it stands."""
     if setting.file is None:
         return "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS"
@@ -340,7 +340,7 @@ class Witness:
     `environ` is the caller's, which git would hand down to a hook. Nothing of the repository changes.
     """
 
-    around: Surroundings
+    around: GitEnvironment
     environ: Mapping[str, str]
     worktree: Worktree
     folder: str
@@ -411,7 +411,7 @@ class Witness:
 
 
 @contextmanager
-def witness_of(around: Surroundings, environ: Mapping[str, str], worktree: Worktree) -> Iterator[Witness]:
+def witness_of(around: GitEnvironment, environ: Mapping[str, str], worktree: Worktree) -> Iterator[Witness]:
     """Open a witness for a worktree; a pending receipt, which a skip drops, is put back at the end."""
     # Somebody's editor may be open for the message of that commit.
     place = Path(worktree.git_dir, "patchgate-pending")

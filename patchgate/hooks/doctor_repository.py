@@ -19,7 +19,7 @@ from patchgate.git.active_hooks import Worktree
 from patchgate.git.history import Commit, listed
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of
-from patchgate.git.refs import sentence_on, symbolic_refs
+from patchgate.git.refs import describe_symbolic_ref, symbolic_refs
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_hooks import DoctorFinding, WorktreeHooks, git_in, quoted
 from patchgate.hooks.fast.cache_files import (
@@ -293,7 +293,7 @@ def symbolic_findings(context: DoctorContext) -> Probed:
     for ref, target in symbolic_refs(context.repository).items():
         if not (ref.endswith("/HEAD") and ref.startswith(_REMOTES) and target.startswith(_REMOTES)):
             line = f"{context.git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
-            yield None, DoctorFinding(Level.WARNING, sentence_on(ref, target), line)
+            yield None, DoctorFinding(Level.WARNING, describe_symbolic_ref(ref, target), line)
 
 
 def kind_findings(context: DoctorContext) -> Probed:

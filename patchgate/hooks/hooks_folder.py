@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.active_hooks import Surroundings
-from patchgate.git.hook_files import PREVIOUS_SUFFIX, look_at
+from patchgate.git.active_hooks import GitEnvironment
+from patchgate.git.hook_files import PREVIOUS_SUFFIX, read_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.storage.atomic_write import write_atomically
-from patchgate.storage.lock import hold
+from patchgate.storage.lock import acquire
 
 _KEY = "core.hooksPath"
 _PATIENCE_SECONDS = 10.0
@@ -57,7 +57,7 @@ def find_hooks_folder(repository: Repository, environ: Mapping[str, str]) -> Hoo
     Raises:
         UndecidedError: git does not say.
     """
-    around = Surroundings(repository, environ)
+    around = GitEnvironment(repository, environ)
     top = _top(repository)
     place = [f"--git-dir={repository.git_dir}"]
     if repository.work_tree is not None:
@@ -117,7 +117,7 @@ def lock_folder(repository: Repository, folder: HooksFolder) -> Iterator[None]:
     if folder.is_shared:
         place = folder.path / ".patchgate.lock"
     try:
-        with hold(place, timeout_seconds=_PATIENCE_SECONDS):
+        with acquire(place, timeout_seconds=_PATIENCE_SECONDS):
             yield
     except OSError as error:
         raise UndecidedError(
@@ -193,9 +193,9 @@ def install_hook(folder: Path, name: str, text: bytes) -> InstalledHook:
                     f"{printable(str(place))} is a folder, and git cannot run it", "move it out of the way"
                 )
         notes: list[str] = []
-        if look_at(str(previous)).is_ours:
+        if read_hook(str(previous)).is_ours:
             previous.unlink()
-        if os.path.lexists(own) and not look_at(str(own)).is_ours:
+        if os.path.lexists(own) and not read_hook(str(own)).is_ours:
             notes += _undo_for_other_tool(folder, name)
             notes += _free_previous_name(own, previous)
             _keep_previous(own, previous)
@@ -224,7 +224,7 @@ def remove_hook(folder: Path, name: str) -> RemovedHook | None:
     own, previous = folder / name, _previous(folder, name)
     notes: tuple[str, ...] = ()
     try:
-        ours = [own] if look_at(str(own)).is_ours else []
+        ours = [own] if read_hook(str(own)).is_ours else []
         if not ours and not os.path.lexists(previous) and not list(_displaced(folder, name)):
             return None
         is_restored = os.path.lexists(previous)
@@ -259,7 +259,7 @@ def _displaced(folder: Path, name: str) -> Iterator[Path]:
     for each in sorted(os.listdir(folder)):
         if each.startswith(f"{name}.") and not each.startswith(f"{name}.patchgate-"):
             place = folder / each
-            if look_at(str(place)).is_ours:
+            if read_hook(str(place)).is_ours:
                 yield place
 
 

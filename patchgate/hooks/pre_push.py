@@ -15,8 +15,8 @@ from patchgate.check.hook_decision import decide
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.check.pushes import PushVerdict, judge_push_to
 from patchgate.check.refs import show_ref
-from patchgate.git.history import lacking
-from patchgate.git.new_commits import value_of
+from patchgate.git.history import commits_not_in
+from patchgate.git.new_commits import ref_value
 from patchgate.git.pushes import (
     BRANCHES,
     NOTES,
@@ -28,7 +28,13 @@ from patchgate.git.pushes import (
     remote_of,
 )
 from patchgate.git.quoting import first_of, printable
-from patchgate.git.refs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
+from patchgate.git.refs import (
+    describe_symbolic_refs,
+    follow_known_symbolic_refs,
+    is_default_at,
+    is_empty_at,
+    symbolic_refs_at,
+)
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settled
@@ -73,8 +79,8 @@ def judge_push(
         return Report(())
     known = remote_of(repository, remote)
     symbolic = symbolic_refs_at(repository, url)
-    updates, notes = as_known(updates, symbolic)
-    notes += told_of(repository, _local_branches(lines))
+    updates, notes = follow_known_symbolic_refs(updates, symbolic)
+    notes += describe_symbolic_refs(repository, _local_branches(lines))
     default = known.default or ""
     is_new = known.default is None and not known.had and all(each.old is None for each in updates)
     push = judge_push_to(
@@ -124,7 +130,7 @@ def judge_unpushed(
     known = remote_of(repository, remote)
     refs = refs_below(repository, BRANCHES.rstrip("/"), TAGS.rstrip("/"))
     # A commit may be pushed that no branch holds: the one that is named, or a detached HEAD.
-    pairs = [*known_refs.items(), *refs.items(), ("HEAD", value_of(repository, "HEAD"))]
+    pairs = [*known_refs.items(), *refs.items(), ("HEAD", ref_value(repository, "HEAD"))]
     updates = [RefUpdate(ref, known.had.get(ref), oid) for ref, oid in pairs if known.had.get(ref) != oid]
     push = judge_push_to(repository, known, updates, trusted_options(repository), moves=False)
     if not (push.brought or push.report.changes):
@@ -182,7 +188,7 @@ def _without_receipt(repository: Repository, commits: Sequence[str]) -> dict[str
     tips = settled(repository.common_dir)
     if not (tips or receipts.commits()):
         return {}
-    own = {commit.oid for commit in lacking(repository, list(missing), tips, "--remotes")}
+    own = {commit.oid for commit in commits_not_in(repository, list(missing), tips, "--remotes")}
     return dict.fromkeys(oid for oid in missing if oid in own)
 
 

@@ -19,9 +19,9 @@ from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.quoting import printable
-from patchgate.git.refs import as_written, symbolic_refs
+from patchgate.git.refs import follow_symbolic_refs, symbolic_refs
 from patchgate.git.repository import QUARANTINE, Repository
-from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuAllowance
+from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 
@@ -48,11 +48,11 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     repository = replace(
         repository,
         environment={**guard, **repository.environment},
-        expression_time=CpuAllowance(RECEIVE_SECONDS),
+        expression_time=CpuBudget(RECEIVE_SECONDS),
     )
     _require_no_namespace(repository)
     symbolic = symbolic_refs(repository)
-    updates, said = as_written(repository, updates, symbolic)
+    updates, said = follow_symbolic_refs(repository, updates, symbolic)
     default = default_branch(repository)
     named = [update.ref for update in updates]
     had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []), *named[:_MOST_NAMED])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from patchgate.errors import UndecidedError
-from patchgate.git.new_commits import BRANCHES, Update, value_of
+from patchgate.git.new_commits import BRANCHES, BranchUpdate, ref_value
 from patchgate.git.operations import Operation, is_past_aborting, operation_in_progress
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
@@ -34,7 +34,7 @@ _CONTINUE = RecoveryStep(
 )
 
 
-def recovery_steps(repository: Repository, update: Update, command: str) -> tuple[RecoveryStep, ...]:
+def recovery_steps(repository: Repository, update: BranchUpdate, command: str) -> tuple[RecoveryStep, ...]:
     """Give the commands that lead back from a refused update, by what git is in the middle of.
 
     Git has often moved files and index before it asks. Each keeps what is staged or edited besides, and
@@ -56,7 +56,7 @@ def recovery_steps(repository: Repository, update: Update, command: str) -> tupl
         )
     if operation is not None:
         return (_ABORT[operation], *((_CONTINUE,) if operation is Operation.REBASE else ()))
-    head = value_of(repository, "HEAD")
+    head = ref_value(repository, "HEAD")
     if command not in _MOVED_FILES or head is None:
         return ()
     try:

@@ -15,9 +15,9 @@ from patchgate.check.hook_decision import HookDecision, add_receipts, decide
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.check.ref_updates import JudgedCommits, judge_update
 from patchgate.errors import UndecidedError
-from patchgate.git.new_commits import BRANCHES, Update, brought_by, has_had, value_of
+from patchgate.git.new_commits import BRANCHES, BranchUpdate, find_new_commits, had_value, ref_value
 from patchgate.git.quoting import printable
-from patchgate.git.refs import told_of
+from patchgate.git.refs import describe_symbolic_refs
 from patchgate.git.repository import Repository
 from patchgate.hooks.recovery_steps import recovery_steps, without_repeats
 from patchgate.hooks.unchecked_commits import report_unchecked
@@ -56,12 +56,12 @@ def judge_transaction(
     asked = cache(lambda: trusted_options(repository))
     changes: list[ChangeVerdict] = []
     updates = list(read_updates(repository, lines))
-    warnings = dict.fromkeys(told_of(repository, [update.ref for update in updates]))
-    stopping: Update | None = None
+    warnings = dict.fromkeys(describe_symbolic_refs(repository, [update.ref for update in updates]))
+    stopping: BranchUpdate | None = None
     gate = ScopeGate(repository)
     makings: list[IntentCommits] = []
 
-    def making(update: Update, fresh: Sequence[str]) -> IntentCommits | None:
+    def making(update: BranchUpdate, fresh: Sequence[str]) -> IntentCommits | None:
         if gate.here is None:
             return None
         from patchgate.intents.intent_commits import find_intent_commits
@@ -117,9 +117,9 @@ def skip_transaction(
     gate.touch()
     number, warnings = 0, []
     for update in read_updates(repository, lines):
-        if has_had(repository, update):
+        if had_value(repository, update):
             continue
-        brought = brought_by(repository, update, known.settled, known.arriving)
+        brought = find_new_commits(repository, update, known.settled, known.arriving)
         commits: list[str] = [commit.oid for commit in brought.own]
         if commits:
             number += len(commits)
@@ -169,9 +169,9 @@ def intents_of_commits(
         whose = ScopeGate(source).here
         if whose is not None and whose.binds:
             return whose, commits
-    from patchgate.git.refs import made_in
+    from patchgate.git.refs import commits_made_in
 
-    made = made_in(repository.git_dir, 0)
+    made = commits_made_in(repository.git_dir, 0)
     return here, [oid for oid in commits if oid in made]
 
 
@@ -187,7 +187,7 @@ def record_made(repository: Repository, makings: Sequence[IntentCommits]) -> lis
     return warnings
 
 
-def read_updates(repository: Repository, lines: bytes) -> Iterator[Update]:
+def read_updates(repository: Repository, lines: bytes) -> Iterator[BranchUpdate]:
     """Read the branches that would get another value.
 
     Raises:
@@ -203,9 +203,9 @@ def read_updates(repository: Repository, lines: bytes) -> Iterator[Update]:
         if not ref.startswith(BRANCHES):
             continue
         if new.startswith("ref:"):
-            new = value_of(repository, new.removeprefix("ref:")) or repository.zero_oid
+            new = ref_value(repository, new.removeprefix("ref:")) or repository.zero_oid
         if not new.strip("0"):
             continue
-        old = value_of(repository, ref)
+        old = ref_value(repository, ref)
         if new != old:
-            yield Update(ref, old, new)
+            yield BranchUpdate(ref, old, new)

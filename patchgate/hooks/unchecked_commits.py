@@ -14,7 +14,7 @@ from patchgate.check.hook_decision import add_receipts, blocks, with_approvals
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit
-from patchgate.git.new_commits import unpublished
+from patchgate.git.new_commits import unpublished_commits
 from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
@@ -82,7 +82,7 @@ def _report(
 
 def _fresh(repository: Repository, tip: str, receipts: Receipts, answered: set[str]) -> list[Commit]:
     """List the commits up to a tip that nobody has answered for, parents first."""
-    found = unpublished(repository, tip, settled(repository.common_dir), _MOST)
+    found = unpublished_commits(repository, tip, settled(repository.common_dir), _MOST)
     known = answered | receipts.commits() if found else answered
     return [each for each in found if each.oid not in known and each.oid not in repository.shallow]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from patchgate.check.policy_lookup import policy_of_analyses
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
-from patchgate.git.change_sources import pending_base, staged, worktree
+from patchgate.git.change_sources import pending_base, read_staged, read_worktree
 from patchgate.git.diff import Detail
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
@@ -79,8 +79,8 @@ def take_snapshot(repository: Repository) -> WorktreeSnapshot:
     with PrivateStore(repository) as queue, Objects(repository, queue.variables) as objects:
         # Also while a merge waits: what it brought is in the files then, and was there before.
         base = pending_base(repository, objects)
-        in_index = staged(repository, objects, base, Detail()).change
-        on_disk = worktree(repository, objects, base, Detail(), queue).change
+        in_index = read_staged(repository, objects, base, Detail()).change
+        on_disk = read_worktree(repository, objects, base, Detail(), queue).change
         policy, _ = policy_of_analyses(repository, objects)
         return WorktreeSnapshot(
             base=base.commit,

@@ -17,7 +17,7 @@ from patchgate.report.verdict import ChangeVerdict
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange
-    from patchgate.git.new_commits import Update
+    from patchgate.git.new_commits import BranchUpdate
     from patchgate.git.objects import Objects
     from patchgate.git.path import RepoPath
     from patchgate.git.repository import Repository
@@ -35,7 +35,7 @@ class IntentCommits:
     """
 
     here: WorktreeIntents
-    update: Update
+    update: BranchUpdate
     ids: Mapping[str, tuple[str, ...]]
     replayed: frozenset[str] = frozenset()
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class IntentCommits:
 def find_intent_commits(
     repository: Repository,
     here: WorktreeIntents | None,
-    update: Update,
+    update: BranchUpdate,
     fresh: Sequence[str],
     *,
     settled: Sequence[str] = (),

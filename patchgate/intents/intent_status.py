@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import PatchgateError
-from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, Surroundings, worktree_here
-from patchgate.git.hook_files import HookFile, displaced_by
+from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, GitEnvironment, current_worktree_hooks
+from patchgate.git.hook_files import HookFile, displaced_hook
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
@@ -31,9 +31,9 @@ def hooks_missing(repository: Repository, environ: Mapping[str, str]) -> tuple[s
     Args:
         environ: the caller's: git's config may come from there.
     """
-    around = Surroundings(repository, environ)
+    around = GitEnvironment(repository, environ)
     try:
-        here = worktree_here(around, _EVENTS)
+        here = current_worktree_hooks(around, _EVENTS)
         is_off = bool(here.events_off) and around.version() >= CONFIG_HOOKS_SINCE
     except PatchgateError:
         return (_INSTALL,)
@@ -42,7 +42,7 @@ def hooks_missing(repository: Repository, environ: Mapping[str, str]) -> tuple[s
 
 def _runs(file: HookFile) -> bool:
     """Tell whether ours runs there; pre-commit and prek run what they moved to NAME.legacy."""
-    ours = file if file.is_ours else displaced_by(file)
+    ours = file if file.is_ours else displaced_hook(file)
     if ours is None or not (file.is_executable and ours.is_executable) or ours.is_orphan:
         return False
     return file.is_ours or (file.writer in _HAND_ON and ours.path.endswith(".legacy"))

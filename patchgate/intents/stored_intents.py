@@ -117,9 +117,9 @@ class StoredIntents:
         Raises:
             UndecidedError: somebody else holds them.
         """
-        from patchgate.storage.lock import hold
+        from patchgate.storage.lock import acquire
 
-        return hold(os.path.join(self.folder, ".lock"), timeout_seconds=LOCK_SECONDS)
+        return acquire(os.path.join(self.folder, ".lock"), timeout_seconds=LOCK_SECONDS)
 
     def all(self) -> tuple[Intent, ...]:
         """Give every intent, the oldest first.

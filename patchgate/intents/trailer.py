@@ -18,7 +18,7 @@ from patchgate.check.pending import pending_change
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import is_merging
 from patchgate.git.intent_commits import with_trailer
-from patchgate.git.new_commits import value_of
+from patchgate.git.new_commits import ref_value
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
@@ -82,7 +82,7 @@ def _binding_intent(repository: Repository, here: WorktreeIntents, text: bytes) 
     # What changes nothing but the message stays with the intent under which it was made.
     if any(_has_line(text, f"{TRAILER}: {intent.id}") for intent in own):
         return None
-    head = value_of(repository, "HEAD")
+    head = ref_value(repository, "HEAD")
     if head is None or is_merging(repository):
         return here.choose_binding_intent(())
     from patchgate.git.intent_commits import changes_of, with_ids

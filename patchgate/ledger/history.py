@@ -23,8 +23,8 @@ from patchgate.ledger.ledger import EVENT_SCHEMA, Event, Ledger
 from patchgate.report.json import plain_json
 from patchgate.report.schema import DIGEST, Schema, Shape, document_schema
 from patchgate.report.wording import SHORT_OID, count, safe
-from patchgate.storage.hash_chain import Problem
-from patchgate.storage.record import AT_END, BEFORE_END, CONTRADICTED, Comparison, Json, head_path_of
+from patchgate.storage.hash_chain import ChainProblem
+from patchgate.storage.record import AT_END, BEFORE_END, CONTRADICTED, HeadComparison, Json, head_path_of
 
 VERIFIED_SCHEMA = "patchgate.ledger/1"
 
@@ -53,10 +53,10 @@ class LedgerCheck:
 
     events: int
     last: str | None
-    problems: Sequence[Problem]
+    problems: Sequence[ChainProblem]
     path: Path
     exists: bool
-    comparison: Comparison
+    comparison: HeadComparison
 
     @property
     def is_whole(self) -> bool:
@@ -141,12 +141,12 @@ def check_ledger(repository: Repository) -> LedgerCheck:
         raise unreadable_error(ledger, error) from error
 
 
-def describe_problem(problem: Problem) -> str:
+def describe_problem(problem: ChainProblem) -> str:
     """Say in half a sentence what is wrong with a line of the ledger."""
     return f"line {problem.line} of the ledger {problem.message}"
 
 
-def describe_contradiction(comparison: Comparison) -> str:
+def describe_contradiction(comparison: HeadComparison) -> str:
     """Say how the ledger contradicts its head file: it is missing, was cut, or was written anew."""
     head = comparison.head
     named = f"{_HEAD} names an event that ends at byte {head.size if head else 0}"
@@ -157,7 +157,7 @@ def describe_contradiction(comparison: Comparison) -> str:
     return f"the ledger was cut or written anew: {named}, and the ledger does not have it there"
 
 
-def _what_the_head_proves(comparison: Comparison) -> str:
+def _what_the_head_proves(comparison: HeadComparison) -> str:
     """Say in a sentence whether a cut at the end of the ledger would have been seen."""
     if comparison.state == AT_END:
         return f"{_HEAD} names the same last event: none was cut off, unless somebody changed both files"
@@ -173,7 +173,7 @@ def _what_the_head_proves(comparison: Comparison) -> str:
     )
 
 
-def require_all(problems: Sequence[Problem], comparison: Comparison) -> None:
+def require_all(problems: Sequence[ChainProblem], comparison: HeadComparison) -> None:
     """Require that nothing is missing: a torn last line may, because no event was recorded with it.
 
     Raises:
@@ -209,9 +209,9 @@ class History:
     """The events that were asked for, the newest first, and what is wrong with the ledger."""
 
     events: Sequence[Event]
-    problems: Sequence[Problem]
+    problems: Sequence[ChainProblem]
     exists: bool
-    comparison: Comparison
+    comparison: HeadComparison
 
 
 def history(repository: Repository, kinds: Collection[str] = (), most: int | None = None) -> History:
@@ -226,10 +226,10 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
     """
     ledger = Ledger(repository.common_dir)
     events: deque[Event] = deque(maxlen=most)
-    problems: list[Problem] = []
+    problems: list[ChainProblem] = []
     try:
         for found in ledger.lines():
-            if isinstance(found, Problem):
+            if isinstance(found, ChainProblem):
                 problems.append(found)
             elif not kinds or found.kind in kinds:
                 events.append(found)
@@ -293,7 +293,7 @@ def json_schema() -> Schema:
     return Schema(document_schema(EVENT_SCHEMA, "One event of the ledger", event), additionalProperties=True)
 
 
-def _confirm_problems(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]:
+def _confirm_problems(ledger: Ledger, problems: Sequence[ChainProblem]) -> Sequence[ChainProblem]:
     """Ask again under the lock, for an append that is under way looks torn."""
     if not problems:
         return ()

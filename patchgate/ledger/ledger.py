@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Final
 
-    from patchgate.storage.hash_chain import Problem
-    from patchgate.storage.record import Comparison, Json
+    from patchgate.storage.hash_chain import ChainProblem
+    from patchgate.storage.record import HeadComparison, Json
 
 EVENT_SCHEMA = "patchgate.event/1"
 KINDS: Mapping[str, str] = {
@@ -244,7 +244,7 @@ class Ledger:
         for record in chain.read(self._path):
             yield Event.from_record(record.event, record.hash)
 
-    def lines(self) -> Iterator[Event | Problem]:
+    def lines(self) -> Iterator[Event | ChainProblem]:
         """Yield an event, or what is wrong, for each line, oldest first; damage does not end it.
 
         Raises:
@@ -253,7 +253,9 @@ class Ledger:
         from patchgate.storage import hash_chain as chain
 
         for found in chain.scan(self._path):
-            yield found if isinstance(found, chain.Problem) else Event.from_record(found.event, found.hash)
+            yield (
+                found if isinstance(found, chain.ChainProblem) else Event.from_record(found.event, found.hash)
+            )
 
     def mentions(
         self, kinds: Collection[str], holding: str = "", *, since: float | None = None, strict: bool = False
@@ -298,7 +300,7 @@ class Ledger:
                 if event.kind in kinds:
                     yield event
 
-    def verify(self) -> list[Problem]:
+    def verify(self) -> list[ChainProblem]:
         """List what is wrong, line by line; empty for a ledger that is whole, or that does not exist.
 
         Raises:
@@ -309,7 +311,7 @@ class Ledger:
 
         return chain.verify(self._path)
 
-    def compare_head(self) -> Comparison:
+    def compare_head(self) -> HeadComparison:
         """Compare the ledger with `events.jsonl.head`: whether events are missing at its end.
 
         Raises:

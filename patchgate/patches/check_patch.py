@@ -17,7 +17,7 @@ from typing import Protocol
 
 from patchgate.check.features import worktree_scope
 from patchgate.check.policy_lookup import CheckOptions
-from patchgate.git.base_files import ground_on_disk, staged_files
+from patchgate.git.base_files import base_files_on_disk, staged_files
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.private_store import PrivateStore
@@ -212,7 +212,7 @@ def is_as_judged(repository: Repository, judged: PatchVerdict) -> bool:
     removed = [file.path for file in files if file.new is None]
     paths = [file.path for file in files]
     tree = judged.patch_base.tree
-    ground = ground_on_disk(repository, judged.objects, judged.store, tree, paths, removed)
+    ground = base_files_on_disk(repository, judged.objects, judged.store, tree, paths, removed)
     return resulting_tree(judged.objects, tree, ground.pending.values()).tree == judged.verdict.change.base
 
 

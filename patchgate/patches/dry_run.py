@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 from patchgate.check.judging_policy import PolicySides, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for, policy_before
-from patchgate.git.base_files import Ground, ground_of_tree, ground_on_disk
-from patchgate.git.change_sources import Reading, complete
+from patchgate.git.base_files import BaseFiles, base_files_of_tree, base_files_on_disk
+from patchgate.git.change_sources import LoadedChange, fill_in_details
 from patchgate.git.diff import Detail
 from patchgate.git.model import GITLINK, REGULAR, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.trees import Result, resulting_tree
+from patchgate.git.trees import ResultTree, resulting_tree
 from patchgate.patches.git_apply import (
     Effect,
     GitApply,
@@ -62,7 +62,7 @@ class DryRunResult:
     """
 
     findings: tuple[Finding, ...]
-    reading: Reading
+    reading: LoadedChange
     after_root: Mapping[bytes, Entry | None]
     is_made: bool = False
 
@@ -121,7 +121,7 @@ class DryRun:
         """Refuse what is no patch, or edits of a file: nothing else was looked at."""
         tree = self._patch_base.tree
         change = Change(tree, tree, ())
-        verdict = self._apply_policy(Reading(change, self._source, is_proposed=True), {}, judged=False)
+        verdict = self._apply_policy(LoadedChange(change, self._source, is_proposed=True), {}, judged=False)
         gates = (GateOutcome("parse", Outcome.FAIL), GateOutcome("git_check", Outcome.NOT_RUN))
         findings = tuple(finding_of(each, path) for each in found)
         return replace(verdict, gates=(*gates, *verdict.gates), findings=findings)
@@ -132,7 +132,7 @@ class DryRun:
         entry = Entry(REGULAR, "0" * len(tree))
         change = Change(tree, tree, (FileChange(path, None, entry, added_lines=0, size=0),))
         root = dict(self._objects.tree(tree))
-        verdict = self._apply_policy(Reading(change, self._source, is_proposed=True), root, judged=True)
+        verdict = self._apply_policy(LoadedChange(change, self._source, is_proposed=True), root, judged=True)
         gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("git_check", Outcome.NOT_RUN))
         return replace(verdict, gates=(*gates, *verdict.gates))
 
@@ -167,7 +167,7 @@ class DryRun:
         return self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
 
     def _apply_policy(
-        self, reading: Reading, root: Mapping[bytes, Entry | None], *, judged: bool
+        self, reading: LoadedChange, root: Mapping[bytes, Entry | None], *, judged: bool
     ) -> ChangeVerdict:
         base = self._policies.at(self._policies.key(self._patch_base.policy_tree))
         rules = PolicySides(
@@ -189,7 +189,7 @@ class DryRun:
         paths = paths_of(patch)
         if any(faults(path, from_text=True) for path in paths):
             # A name that may not be is never looked up, on disk or by git.
-            return self._proposed(patch, Ground(self._patch_base.tree, {}, {}, {}), {}, (), detail)
+            return self._proposed(patch, BaseFiles(self._patch_base.tree, {}, {}, {}), {}, (), detail)
         removed = removed_by(patch.sections)
         ground = self._base_files(paths, removed)
         ground = replace(ground, blocked={**ground.blocked, **behind_links(patch)})
@@ -212,7 +212,7 @@ class DryRun:
             return self._proposed(patch, ground, plan.entries, (wrong_effect(wrong), *plan.notes), detail)
         return self._read_effect(effect, ground, plan, detail)
 
-    def _plan(self, patch: Patch, ground: Ground, removed: frozenset[RepoPath]) -> _PatchPlan:
+    def _plan(self, patch: Patch, ground: BaseFiles, removed: frozenset[RepoPath]) -> _PatchPlan:
         """Plan every section that can be reached."""
         targets = PatchTargets(Preimages(self._objects, ground.entries), removed)
         plans: list[SectionPlan] = []
@@ -241,7 +241,7 @@ class DryRun:
         )
 
     def _refuse_mismatch(
-        self, patch: Patch, ground: Ground, plan: _PatchPlan, detail: Detail, effect: Effect | None = None
+        self, patch: Patch, ground: BaseFiles, plan: _PatchPlan, detail: Detail, effect: Effect | None = None
     ) -> DryRunResult:
         """Refuse a patch that does not meet its files; `effect` has what git said of it, if it was asked."""
         hint = suggest_base(self._repository, self._objects, self._patch_base, patch) if plan.found else None
@@ -249,11 +249,11 @@ class DryRun:
         findings = (*with_words_of_git(found, effect), *plan.notes)
         return self._proposed(patch, ground, plan.entries, findings, detail)
 
-    def _base_files(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> Ground:
+    def _base_files(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> BaseFiles:
         tree = self._patch_base.tree
         if self._patch_base.on_disk:
-            return ground_on_disk(self._repository, self._objects, self._store, tree, paths, removed)
-        return ground_of_tree(self._objects, tree, paths, removed)
+            return base_files_on_disk(self._repository, self._objects, self._store, tree, paths, removed)
+        return base_files_of_tree(self._objects, tree, paths, removed)
 
     def _enter(self, plan: SectionPlan, planned: dict[RepoPath, Entry | None]) -> None:
         """Turn a plan into entries; a path that is removed and made anew (by a rename) is made."""
@@ -271,7 +271,7 @@ class DryRun:
     def _proposed(
         self,
         patch: Patch,
-        ground: Ground,
+        ground: BaseFiles,
         planned: Mapping[RepoPath, Entry | None],
         findings: tuple[Finding, ...],
         detail: Detail,
@@ -284,19 +284,21 @@ class DryRun:
         change = Change.of(base, base, files, self._objects.empty_blob)
         landed = {file.path: file for file in placeable_files(files, ground.blocked)}
         folders = resulting_tree(self._objects, tree, {**ground.pending, **landed}.values()).folders
-        reading = Reading(change, self._source, folders, is_proposed=True, copied=copied_by(patch))
+        reading = LoadedChange(change, self._source, folders, is_proposed=True, copied=copied_by(patch))
         reading = replace(reading, behind=dict(ground.blocked))
         return DryRunResult(findings, reading, dict(self._objects.tree(tree)))
 
-    def _read_effect(self, effect: Effect, ground: Ground, plan: _PatchPlan, detail: Detail) -> DryRunResult:
+    def _read_effect(
+        self, effect: Effect, ground: BaseFiles, plan: _PatchPlan, detail: Detail
+    ) -> DryRunResult:
         """Read what git made: the change between the ground and the result, in full."""
-        files = complete(self._objects, effect.files, effect.binary, detail)
+        files = fill_in_details(self._objects, effect.files, effect.binary, detail)
         pending = dict(ground.pending)
         base = resulting_tree(self._objects, ground.tree, pending.values()).tree
         pending.update({file.path: file for file in files})
-        result: Result = resulting_tree(self._objects, ground.tree, pending.values(), self._store_tree)
+        result: ResultTree = resulting_tree(self._objects, ground.tree, pending.values(), self._store_tree)
         change = Change.of(base, result.tree, files, self._objects.empty_blob)
-        reading = Reading(change, self._source, result.folders, is_proposed=True)
+        reading = LoadedChange(change, self._source, result.folders, is_proposed=True)
         if self._patch_base.merges:
             merged = merge_onto_head(
                 self._repository, self._store, self._objects, self._patch_base, result.tree, detail

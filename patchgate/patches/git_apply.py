@@ -17,7 +17,7 @@ from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private_store import PrivateStore, seed
+from patchgate.git.private_store import PrivateStore, fill_index
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
 from patchgate.patches.hunk_mismatch import render_mismatch
@@ -97,7 +97,7 @@ class GitApply(_GitChild):
     ) -> None:
         self._repository = repository
         self._variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
-        self._base = seed(repository, entries, self._variables)
+        self._base = fill_index(repository, entries, self._variables)
         arguments = (*_APPLY, "-R") if reverse else _APPLY
         self._child = repository.child(*arguments, variables=self._variables, memory=_MEMORY)
         self._child.feed(patch)

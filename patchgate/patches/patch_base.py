@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.base_files import ground_of_tree, ground_on_disk, staged_files
-from patchgate.git.change_sources import Reading, complete, pending_base
+from patchgate.git.base_files import base_files_of_tree, base_files_on_disk, staged_files
+from patchgate.git.change_sources import LoadedChange, fill_in_details, pending_base
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
@@ -130,7 +130,7 @@ def find_existing(
         return None
     tree = patch_base.policy_tree
     removed = frozenset(file.path for file in files if file.new is None)
-    ground = ground_on_disk(repository, objects, store, tree, made, removed)
+    ground = base_files_on_disk(repository, objects, store, tree, made, removed)
     staged = staged_files(repository, tree)
     taken = tuple(path for path in made if ground.entries[path] is not None and path not in ground.blocked)
     closed = {*taken, *ground.blocked}
@@ -166,7 +166,7 @@ def merge_onto_head(
     patch_base: PatchBase,
     tree: str,
     detail: Detail,
-) -> Reading | tuple[Finding, ...]:
+) -> LoadedChange | tuple[Finding, ...]:
     """Merge a patched base with HEAD, and read what that would change in HEAD.
 
     Returns:
@@ -199,10 +199,10 @@ def merge_onto_head(
     records, binary = read_difference(
         repository, objects, command, [head_tree, after], detail, store.variables
     )
-    files = complete(objects, records, binary, detail)
+    files = fill_in_details(objects, records, binary, detail)
     touched = folders_between(repository, head_tree, after, "the merge with HEAD", store.variables)
     (folders,) = TreeCheck(objects).listings([(touched, files)])
-    return Reading(Change.of(head_tree, after, files, objects.empty_blob), Source("patch"), folders)
+    return LoadedChange(Change.of(head_tree, after, files, objects.empty_blob), Source("patch"), folders)
 
 
 def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
@@ -268,7 +268,7 @@ def suggest_base(repository: Repository, objects: Objects, patch_base: PatchBase
 
 def _fits(objects: Objects, tree: str, patch: Patch, paths: list[RepoPath]) -> bool:
     removed = removed_by(patch.sections)
-    ground = ground_of_tree(objects, tree, paths, removed)
+    ground = base_files_of_tree(objects, tree, paths, removed)
     targets = PatchTargets(Preimages(objects, ground.entries), removed)
     return not ground.blocked and not any(
         isinstance(plan_section(section, targets), tuple) for section in patch.sections

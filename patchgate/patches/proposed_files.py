@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from patchgate.git.base_files import Ground
+from patchgate.git.base_files import BaseFiles
 from patchgate.git.diff import Detail
 from patchgate.git.model import (
     GITLINK,
@@ -33,7 +33,7 @@ _AT_ONCE = 200
 
 
 def proposed_files(
-    patch: Patch, ground: Ground, planned: Mapping[RepoPath, Entry | None], unknown: str, detail: Detail
+    patch: Patch, ground: BaseFiles, planned: Mapping[RepoPath, Entry | None], unknown: str, detail: Detail
 ) -> list[FileChange]:
     """List the files that a patch says it changes; `unknown` stands for an object id that nobody knows."""
     files: dict[RepoPath, FileChange] = {}
@@ -68,7 +68,7 @@ def proposed_files(
     return list(files.values())
 
 
-def _old_entry(section: PatchSection, ground: Ground, unknown: str) -> Entry:
+def _old_entry(section: PatchSection, ground: BaseFiles, unknown: str) -> Entry:
     entry = ground.entries.get(section.old_path) if section.old_path is not None else None
     if entry is None or entry.mode == TREE_MODE:
         return Entry(section.old_mode or REGULAR, unknown)

@@ -18,7 +18,7 @@ from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.message_check import policy_of_pending
 from patchgate.check.policy_lookup import detail_for, requested_policy, trusted_options
 from patchgate.errors import UsageError
-from patchgate.git.change_sources import Reading, is_merging, pending_base, staged
+from patchgate.git.change_sources import LoadedChange, is_merging, pending_base, read_staged
 from patchgate.git.history import Commit, Walk
 from patchgate.git.new_commits import current_branch
 from patchgate.git.objects import Objects
@@ -86,7 +86,7 @@ def _staged(
     policy, place = policy_of_pending(repository, objects)
     policy, profile = _with_default_level(policy), ScopeGate(repository).profile
     base = pending_base(repository, objects, store)
-    reading = staged(repository, objects, base, detail_for([policy], profile))
+    reading = read_staged(repository, objects, base, detail_for([policy], profile))
     return _judge_reading(objects, reading, named, (policy, place), profile)
 
 
@@ -136,7 +136,7 @@ def _with_default_level(policy: Policy) -> Policy:
 
 def _judge_reading(
     objects: Objects,
-    reading: Reading,
+    reading: LoadedChange,
     named: Collection[RepoPath],
     judging: tuple[Policy, str],
     profile: Profile,

@@ -327,16 +327,16 @@ _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37
 _PAUSE = 0.005
 
-Born = tuple[int, int]
+ProcessIdentity = tuple[int, int]
 """A process id, and when the process began (clock ticks): together they are never given twice."""
 
 
-def children() -> frozenset[Born]:
+def children() -> frozenset[ProcessIdentity]:
     """List the children of this process, those that ended and were not reaped included."""
     if not sys.platform.startswith("linux"):
         return frozenset()
     ours = os.getpid()
-    found = set[Born]()
+    found = set[ProcessIdentity]()
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):
             if name.isdecimal() and (fields := _stat(name)) and int(fields[1]) == ours:
@@ -354,7 +354,7 @@ def _stat(pid: str) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def orphans_adopted() -> Iterator[None]:
+def adopt_orphans() -> Iterator[None]:
     """Have the orphans of what is started in here given to this process; ending them is the caller's task.
 
     A process that calls `setsid` leaves the group, and one whose parent ends is given to init, or to a
@@ -381,7 +381,7 @@ def orphans_adopted() -> Iterator[None]:
         prctl(_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
 
 
-def end_strays(before: frozenset[Born], seconds: float, spared: int | None = None) -> int:
+def kill_orphans(before: frozenset[ProcessIdentity], seconds: float, spared: int | None = None) -> int:
     """Kill and reap every child that was none `before`, and in turn each one that comes to us by that.
 
     Only children are killed, never their children: the id of a child stays its own until it is reaped here.
@@ -407,7 +407,7 @@ def end_strays(before: frozenset[Born], seconds: float, spared: int | None = Non
     return 0
 
 
-def reap_strays(before: frozenset[Born], spared: int) -> None:
+def reap_orphans(before: frozenset[ProcessIdentity], spared: int) -> None:
     """Reap the children that ended and were none `before`, so that they do not pile up during a long run."""
     for pid, _ in children() - before:
         if pid != spared:

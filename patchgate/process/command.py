@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import UndecidedError
-from patchgate.process.child import Born, children, end_strays, orphans_adopted, reap_strays
+from patchgate.process.child import ProcessIdentity, adopt_orphans, children, kill_orphans, reap_orphans
 
 TAIL = 4096
 _LINE = 1 << 16
@@ -180,7 +180,7 @@ _FAULTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessResult:
     """How a command ended.
 
     `code` is its exit code (negative: the signal), None where it was not started; then `fault` says why, and
@@ -222,7 +222,7 @@ def run_command(
     mask: Callable[[bytes], bytes] | None = None,
     clean: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
-) -> Ended:
+) -> ProcessResult:
     """Run a command to its end, with nothing on its standard input.
 
     The command ends when the process that was started ends; what it left running is killed. Whatever is
@@ -250,8 +250,8 @@ def run_command(
     own = None if output is None else Spool(output, max_output)
     began = time.monotonic()
     before = children()
-    with orphans_adopted():
-        run = _Run(before, began, spool, own)
+    with adopt_orphans():
+        run = _CommandRun(before, began, spool, own)
         try:
             fault = run.start(argv, cwd, env, executable)
             if fault is None:
@@ -279,10 +279,12 @@ def _no_cores() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
 
 
-class _Run:
+class _CommandRun:
     """One run of one command, from its start to the end of everything that it started."""
 
-    def __init__(self, before: frozenset[Born], began: float, spool: Spool, own: Spool | None) -> None:
+    def __init__(
+        self, before: frozenset[ProcessIdentity], began: float, spool: Spool, own: Spool | None
+    ) -> None:
         self._before = before
         self._began = began
         self._spool = spool
@@ -303,7 +305,7 @@ class _Run:
 
     def start(
         self, argv: Sequence[bytes | str], cwd: str, env: Mapping[str, str], executable: str | None
-    ) -> Ended | None:
+    ) -> ProcessResult | None:
         """Start it; gives back why that was not possible."""
         try:
             with _no_cores():
@@ -322,7 +324,9 @@ class _Run:
             if not os.path.isdir(cwd):
                 raise UndecidedError("the folder that a command runs in is not there", "try again") from error
             fault = _FAULTS.get(error.errno or 0, StartFault.REFUSED)
-            return Ended(None, fault=fault, reason=os.strerror(error.errno) if error.errno else str(error))
+            return ProcessResult(
+                None, fault=fault, reason=os.strerror(error.errno) if error.errno else str(error)
+            )
         self._group_lives = True
         with contextlib.suppress(OSError, AttributeError):
             self._exit = os.pidfd_open(child.pid)
@@ -352,7 +356,7 @@ class _Run:
                 self._signal_group(signal.SIGTERM)
             if now >= next_tick:
                 next_tick = now + 1
-                reap_strays(self._before, self._child.pid)
+                reap_orphans(self._before, self._child.pid)
                 if tick is not None:
                     tick(now - self._began)
             ready = self._wait(min(deadline, next_tick) - time.monotonic())
@@ -383,10 +387,10 @@ class _Run:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
 
-    def told(self, seconds: float) -> Ended:
+    def told(self, seconds: float) -> ProcessResult:
         """Say how it ended, once it is over; it took so many seconds."""
         spool, own = self._spool, self._own
-        return Ended(
+        return ProcessResult(
             self.code,
             timed_out=self.timed_out,
             tail=spool.tail,
@@ -413,7 +417,7 @@ class _Run:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_PATIENCE)
             unreaped = child.pid if child.returncode is None else None
-        self.survivors = end_strays(self._before, _PATIENCE, spared=unreaped) + (unreaped is not None)
+        self.survivors = kill_orphans(self._before, _PATIENCE, spared=unreaped) + (unreaped is not None)
         for number, spool in self._pipes.items():
             _drain(number, spool, _PIPE)
         self._pipes.clear()

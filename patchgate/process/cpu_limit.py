@@ -28,7 +28,7 @@ class _Interrupt(Exception):  # noqa: N818
     """The timer ended."""
 
 
-class CpuAllowance:
+class CpuBudget:
     """The processor time that each piece of work, known by a name, may use, and that all may use together.
 
     Args:

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from patchgate.storage.filesystem import (
-    Steps,
+    FaultPoints,
     flush,
     flush_folder,
     link,
@@ -39,7 +39,7 @@ _asked: list[int] = []
 
 
 @contextmanager
-def unbroken() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Hold those signals back; one that came meanwhile is delivered when the outermost block ends.
 
     A mask alone holds back one thread: where another one lives (each child that is spoken with has two), the
@@ -84,7 +84,7 @@ def _wait(number: int, frame: FrameType | None) -> None:
     _asked.append(number)
 
 
-def is_asked_to_end() -> bool:
+def is_signal_pending() -> bool:
     """Tell whether one of those signals waits, so that work which only waits for others can stop early."""
     pending = signal.sigpending().intersection(_WAITING)
     # One that is ignored is pending too while it is held back (Linux).
@@ -105,7 +105,7 @@ def write_atomically(
     *,
     mode: int = 0o644,
     exist_ok: bool = True,
-    faults: Steps | None = None,
+    faults: FaultPoints | None = None,
 ) -> None:
     """Make `path` a file with exactly `content`, on the disk when this returns.
 
@@ -125,13 +125,13 @@ def write_atomically(
         OSError: as the system gave it. One case leaves the new file: its folder could not be flushed, and the
             file system refused the hard link that would have led back.
     """
-    faults = faults or Steps()
+    faults = faults or FaultPoints()
     sweep(path.parent, faults)
     owner = Owner.current()
     stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{secrets.token_hex(8)}"
     new, old = path.with_name(f"{stem}.new"), path.with_name(f"{stem}.old")
     # A signal in the middle would leave the new file beside the old one.
-    with unbroken(), ExitStack() as undo:
+    with defer_signals(), ExitStack() as undo:
         descriptor = open_exclusive(new, mode, faults)
         undo.callback(_remove, new, faults)
         try:
@@ -147,7 +147,7 @@ def write_atomically(
         undo.pop_all()
 
 
-def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, faults: Steps) -> None:
+def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, faults: FaultPoints) -> None:
     """Give the new file a name that must be free: rename(2) would replace, link(2) refuses."""
     link(new, path, faults)
     undo.callback(_withdraw, path, ours, faults)
@@ -155,7 +155,9 @@ def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, fault
     flush_folder(path.parent, faults)
 
 
-def _replace(path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitStack, faults: Steps) -> None:
+def _replace(
+    path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitStack, faults: FaultPoints
+) -> None:
     """Put the new file over the old one, which keeps a second name until the folder is flushed."""
     kept = _keep(path, old, faults)
     undo.callback(_remove, old, faults)
@@ -169,7 +171,7 @@ def _replace(path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitS
         unlink(old, faults)
 
 
-def _keep(path: Path, old: Path, faults: Steps) -> bool | None:
+def _keep(path: Path, old: Path, faults: FaultPoints) -> bool | None:
     """Give the file at `path` the second name `old`: true where it has it, None where there is no file."""
     try:
         link(path, old, faults)
@@ -182,14 +184,14 @@ def _keep(path: Path, old: Path, faults: Steps) -> bool | None:
     return True
 
 
-def _restore(path: Path, old: Path, ours: os.stat_result, faults: Steps) -> None:
+def _restore(path: Path, old: Path, ours: os.stat_result, faults: FaultPoints) -> None:
     if _is(path, ours):
         with suppress(OSError):
             rename(old, path, faults)
             flush_folder(path.parent, faults)
 
 
-def _withdraw(path: Path, ours: os.stat_result, faults: Steps) -> None:
+def _withdraw(path: Path, ours: os.stat_result, faults: FaultPoints) -> None:
     if _is(path, ours):
         _remove(path, faults)
 
@@ -202,12 +204,12 @@ def _is(path: Path, ours: os.stat_result) -> bool:
         return False
 
 
-def _remove(path: Path, faults: Steps) -> None:
+def _remove(path: Path, faults: FaultPoints) -> None:
     with suppress(OSError):
         unlink(path, faults)
 
 
-def sweep(folder: Path, faults: Steps) -> None:
+def sweep(folder: Path, faults: FaultPoints) -> None:
     """Remove temporary files whose owner has ended; what cannot be removed is no reason not to write."""
     try:
         names = os.listdir(folder)

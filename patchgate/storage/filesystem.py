@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     AnyPath: TypeAlias = str | os.PathLike[str]
 
 
-class Steps:
+class FaultPoints:
     """The steps of one piece of work, where nobody plans a fault and nobody records."""
 
     __slots__ = ()
@@ -53,7 +53,7 @@ class Steps:
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def attempt(faults: Steps, call: Callable[[], _Result]) -> _Result:
+def attempt(faults: FaultPoints, call: Callable[[], _Result]) -> _Result:
     """Make one call as one step, and once more for each EINTR.
 
     Python repeats `open`, `write` and `fsync` by itself (PEP 475), but not `rename`, `link` and the others.
@@ -80,7 +80,7 @@ def open_existing(path: AnyPath) -> int:
     return os.open(path, _APPENDING)
 
 
-def open_exclusive(path: AnyPath, mode: int, faults: Steps) -> int:
+def open_exclusive(path: AnyPath, mode: int, faults: FaultPoints) -> int:
     """Create a file that must not exist, with `mode` less the umask, and return its descriptor.
 
     Raises:
@@ -92,7 +92,7 @@ def open_exclusive(path: AnyPath, mode: int, faults: Steps) -> int:
     return descriptor
 
 
-def write_all(descriptor: int, content: bytes, faults: Steps) -> None:
+def write_all(descriptor: int, content: bytes, faults: FaultPoints) -> None:
     """Add every byte of `content` to the end of a file, however many writes it takes; each write is a step.
 
     Raises:
@@ -111,14 +111,14 @@ def write_all(descriptor: int, content: bytes, faults: Steps) -> None:
         rest = rest[written:]
 
 
-def truncate(descriptor: int, size: int, faults: Steps) -> None:
+def truncate(descriptor: int, size: int, faults: FaultPoints) -> None:
     """Cut an open file to `size` bytes."""
     attempt(faults, lambda: os.ftruncate(descriptor, size))
     if faults.records:
         faults.done("truncate", inode=os.fstat(descriptor).st_ino, size=size)
 
 
-def flush(descriptor: int, faults: Steps) -> None:
+def flush(descriptor: int, faults: FaultPoints) -> None:
     """Bring an open file's content and size to the disk.
 
     A failed flush is never tried again: the kernel may have dropped the pages and would then say yes
@@ -129,7 +129,7 @@ def flush(descriptor: int, faults: Steps) -> None:
         faults.done("flush", inode=os.fstat(descriptor).st_ino)
 
 
-def flush_folder(folder: AnyPath, faults: Steps) -> None:
+def flush_folder(folder: AnyPath, faults: FaultPoints) -> None:
     """Bring the names in a folder to the disk."""
     attempt(faults, lambda: _fsync_folder(folder))
     faults.done("flush_folder", folder)
@@ -147,13 +147,13 @@ def _fsync_folder(folder: AnyPath) -> None:
         os.close(descriptor)
 
 
-def rename(source: AnyPath, target: AnyPath, faults: Steps) -> None:
+def rename(source: AnyPath, target: AnyPath, faults: FaultPoints) -> None:
     """Give `source` the name `target`, over whatever file or symlink has it, in one instant."""
     attempt(faults, lambda: os.rename(source, target))
     faults.done("rename", source, target)
 
 
-def link(source: AnyPath, target: AnyPath, faults: Steps) -> None:
+def link(source: AnyPath, target: AnyPath, faults: FaultPoints) -> None:
     """Give `source` (itself, should it be a symlink) the second name `target`.
 
     Raises:
@@ -163,13 +163,13 @@ def link(source: AnyPath, target: AnyPath, faults: Steps) -> None:
     faults.done("link", source, target)
 
 
-def unlink(path: AnyPath, faults: Steps) -> None:
+def unlink(path: AnyPath, faults: FaultPoints) -> None:
     """Remove one name of a file."""
     attempt(faults, lambda: os.unlink(path))
     faults.done("unlink", path)
 
 
-def make_folder(folder: AnyPath, mode: int, faults: Steps) -> None:
+def make_folder(folder: AnyPath, mode: int, faults: FaultPoints) -> None:
     """Create one folder, with `mode` less the umask.
 
     Raises:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from patchgate.errors import UndecidedError
 from patchgate.storage import Value
 from patchgate.storage.filesystem import (
-    Steps,
+    FaultPoints,
     flush,
     flush_folder,
     folder_of,
@@ -22,7 +22,7 @@ from patchgate.storage.filesystem import (
     truncate,
     write_all,
 )
-from patchgate.storage.lock import hold
+from patchgate.storage.lock import acquire
 from patchgate.storage.record import (
     MAX_LINE,
     START,
@@ -52,7 +52,7 @@ _FIRST_LOOK = 8192
 _UNWRITTEN = b"\0"
 
 
-class Problem(Value):
+class ChainProblem(Value):
     """What is wrong with one line, counted from 1; `torn` is a last line that was cut short by a crash.
 
     It has no end, or holds NUL bytes, which no record does: what some file systems show, after a power cut,
@@ -74,7 +74,7 @@ def append(
     timeout_seconds: float = LOCK_SECONDS,
     on_torn: Callable[[Path], None] | None = None,
     with_head: bool = False,
-    faults: Steps | None = None,
+    faults: FaultPoints | None = None,
 ) -> str:
     """Add one record, on the disk when this returns, and return its hash.
 
@@ -95,11 +95,11 @@ def append(
         ValueError: the event is not JSON.
         OSError: as the system gave it.
     """
-    faults = faults or Steps()
+    faults = faults or FaultPoints()
     path = os.fspath(path)
     encoded = canonical_event(event)
     with (
-        hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
+        acquire(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
         ExitStack() as closing,
         ExitStack() as undo,
     ):
@@ -107,7 +107,7 @@ def append(
         closing.callback(os.close, descriptor)
         size, previous = _settle_end(path, descriptor, on_torn, faults)
         digest, line = line_of(encoded, previous)
-        undo.callback(_take_back, descriptor, size, faults)
+        undo.callback(_undo_append, descriptor, size, faults)
         write_all(descriptor, line, faults)
         flush(descriptor, faults)
         undo.pop_all()
@@ -122,7 +122,7 @@ def require_appendable(
     *,
     timeout_seconds: float = LOCK_SECONDS,
     on_torn: Callable[[Path], None] | None = None,
-    faults: Steps | None = None,
+    faults: FaultPoints | None = None,
 ) -> None:
     """Do all that `append` does, but for the record: take the lock, open the file, settle its end.
 
@@ -130,10 +130,10 @@ def require_appendable(
         UndecidedError: the lock is held, or the last record is damaged.
         OSError: as the system gave it.
     """
-    faults = faults or Steps()
+    faults = faults or FaultPoints()
     path = os.fspath(path)
     with (
-        hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
+        acquire(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
         ExitStack() as closing,
     ):
         descriptor = _open(path, faults)
@@ -155,25 +155,25 @@ def read(path: AnyPath) -> Iterator[Record]:
             raise _damaged(os.fspath(path), found)
 
 
-def verify(path: AnyPath) -> list[Problem]:
+def verify(path: AnyPath) -> list[ChainProblem]:
     """List what is wrong with a chain, line by line; empty for one that is whole, or that does not exist.
 
     Raises:
         UndecidedError: something looked wrong, and a writer kept the lock so that it could not be confirmed.
         OSError: the file cannot be read.
     """
-    problems = [found for found in scan(path) if isinstance(found, Problem)]
+    problems = [found for found in scan(path) if isinstance(found, ChainProblem)]
     if not problems:
         return []
     # An append under way looks torn; what is still wrong under the lock is wrong.
     with ExitStack() as held:
         # Where no lock file can be made (a read-only copy), what was seen without one is told.
         with suppress(OSError):
-            held.enter_context(hold(os.fspath(path) + _LOCK, timeout_seconds=LOCK_SECONDS))
-        return [found for found in scan(path) if isinstance(found, Problem)]
+            held.enter_context(acquire(os.fspath(path) + _LOCK, timeout_seconds=LOCK_SECONDS))
+        return [found for found in scan(path) if isinstance(found, ChainProblem)]
 
 
-def _open(path: str, faults: Steps) -> int:
+def _open(path: str, faults: FaultPoints) -> int:
     """Open the chain, made if missing, and flush what a killed process may have left unflushed.
 
     That is the name of an empty chain, so that one with content always has a name that survives; else the
@@ -195,7 +195,7 @@ def _open(path: str, faults: Steps) -> int:
 
 
 def _settle_end(
-    path: str, descriptor: int, on_torn: Callable[[Path], None] | None, faults: Steps
+    path: str, descriptor: int, on_torn: Callable[[Path], None] | None, faults: FaultPoints
 ) -> tuple[int, str]:
     """Set a torn last line aside; return the size of what is left and the hash of its last record."""
     size = os.fstat(descriptor).st_size
@@ -208,7 +208,7 @@ def _settle_end(
         try:
             previous = parse_line(last).hash
         except ValueError as error:
-            raise _damaged(path, Problem(_lines_before(path, size - len(torn)), str(error))) from None
+            raise _damaged(path, ChainProblem(_lines_before(path, size - len(torn)), str(error))) from None
     if torn:
         aside = _set_aside(path, torn, faults)
         size -= len(torn)
@@ -231,7 +231,7 @@ def _end_of(path: str, descriptor: int, size: int) -> tuple[bytes | None, bytes]
             return (block[begin + 1 : end] if end >= 0 else None), block[end + 1 :]
         if span > 2 * MAX_LINE:
             number = _lines_before(path, size) + (end < 0)
-            raise _damaged(path, Problem(number, f"is longer than {MAX_LINE} bytes"))
+            raise _damaged(path, ChainProblem(number, f"is longer than {MAX_LINE} bytes"))
         span *= 4
 
 
@@ -247,7 +247,7 @@ def _blocks(file: BufferedReader, limit: int) -> Iterator[bytes]:
         yield block
 
 
-def _set_aside(path: str, torn: bytes, faults: Steps) -> Path:
+def _set_aside(path: str, torn: bytes, faults: FaultPoints) -> Path:
     """Write the torn bytes to the first free `<name>.torn-<n>`, or find them in the last.
 
     A kill between this and the cutting makes the next append come here again with the same bytes; they were
@@ -272,12 +272,12 @@ def _set_aside(path: str, torn: bytes, faults: Steps) -> Path:
             return aside
 
 
-def _take_back(descriptor: int, size: int, faults: Steps) -> None:
+def _undo_append(descriptor: int, size: int, faults: FaultPoints) -> None:
     with suppress(OSError):
         truncate(descriptor, size, faults)
 
 
-def scan(path: AnyPath) -> Iterator[Record | Problem]:
+def scan(path: AnyPath) -> Iterator[Record | ChainProblem]:
     """Yield a record or a problem for each line; after a damaged line the next one's link is not judged.
 
     A last line that looks torn may be one that is just being written; `verify` asks again under the lock.
@@ -294,24 +294,24 @@ def scan(path: AnyPath) -> Iterator[Record | Problem]:
         known = True
         while line := file.readline(MAX_LINE + 1):
             number += 1
-            found = _judge(line, number, previous if known else None)
-            if isinstance(found, Problem) and _is_torn(file, line):
-                found = Problem(number, "was cut short by a crash", torn=True)
+            found = _check_line(line, number, previous if known else None)
+            if isinstance(found, ChainProblem) and _is_torn(file, line):
+                found = ChainProblem(number, "was cut short by a crash", torn=True)
             known = isinstance(found, Record)
             if isinstance(found, Record):
                 previous = found.hash
             yield found
 
 
-def _judge(line: bytes, number: int, previous: str | None) -> Record | Problem:
+def _check_line(line: bytes, number: int, previous: str | None) -> Record | ChainProblem:
     if not line.endswith(b"\n") or len(line) > MAX_LINE:
-        return Problem(number, f"is longer than {MAX_LINE} bytes")
+        return ChainProblem(number, f"is longer than {MAX_LINE} bytes")
     try:
         record = parse_line(line[:-1])
     except ValueError as error:
-        return Problem(number, str(error))
+        return ChainProblem(number, str(error))
     if previous is not None and record.previous != previous:
-        return Problem(number, "does not name the hash of the line before it")
+        return ChainProblem(number, "does not name the hash of the line before it")
     return record
 
 
@@ -323,7 +323,7 @@ def _is_torn(file: BufferedReader, line: bytes) -> bool:
     return not line or (is_unwritten and not file.peek(1))
 
 
-def _damaged(path: str, problem: Problem) -> UndecidedError:
+def _damaged(path: str, problem: ChainProblem) -> UndecidedError:
     name = os.path.basename(path)
     commands = f"mv {name} {name}.damaged"
     if os.path.lexists(head_path_of(path)):

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from patchgate.errors import UndecidedError
 from patchgate.storage.filesystem import (
-    Steps,
+    FaultPoints,
     flush_folder,
     folder_of,
     make_folder,
@@ -38,13 +38,13 @@ _MAX_RECORD = 4096
 
 
 @contextmanager
-def hold(
+def acquire(
     path: AnyPath,
     *,
     timeout_seconds: float,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
-    faults: Steps | None = None,
+    faults: FaultPoints | None = None,
 ) -> Iterator[None]:
     """Hold the lock file `path` for the length of a `with` block; folders above it are made, with mode 0700.
 
@@ -62,7 +62,7 @@ def hold(
         UndecidedError: somebody else holds it; names the holder and the next step.
         OSError: the file or its folder cannot be made or written, or the path is a symlink.
     """
-    faults = faults or Steps()
+    faults = faults or FaultPoints()
     path = os.fspath(path)
     _make_folders(path, faults)
     deadline = clock() + timeout_seconds
@@ -81,7 +81,7 @@ def hold(
         yield
 
 
-def _make_folders(path: str, faults: Steps) -> None:
+def _make_folders(path: str, faults: FaultPoints) -> None:
     """Make the folders above a lock file that does not exist yet, so that their names survive a power cut.
 
     A kill between making a folder and flushing the one above it leaves a name that is not on the disk. That
@@ -106,7 +106,7 @@ def _make_folders(path: str, faults: Steps) -> None:
         flush_folder(folder_of(each), faults)
 
 
-def _try_to_take(path: str, faults: Steps) -> int | None:
+def _try_to_take(path: str, faults: FaultPoints) -> int | None:
     with ExitStack() as undo:
         descriptor = _open(path, faults)
         undo.callback(os.close, descriptor)
@@ -120,7 +120,7 @@ def _try_to_take(path: str, faults: Steps) -> int | None:
         return descriptor
 
 
-def _open(path: str, faults: Steps) -> int:
+def _open(path: str, faults: FaultPoints) -> int:
     while True:
         with suppress(FileNotFoundError):
             return open_existing(path)
@@ -136,7 +136,7 @@ def _is_still(path: str, descriptor: int) -> bool:
         return False
 
 
-def _erase(descriptor: int, faults: Steps) -> None:
+def _erase(descriptor: int, faults: FaultPoints) -> None:
     """Take the name off, so that nobody reads it as the next holder's; the lock itself does not need it."""
     with suppress(OSError):
         truncate(descriptor, 0, faults)

@@ -13,7 +13,7 @@ import stat
 import sys
 from functools import cache
 
-from patchgate.storage.filesystem import Steps, attempt, flush, write_all
+from patchgate.storage.filesystem import FaultPoints, attempt, flush, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ UNFINISHED = b".old"
 """What `exchange` adds to its first name for the file that it moves, where it takes three moves."""
 
 
-class Folder:
+class OpenFolder:
     """A folder held open by its descriptor; use it as a context manager.
 
     `path` is where it was found, for messages and records alone.
@@ -103,16 +103,16 @@ class Folder:
 
     __slots__ = ("descriptor", "path", "steps")
 
-    def __init__(self, descriptor: int, path: bytes, steps: Steps) -> None:
+    def __init__(self, descriptor: int, path: bytes, steps: FaultPoints) -> None:
         self.descriptor = descriptor
         self.path = path
         self.steps = steps
 
     @classmethod
-    def open(cls, path: str | bytes, steps: Steps | None = None) -> Folder:
+    def open(cls, path: str | bytes, steps: FaultPoints | None = None) -> OpenFolder:
         """Open a root: a folder that the user named, so links on the way to it are followed."""
         raw = os.fsencode(path)
-        return cls(os.open(raw, _FOLDER), raw, steps or Steps())
+        return cls(os.open(raw, _FOLDER), raw, steps or FaultPoints())
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +124,7 @@ class Folder:
         """Name something in this folder, for messages and records."""
         return os.path.join(self.path, name)
 
-    def child(self, path: bytes) -> Folder:
+    def child(self, path: bytes) -> OpenFolder:
         """Open a folder below this one, not through a link at any component; empty: this one once more.
 
         Raises:
@@ -140,7 +140,7 @@ class Folder:
             os.close(descriptor)
             error.filename = self.at(path)
             raise
-        return Folder(descriptor, self.at(path) if path else self.path, self.steps)
+        return OpenFolder(descriptor, self.at(path) if path else self.path, self.steps)
 
     def names(self) -> list[bytes]:
         """List the names in it, in no order."""
@@ -213,7 +213,7 @@ class Folder:
         self._try(name, lambda: os.symlink(target, name, dir_fd=self.descriptor))
         self._tell("symlink", name, content=target)
 
-    def link(self, name: bytes, other: Folder, other_name: bytes) -> None:
+    def link(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
         """Give a file a second name that must be free.
 
         Raises:
@@ -244,7 +244,7 @@ class Folder:
         )
         self._tell("rename", name, self.at(other_name))
 
-    def move(self, name: bytes, other: Folder, other_name: bytes) -> None:
+    def move(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
         """Give a file another name, perhaps in another folder, that must be free.
 
         Where there is no exclusive rename it is linked, then unlinked: a kill leaves both names on one file.
@@ -266,7 +266,7 @@ class Folder:
         else:
             self._tell("rename", name, other.at(other_name))
 
-    def _move_by_link(self, name: bytes, other: Folder, other_name: bytes) -> None:
+    def _move_by_link(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
         try:
             self.link(name, other, other_name)
         except OSError as error:
@@ -285,7 +285,7 @@ class Folder:
         )
         self._tell("rename", name, other.at(other_name))
 
-    def exchange(self, name: bytes, other: Folder, other_name: bytes) -> None:
+    def exchange(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
         """Exchange what two names mean; both mean something.
 
         Where the file system cannot, three moves do it: the other file to `name` + `UNFINISHED` here, this
@@ -361,7 +361,7 @@ class Folder:
             raise OSError(errno.EINVAL, "no single name", self.at(name))
         return name
 
-    def _try(self, name: bytes, call: Callable[[], _Result], folder: Folder | None = None) -> _Result:
+    def _try(self, name: bytes, call: Callable[[], _Result], folder: OpenFolder | None = None) -> _Result:
         """Make one call as one step; an error names the whole path."""
         try:
             return attempt(self.steps, call)

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, TypeAlias
 
-    from patchgate.storage.filesystem import Steps
+    from patchgate.storage.filesystem import FaultPoints
 
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -141,7 +141,7 @@ class Head(Value):
         self.hash: Final = digest
 
 
-class Comparison(Value):
+class HeadComparison(Value):
     """A head file against its chain: the state, the head if any, the bytes of the chain, records after it."""
 
     __slots__ = ("behind", "head", "size", "state")
@@ -174,7 +174,7 @@ def read_head(chain: str) -> Head | None:
         os.close(descriptor)
 
 
-def compare_head(chain: str) -> Comparison:
+def compare_head(chain: str) -> HeadComparison:
     """Compare a head file with its chain; needs no lock, because the head is read first and never leads.
 
     Raises:
@@ -184,19 +184,21 @@ def compare_head(chain: str) -> Comparison:
     try:
         descriptor = os.open(chain, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        return Comparison(NO_HEAD if head is None else CONTRADICTED, head, 0)
+        return HeadComparison(NO_HEAD if head is None else CONTRADICTED, head, 0)
     with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
         if head is None:
-            return Comparison(NO_HEAD, None, size)
+            return HeadComparison(NO_HEAD, None, size)
         if not _names_a_record(descriptor, head, size):
-            return Comparison(CONTRADICTED, head, size)
+            return HeadComparison(CONTRADICTED, head, size)
         file.seek(head.size)
         behind = sum(block.count(b"\n") for block in iter(lambda: file.read(MAX_LINE), b""))
-        return Comparison(BEFORE_END if behind else AT_END, head, size, behind)
+        return HeadComparison(BEFORE_END if behind else AT_END, head, size, behind)
 
 
-def advance_head(chain: str, descriptor: int, before: tuple[int, str], after: Head, faults: Steps) -> None:
+def advance_head(
+    chain: str, descriptor: int, before: tuple[int, str], after: Head, faults: FaultPoints
+) -> None:
     """Name the record that was just flushed, unless the file contradicts the chain before it.
 
     An error changes nothing for the record: the file then names an earlier one.
@@ -227,14 +229,14 @@ def advance_head(chain: str, descriptor: int, before: tuple[int, str], after: He
         _shorten(head_path_of(chain), line, faults)
 
 
-def _open_head(path: str, faults: Steps) -> int:
+def _open_head(path: str, faults: FaultPoints) -> int:
     try:
         return open_existing(path)
     except FileNotFoundError:
         return open_exclusive(path, _HEAD_MODE, faults)
 
 
-def _shorten(path: str, line: bytes, faults: Steps) -> None:
+def _shorten(path: str, line: bytes, faults: FaultPoints) -> None:
     # Loaded here, for this is rare, and an append is made in a hook.
     from pathlib import Path
 

@@ -15,7 +15,7 @@ import re
 import shutil
 import tempfile
 
-from patchgate.storage.atomic_write import unbroken
+from patchgate.storage.atomic_write import defer_signals
 from patchgate.storage.owner import Owner
 
 _NAME = re.compile(r"patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[^-]+")
@@ -39,7 +39,7 @@ class TemporaryFolder:
     def __init__(self) -> None:
         sweep_temporary_folders()
         owner = Owner.current()
-        with unbroken():
+        with defer_signals():
             self.path = tempfile.mkdtemp(prefix=f"patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-")
             try:
                 self._held = os.open(os.path.join(self.path, _MARK), _MARKING, 0o600)
@@ -62,7 +62,7 @@ class TemporaryFolder:
     def remove(self) -> None:
         """Remove the folder; doing it twice changes nothing."""
         # A signal in the middle would leave the rest of it.
-        with unbroken():
+        with defer_signals():
             if self.path:
                 _remove(self.path)
             if self._held is not None:
@@ -96,7 +96,7 @@ def _sweep(folder: str, owner: Owner) -> None:
         # Its maker writes under the lock; what says nothing yet is that of a process between two calls.
         said = os.read(mark, len(_SAYS) + 1)
         if said == _SAYS or (not said and not owner.is_running()):
-            with unbroken():
+            with defer_signals():
                 _remove(folder)
     finally:
         os.close(mark)

@@ -311,7 +311,7 @@ class AnalysisRunner:
 
     def _run(self, tree: str, wanted: _PlannedRun, commit: str | None, times: int = 1) -> AnalysisRun:
         """Run one analysis in the scratch tree; more than once: whatever is known, and nothing is kept."""
-        from patchgate.git.binary_files import lines_of
+        from patchgate.git.binary_files import line_reader
         from patchgate.git.scratch import whole_tree
         from patchgate.ledger.masking import Masks
         from patchgate.storage.temporary_folder import TemporaryFolder
@@ -339,7 +339,7 @@ class AnalysisRunner:
                 place=scratch.path,
                 environ=environment.environ,
                 folder=folder,
-                text_of=lines_of(self._objects, tree),
+                text_of=line_reader(self._objects, tree),
                 mask=masks.stream(),
                 tick=lambda seconds: environment.report_progress(f"the analysis {wanted.name}", seconds),
             )

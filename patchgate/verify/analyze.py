@@ -22,7 +22,7 @@ from patchgate.commands.analysis_results import (
     TreeRuns,
 )
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.change_sources import pending_base, staged, worktree
+from patchgate.git.change_sources import pending_base, read_staged, read_worktree
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
@@ -151,9 +151,9 @@ def find_tree(objects: Objects, store: PrivateStore, what: str, taken: str = _AN
         raise UsageError("a bare repository has neither index nor working tree", "name a revision")
     base = pending_base(repository, objects)
     reading = (
-        worktree(repository, objects, base, Detail(), store)
+        read_worktree(repository, objects, base, Detail(), store)
         if what == WORKTREE
-        else staged(repository, objects, base, Detail())
+        else read_staged(repository, objects, base, Detail())
     )
     # At the cost of the change: `git write-tree` would look at every folder that has no cached tree.
     return AnalysedTree(

@@ -14,14 +14,14 @@ from patchgate.check.judging_policy import controls_of
 from patchgate.check.pending import pending_change
 from patchgate.git.change_sources import merge_heads
 from patchgate.git.diff import Detail
-from patchgate.git.history import Commit, Walk, lacking
+from patchgate.git.history import Commit, Walk, commits_not_in
 from patchgate.git.intent_commits import IntentCommit, commits_with_ids, replays
 from patchgate.git.model import FileChange
-from patchgate.git.new_commits import Update
+from patchgate.git.new_commits import BranchUpdate
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import is_ancestor
-from patchgate.git.refs import made_in
+from patchgate.git.refs import commits_made_in
 from patchgate.git.repository import Repository
 from patchgate.git.trees import resulting_tree
 from patchgate.intents.intent import Intent
@@ -129,14 +129,14 @@ def _own_commits(
     rest = [each for each in listed if each.oid not in makers]
     shown = _in_reflog(repository, intent, rest) if rest else []
     named = [each.oid for each in rest if intent.id in each.ids and each.oid not in shown]
-    unpublished = {each.oid for each in lacking(repository, named, _base(intent), "--remotes")}
+    unpublished = {each.oid for each in commits_not_in(repository, named, _base(intent), "--remotes")}
     return made | _without_replays(repository, intent, tip, shown, made) | unpublished.intersection(named)
 
 
 def _in_reflog(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
     """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
     place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir
-    since = made_in(place, intent.declared.wall)
+    since = commits_made_in(place, intent.declared.wall)
     shown = [each for each in among if each.oid in since]
     if not shown:
         return []
@@ -150,7 +150,7 @@ def _without_replays(
     """Leave out what a rebase made anew of a commit from before the intent."""
     if not shown or tip is None:
         return frozenset(shown)
-    replaced = replays(repository, Update("", intent.base, tip), shown)
+    replaced = replays(repository, BranchUpdate("", intent.base, tip), shown)
     return frozenset(oid for oid in shown if oid not in replaced or replaced[oid] in made)
 
 

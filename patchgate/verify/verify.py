@@ -13,7 +13,7 @@ from dataclasses import replace
 from patchgate.check.judging_policy import controls_of
 from patchgate.commands.analysis_results import AnalysisComparison, AnalysisOutcome, TreeRuns
 from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
-from patchgate.git.file_history import renames
+from patchgate.git.file_history import find_renames
 from patchgate.git.model import TREE_MODE
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestor
@@ -283,7 +283,7 @@ def _not_descended(intent: Intent, after: AnalysedTree) -> tuple[str, ...]:
 
 
 def _comparison(context: AnalysisContext, before: TreeRuns, after: TreeRuns) -> AnalysisComparison:
-    moved = renames(context.repository, before.tree, after.tree, context.store.variables)
+    moved = find_renames(context.repository, before.tree, after.tree, context.store.variables)
     return compare(before, after, context.policy.config.thresholds, moved)
 
 

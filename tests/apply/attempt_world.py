@@ -23,7 +23,7 @@ from patchgate.errors import PatchgateError
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.ledger.masking import Masks
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.filesystem import FaultPoints
 from tests.faults import Faults
 
 CANDIDATE = b"diff --git a/a b/a\n\x00\xff\r\nno newline at the end"
@@ -88,7 +88,7 @@ def opened(
     chance: Callable[[int], bytes] = os.urandom,
     run_dir: Path | None = None,
     masks: Masks | None = None,
-    faults: Steps | None = None,
+    faults: FaultPoints | None = None,
     known: frozenset[str] = frozenset(),
     at: str = AT,
 ) -> Evidence:

@@ -13,10 +13,10 @@ from patchgate.apply.attempt_records import AttemptRecord, find, record
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.transaction import Content, Write, land
+from patchgate.git.transaction import FileContent, Write, write_files
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.verdict import Report, Verdict
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.filesystem import FaultPoints
 from tests.apply.test_apply import apply, command, status
 from tests.proposals import ABC, PERMISSIVE, addition, change_of, deletion, moved
 from tests.world import EXECUTABLE, Answer, Repo
@@ -90,7 +90,7 @@ def test_a_refusal_beside_an_attempt_that_landed_offers_no_retry(repo: Repo) -> 
     assert any("has landed meanwhile" in warning for warning in late.report["warnings"])
 
 
-class Meanwhile(Steps):
+class Meanwhile(FaultPoints):
     """Somebody does something before the landing's first step."""
 
     def __init__(self, act: object) -> None:
@@ -120,8 +120,8 @@ def test_a_landing_that_the_ledger_does_not_know_yet_counts_too(repo: Repo) -> N
     first = attempt_id(apply_here(repository, ApplyRequest(change_of(old=b"no"), CheckOptions()), place))
 
     def other_lands() -> None:
-        write = Write(RepoPath.from_git(b"h"), None, Content("100644", b"x\n"))
-        land(repository, [write], note={"chain": first, "attempt": "a-ffff"})
+        write = Write(RepoPath.from_git(b"h"), None, FileContent("100644", b"x\n"))
+        write_files(repository, [write], note={"chain": first, "attempt": "a-ffff"})
 
     report = apply_here(
         repository,

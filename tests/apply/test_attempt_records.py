@@ -30,7 +30,7 @@ from patchgate.apply.attempt_records import (
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.ledger.ledger import Ledger
-from patchgate.storage.lock import hold
+from patchgate.storage.lock import acquire
 from patchgate.storage.record import START, Json, canonical_event, line_of
 from tests.amount import often
 from tests.apply.attempt_world import AT, attempt, touched
@@ -320,7 +320,7 @@ def test_a_ledger_that_cannot_be_written_is_refused_with_the_next_step(tmp_path:
         ledger.require_writable()
     ledger.path.unlink()
     with (
-        hold(ledger.path.with_name("events.jsonl.lock"), timeout_seconds=0),
+        acquire(ledger.path.with_name("events.jsonl.lock"), timeout_seconds=0),
         pytest.raises(UndecidedError, match="is held by this very process"),
     ):
         ledger.require_writable()

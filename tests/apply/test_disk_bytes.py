@@ -25,8 +25,8 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.transaction import land
-from patchgate.git.transaction.entries import Content, Write
+from patchgate.git.transaction import write_files
+from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.patches.check_patch import PatchVerdict, judge_patch
 from tests.world import Repo
 
@@ -68,7 +68,7 @@ class World:
             assert not state.differing
             files = judged.verdict.change.files
             made = plan_writes(repository, judged.objects, judged.store, files, state)
-        land(repository, made.writes, note={}).finish()
+        write_files(repository, made.writes, note={}).finish()
         return made
 
     def land_unjudged(self) -> PlannedWrites:
@@ -85,7 +85,7 @@ class World:
             state = read_file_state(repository, objects, store, files)
             assert not state.differing
             made = plan_writes(repository, objects, store, files, state)
-        land(repository, made.writes, note={}).finish()
+        write_files(repository, made.writes, note={}).finish()
         return made
 
     def differing(self, base: str | None = None) -> list[bytes]:
@@ -397,10 +397,10 @@ def test_the_exec_bit_stays_comes_and_goes(tmp_path: Path) -> None:
     copy = world.applied_by_git()
     made = {each.path.raw: each.new for each in world.land().writes}
     assert made == {
-        b"changed": Content(EXECUTABLE, CHANGED),
-        b"comes": Content(EXECUTABLE, TEN),
-        b"goes": Content(REGULAR, TEN),
-        b"stays": Content(EXECUTABLE, CHANGED),
+        b"changed": FileContent(EXECUTABLE, CHANGED),
+        b"comes": FileContent(EXECUTABLE, TEN),
+        b"goes": FileContent(REGULAR, TEN),
+        b"stays": FileContent(EXECUTABLE, CHANGED),
     }
     world.assert_git_sees_the_patch()
     assert tree_of(repo.path) == tree_of(copy.path)
@@ -430,7 +430,7 @@ def test_symlinks_come_go_and_take_a_files_place(tmp_path: Path) -> None:
 def test_a_mode_that_the_disk_cannot_be_trusted_with_stays_on_disk(tmp_path: Path) -> None:
     world = prepare(tmp_path, {"f": TEN}, {"f": CHANGED}, config={"core.fileMode": "false"})
     (world.repo.path / "f").chmod(0o755)
-    assert [each.new for each in world.land().writes] == [Content(EXECUTABLE, CHANGED)]
+    assert [each.new for each in world.land().writes] == [FileContent(EXECUTABLE, CHANGED)]
     world.assert_git_sees_the_patch()
 
 
@@ -468,7 +468,7 @@ def test_what_a_sparse_checkout_leaves_out_is_written_but_cannot_be_deleted(tmp_
     world.repo.git("sparse-checkout", "set", "in")
     assert not (world.repo.path / "out").exists()
     (only,) = world.land().writes
-    assert only == Write(RepoPath(b"out/g"), None, Content(REGULAR, CHANGED))
+    assert only == Write(RepoPath(b"out/g"), None, FileContent(REGULAR, CHANGED))
     world.assert_git_sees_the_patch()
     world = prepare(tmp_path / "more", {"in/f": TEN, "out/g": TEN}, {"out/g": None})
     world.repo.git("sparse-checkout", "set", "in")
@@ -493,7 +493,7 @@ def otherwise_after(world: World, base: str | None = None) -> list[bytes]:
         files = judged.verdict.change.files
         made = plan_writes(repository, judged.objects, judged.store, files, state)
         found = [path.raw for path in stored_otherwise_after(repository, files, made.writes)]
-    land(world.repository, made.writes, note={}).finish()
+    write_files(world.repository, made.writes, note={}).finish()
     # The attributes first: in one go, git would look at those of the index for some of the files.
     repo = world.repo
     repo.git(

@@ -18,7 +18,7 @@ from patchgate.ledger import history
 from patchgate.ledger.adjudications import AdjudicationRecord
 from patchgate.ledger.ledger import KINDS, Event, Ledger
 from patchgate.storage import hash_chain as chain
-from patchgate.storage.lock import hold
+from patchgate.storage.lock import acquire
 from patchgate.storage.record import START, Json, canonical_event, line_of
 from tests.amount import often
 from tests.world import EXECUTABLE, Repo
@@ -204,7 +204,7 @@ def test_an_append_that_is_under_way_is_not_called_torn(
     monkeypatch.setattr(chain, "LOCK_SECONDS", 0.0)
     with ledger.path.open("ab") as file:
         file.write(b'{"event":{"kin')
-    with hold(ledger.path.with_name("events.jsonl.lock"), timeout_seconds=0):
+    with acquire(ledger.path.with_name("events.jsonl.lock"), timeout_seconds=0):
         answer = repo.cli("log", "-n", "1")
     assert (answer.code, answer.err) == (0, "")
     assert "pushed" in answer.out

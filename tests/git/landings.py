@@ -18,22 +18,29 @@ from pathlib import Path
 
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.git.transaction import Content, Landing, Write, land, left, recover
-from patchgate.storage.filesystem import Steps
+from patchgate.git.transaction import (
+    FileContent,
+    Write,
+    WrittenFiles,
+    pending_transactions,
+    recover,
+    write_files,
+)
+from patchgate.storage.filesystem import FaultPoints
 from tests.faults import Faults
 
-Tree = Mapping[str, Content]
+Tree = Mapping[str, FileContent]
 State = dict[str, tuple[int, bytes]]
 NOTE = {"attempt": "a-7f3a"}
 IN_MEMORY = "/dev/shm"
 
 
-def text(words: str, mode: str = "100644") -> Content:
-    return Content(mode, words.encode())
+def text(words: str, mode: str = "100644") -> FileContent:
+    return FileContent(mode, words.encode())
 
 
-def link(target: str) -> Content:
-    return Content("120000", target.encode())
+def link(target: str) -> FileContent:
+    return FileContent("120000", target.encode())
 
 
 @dataclass(frozen=True)
@@ -122,9 +129,9 @@ class World:
         self.old = self.state()
 
     def land(
-        self, faults: Steps | None = None, look: Callable[[], None] = lambda: None, patience: float = 0
-    ) -> Landing:
-        return land(
+        self, faults: FaultPoints | None = None, look: Callable[[], None] = lambda: None, patience: float = 0
+    ) -> WrittenFiles:
+        return write_files(
             self.repository,
             self.case.writes,
             note=NOTE,
@@ -134,7 +141,7 @@ class World:
             patience_seconds=patience,
         )
 
-    def recover(self, faults: Steps | None = None, *, keep: bool = False) -> list[str]:
+    def recover(self, faults: FaultPoints | None = None, *, keep: bool = False) -> list[str]:
         """Recover and finish; give the outcomes."""
         done = recover(self.repository, faults=faults, keep=keep)
         for each in done:
@@ -168,7 +175,7 @@ class World:
         found = self.state()
         assert found in (expected if isinstance(expected, tuple) else (expected,))
         assert self.litter() == []
-        assert left(self.repository) == []
+        assert pending_transactions(self.repository) == []
         faults = Faults()
         assert recover(self.repository, faults=faults) == []
         assert faults.steps == 0

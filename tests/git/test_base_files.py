@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git.base_files import Ground, ground_of_tree, ground_on_disk
+from patchgate.git.base_files import BaseFiles, base_files_of_tree, base_files_on_disk
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
     return Repo.create(tmp_path)
 
 
-def ground(repo: Repo, *names: bytes, removed: tuple[bytes, ...] = (), on_disk: bool = True) -> Ground:
+def ground(repo: Repo, *names: bytes, removed: tuple[bytes, ...] = (), on_disk: bool = True) -> BaseFiles:
     """Look names up as a patch would meet them."""
     repository = open_repository(repo.env, str(repo.path))
     gone = frozenset(map(RepoPath.from_patch, removed))
@@ -31,8 +31,8 @@ def ground(repo: Repo, *names: bytes, removed: tuple[bytes, ...] = (), on_disk: 
     tree = repo.ask("rev-parse", "HEAD^{tree}")
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         if not on_disk:
-            return ground_of_tree(objects, tree, paths, gone)
-        return ground_on_disk(repository, objects, store, tree, paths, gone)
+            return base_files_of_tree(objects, tree, paths, gone)
+        return base_files_on_disk(repository, objects, store, tree, paths, gone)
 
 
 def entry(repo: Repo, name: bytes) -> Entry | None:

@@ -10,18 +10,18 @@ import pytest
 from patchgate.errors import UndecidedError
 from patchgate.git import conversion as checkout
 from patchgate.git.conversion import (
-    CheckedOut,
+    BlockedPath,
+    CheckoutConverter,
     ContentAttributes,
-    Obstacle,
+    hash_as_stored,
     is_switched_off,
-    read_standing,
-    stored_as,
+    read_worktree_file,
 )
 from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.transaction.entries import Content
+from patchgate.git.transaction.entries import FileContent
 from tests.world import Repo
 
 UTF16 = "working-tree-encoding=UTF-16BE\n"
@@ -36,8 +36,8 @@ def opened(repo: Repo) -> Repository:
     return open_repository(repo.env, str(repo.path))
 
 
-def at(repo: Repo, name: bytes) -> Content | Obstacle | None:
-    return read_standing(opened(repo), RepoPath(name))
+def at(repo: Repo, name: bytes) -> FileContent | BlockedPath | None:
+    return read_worktree_file(opened(repo), RepoPath(name))
 
 
 def checked_out(repo: Repo, *asked: tuple[bytes, bytes]) -> list[bytes]:
@@ -45,14 +45,14 @@ def checked_out(repo: Repo, *asked: tuple[bytes, bytes]) -> list[bytes]:
     repository = opened(repo)
     with PrivateStore(repository) as store:
         oids = [(RepoPath(name), store.write("blob", blob)) for name, blob in asked]
-        with CheckedOut(repository, store) as git:
+        with CheckoutConverter(repository, store) as git:
             return [git.form(path, oid) for path, oid in oids]
 
 
 def stored(repo: Repo, *asked: tuple[bytes, bytes]) -> list[str]:
     repository = opened(repo)
     with PrivateStore(repository) as store:
-        return stored_as(repository, store, [(RepoPath(name), content) for name, content in asked])
+        return hash_as_stored(repository, store, [(RepoPath(name), content) for name, content in asked])
 
 
 def blob(repo: Repo, content: bytes) -> str:
@@ -64,10 +64,10 @@ def test_files_and_links_are_read_as_they_stand(repo: Repo) -> None:
     repo.write("run", b"", executable=True)
     repo.link("link", "d")
     repo.write(b"\xff\n", b"x")
-    assert at(repo, b"d/f") == Content(REGULAR, b"a\r\n\0")
-    assert at(repo, b"run") == Content(EXECUTABLE, b"")
-    assert at(repo, b"link") == Content(SYMLINK, b"d")
-    assert at(repo, b"\xff\n") == Content(REGULAR, b"x")
+    assert at(repo, b"d/f") == FileContent(REGULAR, b"a\r\n\0")
+    assert at(repo, b"run") == FileContent(EXECUTABLE, b"")
+    assert at(repo, b"link") == FileContent(SYMLINK, b"d")
+    assert at(repo, b"\xff\n") == FileContent(REGULAR, b"x")
     assert at(repo, b"nothing") is None
     assert at(repo, b"nothing/at/all") is None
 
@@ -77,17 +77,17 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(repo: Repo) -> None:
     repo.write("module/.git", "gitdir: elsewhere\n")
     repo.link("link", "d")
     os.mkfifo(repo.path / "fifo")
-    assert at(repo, b"link/f") == Obstacle(RepoPath(b"link"), False)
-    assert at(repo, b"d/f/x") == Obstacle(RepoPath(b"d/f"), False)
-    assert at(repo, b"module/f") == Obstacle(RepoPath(b"module"), False)
-    assert at(repo, b"fifo") == Obstacle(RepoPath(b"fifo"), False)
-    assert at(repo, b"d") == Obstacle(RepoPath(b"d"), True)
+    assert at(repo, b"link/f") == BlockedPath(RepoPath(b"link"), False)
+    assert at(repo, b"d/f/x") == BlockedPath(RepoPath(b"d/f"), False)
+    assert at(repo, b"module/f") == BlockedPath(RepoPath(b"module"), False)
+    assert at(repo, b"fifo") == BlockedPath(RepoPath(b"fifo"), False)
+    assert at(repo, b"d") == BlockedPath(RepoPath(b"d"), True)
 
 
 def test_a_file_that_is_too_large_is_undecided(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.write("f", b"12345")
     monkeypatch.setattr(checkout, "MOST_BYTES", 5)
-    assert at(repo, b"f") == Content(REGULAR, b"12345")
+    assert at(repo, b"f") == FileContent(REGULAR, b"12345")
     monkeypatch.setattr(checkout, "MOST_BYTES", 4)
     with pytest.raises(UndecidedError, match="f has 0 MiB"):
         at(repo, b"f")
@@ -133,7 +133,7 @@ def test_a_blob_that_is_not_here_is_undecided(repo: Repo) -> None:
     repository = opened(repo)
     with (
         PrivateStore(repository) as store,
-        CheckedOut(repository, store) as git,
+        CheckoutConverter(repository, store) as git,
         pytest.raises(UndecidedError, match="is not in this repository"),
     ):
         git.form(RepoPath(b"f"), "1" * 40)

@@ -20,18 +20,18 @@ from patchgate.errors import UndecidedError
 from patchgate.git import change_sources as sources
 from patchgate.git import history, pushes, staging, working_tree
 from patchgate.git import new_commits as novelty
-from patchgate.git.active_hooks import Surroundings, worktree_here
-from patchgate.git.base_files import ground_on_disk, staged_files
+from patchgate.git.active_hooks import GitEnvironment, current_worktree_hooks
+from patchgate.git.base_files import base_files_on_disk, staged_files
 from patchgate.git.conversion import is_switched_off
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.file_history import newest_touches, renames
+from patchgate.git.file_history import find_renames, newest_commits
 from patchgate.git.intent_commits import commits_with_ids, replays
 from patchgate.git.merges import automatic_merges
 from patchgate.git.model import Entry
-from patchgate.git.new_commits import Update
+from patchgate.git.new_commits import BranchUpdate
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private_store import PrivateStore, patch_id_of, patch_ids_of, tried_tree
+from patchgate.git.private_store import PrivateStore, patch_id_of, patch_ids_of, tree_with_change
 from patchgate.git.refs import is_default_at, is_empty_at
 from patchgate.git.repository import open_repository
 from patchgate.patches.git_apply import GitApply, PatchId
@@ -100,25 +100,25 @@ def _patch_id(world: World) -> object:
 def _id_of_a_change(world: World) -> object:
     with PrivateStore(world.opened) as store, Objects(world.opened, store.variables) as objects:
         base = sources.pending_base(world.opened, objects)
-        change = sources.worktree(world.opened, objects, base, LINES, store).change
+        change = sources.read_worktree(world.opened, objects, base, LINES, store).change
         return patch_id_of(world.opened, store, change.files)
 
 
 def _worktree(world: World) -> object:
     with PrivateStore(world.opened) as store, Objects(world.opened, store.variables) as objects:
         base = sources.pending_base(world.opened, objects)
-        return sources.worktree(world.opened, objects, base, LINES, store).change
+        return sources.read_worktree(world.opened, objects, base, LINES, store).change
 
 
 def _standing(world: World) -> object:
     with PrivateStore(world.opened) as store, Objects(world.opened, store.variables) as objects:
-        return tried_tree(world.opened, objects, store, _tree(objects, "HEAD"), [])
+        return tree_with_change(world.opened, objects, store, _tree(objects, "HEAD"), [])
 
 
 def _ground(world: World) -> object:
     with PrivateStore(world.opened) as store, Objects(world.opened, store.variables) as objects:
         paths = [RepoPath(b"a"), RepoPath(b"b/d"), RepoPath(b"none")]
-        return ground_on_disk(world.opened, objects, store, _tree(objects, "HEAD"), paths)
+        return base_files_on_disk(world.opened, objects, store, _tree(objects, "HEAD"), paths)
 
 
 def _new_index(world: World) -> object:
@@ -149,8 +149,8 @@ def _merges(world: World) -> object:
         return automatic_merges(store, [(sides[0], sides[1])])
 
 
-def _update(world: World) -> Update:
-    return Update("refs/heads/main", world.second, world.last)
+def _update(world: World) -> BranchUpdate:
+    return BranchUpdate("refs/heads/main", world.second, world.last)
 
 
 READERS: dict[str, Callable[[World], Any]] = {
@@ -176,10 +176,10 @@ READERS: dict[str, Callable[[World], Any]] = {
     "patch_ids_of": lambda w: patch_ids_of(w.opened, [w.first, w.last]),
     "patch_id_of": _id_of_a_change,
     "staged": _with_objects(
-        lambda w, o: sources.staged(w.opened, o, sources.pending_base(w.opened, o), LINES).change
+        lambda w, o: sources.read_staged(w.opened, o, sources.pending_base(w.opened, o), LINES).change
     ),
     "worktree": _worktree,
-    "tracked": _with_objects(lambda w, o: sources.tracked(w.opened, o)),
+    "tracked": _with_objects(lambda w, o: sources.list_tracked(w.opened, o)),
     "staged_files": lambda w: staged_files(w.opened, w.last),
     "ground_on_disk": _ground,
     "tried_tree": _standing,
@@ -187,33 +187,35 @@ READERS: dict[str, Callable[[World], Any]] = {
     "index_names": lambda w: _listed(working_tree.index_names(w.opened)),
     "untracked_names": lambda w: _listed(working_tree.untracked_names(w.opened)),
     "unlike_index": lambda w: sorted(
-        working_tree.unlike_index(w.opened, [RepoPath(b"a"), RepoPath(b"none")])
+        working_tree.differing_from_index(w.opened, [RepoPath(b"a"), RepoPath(b"none")])
     ),
     "tree_records": lambda w: _listed(working_tree.tree_records(w.opened, w.last)),
     "index_entries": lambda w: staging.index_entries(w.opened, [RepoPath(b"a"), RepoPath(b"z")]),
     "new_index": _new_index,
-    "renames": lambda w: renames(w.opened, f"{w.first}^{{tree}}", f"{w.last}^{{tree}}"),
-    "newest_touches": lambda w: newest_touches(
+    "renames": lambda w: find_renames(w.opened, f"{w.first}^{{tree}}", f"{w.last}^{{tree}}"),
+    "newest_touches": lambda w: newest_commits(
         w.opened, w.last, b".", {b"z": w.repo.ask("rev-parse", f"{w.last}:z"), b"none": "1" * 40}
     ),
     "automatic_merges": _merges,
     "GitApply": _with_objects(lambda w, o: _made_in(w)),
     "PatchId": _patch_id,
     "commits_with_ids": lambda w: commits_with_ids(w.opened, [w.last], [w.first]),
-    "replays": lambda w: replays(w.opened, Update("refs/heads/main", w.last, w.second), [w.second]),
-    "value_of HEAD": lambda w: novelty.value_of(w.opened, "HEAD"),
-    "value_of a branch": lambda w: novelty.value_of(w.opened, "refs/heads/main"),
-    "value_of no branch": lambda w: novelty.value_of(w.opened, "refs/heads/none"),
+    "replays": lambda w: replays(w.opened, BranchUpdate("refs/heads/main", w.last, w.second), [w.second]),
+    "value_of HEAD": lambda w: novelty.ref_value(w.opened, "HEAD"),
+    "value_of a branch": lambda w: novelty.ref_value(w.opened, "refs/heads/main"),
+    "value_of no branch": lambda w: novelty.ref_value(w.opened, "refs/heads/none"),
     "current_branch": lambda w: novelty.current_branch(w.opened),
-    "brought_by": lambda w: novelty.brought_by(w.opened, _update(w), []),
-    "brought_by, created": lambda w: novelty.brought_by(w.opened, Update("refs/heads/x", None, w.last), []),
+    "brought_by": lambda w: novelty.find_new_commits(w.opened, _update(w), []),
+    "brought_by, created": lambda w: novelty.find_new_commits(
+        w.opened, BranchUpdate("refs/heads/x", None, w.last), []
+    ),
     "arriving_tips": lambda w: novelty.arriving_tips(w.opened, b""),
     "remote_of": lambda w: pushes.remote_of(w.opened, "origin"),
     "refs_below": lambda w: pushes.refs_below(w.opened, "refs/heads"),
     "default_branch": lambda w: pushes.default_branch(w.opened),
     "nearest_first_parent": lambda w: pushes.nearest_first_parent(w.opened, w.last, w.first),
     "first_parents_at": lambda w: pushes.first_parents_at(w.opened, w.last, w.first, [b"a", b"z"]),
-    "count_lacking": lambda w: history.count_lacking(w.opened, [w.last], [w.first], "--remotes"),
+    "count_lacking": lambda w: history.count_commits_not_in(w.opened, [w.last], [w.first], "--remotes"),
     "is_empty_at": lambda w: is_empty_at(w.opened, str(w.repo.path)),
     "is_default_at": lambda w: is_default_at(
         w.opened, str(w.repo.path), "refs/heads/main", w.repo.ask("rev-parse", "main")
@@ -221,7 +223,7 @@ READERS: dict[str, Callable[[World], Any]] = {
     "is_ancestor": lambda w: pushes.is_ancestor(w.opened, w.first, w.last),
     "common_ancestor": lambda w: pushes.common_ancestor(w.opened, w.last, w.first),
     "is_switched_off": lambda w: is_switched_off(w.opened, "core.fileMode"),
-    "worktree_here": lambda w: worktree_here(Surroundings(w.opened, w.env)),
+    "worktree_here": lambda w: current_worktree_hooks(GitEnvironment(w.opened, w.env)),
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git.file_history import Touch, newest_touches
+from patchgate.git.file_history import FileCommit, newest_commits
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.tree_view import TreePaths
@@ -48,7 +48,7 @@ class Dated(Repo):
         for line in self.git("ls-tree", "-r", "-z", tip, "--", "kept").split(b"\0")[:-1]:
             about, _, path = line.partition(b"\t")
             wanted[path] = about.split(b" ")[2].decode()
-        found = newest_touches(self.opened(), self.ask("rev-parse", tip), FOLDER, wanted)
+        found = newest_commits(self.opened(), self.ask("rev-parse", tip), FOLDER, wanted)
         return {path.decode(): (touch.commit, touch.seconds // DAY) for path, touch in found.items()}
 
 
@@ -165,8 +165,8 @@ def test_the_users_config_of_log_changes_nothing(tmp_path: Path) -> None:
 def test_a_file_that_no_commit_made_is_left_out(tmp_path: Path) -> None:
     repo = dated(tmp_path)
     head = repo.on(10, {"kept/a": "1"})
-    assert newest_touches(repo.opened(), head, FOLDER, {b"kept/a": "1" * 40, b"kept/none": "2" * 40}) == {}
-    assert newest_touches(repo.opened(), head, FOLDER, {}) == {}
+    assert newest_commits(repo.opened(), head, FOLDER, {b"kept/a": "1" * 40, b"kept/none": "2" * 40}) == {}
+    assert newest_commits(repo.opened(), head, FOLDER, {}) == {}
 
 
 def test_the_walk_ends_where_all_are_found(tmp_path: Path) -> None:
@@ -178,10 +178,10 @@ def test_the_walk_ends_where_all_are_found(tmp_path: Path) -> None:
     (repo.path / ".git" / "objects" / broken[:2] / broken[2:]).unlink()
     wanted = {b"kept/b": repo.ask("rev-parse", "HEAD:kept/b")}
     head = repo.ask("rev-parse", "HEAD")
-    assert newest_touches(repo.opened(), head, FOLDER, wanted)[b"kept/b"].seconds // DAY == 12
+    assert newest_commits(repo.opened(), head, FOLDER, wanted)[b"kept/b"].seconds // DAY == 12
     # What lies beyond cannot be read; whoever has to look there is told.
     with pytest.raises(UndecidedError):
-        newest_touches(repo.opened(), head, FOLDER, {**wanted, b"kept/none": "1" * 40})
+        newest_commits(repo.opened(), head, FOLDER, {**wanted, b"kept/none": "1" * 40})
 
 
 def test_a_shallow_history_says_where_it_is_cut_off(tmp_path: Path) -> None:
@@ -193,10 +193,10 @@ def test_a_shallow_history_says_where_it_is_cut_off(tmp_path: Path) -> None:
     clone = Dated(tmp_path / "clone", repo.env)
     wanted = {path: repo.ask("rev-parse", b"HEAD:" + path) for path in (b"kept/a", b"kept/b", b"kept/c")}
     head = clone.ask("rev-parse", "HEAD")
-    assert newest_touches(clone.opened(), head, FOLDER, wanted) == {
-        b"kept/a": Touch(cut, 11 * DAY + 1, True),
-        b"kept/b": Touch(cut, 11 * DAY + 1, True),
-        b"kept/c": Touch(new, 12 * DAY + 1, False),
+    assert newest_commits(clone.opened(), head, FOLDER, wanted) == {
+        b"kept/a": FileCommit(cut, 11 * DAY + 1, True),
+        b"kept/b": FileCommit(cut, 11 * DAY + 1, True),
+        b"kept/c": FileCommit(new, 12 * DAY + 1, False),
     }
 
 

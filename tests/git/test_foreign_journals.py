@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ import pytest
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.transaction import Write, land, left, recover
-from patchgate.storage.open_folder import Folder
+from patchgate.git.transaction import Write, pending_transactions, recover, write_files
+from patchgate.storage.open_folder import OpenFolder
 from patchgate.storage.record import START, canonical_event, line_of
 from tests.faults import Fault, Faults, Kind
 from tests.git.landings import CASES, FIVE, KILLED, ONE, TWENTY, Case, State, World, in_child, text, world
@@ -68,7 +69,8 @@ def kill(repo: Repo, path: Path | None = None) -> Path:
     tree, environment = path or repo.path, opened(repo, path)
     for step in range(10, 40):
         faults = Faults([Fault(step, Kind.KILL)])
-        assert in_child(lambda faults=faults: land(environment, [NEW], note={}, faults=faults)) == KILLED  # type: ignore[misc]
+        writing = partial(write_files, environment, [NEW], note={}, faults=faults)
+        assert in_child(writing) == KILLED
         if (tree / "n").exists():
             journal = record_of(Path(environment.common_dir))
             assert journal.name == "journal"
@@ -92,7 +94,7 @@ def test_a_copy_of_the_repository_is_told_and_neither_tree_is_touched(tmp_path: 
     shutil.copytree(repo.path, copy, symlinks=True)
     for each in recover(opened(repo)):
         each.finish()
-    land(opened(repo), [NEW], note={}).finish()
+    write_files(opened(repo), [NEW], note={}).finish()
     repo.git("add", "-A")
     repo.git("commit", "-qm", "the new file")
     original, before = everything(repo.path), everything(copy)
@@ -105,7 +107,7 @@ def test_a_copy_of_the_repository_is_told_and_neither_tree_is_touched(tmp_path: 
 
 def test_a_landed_record_is_not_tidied_from_a_copy(tmp_path: Path) -> None:
     repo, copy = repository(tmp_path), tmp_path / "copy"
-    land(opened(repo), [NEW], note={})
+    write_files(opened(repo), [NEW], note={})
     shutil.copytree(repo.path, copy, symlinks=True)
     kept = repo.path / os.fsdecode(events_of(record_of(repo.path / ".git"))[1]["aside"])
     kept.write_bytes(b"new\n")
@@ -183,7 +185,9 @@ def test_an_index_elsewhere_is_written_only_for_who_names_it_again(tmp_path: Pat
     index.write_bytes(b"old")
     theirs = open_repository({**repo.env, "GIT_INDEX_FILE": str(index)}, str(repo.path))
     assert (
-        in_child(lambda: land(theirs, [NEW], note={}, index=b"new", faults=Faults([Fault(25, Kind.KILL)])))
+        in_child(
+            lambda: write_files(theirs, [NEW], note={}, index=b"new", faults=Faults([Fault(25, Kind.KILL)]))
+        )
         == KILLED
     )
     with pytest.raises(UndecidedError, match="index") as caught:
@@ -274,7 +278,7 @@ def test_a_name_that_no_journal_of_ours_has_is_refused_and_nothing_is_touched(na
         with pytest.raises(UndecidedError, match=r"damaged|belongs to another|index"):
             here.recover()
         assert everything(here.root.parent) == before
-        assert len(left(here.repository)) == 1
+        assert len(pending_transactions(here.repository)) == 1
 
 
 def test_a_working_tree_that_is_none_of_this_repository_is_refused() -> None:
@@ -312,7 +316,7 @@ def test_a_journal_that_is_no_file_is_damaged(kind: str, state: str) -> None:
 def test_an_open_folder_takes_single_names_only(name: bytes, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "a").write_bytes(b"outside")
-    with Folder.open(str(tmp_path / "in")) as folder:
+    with OpenFolder.open(str(tmp_path / "in")) as folder:
         folder.write(b"own", b"", mode=0o600)
         calls: list[Callable[[], object]] = [
             lambda: folder.status(name),
@@ -346,12 +350,14 @@ def test_an_open_folder_takes_single_names_only(name: bytes, tmp_path: Path) -> 
 def test_every_journal_that_is_written_can_be_read(case: Case) -> None:
     with half_done(case) as (here, _, events):
         assert len(events) > 1
-        assert [each.state for each in left(here.repository)] == ["interrupted"]
+        assert [each.state for each in pending_transactions(here.repository)] == ["interrupted"]
         assert here.recover() == ["undone"]
 
 
 def test_a_new_content_does_not_get_rights_that_the_old_one_was_trusted_with(tmp_path: Path) -> None:
     repo = repository(tmp_path)
     (repo.path / "a").chmod(0o6744)
-    land(opened(repo), [Write(RepoPath(b"a"), text("old\n", "100755"), text("new\n", "100755"))], note={})
+    write_files(
+        opened(repo), [Write(RepoPath(b"a"), text("old\n", "100755"), text("new\n", "100755"))], note={}
+    )
     assert stat.S_IMODE((repo.path / "a").stat().st_mode) == 0o755

@@ -14,7 +14,7 @@ from patchgate.git.intent_commits import (
     undone_by,
     with_ids,
 )
-from patchgate.git.new_commits import Update
+from patchgate.git.new_commits import BranchUpdate
 from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
 
@@ -90,7 +90,7 @@ def test_only_what_nobody_else_has_is_made_here(repo: Repo) -> None:
     # A name that ends like ours, and one that begins like it, are other branches.
     for name in ("other/main", "main2"):
         repo.git("update-ref", f"refs/heads/{name}", of_branch)
-        update = Update(MAIN, old, mine)
+        update = BranchUpdate(MAIN, old, mine)
         assert made_here(opened(repo), update, [], []) == {of_remote, fetched, mine}
         repo.git("update-ref", "-d", f"refs/heads/{name}")
     assert made_here(opened(repo), update, [], []) == {of_branch, of_remote, fetched, mine}
@@ -100,13 +100,13 @@ def test_only_what_nobody_else_has_is_made_here(repo: Repo) -> None:
     assert made_here(opened(repo), update, [], []) == {mine}
     assert made_here(opened(repo), update, [mine], []) == set()
     assert made_here(opened(repo), update, [], [mine]) == set()
-    assert made_here(opened(repo), Update("refs/heads/new", None, mine), [], []) == {mine}
+    assert made_here(opened(repo), BranchUpdate("refs/heads/new", None, mine), [], []) == {mine}
     # What the very branch has by now is still what it is about to get.
     repo.git("update-ref", MAIN, mine)
     assert made_here(opened(repo), update, [], []) == {mine}
 
 
-def rebased(repo: Repo, *files: dict[str, str | bytes]) -> tuple[Update, list[str]]:
+def rebased(repo: Repo, *files: dict[str, str | bytes]) -> tuple[BranchUpdate, list[str]]:
     """Rebase a commit for each of these on something else; give the update, and the new commits."""
     first = repo.ask("rev-parse", "HEAD")
     for number, each in enumerate(files):
@@ -116,7 +116,7 @@ def rebased(repo: Repo, *files: dict[str, str | bytes]) -> tuple[Update, list[st
     repo.commit({"a": "upstream\n" + LINES, "z": "z\n"}, "Upstream")
     repo.git("cherry-pick", "--keep-redundant-commits", f"{first}..{old}")
     new = repo.ask("rev-list", "--reverse", f"--max-count={len(files)}", "HEAD").split("\n")
-    return Update(MAIN, old, new[-1]), new
+    return BranchUpdate(MAIN, old, new[-1]), new
 
 
 def test_a_commit_that_was_rebased_is_a_replay_of_what_it_replaces(repo: Repo) -> None:
@@ -124,7 +124,7 @@ def test_a_commit_that_was_rebased_is_a_replay_of_what_it_replaces(repo: Repo) -
     old = repo.ask("rev-list", "--reverse", "--max-count=3", update.old or "").split("\n")
     assert replays(opened(repo), update, new) == dict(zip(new, old, strict=True))
     assert replays(opened(repo), update, new[1:2]) == {new[1]: old[1]}
-    assert replays(opened(repo), Update(MAIN, None, new[-1]), new) == {}
+    assert replays(opened(repo), BranchUpdate(MAIN, None, new[-1]), new) == {}
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_another_byte_makes_another_change(repo: Repo, was: str | bytes, becomes
     old = repo.commit({"b": was}, "It")
     repo.git("switch", "-q", "--detach", first)
     new = repo.commit({"b": becomes}, "It")
-    assert replays(opened(repo), Update(MAIN, old, new), [new]) == {}
+    assert replays(opened(repo), BranchUpdate(MAIN, old, new), [new]) == {}
     same = repo.ask("commit-tree", f"{old}^{{tree}}", "-p", first, "-m", "Other words")
-    assert replays(opened(repo), Update(MAIN, old, same), [same]) == {same: old}
+    assert replays(opened(repo), BranchUpdate(MAIN, old, same), [same]) == {same: old}
 
 
 def test_a_mode_and_a_name_are_a_part_of_the_change(repo: Repo) -> None:
@@ -155,14 +155,14 @@ def test_a_mode_and_a_name_are_a_part_of_the_change(repo: Repo) -> None:
         repo.git("checkout", "-q", "--detach", first)
         repo.write(name, "1\n", executable=is_executable)
         new = repo.commit({}, "It")
-        assert replays(opened(repo), Update(MAIN, old, new), [new]) == {}
+        assert replays(opened(repo), BranchUpdate(MAIN, old, new), [new]) == {}
 
 
 def test_nothing_is_no_replay_of_nothing(repo: Repo) -> None:
     first = repo.ask("rev-parse", "HEAD")
     old = repo.commit({}, "Empty")
     new = repo.ask("commit-tree", "HEAD^{tree}", "-p", first, "-m", "Also empty")
-    assert replays(opened(repo), Update(MAIN, old, new), [new]) == {}
+    assert replays(opened(repo), BranchUpdate(MAIN, old, new), [new]) == {}
 
 
 def test_what_takes_the_place_of_the_tip_undoes_what_it_has_otherwise(repo: Repo) -> None:
@@ -176,7 +176,7 @@ def test_what_takes_the_place_of_the_tip_undoes_what_it_has_otherwise(repo: Repo
 
     def undone(new: str, *oids: str) -> dict[str, list[tuple[bytes, bool]]]:
         listed = with_ids(opened(repo), oids)
-        found = undone_by(opened(repo), Update(MAIN, old, new), listed, tip)
+        found = undone_by(opened(repo), BranchUpdate(MAIN, old, new), listed, tip)
         return {oid: [(file.path.raw, file.new is None) for file in files] for oid, files in found.items()}
 
     assert undone(first, first) == {first: [(b"b", False), (b"c", False), (b"n", True)]}
@@ -197,22 +197,22 @@ def test_what_stands_around_a_change_is_no_part_of_it(repo: Repo, at: int) -> No
     repo.git("switch", "-q", "--detach", base)
     repo.commit({"a": without}, "Nearby")
     again = repo.commit({"a": nearby}, "Again")
-    assert [*replays(opened(repo), Update(MAIN, update.old, again), [again])] == [again]
+    assert [*replays(opened(repo), BranchUpdate(MAIN, update.old, again), [again])] == [again]
 
 
 def test_what_a_tag_reaches_is_made_here_where_the_reflog_shows_it(repo: Repo) -> None:
     old = repo.ask("rev-parse", "HEAD")
     theirs = repo.ask("commit-tree", "HEAD^{tree}", "-p", old, "-m", "of somebody else")
     repo.git("tag", "v1", theirs)
-    assert made_here(opened(repo), Update(MAIN, old, theirs), [], []) == set()
-    assert made_here(opened(repo), Update("refs/heads/look", None, theirs), [], []) == set()
+    assert made_here(opened(repo), BranchUpdate(MAIN, old, theirs), [], []) == set()
+    assert made_here(opened(repo), BranchUpdate("refs/heads/look", None, theirs), [], []) == set()
     repo.git("switch", "-q", "--detach", theirs)
     mine = repo.commit({"n": "1\n"}, "Mine")
     above = repo.ask("commit-tree", "HEAD^{tree}", "-p", mine, "-m", "of nobody")
     repo.git("tag", "-m", "Mine", "v2", mine)
-    assert made_here(opened(repo), Update(MAIN, old, above), [], []) == {mine, above}
+    assert made_here(opened(repo), BranchUpdate(MAIN, old, above), [], []) == {mine, above}
     (repo.path / ".git/FETCH_HEAD").write_text(f"{above}\t\t/elsewhere\n")
-    assert made_here(opened(repo), Update(MAIN, old, above), [], []) == {mine}
+    assert made_here(opened(repo), BranchUpdate(MAIN, old, above), [], []) == {mine}
 
 
 def stop_with(repo: Repo, folder: str, name: str, *lines: str) -> None:
@@ -231,7 +231,7 @@ def test_git_knows_what_a_person_made_anew_in_a_rebase(repo: Repo, folder: str, 
     repo.git("switch", "-q", "--detach", first)
     new = repo.commit({"a": "solved\n"}, "One")
     wider = repo.commit({"a": "more\n", "n": "1\n"}, "Two")
-    update = Update(MAIN, old, wider)
+    update = BranchUpdate(MAIN, old, wider)
     assert replays(opened(repo), update, [new]) == {}
     stop_with(repo, folder, name, f"{old} {new}", "damage", "x y", f"{old}")
     assert replays(opened(repo), update, [new]) == {new: old}

@@ -13,12 +13,12 @@ from patchgate.git.objects import Header, Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.working_tree import (
+    differing_from_index,
     entry_of,
     index_names,
     index_records,
     name_of,
     tree_records,
-    unlike_index,
     untracked_names,
 )
 from tests.world import Repo
@@ -83,13 +83,13 @@ def test_what_differs_on_disk_is_found_by_its_content_under_any_name(tmp_path: P
     asked = [
         RepoPath(name) for name in (*unlike, same, b"new", b"none", b"nested", b"nested/a.md", b"x" * 5000)
     ]
-    assert {path.raw for path in unlike_index(repository, asked)} == unlike
+    assert {path.raw for path in differing_from_index(repository, asked)} == unlike
     many = [*asked, *(RepoPath(b"%d" % number) for number in range(300))]
-    assert {path.raw for path in unlike_index(repository, many)} == unlike
-    assert unlike_index(repository, []) == frozenset()
+    assert {path.raw for path in differing_from_index(repository, many)} == unlike
+    assert differing_from_index(repository, []) == frozenset()
     # Each path alone has the same answer, however many questions it takes.
     for path in (*asked, RepoPath(b".gitignore")):
-        assert {each.raw for each in unlike_index(repository, [path])} == {path.raw} & unlike
+        assert {each.raw for each in differing_from_index(repository, [path])} == {path.raw} & unlike
     listed = [name_of(each) for piece in untracked_names(repository) for each in piece]
     assert listed == [b"new/file.md"]
 
@@ -104,7 +104,7 @@ def test_what_git_was_told_not_to_look_at_differs_where_it_is_gone(tmp_path: Pat
     made.write("folder.md/a", "x\n")
     repository = open_repository(made.env, str(made.path))
     for name, is_unlike in (("same.md", False), ("gone.md", True), ("folder.md", True), ("sparse.md", False)):
-        assert bool(unlike_index(repository, [RepoPath(os.fsencode(name))])) == is_unlike, name
+        assert bool(differing_from_index(repository, [RepoPath(os.fsencode(name))])) == is_unlike, name
 
 
 def test_where_no_index_can_be_made_it_is_undecided(
@@ -113,7 +113,7 @@ def test_where_no_index_can_be_made_it_is_undecided(
     (Path(repository.work_tree or "") / "here").write_text("x")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     with pytest.raises(UndecidedError):
-        unlike_index(repository, [RepoPath(b"here")])
+        differing_from_index(repository, [RepoPath(b"here")])
 
 
 def test_a_listing_may_end_early(repository: Repository) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.path import RepoPath
-from patchgate.git.working_tree import InTheWay, Kind, folder_above, open_file, open_root
+from patchgate.git.working_tree import Obstruction, ObstructionKind, folder_above, open_file, open_root
 
 
 @pytest.fixture
@@ -28,20 +28,20 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("path", "where", "kind"),
     [
-        (b"link/b/c", b"link", Kind.LINK),
-        (b"loop/x", b"loop", Kind.LINK),
-        (b"a/b/c/d", b"a/b/c", Kind.OTHER),
-        (b"pipe/x", b"pipe", Kind.OTHER),
-        (b"own/x", b"own", Kind.REPOSITORY),
-        (b"work/x/y", b"work", Kind.REPOSITORY),
+        (b"link/b/c", b"link", ObstructionKind.LINK),
+        (b"loop/x", b"loop", ObstructionKind.LINK),
+        (b"a/b/c/d", b"a/b/c", ObstructionKind.OTHER),
+        (b"pipe/x", b"pipe", ObstructionKind.OTHER),
+        (b"own/x", b"own", ObstructionKind.REPOSITORY),
+        (b"work/x/y", b"work", ObstructionKind.REPOSITORY),
     ],
 )
 def test_what_is_no_folder_of_this_repository_is_in_the_way(
-    tree: Path, path: bytes, where: bytes, kind: Kind
+    tree: Path, path: bytes, where: bytes, kind: ObstructionKind
 ) -> None:
     """C14."""
     with open_root(str(tree)) as root, folder_above(root, RepoPath(path)) as above:
-        assert above == InTheWay(where, kind)
+        assert above == Obstruction(where, kind)
 
 
 def test_a_file_is_reached_and_every_folder_on_the_way_is_shown(tree: Path) -> None:

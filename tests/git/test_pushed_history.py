@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git.history import lacking
+from patchgate.git.history import commits_not_in
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import is_ancestor, nearest_first_parent, peel
 from patchgate.git.repository import Repository, open_repository
@@ -64,7 +64,7 @@ def test_what_a_remote_lacks_and_the_nearest_first_parent_are_those_of_a_plain_w
             chain.append(graph[chain[-1]][0])
         expected = next((oid for oid in chain if oid in behind), None)
         assert nearest_first_parent(repository, tip, known) == expected
-        fresh = [commit.oid for commit in lacking(repository, [tip, also], [known])]
+        fresh = [commit.oid for commit in commits_not_in(repository, [tip, also], [known])]
         wanted = reached(graph, tip, also) - behind
         # Where clocks are wrong git may name more than is lacking, never less; parents come first.
         assert wanted <= set(fresh)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchgate.git.change_sources import Reading
+from patchgate.git.change_sources import LoadedChange
 from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, commits_of
 from patchgate.git.model import FileChange
@@ -31,7 +31,7 @@ def opened(repo: Repo) -> Repository:
     return open_repository(repo.env, str(repo.path))
 
 
-def walked(repo: Repo, revision: str, detail: Detail) -> list[tuple[Commit, Reading]]:
+def walked(repo: Repo, revision: str, detail: Detail) -> list[tuple[Commit, LoadedChange]]:
     repository = opened(repo)
     with Objects(repository) as objects:
         commits = commits_of(repository, objects, revision).commits

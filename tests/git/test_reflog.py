@@ -9,7 +9,7 @@ import pytest
 
 from patchgate.errors import UndecidedError
 from patchgate.git import refs as reflog
-from patchgate.git.refs import git_dirs, made_in
+from patchgate.git.refs import commits_made_in, git_dirs
 from patchgate.git.repository import open_repository
 from tests.world import Repo
 
@@ -35,7 +35,7 @@ def git_dir(repo: Repo) -> str:
 
 
 def made(repo: Repo, since: float = 0.0) -> dict[str, str]:
-    return made_in(git_dir(repo), since)
+    return commits_made_in(git_dir(repo), since)
 
 
 def newly(repo: Repo, *commands: tuple[str, ...], todo: str = "") -> list[tuple[str, str]]:
@@ -179,14 +179,14 @@ def write(folder: Path, *lines: str | bytes) -> str:
 
 def test_only_what_is_as_new_as_asked_for_counts(tmp_path: Path) -> None:
     log = write(tmp_path, line("a" * 40, 99), line("b" * 40, 100), line("c" * 40, 101))
-    assert [*made_in(log, 100.9)] == ["b" * 40, "c" * 40]
-    assert [*made_in(log, 101)] == ["c" * 40]
-    assert made_in(log, 102) == {}
+    assert [*commits_made_in(log, 100.9)] == ["b" * 40, "c" * 40]
+    assert [*commits_made_in(log, 101)] == ["c" * 40]
+    assert commits_made_in(log, 102) == {}
 
 
 def test_what_comes_later_in_the_log_is_no_older_whatever_date_it_claims(tmp_path: Path) -> None:
     log = write(tmp_path, line("a" * 40, 5), line("b" * 40, 100, "checkout: moving"), line("c" * 40, 7))
-    assert [*made_in(log, 100)] == ["c" * 40]
+    assert [*commits_made_in(log, 100)] == ["c" * 40]
 
 
 def test_what_git_would_pass_by_is_passed_by(tmp_path: Path) -> None:
@@ -205,26 +205,26 @@ def test_what_git_would_pass_by_is_passed_by(tmp_path: Path) -> None:
         line("6" * 40, 100, "committed: x"),
         line("7" * 40, 100, "commit (new): x", old="7" * 40),
     ]
-    assert made_in(write(tmp_path, *bad), 0) == {}
-    assert made_in(write(tmp_path, *bad, good, line("8" * 40, 100)[:60]), 0) == {NEW: "commit"}
+    assert commits_made_in(write(tmp_path, *bad), 0) == {}
+    assert commits_made_in(write(tmp_path, *bad, good, line("8" * 40, 100)[:60]), 0) == {NEW: "commit"}
     # In a name there may be anything, and a subject has any bytes.
     odd = f"{OLD} {NEW} A > B <x> 5 +0000 <> ".encode() + b"100 -0730\tcommit: \xff\t\r\n"
-    assert made_in(write(tmp_path, odd), 50) == {NEW: "commit"}
+    assert commits_made_in(write(tmp_path, odd), 50) == {NEW: "commit"}
     long = f"{'1' * 64} {'2' * 64} A <a> 100 +0000\tam: x\n"
-    assert made_in(write(tmp_path, long), 0) == {"2" * 64: "am"}
+    assert commits_made_in(write(tmp_path, long), 0) == {"2" * 64: "am"}
 
 
 def test_no_reflog_shows_nothing_and_one_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    assert made_in(str(tmp_path), 0) == {}
-    assert made_in(str(tmp_path / "gone"), 0) == {}
+    assert commits_made_in(str(tmp_path), 0) == {}
+    assert commits_made_in(str(tmp_path / "gone"), 0) == {}
     (tmp_path / "logs").mkdir()
     os.mkfifo(tmp_path / "logs/HEAD")
     with pytest.raises(UndecidedError, match="no regular file"):
-        made_in(str(tmp_path), 0)
+        commits_made_in(str(tmp_path), 0)
     (tmp_path / "logs/HEAD").unlink()
     (tmp_path / "logs/HEAD").mkdir()
     with pytest.raises(UndecidedError, match="no regular file") as told:
-        made_in(str(tmp_path), 0)
+        commits_made_in(str(tmp_path), 0)
     assert told.value.hint
 
 
@@ -234,7 +234,7 @@ def test_of_a_very_long_one_the_end_is_read_if_it_reaches_back_far_enough(
     lines = [line(f"{number:040x}", number) for number in range(1, 100)]
     log = write(tmp_path, *lines)
     monkeypatch.setattr(reflog, "_MOST_BYTES", 20 * len(lines[-1]))
-    assert [*made_in(log, 90)] == [f"{number:040x}" for number in range(90, 100)]
+    assert [*commits_made_in(log, 90)] == [f"{number:040x}" for number in range(90, 100)]
     with pytest.raises(UndecidedError, match="too long") as told:
-        made_in(log, 50)
+        commits_made_in(log, 50)
     assert told.value.hint

@@ -9,7 +9,7 @@ import pytest
 
 from patchgate.errors import UndecidedError
 from patchgate.git import file_history as module
-from patchgate.git.file_history import renames
+from patchgate.git.file_history import find_renames
 from patchgate.git.model import print_tree
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -26,7 +26,7 @@ def opened(repo: Repo) -> Repository:
 
 def renamed(repo: Repo, before: str, after: str) -> dict[bytes, bytes]:
     one, other = (repo.ask("rev-parse", f"{each}^{{tree}}") for each in (before, after))
-    return {new.raw: old.raw for new, old in renames(opened(repo), one, other).items()}
+    return {new.raw: old.raw for new, old in find_renames(opened(repo), one, other).items()}
 
 
 def test_a_renamed_file_is_found_by_its_new_name(tmp_path: Path) -> None:
@@ -104,16 +104,18 @@ def test_trees_of_a_private_store_are_read_through_it(tmp_path: Path) -> None:
         before = repo.ask("rev-parse", "HEAD^{tree}")
         entry = objects.tree(before)[b"a.py"]
         after = store.write("tree", print_tree({b"z.py": entry}))
-        assert renames(repository, before, after, store.variables) == {RepoPath(b"z.py"): RepoPath(b"a.py")}
+        assert find_renames(repository, before, after, store.variables) == {
+            RepoPath(b"z.py"): RepoPath(b"a.py")
+        }
         with pytest.raises(UndecidedError):
-            renames(repository, before, after)
+            find_renames(repository, before, after)
 
 
 def test_a_missing_tree_is_undecided(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     repo.commit({"a.py": LINES})
     with pytest.raises(UndecidedError, match="diff-tree"):
-        renames(opened(repo), "1" * 40, repo.ask("rev-parse", "HEAD^{tree}"))
+        find_renames(opened(repo), "1" * 40, repo.ask("rev-parse", "HEAD^{tree}"))
 
 
 def test_where_git_needs_too_much_memory_exact_renames_are_still_found(

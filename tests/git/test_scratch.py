@@ -20,9 +20,9 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private_store import PrivateStore, tried_tree
+from patchgate.git.private_store import PrivateStore, tree_with_change
 from patchgate.git.repository import open_repository
-from patchgate.git.scratch import Scratch, kept_places, sweep, touched_files, whole_tree
+from patchgate.git.scratch import Scratch, kept_folders, sweep, touched_files, whole_tree
 from patchgate.git.scratch.checkout import let_time_pass
 from tests.world import Repo
 
@@ -78,7 +78,7 @@ class Trial:
             changes.append(FileChange(RepoPath(os.fsencode(name)), None, new))
         head = objects.header("HEAD^{tree}")
         base = head.oid if head else objects.empty_tree
-        return tried_tree(objects.repository, objects, store, base, changes)
+        return tree_with_change(objects.repository, objects, store, base, changes)
 
     def sweep(self) -> list[str]:
         return sweep(open_repository(self.repo.env, str(self.repo.path)), str(self.cache))
@@ -574,13 +574,13 @@ def test_a_tree_that_is_kept_stays_and_is_whole_by_itself(trial: Trial) -> None:
         assert Path(scratch.path) != kept
     assert contents(kept) == {"a": b"0 patched\n", "b": b"0 b\ny\n", "made": b"0 x\n"}
     assert trial.repo.git("diff", "--cached", "--stat", cwd=kept).split()[0] == b"a"
-    assert kept_places(open_repository(trial.repo.env, str(trial.repo.path))) == [str(kept.parent)]
+    assert kept_folders(open_repository(trial.repo.env, str(trial.repo.path))) == [str(kept.parent)]
     with trial.touched({"b": b"c\n"}, keep=True) as scratch:
         touched = Path(scratch.path)
     assert contents(touched) == {"b": b"0 c\n"}
     subprocess.run(["rm", "-rf", kept.parent, touched.parent], check=True)
     assert trial.sweep() == []
-    assert kept_places(open_repository(trial.repo.env, str(trial.repo.path))) == []
+    assert kept_folders(open_repository(trial.repo.env, str(trial.repo.path))) == []
 
 
 def test_touched_files_are_alone_written_as_a_checkout_would_and_outside_of_git(
@@ -736,7 +736,7 @@ def test_a_record_that_names_a_folder_we_never_make_removes_nothing(trial: Trial
     assert trial.sweep() == []
     assert (folder / "mine").exists()
     assert list(records.iterdir()) == []
-    assert kept_places(open_repository(trial.repo.env, str(trial.repo.path))) == []
+    assert kept_folders(open_repository(trial.repo.env, str(trial.repo.path))) == []
 
 
 def test_a_place_in_another_cache_folder_waits_until_that_is_swept(trial: Trial) -> None:

@@ -16,15 +16,15 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import open_repository
 from patchgate.git.transaction import (
     ConcurrentChangeError,
-    Content,
+    FileContent,
     Write,
     WriteFailedError,
-    land,
-    left,
+    pending_transactions,
     recover,
+    write_files,
 )
 from patchgate.storage import open_folder as renaming
-from patchgate.storage.lock import hold
+from patchgate.storage.lock import acquire
 from tests.amount import IS_LONG, sample
 from tests.faults import Fault, Faults, Kind
 from tests.git.landings import (
@@ -56,8 +56,8 @@ def repository(folder: Path, *arguments: str) -> Repo:
 
 def landed(repo: Repo, *writes: Write, index: bytes | None = None) -> None:
     opened = open_repository(repo.env, str(repo.path))
-    land(opened, writes or [WRITE], note={}, index=index).finish()
-    assert left(opened) == []
+    write_files(opened, writes or [WRITE], note={}, index=index).finish()
+    assert pending_transactions(opened) == []
     assert [path for path in repo.path.rglob(".patchgate-*") if ".git" not in path.parts] == []
     assert list(Path(opened.git_dir).glob("*.lock")) == []
 
@@ -65,7 +65,7 @@ def landed(repo: Repo, *writes: Write, index: bytes | None = None) -> None:
 def test_git_sees_what_landed_and_its_repository_is_whole(tmp_path: Path) -> None:
     repo = repository(tmp_path)
     made = Write(RepoPath("größe/neu".encode()), None, text("x", "100755"))
-    landed(repo, WRITE, made, Write(RepoPath(b"\xff"), None, Content("120000", b"\xfe")))
+    landed(repo, WRITE, made, Write(RepoPath(b"\xff"), None, FileContent("120000", b"\xfe")))
     assert repo.git("status", "--porcelain", "-z", "-uall") == b" M a\0?? gr\xc3\xb6\xc3\x9fe/neu\0?? \xff\0"
     repo.git("fsck", "--strict")
     repo.git("commit", "-qam", "goes on")
@@ -100,9 +100,11 @@ def test_a_kill_in_a_linked_worktree_is_recovered_from_the_main_one(tmp_path: Pa
     repo = repository(tmp_path)
     repo.git("worktree", "add", "-q", "../linked")
     opened = open_repository(repo.env, str(tmp_path / "linked"))
-    code = in_child(lambda: land(opened, [WRITE], note={"n": 1}, faults=Faults([Fault(25, Kind.KILL)])))
+    code = in_child(
+        lambda: write_files(opened, [WRITE], note={"n": 1}, faults=Faults([Fault(25, Kind.KILL)]))
+    )
     assert code == KILLED
-    (found,) = left(open_repository(repo.env, str(repo.path)))
+    (found,) = pending_transactions(open_repository(repo.env, str(repo.path)))
     assert (found.note, found.state, found.is_running) == ({"n": 1}, "interrupted", False)
     assert (Path(opened.git_dir) / "index.lock").exists()
     (done,) = recover(open_repository(repo.env, str(repo.path)))
@@ -119,7 +121,7 @@ def test_an_index_on_another_file_system_is_locked_by_name_and_released(tmp_path
         index.write_bytes(b"x")
         opened = open_repository({**repo.env, "GIT_INDEX_FILE": str(index)}, str(repo.path))
         steps = Faults()
-        land(opened, [WRITE], note={}, index=b"y", faults=steps).finish()
+        write_files(opened, [WRITE], note={}, index=b"y", faults=steps).finish()
         assert (index.read_bytes(), sorted(path.name for path in other.root.glob("*index*"))) == (
             b"y",
             ["their-index"],
@@ -127,7 +129,7 @@ def test_an_index_on_another_file_system_is_locked_by_name_and_released(tmp_path
         back = [Write(WRITE.path, WRITE.new, WRITE.old)]
         for step in range(1, steps.steps + 1):
             in_child(
-                lambda step=step: land(
+                lambda step=step: write_files(
                     opened, back, note={}, index=b"x", faults=Faults([Fault(step, Kind.KILL)])
                 )  # type: ignore[misc]
             )
@@ -226,11 +228,11 @@ def test_permission_bits_stay_and_the_exec_bit_follows_who_may_read() -> None:
         here.land().finish()
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
         write = Write(RepoPath(b"a"), text("new\n"), text("new\n", "100755"))
-        land(here.repository, [write], note={}).finish()
+        write_files(here.repository, [write], note={}).finish()
         assert stat.S_IMODE(path.stat().st_mode) == 0o750
         made = Write(RepoPath(b"made"), None, text("new\n", "100755"))
         os.umask(0o077)
-        land(here.repository, [made], note={}).finish()
+        write_files(here.repository, [made], note={}).finish()
         assert stat.S_IMODE((here.root / "made").stat().st_mode) == 0o700
 
 
@@ -241,7 +243,7 @@ def test_a_folder_where_the_user_stands_is_not_removed(tmp_path: Path) -> None:
         (repo.path / name / "file").write_bytes(b"x")
     opened = open_repository(repo.env, str(repo.path / "stays"))
     gone = [Write(RepoPath(f"{name}/file".encode()), text("x"), None) for name in ("stays", "goes")]
-    land(opened, gone, note={}).finish()
+    write_files(opened, gone, note={}).finish()
     assert sorted(os.listdir(repo.path)) == [".git", "a", "stays"]
 
 
@@ -284,7 +286,7 @@ def test_nothing_is_written_through_or_over_what_was_not_judged(prepare: Callabl
         found = here.state() if prepare is not _pipe_there else {}
         writes = [WRITE, Write(RepoPath(b"folder/made"), None, text("new"))]
         with pytest.raises(ConcurrentChangeError, match="folder/made") as caught:
-            land(here.repository, writes, note={})
+            write_files(here.repository, writes, note={})
         assert [path.raw for path in caught.value.paths] == [b"folder/made"]
         assert here.litter() == []
         if found:
@@ -318,7 +320,7 @@ def test_a_path_that_is_not_as_it_was_judged_is_named_and_nothing_is_written(
 def test_a_path_that_leads_elsewhere_is_refused_whoever_judged_it(raw: bytes) -> None:
     with world(ONE) as here:
         with pytest.raises(UndecidedError):
-            land(here.repository, [Write(RepoPath(raw), None, text("x"))], note={})
+            write_files(here.repository, [Write(RepoPath(raw), None, text("x"))], note={})
         assert here.state() == here.old
 
 
@@ -353,7 +355,7 @@ def test_git_is_shut_out_while_we_write(tmp_path: Path) -> None:
     repo = repository(tmp_path)
     opened = open_repository(repo.env, str(repo.path))
     said: list[bytes] = []
-    land(opened, [WRITE], note={}, look=lambda: said.append(repo.try_git("add", "a").stderr)).finish()
+    write_files(opened, [WRITE], note={}, look=lambda: said.append(repo.try_git("add", "a").stderr)).finish()
     assert b"index.lock': File exists" in said[0]
     repo.git("add", "a")
 
@@ -388,7 +390,7 @@ def test_a_lock_of_gits_that_is_taken_after_a_kill_is_not_removed_by_recovering(
 def test_our_own_lock_that_is_held_is_undecided() -> None:
     with world(ONE) as here:
         (here.git / "patchgate").mkdir()
-        with hold(here.git / "patchgate/apply.lock", timeout_seconds=0):
+        with acquire(here.git / "patchgate/apply.lock", timeout_seconds=0):
             with pytest.raises(UndecidedError, match="is held by this very process"):
                 here.land()
             (here.git / "patchgate/transactions/left").mkdir(parents=True)
@@ -419,7 +421,7 @@ def test_a_damaged_journal_is_told_and_nothing_is_guessed() -> None:
             journal.write_bytes(damaged)
             with pytest.raises(UndecidedError, match="is damaged"):
                 here.recover()
-            assert [each.state for each in left(here.repository)] == ["interrupted"]
+            assert [each.state for each in pending_transactions(here.repository)] == ["interrupted"]
             assert here.state() == found
         journal.write_bytes(whole)
         here.recover()
@@ -430,7 +432,9 @@ def test_a_record_that_its_own_process_will_still_finish_is_left_to_it() -> None
     with world(ONE) as here:
         landing = here.land()
         assert in_child(lambda: here.recover() == [] or os._exit(2)) == 0
-        assert [(each.state, each.is_running) for each in left(here.repository)] == [("landed", True)]
+        assert [(each.state, each.is_running) for each in pending_transactions(here.repository)] == [
+            ("landed", True)
+        ]
         landing.finish()
         here.assert_settled(expected(ONE))
 
@@ -473,7 +477,7 @@ def test_a_signal_ends_the_wait_for_gits_lock() -> None:
 def test_a_bare_repository_has_nothing_to_land_in(tmp_path: Path) -> None:
     bare = Repo.create(tmp_path, "--bare")
     with pytest.raises(UsageError):
-        land(open_repository(bare.env, str(bare.path)), [WRITE], note={})
+        write_files(open_repository(bare.env, str(bare.path)), [WRITE], note={})
 
 
 def test_one_file_costs_at_most_ten_flushes() -> None:
@@ -483,5 +487,7 @@ def test_one_file_costs_at_most_ten_flushes() -> None:
         faults = Faults(
             record=lambda each: flushes.append(each.name) if each.name.startswith("flush") else None
         )
-        land(here.repository, [Write(WRITE.path, WRITE.new, WRITE.old)], note={}, faults=faults).finish()
+        write_files(
+            here.repository, [Write(WRITE.path, WRITE.new, WRITE.old)], note={}, faults=faults
+        ).finish()
         assert len(flushes) <= 10

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git.transaction import ConcurrentChangeError, DirtyWorkspaceError, WriteFailedError, left
+from patchgate.git.transaction import (
+    ConcurrentChangeError,
+    DirtyWorkspaceError,
+    WriteFailedError,
+    pending_transactions,
+)
 from tests.amount import IS_LONG
 from tests.faults import Fault, Faults, Kind
 from tests.git.landings import FIVE, ONE, Case, World, expected, in_child, link, steps_of, text, world
@@ -132,7 +137,7 @@ def test_a_file_that_a_person_wrote_after_the_kill_is_not_overwritten(name: str)
             here.recover()
         assert len(caught.value.places) == 1
         assert here.state() == found
-        assert [each.state for each in left(here.repository)] == ["interrupted"]
+        assert [each.state for each in pending_transactions(here.repository)] == ["interrupted"]
         assert not (here.git / "index.lock").exists(), "git is free to put things right"
         with pytest.raises(DirtyWorkspaceError):
             here.recover()

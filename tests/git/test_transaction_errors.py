@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git.transaction import DirtyWorkspaceError, WriteFailedError, left
+from patchgate.git.transaction import DirtyWorkspaceError, WriteFailedError, pending_transactions
 from tests.amount import IS_LONG, sample
 from tests.faults import Fault, Faults, Kind, Operation
 from tests.git.landings import CASES, FIVE, ONE, Case, expected, in_child, steps_of, text, world
@@ -64,7 +64,7 @@ def test_a_second_error_on_the_way_back_is_told_and_recovered(case: Case) -> Non
                     here.land(faults).finish()
                 except DirtyWorkspaceError:
                     blocked += 1
-                    assert [each.state for each in left(here.repository)] == ["interrupted"]
+                    assert [each.state for each in pending_transactions(here.repository)] == ["interrupted"]
                 except WriteFailedError:
                     assert here.state() == here.old
                 here.recover()

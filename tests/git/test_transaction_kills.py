@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 
 import pytest
 
-from patchgate.git.transaction import WriteFailedError, left
+from patchgate.git.transaction import WriteFailedError, pending_transactions
 from tests.amount import IS_LONG, sample
 from tests.faults import Fault, Faults, Kind
 from tests.git.landings import (
@@ -42,7 +42,7 @@ def test_a_landing_that_nothing_disturbs_writes_exactly_what_was_asked(case: Cas
     with world(case) as here:
         landing = here.land()
         assert here.state() == expected(case)
-        assert [each.state for each in left(here.repository)] == ["landed"]
+        assert [each.state for each in pending_transactions(here.repository)] == ["landed"]
         landing.finish()
         here.assert_settled(expected(case))
 

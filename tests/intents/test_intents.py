@@ -478,9 +478,9 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
     with found.lock():
         stored(tmp_path, intent_of(tmp_path))
 
-        from patchgate.storage.lock import hold
+        from patchgate.storage.lock import acquire
 
-        with pytest.raises(UndecidedError), hold(os.path.join(found.folder, ".lock"), timeout_seconds=0):
+        with pytest.raises(UndecidedError), acquire(os.path.join(found.folder, ".lock"), timeout_seconds=0):
             raise AssertionError("two at once")
     with found.lock():
         assert found.all() == (intent_of(tmp_path),)

@@ -16,8 +16,8 @@ import patchgate
 from patchgate.errors import UndecidedError
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.storage import hash_chain as chain
-from patchgate.storage.hash_chain import Problem
-from patchgate.storage.lock import hold
+from patchgate.storage.hash_chain import ChainProblem
+from patchgate.storage.lock import acquire
 from tests.amount import often
 from tests.ledger.ledger_child import finish, start
 
@@ -146,7 +146,7 @@ def test_a_symlink_is_not_followed(tmp_path: Path, name: str) -> None:
 
 def test_a_lock_that_is_held_costs_a_warning_that_names_the_holder(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path, 1)
-    with hold(tmp_path / "patchgate" / "events.jsonl.lock", timeout_seconds=0):
+    with acquire(tmp_path / "patchgate" / "events.jsonl.lock", timeout_seconds=0):
         warning = ledger.record("refused", ABOUT)
     assert warning is not None
     assert "is held by this very process" in warning
@@ -215,7 +215,7 @@ def test_reading_lines_goes_on_behind_damage_where_reading_events_stops(tmp_path
     lines = ledger.path.read_bytes().splitlines(keepends=True)
     ledger.path.write_bytes(b"".join([lines[0], b"\xff\n", *lines[2:]]))
     found = list(ledger.lines())
-    assert [type(each) for each in found] == [Event, Problem, Event, Event]
+    assert [type(each) for each in found] == [Event, ChainProblem, Event, Event]
     seen: list[object] = []
     with pytest.raises(UndecidedError, match="line 2"):
         seen.extend(event.about["commits"] for event in ledger.events())

@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
-from patchgate.process.child import Born, children, end_strays
-from patchgate.process.command import TAIL, Ended, Spool, StartFault, run_command
+from patchgate.process.child import ProcessIdentity, children, kill_orphans
+from patchgate.process.command import TAIL, ProcessResult, Spool, StartFault, run_command
 from tests.amount import often
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -54,7 +54,7 @@ class Room:
         max_log: int = 8 << 20,
         mask: Callable[[bytes], bytes] | None = None,
         tick: Callable[[float], None] | None = None,
-    ) -> Ended:
+    ) -> ProcessResult:
         """Run a script of the shell; its output goes to the log."""
         log = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
@@ -175,7 +175,7 @@ def test_what_is_masked_stands_neither_in_the_log_nor_in_the_tail(room: Room) ->
 # ---- standard output in a file of its own ----------------------------------------------------------------
 
 
-def apart(room: Room, script: str, most: int = 8 << 20, output: Path | None = None) -> Ended:
+def apart(room: Room, script: str, most: int = 8 << 20, output: Path | None = None) -> ProcessResult:
     """Run a script of the shell; its output goes to one file, its errors to the log."""
     with (
         open(output or room.folder / "output", "wb", buffering=0) as own,
@@ -403,10 +403,10 @@ def test_a_signal_ends_the_command_and_is_passed_on(room: Room, tmp_path: Path) 
 def test_a_second_signal_does_not_keep_anything_alive(
     room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def interrupted(before: frozenset[Born], seconds: float, spared: int | None = None) -> int:
+    def interrupted(before: frozenset[ProcessIdentity], seconds: float, spared: int | None = None) -> int:
         if len(noted) == 1:
             os.kill(os.getpid(), signal.SIGUSR1)
-        return end_strays(before, seconds, spared)
+        return kill_orphans(before, seconds, spared)
 
     monkeypatch.setattr("patchgate.process.command.end_strays", interrupted)
     # The first one not before the start is over: what is half started is nobody's yet.

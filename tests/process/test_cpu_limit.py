@@ -12,7 +12,7 @@ from patchgate.errors import OutOfTimeError, UndecidedError
 from patchgate.policy.content_rules import ContentRules
 from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import MarkerSettings
-from patchgate.process.cpu_limit import CpuAllowance
+from patchgate.process.cpu_limit import CpuBudget
 
 SHORT = 0.02
 LINE = b"a" * 3000 + b"b"
@@ -28,14 +28,14 @@ SLOW = {
 
 @pytest.mark.parametrize("kind", SLOW)
 def test_a_slow_expression_is_stopped_and_named(kind: str) -> None:
-    rules = ContentRules(False, False, (re.compile(b"x"), re.compile(SLOW[kind])), CpuAllowance(SHORT))
+    rules = ContentRules(False, False, (re.compile(b"x"), re.compile(SLOW[kind])), CpuBudget(SHORT))
     with pytest.raises(UndecidedError, match=r"content\.deny\[1\] takes too long") as raised:
         rules.suspects([b"short", LINE])
     assert raised.value.hint
 
 
 def test_an_expression_without_time_left_is_not_tried_again_and_others_are() -> None:
-    limit = CpuAllowance(SHORT)
+    limit = CpuBudget(SHORT)
     slow = ContentRules(False, False, (re.compile(SLOW["alternatives"]),), limit)
     quick = ContentRules(False, False, (re.compile(b"b$"),), limit)
     for _ in range(2):
@@ -47,7 +47,7 @@ def test_an_expression_without_time_left_is_not_tried_again_and_others_are() -> 
 
 
 def test_all_expressions_together_have_five_times_the_time_of_one() -> None:
-    limit = CpuAllowance(SHORT)
+    limit = CpuBudget(SHORT)
     search = re.compile(SLOW["alternatives"]).search
     names = [b"%d" % number for number in range(9)]
     for name in names:
@@ -58,7 +58,7 @@ def test_all_expressions_together_have_five_times_the_time_of_one() -> None:
 
 
 def test_a_large_input_earns_time() -> None:
-    limit = CpuAllowance(0.0)
+    limit = CpuBudget(0.0)
     with pytest.raises(OutOfTimeError):
         limit.run(b"name", lambda: pytest.fail("it ran"))
     assert limit.run(b"name", lambda: "done", earned=5.0) == "done"
@@ -66,7 +66,7 @@ def test_a_large_input_earns_time() -> None:
 
 def test_the_handler_of_the_signal_and_the_timer_are_as_before() -> None:
     before = signal.getsignal(signal.SIGVTALRM)
-    limit = CpuAllowance(SHORT)
+    limit = CpuBudget(SHORT)
     assert limit.run(b"quick", lambda: 1) == 1
     with pytest.raises(OutOfTimeError):
         limit.run(b"slow", lambda: re.search(SLOW["alternatives"], LINE))
@@ -78,7 +78,7 @@ def test_the_handler_of_the_signal_and_the_timer_are_as_before() -> None:
 
 def test_another_thread_gets_its_result() -> None:
     found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(CpuAllowance(1.0).run(b"name", lambda: 1)))
+    thread = threading.Thread(target=lambda: found.append(CpuBudget(1.0).run(b"name", lambda: 1)))
     thread.start()
     thread.join()
     assert found == [1]
@@ -86,6 +86,6 @@ def test_another_thread_gets_its_result() -> None:
 
 def test_a_slow_marker_of_the_policy_is_stopped_and_named() -> None:
     own = MarkerSettings("mine", SLOW["alternatives"].decode(), "a")
-    markers = Markers([own], CpuAllowance(SHORT))
+    markers = Markers([own], CpuBudget(SHORT))
     with pytest.raises(UndecidedError, match=r"the marker mine of claims\.markers takes too long"):
         markers.own_in(markers.all[-1], LINE)

@@ -14,7 +14,7 @@ from pathlib import Path
 import patchgate
 from patchgate.storage import hash_chain as chain
 from patchgate.storage.atomic_write import write_atomically
-from patchgate.storage.lock import hold
+from patchgate.storage.lock import acquire
 from patchgate.storage.record import Json
 from tests.faults import Faults
 
@@ -65,7 +65,7 @@ def run(*arguments: str | Path) -> int:
 
 def _act(action: str, path: Path, *rest: str) -> None:
     if action == "hold":
-        with hold(path, timeout_seconds=0):
+        with acquire(path, timeout_seconds=0):
             _in_step()
         return
     _in_step()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
 from patchgate.storage import hash_chain as chain
-from patchgate.storage.lock import hold
+from patchgate.storage.lock import acquire
 from patchgate.storage.record import MAX_LINE, START, Json, line_of
 from tests.amount import often
 from tests.faults import Fault, Faults, Kind
@@ -353,7 +353,7 @@ def _nothing_of_it_is_lost(path: Path, torn: bytes) -> None:
 
 def test_reading_waits_for_nobody(tmp_path: Path) -> None:
     path = _chain(tmp_path)
-    with hold(tmp_path / "events.lock", timeout_seconds=0):
+    with acquire(tmp_path / "events.lock", timeout_seconds=0):
         assert _letters(path) == LETTERS
         assert chain.verify(path) == []
 
@@ -365,6 +365,6 @@ def test_what_looks_torn_while_somebody_appends_is_undecided_and_not_called_dama
     path = _chain(tmp_path)
     with path.open("ab") as file:
         file.write(b'{"event":')
-    with hold(tmp_path / "events.lock", timeout_seconds=0), pytest.raises(UndecidedError, match="is held"):
+    with acquire(tmp_path / "events.lock", timeout_seconds=0), pytest.raises(UndecidedError, match="is held"):
         chain.verify(path)
     assert [problem.torn for problem in chain.verify(path)] == [True]

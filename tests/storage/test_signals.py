@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from patchgate.storage.atomic_write import is_asked_to_end, unbroken
+from patchgate.storage.atomic_write import defer_signals, is_signal_pending
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -50,14 +50,14 @@ def test_a_signal_waits_for_the_end_of_the_outermost_block(threaded: None, numbe
     done: list[str] = []
 
     def work() -> None:
-        with unbroken():
-            with unbroken():
-                assert not is_asked_to_end()
+        with defer_signals():
+            with defer_signals():
+                assert not is_signal_pending()
                 os.kill(os.getpid(), number)
                 settle()
                 done.append("inner")
             settle()
-            assert is_asked_to_end()
+            assert is_signal_pending()
             done.append("outer")
         settle()
         done.append("after")
@@ -65,12 +65,12 @@ def test_a_signal_waits_for_the_end_of_the_outermost_block(threaded: None, numbe
     with pytest.raises(Came):
         work()
     assert done == ["inner", "outer"]
-    assert not is_asked_to_end()
+    assert not is_signal_pending()
 
 
 def test_without_a_signal_nothing_changes(number: signal.Signals) -> None:
     handler = signal.getsignal(number)
-    with unbroken():
+    with defer_signals():
         pass
     assert signal.getsignal(number) is handler
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
@@ -78,10 +78,10 @@ def test_without_a_signal_nothing_changes(number: signal.Signals) -> None:
 
 def test_a_signal_that_was_ignored_stays_ignored(threaded: None, number: signal.Signals) -> None:
     signal.signal(number, signal.SIG_IGN)
-    with unbroken():
+    with defer_signals():
         os.kill(os.getpid(), number)
         settle()
-        assert not is_asked_to_end()
+        assert not is_signal_pending()
     settle()
     assert signal.getsignal(number) is signal.SIG_IGN
 
@@ -90,7 +90,7 @@ def test_in_another_thread_it_does_no_harm() -> None:
     done: list[bool] = []
 
     def work() -> None:
-        with unbroken():
+        with defer_signals():
             done.append(True)
 
     thread = threading.Thread(target=work)

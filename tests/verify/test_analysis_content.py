@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import ConfigError, UndecidedError, UsageError
-from patchgate.git.binary_files import lines_of
+from patchgate.git.binary_files import line_reader
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
@@ -224,7 +224,7 @@ def test_lines_are_those_of_the_tree_and_not_of_the_disk(tmp_path: Path) -> None
     files_before(repo)
     repo.write("a/d.py", "written since\n")
     with reading(repo) as (_, objects, store):
-        lines = lines_of(objects, find_tree(objects, store, "HEAD").tree)
+        lines = line_reader(objects, find_tree(objects, store, "HEAD").tree)
         found = {
             name: lines(RepoPath(os.fsencode(name)))
             for name in ("a/d.py", "a", "link", "no", "a//d.py", "e.py/x")

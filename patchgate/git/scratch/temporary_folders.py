@@ -30,7 +30,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
+class _FolderRecord:
     """One place: its absolute path, who made it, which folder it is (None until made), whether it stays."""
 
     path: str
@@ -48,7 +48,7 @@ class _Record:
         return json.dumps(plain).encode("ascii") + b"\n"
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> _Record | None:
+    def from_bytes(cls, raw: bytes) -> _FolderRecord | None:
         """Read what `to_bytes` wrote; None for anything else."""
         try:
             plain = json.loads(raw)
@@ -70,7 +70,7 @@ class _Record:
 def records_folder(repository: Repository) -> str:
     """Name the folder of the records; it is made where it is missing."""
     folder = os.path.join(repository.common_dir, "patchgate", "scratch")
-    with telling("the records of scratch trees cannot be written"):
+    with translate_errors("the records of scratch trees cannot be written"):
         os.makedirs(folder, 0o700, exist_ok=True)
     return folder
 
@@ -110,8 +110,8 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
     token = secrets.token_hex(8)
     path = os.path.join(parent, token)
     file = os.path.join(records_folder(repository), f"place-{token}.json")
-    record = _Record(path, Owner.current(), kept=keep)
-    with telling("a folder for the scratch tree cannot be made"):
+    record = _FolderRecord(path, Owner.current(), kept=keep)
+    with translate_errors("a folder for the scratch tree cannot be made"):
         os.makedirs(parent, 0o700, exist_ok=True)
         _write(file, record)
         os.mkdir(path, 0o700)
@@ -125,7 +125,7 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
                 os.unlink(file)
 
 
-def sweep_places(repository: Repository, cache: str) -> list[str]:
+def sweep_folders(repository: Repository, cache: str) -> list[str]:
     """Remove what killed processes left in this cache folder; give the places that could not be removed.
 
     A record of a place in another cache folder waits until that one is swept.
@@ -146,7 +146,7 @@ def sweep_places(repository: Repository, cache: str) -> list[str]:
     return stuck
 
 
-def kept_places(repository: Repository) -> list[str]:
+def kept_folders(repository: Repository) -> list[str]:
     """List the scratch trees that were kept and are still there."""
     found = _records(records_folder(repository))
     return sorted(
@@ -156,14 +156,14 @@ def kept_places(repository: Repository) -> list[str]:
     )
 
 
-def _is_ours(name: str, record: _Record) -> bool:
+def _is_ours(name: str, record: _FolderRecord) -> bool:
     """Tell whether a record names a place as `temporary` makes them, under the record's own token."""
     above, token = os.path.split(record.path)
     is_right = name == f"place-{token}.json" and os.path.basename(above) in _PARENTS
     return is_right and os.path.realpath(above) == above
 
 
-def _is_gone(record: _Record) -> bool:
+def _is_gone(record: _FolderRecord) -> bool:
     """Remove a place if it is the recorded one; tell whether nothing of ours is left there."""
     if record.identity is None:
         # Its owner was killed before it could say which folder it made: only an empty one is taken for it.
@@ -178,18 +178,18 @@ def _is_gone(record: _Record) -> bool:
     return remove(record.path)
 
 
-def _records(folder: str) -> list[tuple[str, _Record | None]]:
+def _records(folder: str) -> list[tuple[str, _FolderRecord | None]]:
     """Read every record; None where a file is not one (half written by somebody killed)."""
-    found: list[tuple[str, _Record | None]] = []
+    found: list[tuple[str, _FolderRecord | None]] = []
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
             if _RECORD.fullmatch(name):
                 with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
-                    found.append((name, _Record.from_bytes(file.read(_MOST_BYTES))))
+                    found.append((name, _FolderRecord.from_bytes(file.read(_MOST_BYTES))))
     return found
 
 
-def _write(file: str, record: _Record) -> None:
+def _write(file: str, record: _FolderRecord) -> None:
     """Write a record whole; the name of the temporary file is that of a record's, so a sweep finds it."""
     spare = os.path.join(os.path.dirname(file), f"place-{secrets.token_hex(8)}.json")
     descriptor = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -272,7 +272,7 @@ def _open_folder(path: str | bytes, within: int | None) -> int:
 
 
 @contextlib.contextmanager
-def telling(what: str) -> Iterator[None]:
+def translate_errors(what: str) -> Iterator[None]:
     """Turn the system's refusals into one sentence.
 
     Raises:

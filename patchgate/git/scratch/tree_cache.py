@@ -21,9 +21,9 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout, Marks, let_time_pass, look, tidy, written_to
-from patchgate.git.scratch.temporary_folders import identity_of, records_folder, remove, telling
-from patchgate.storage.filesystem import Steps, flush_folder
-from patchgate.storage.lock import hold
+from patchgate.git.scratch.temporary_folders import identity_of, records_folder, remove, translate_errors
+from patchgate.storage.filesystem import FaultPoints, flush_folder
+from patchgate.storage.lock import acquire
 
 _PLACE = re.compile(r"place-[0-9a-f]{16}")
 _HOME = re.compile(r"[0-9a-f]{32}")
@@ -32,7 +32,7 @@ _MOST_BYTES = 1 << 16
 _FORMAT = 1
 
 
-def home_of(repository: Repository, cache: str) -> str:
+def cache_folder_of(repository: Repository, cache: str) -> str:
     """Name the folder of a repository's kept tree: `<cache>/trees/<hash of the common dir>`.
 
     It holds `lock` (held while the tree is used), `origin.json` (whose tree, which folder this is), `index`
@@ -45,7 +45,7 @@ def _hash(path: str) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
 
 
-class KeptTree:
+class CachedTree:
     """The kept tree of a repository, for who holds its lock.
 
     Raises:
@@ -83,7 +83,7 @@ class KeptTree:
         # From here on nothing says that the tree is clean.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._state)
-            flush_folder(os.path.dirname(self._state), Steps())
+            flush_folder(os.path.dirname(self._state), FaultPoints())
         if found is None or not self._is_moved(*found):
             self._make_anew()
 
@@ -228,7 +228,7 @@ class KeptTree:
         _replace(self._state, json.dumps(self._described(place)).encode("ascii"))
 
 
-def sweep_trees(cache: str) -> list[str]:
+def sweep_cached_trees(cache: str) -> list[str]:
     """Remove the kept trees of repositories that are gone; give those that could not be removed."""
     stuck: list[str] = []
     with contextlib.suppress(OSError):
@@ -239,7 +239,7 @@ def sweep_trees(cache: str) -> list[str]:
                 continue
             with (
                 contextlib.suppress(OSError, UndecidedError),
-                hold(os.path.join(home, "lock"), timeout_seconds=0),
+                acquire(os.path.join(home, "lock"), timeout_seconds=0),
             ):
                 if _is_orphan(home) and not remove(home):
                     stuck.append(home)
@@ -308,7 +308,7 @@ def _read_json(path: str) -> Mapping[str, object] | None:
 
 def _replace(path: str, content: bytes) -> None:
     """Write a file whole; it need not outlive a power cut, after which its stamp no longer fits."""
-    with telling("the state of the scratch tree cannot be written"):
+    with translate_errors("the state of the scratch tree cannot be written"):
         spare = f"{path}.{secrets.token_hex(8)}"
         with open(spare, "wb") as file:
             file.write(content)

@@ -25,19 +25,21 @@ from patchgate.git.scratch.temporary_folders import (
     identity_of,
     remove,
     require_outside,
-    sweep_places,
-    telling,
+    sweep_folders,
     temporary,
+    translate_errors,
 )
-from patchgate.git.scratch.tree_cache import KeptTree, home_of, sweep_trees
-from patchgate.storage.lock import hold
+from patchgate.git.scratch.tree_cache import CachedTree, cache_folder_of, sweep_cached_trees
+from patchgate.storage.lock import acquire
 
 # What git's own look at files depends on; the rest of the user's config stays at home.
 _TAKEN = r"^core\.(autocrlf|eol|ignorecase|precomposeunicode|symlinks)$"
 _FORMAT = "%(objectname) %(refname)"
 
 
-def lend(repository: Repository, store: PrivateStore, root: str, commit: str | None, *, copies: bool) -> None:
+def make_git_dir(
+    repository: Repository, store: PrivateStore, root: str, commit: str | None, *, copies: bool
+) -> None:
     """Make `.git` in a scratch tree that has none; its index is yet missing.
 
     Args:
@@ -70,7 +72,7 @@ def lend(repository: Repository, store: PrivateStore, root: str, commit: str | N
         _write(place, "shallow", "".join(f"{oid}\n" for oid in sorted(repository.shallow)).encode("ascii"))
 
 
-def lend_index(root: str, index: str) -> None:
+def copy_index(root: str, index: str) -> None:
     """Copy the index that knows the files, with its time, which git compares with theirs."""
     shutil.copy2(index, os.path.join(root, ".git", "index"))
 
@@ -134,7 +136,7 @@ class Scratch:
             UndecidedError: the tree itself is gone, or git failed.
         """
         self._require()
-        with telling("what a command changed in the scratch tree cannot be put back"):
+        with translate_errors("what a command changed in the scratch tree cannot be put back"):
             self._put_back()
 
     def _require(self) -> None:
@@ -173,7 +175,7 @@ def touched_files(
     with temporary(repository, os.path.join(cache, "kept" if keep else "touched"), keep=keep) as place:
         root = os.path.join(place, "tree")
         checkout = _small(repository, objects, store, tree, paths, place)
-        with telling("the scratch tree cannot be made"):
+        with translate_errors("the scratch tree cannot be made"):
             os.mkdir(root)
         identity = identity_of(root)
 
@@ -192,7 +194,7 @@ def touched_files(
                     raise PermissionError(1, "not permitted to remove it", path)
             write()
 
-        with telling("the scratch tree cannot be written"):
+        with translate_errors("the scratch tree cannot be written"):
             write()
         yield Scratch(root, checkout, identity, again)
 
@@ -248,26 +250,26 @@ def whole_tree(
         UndecidedError: it cannot be written, a blob is missing, or somebody else uses it for too long.
     """
     cache = require_outside(repository, cache)
-    home = home_of(repository, cache)
+    home = cache_folder_of(repository, cache)
     with contextlib.ExitStack() as stack:
-        with telling("the scratch tree cannot be locked"):
+        with translate_errors("the scratch tree cannot be locked"):
             lock = os.path.join(home, "lock")
-            stack.enter_context(hold(lock, timeout_seconds=patience_seconds, pause=pause))
-        with telling("the scratch tree cannot be made"):
-            kept = KeptTree(repository, store, home, tree)
+            stack.enter_context(acquire(lock, timeout_seconds=patience_seconds, pause=pause))
+        with translate_errors("the scratch tree cannot be made"):
+            kept = CachedTree(repository, store, home, tree)
             kept.prepare()
         if keep:
             place = stack.enter_context(temporary(repository, os.path.join(cache, "kept"), keep=True))
-            with telling("the scratch tree cannot be kept"):
+            with translate_errors("the scratch tree cannot be kept"):
                 kept.detach(os.path.join(place, "tree"))
         else:
             stack.callback(kept.take_back)
         checkout = kept.checkout
-        with telling("the scratch tree cannot be made"):
+        with translate_errors("the scratch tree cannot be made"):
             # The index is copied after its time is set, and the folders are marked after `.git` is there.
-            lend(repository, store, checkout.root, commit, copies=keep)
+            make_git_dir(repository, store, checkout.root, commit, copies=keep)
             kept.settle()
-            lend_index(checkout.root, checkout.index)
+            copy_index(checkout.root, checkout.index)
         yield Scratch(checkout.root, checkout, identity_of(checkout.root), kept.put_back)
 
 
@@ -281,4 +283,4 @@ def sweep(repository: Repository, cache: str) -> list[str]:
         UndecidedError: the folder of the records cannot be made.
     """
     real = os.path.realpath(cache)
-    return [*sweep_places(repository, real), *sweep_trees(real)]
+    return [*sweep_folders(repository, real), *sweep_cached_trees(real)]

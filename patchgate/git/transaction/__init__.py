@@ -1,32 +1,36 @@
-"""The transaction: files of a working tree, and its index, are written whole or not at all.
+"""Write files of a working tree, and its index, completely or not at all.
 
-`landing` tells the order of steps; `journal` what is written down before; `survey` looks at what is there,
-`site` changes it and shuts git out meanwhile; `rollback` is the way back, or tidies what is in force;
-`recovery` is what a later process does. Public: `land`, `recover`, `left` and the values and errors below.
-Whether a killed one has left anything, `repository.is_any_left` tells without loading this.
+`apply_writes` has the order of steps, `preflight` checks the files and plans, `journal` records the plan, and
+`workspace` changes the files while git is locked out. `rollback` undoes the writes, or cleans up after them.
+`recovery` does both for a process that was killed; `repository.has_pending_transactions` is its cheap test.
 """
 
 from __future__ import annotations
 
-from patchgate.git.transaction.apply_writes import Landing, land
-from patchgate.git.transaction.entries import Content, Write
+from patchgate.git.transaction.apply_writes import WrittenFiles, write_files
+from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.git.transaction.preflight import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
     WriteFailedError,
 )
-from patchgate.git.transaction.recovery import Left, Recovered, left, recover
+from patchgate.git.transaction.recovery import (
+    PendingTransaction,
+    RecoveredTransaction,
+    pending_transactions,
+    recover,
+)
 
 __all__ = [
     "ConcurrentChangeError",
-    "Content",
     "DirtyWorkspaceError",
-    "Landing",
-    "Left",
-    "Recovered",
+    "FileContent",
+    "PendingTransaction",
+    "RecoveredTransaction",
     "Write",
     "WriteFailedError",
-    "land",
-    "left",
+    "WrittenFiles",
+    "pending_transactions",
     "recover",
+    "write_files",
 ]

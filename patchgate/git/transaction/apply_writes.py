@@ -17,38 +17,38 @@ from dataclasses import dataclass
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import quote_path
 from patchgate.git.repository import Repository
-from patchgate.git.transaction.entries import EXECUTABLE, LINK, Content, Place, Write
-from patchgate.git.transaction.journal import JOURNAL, LANDED, PREPARED, Journal, discard, identity_of
+from patchgate.git.transaction.entries import EXECUTABLE, LINK, FileContent, JournalEntry, Write
+from patchgate.git.transaction.journal import APPLIED, JOURNAL, PREPARED, Journal, discard, identity_of
 from patchgate.git.transaction.preflight import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
-    Survey,
     WriteFailedError,
-    said,
-    survey,
+    WritePlan,
+    describe_error,
+    plan_writes,
     verify,
     verify_kept,
 )
 from patchgate.git.transaction.recovery import LOCK, PATIENCE_SECONDS, open_transactions, own_index
-from patchgate.git.transaction.rollback import Rollback, tidy
+from patchgate.git.transaction.rollback import Rollback, clean_up
 from patchgate.git.transaction.workspace import (
-    Keeping,
-    Site,
+    SavedContents,
+    Workspace,
     prepare_lock,
     release_lock,
     release_lock_quietly,
     take_lock,
 )
-from patchgate.storage.atomic_write import unbroken
-from patchgate.storage.filesystem import Steps
-from patchgate.storage.lock import hold
-from patchgate.storage.open_folder import Folder
+from patchgate.storage.atomic_write import defer_signals
+from patchgate.storage.filesystem import FaultPoints
+from patchgate.storage.lock import acquire
+from patchgate.storage.open_folder import OpenFolder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class WrittenFiles:
     """A patch that is in force.
 
     `kept` names what was kept aside, because somebody wrote into an old file after the last look.
@@ -58,7 +58,7 @@ class Landing:
     kept: tuple[str, ...]
     _common_dir: str
     _is_tidy: bool
-    _steps: Steps
+    _steps: FaultPoints
 
     def finish(self) -> None:
         """Let the record go, for the caller has its own now; what cannot be removed, `recover` will."""
@@ -68,7 +68,7 @@ class Landing:
             discard(transactions, os.fsencode(self.id))
 
 
-def land(
+def write_files(
     repository: Repository,
     writes: Sequence[Write],
     *,
@@ -76,8 +76,8 @@ def land(
     index: bytes | None = None,
     patience_seconds: float = PATIENCE_SECONDS,
     look: Callable[[], None] = lambda: None,
-    faults: Steps | None = None,
-) -> Landing:
+    faults: FaultPoints | None = None,
+) -> WrittenFiles:
     """Write all of it, or nothing; in force and on the disk when this returns.
 
     SIGINT, SIGTERM and SIGHUP wait meanwhile. A kill or a power cut at any point leaves what `recover` makes
@@ -101,33 +101,35 @@ def land(
     """
     if repository.work_tree is None:
         raise UsageError("there is no working tree here", "go to the working tree")
-    steps = faults or Steps()
+    steps = faults or FaultPoints()
     lock_file = os.path.join(repository.common_dir, LOCK)
     try:
         with (
-            hold(lock_file, timeout_seconds=patience_seconds, faults=steps),
-            unbroken(),
-            Site(repository.work_tree, repository.index_file, steps) as site,
+            acquire(lock_file, timeout_seconds=patience_seconds, faults=steps),
+            defer_signals(),
+            Workspace(repository.work_tree, repository.index_file, steps) as site,
             open_transactions(repository.common_dir, steps) as transactions,
         ):
             _refuse_to_pile(transactions)
-            work = _Work(repository, site, transactions, steps)
+            work = _WriteRun(repository, site, transactions, steps)
             return work.run(writes, note, index, patience_seconds, look)
     except OSError as error:
         raise WriteFailedError(error) from error
 
 
-class _Work:
+class _WriteRun:
     """One landing, under our lock."""
 
-    def __init__(self, repository: Repository, site: Site, transactions: Folder, steps: Steps) -> None:
+    def __init__(
+        self, repository: Repository, site: Workspace, transactions: OpenFolder, steps: FaultPoints
+    ) -> None:
         self._repository = repository
         self._site = site
         self._transactions = transactions
         self._steps = steps
         self._id = secrets.token_hex(8)
-        self._keeping = Keeping(repository.common_dir, self._id, steps)
-        self._untouched: dict[bytes, Place] = {}
+        self._keeping = SavedContents(repository.common_dir, self._id, steps)
+        self._untouched: dict[bytes, JournalEntry] = {}
 
     def run(
         self,
@@ -136,8 +138,8 @@ class _Work:
         index: bytes | None,
         patience_seconds: float,
         look: Callable[[], None],
-    ) -> Landing:
-        found = survey(self._site, writes, _new_name)
+    ) -> WrittenFiles:
+        found = plan_writes(self._site, writes, _new_name)
         contents = {write.path.raw: write.new for write in writes}
         journal = self._journal(found, note, index)
         self._untouched = {place.aside: place for place in journal.places}
@@ -166,11 +168,11 @@ class _Work:
                 is_tidy = False
                 # In force: what cannot be tidied now, recover will.
                 with suppress(OSError):
-                    kept = tidy(self._site, folder, journal, self._keeping)
+                    kept = clean_up(self._site, folder, journal, self._keeping)
                     is_tidy = True
-        return Landing(self._id, kept, self._repository.common_dir, is_tidy, self._steps)
+        return WrittenFiles(self._id, kept, self._repository.common_dir, is_tidy, self._steps)
 
-    def _journal(self, found: Survey, note: Mapping[str, Json], index: bytes | None) -> Journal:
+    def _journal(self, found: WritePlan, note: Mapping[str, Json], index: bytes | None) -> Journal:
         places = found.places
         if index is not None:
             places += tuple(self._index_place(index))
@@ -189,18 +191,20 @@ class _Work:
             identity_of(os.stat(self._repository.common_dir)),
         )
 
-    def _index_place(self, index: bytes) -> Iterator[Place]:
-        place = Place(self._site.index_name, b"", _new_name(), None, Content("100644", index).trace, True)
+    def _index_place(self, index: bytes) -> Iterator[JournalEntry]:
+        place = JournalEntry(
+            self._site.index_name, b"", _new_name(), None, FileContent("100644", index).trace, True
+        )
         old = self._site.at_target(place)
         if old != place.new:
-            yield Place(place.path, b"", place.aside, old, place.new, True)
+            yield JournalEntry(place.path, b"", place.aside, old, place.new, True)
 
     def _prepare(
-        self, journal: Journal, contents: Mapping[bytes, Content | None], index: bytes | None
+        self, journal: Journal, contents: Mapping[bytes, FileContent | None], index: bytes | None
     ) -> None:
         """Bring each new content to the disk, beside its place."""
         for place in journal.places:
-            content = Content("100644", index or b"") if place.is_index else contents[place.path]
+            content = FileContent("100644", index or b"") if place.is_index else contents[place.path]
             if content is None:
                 continue
             with self._site.root(place).child(place.folder) as aside:
@@ -213,7 +217,7 @@ class _Work:
                     aside.write(place.part, content.data, mode=mode, exactly=bits is not None)
                 aside.rename(place.part, place.aside)
 
-    def _bits(self, place: Place) -> int | None:
+    def _bits(self, place: JournalEntry) -> int | None:
         """Read the permission bits of the file that stands at a place; None where none does.
 
         Without setuid and its like: nobody gave these rights to the new content.
@@ -248,7 +252,7 @@ class _Work:
                         self._site.exchange(place)
 
     @contextmanager
-    def _touching(self, place: Place | None, path: bytes = b"") -> Iterator[None]:
+    def _touching(self, place: JournalEntry | None, path: bytes = b"") -> Iterator[None]:
         """Note that a place is no longer untouched, and read some refusals as what they are."""
         if place is not None and place.new is not None:
             self._untouched.pop(place.aside)
@@ -261,22 +265,22 @@ class _Work:
         if place is not None:
             self._untouched.pop(place.aside, None)
 
-    def _commit(self, folder: Folder) -> None:
-        folder.rename(JOURNAL, LANDED)
+    def _commit(self, folder: OpenFolder) -> None:
+        folder.rename(JOURNAL, APPLIED)
         try:
             folder.flush()
         except OSError:
             # Perhaps it is on the disk and perhaps not; the way back begins by saying that it is not. Where
             # that cannot be said any more, the patch is in force.
             try:
-                folder.rename(LANDED, JOURNAL)
+                folder.rename(APPLIED, JOURNAL)
             except OSError:
                 return
             folder.flush()
             raise
 
     @contextmanager
-    def _undone_on_error(self, folder: Folder, journal: Journal, undo: ExitStack) -> Iterator[None]:
+    def _undone_on_error(self, folder: OpenFolder, journal: Journal, undo: ExitStack) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
@@ -293,9 +297,9 @@ class _Work:
             except OSError as second:
                 undo.pop_all()
                 release_lock_quietly(self._site, folder, journal)
-                first = f"{said(error)}, and " if isinstance(error, OSError) else ""
+                first = f"{describe_error(error)}, and " if isinstance(error, OSError) else ""
                 raise DirtyWorkspaceError(
-                    f"{first}the way back failed: {said(second)}",
+                    f"{first}the way back failed: {describe_error(second)}",
                     [self._site.path_of(place) for place in journal.places],
                 ) from error
             raise
@@ -306,7 +310,7 @@ class _Work:
             discard(self._transactions, name)
 
 
-def _refuse_to_pile(transactions: Folder) -> None:
+def _refuse_to_pile(transactions: OpenFolder) -> None:
     """Refuse to begin while an earlier landing is half done: its way back needs the places as they are."""
     for name in transactions.names():
         with suppress(FileNotFoundError, NotADirectoryError), transactions.child(name) as folder:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from patchgate.git.path import RepoPath
-from patchgate.storage.open_folder import UNFINISHED, Folder
+from patchgate.storage.open_folder import UNFINISHED, OpenFolder
 
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
 FOLDER, SPECIAL = "040000", "other"
@@ -25,16 +25,16 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """What stands at a path, on the disk: mode 100644, 100755 or 120000, and every byte (a link's target)."""
 
     mode: str
     data: bytes
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> Fingerprint:
         """The form that a journal keeps."""
-        return Trace(self.mode, len(self.data), hashlib.sha256(self.data).hexdigest())
+        return Fingerprint(self.mode, len(self.data), hashlib.sha256(self.data).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Write:
     """One path to write: `old` as it was judged, byte for byte, and `new`; None: nothing stands there."""
 
     path: RepoPath
-    old: Content | None
-    new: Content | None
+    old: FileContent | None
+    new: FileContent | None
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class Fingerprint:
     """What stands somewhere, without its bytes; a folder and a special file have none."""
 
     mode: str
@@ -56,7 +56,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Place:
+class JournalEntry:
     """One path of a transaction: below the working tree, or the index below the folder that it lies in.
 
     `folder` is the one, below the same root, in which `aside` is kept.
@@ -65,8 +65,8 @@ class Place:
     path: bytes
     folder: bytes
     aside: bytes
-    old: Trace | None
-    new: Trace | None
+    old: Fingerprint | None
+    new: Fingerprint | None
     is_index: bool = False
 
     @cached_property
@@ -90,16 +90,16 @@ class Place:
         return self.aside + UNFINISHED
 
 
-def trace_of(content: Content | None) -> Trace | None:
+def fingerprint_of(content: FileContent | None) -> Fingerprint | None:
     """Reduce a content to its trace; nothing stays nothing."""
     return None if content is None else content.trace
 
 
-def look(root: Folder, path: bytes) -> Trace | None:
-    """Look at what stands at a path below an open folder; see `standing`."""
+def fingerprint_at(root: OpenFolder, path: bytes) -> Fingerprint | None:
+    """Look at what stands at a path below an open folder; see `fingerprint_in`."""
     try:
         with root.child(parent_of(path)) as folder:
-            return standing(folder, name_of(path))
+            return fingerprint_in(folder, name_of(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
@@ -108,7 +108,7 @@ def look(root: Folder, path: bytes) -> Trace | None:
         return None
 
 
-def is_reachable(root: Folder, path: bytes) -> bool:
+def is_reachable(root: OpenFolder, path: bytes) -> bool:
     """Tell whether a path is a real folder, and each folder above it is."""
     try:
         with root.child(path):
@@ -119,33 +119,33 @@ def is_reachable(root: Folder, path: bytes) -> bool:
         return False
 
 
-def standing(folder: Folder, name: bytes) -> Trace | None:
+def fingerprint_in(folder: OpenFolder, name: bytes) -> Fingerprint | None:
     """Look at one name in an open folder: kind, exec bit, and the hash of every byte."""
     status = folder.status(name)
     if status is None:
         return None
     if stat.S_ISDIR(status.st_mode):
-        return Trace(FOLDER)
+        return Fingerprint(FOLDER)
     if stat.S_ISLNK(status.st_mode):
-        return Content(LINK, folder.read_link(name)).trace
+        return FileContent(LINK, folder.read_link(name)).trace
     if not stat.S_ISREG(status.st_mode):
-        return Trace(SPECIAL)
+        return Fingerprint(SPECIAL)
     digest, size = hashlib.sha256(), 0
     with os.fdopen(folder.open_file(name), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         while block := file.read(_CHUNK):
             digest.update(block)
             size += len(block)
-    return Trace(EXECUTABLE if mode & stat.S_IXUSR else FILE, size, digest.hexdigest())
+    return Fingerprint(EXECUTABLE if mode & stat.S_IXUSR else FILE, size, digest.hexdigest())
 
 
-def is_same_file(folder: Folder, name: bytes, other: Folder, other_name: bytes) -> bool:
+def is_same_file(folder: OpenFolder, name: bytes, other: OpenFolder, other_name: bytes) -> bool:
     """Tell whether two names mean one file."""
     first, second = folder.status(name), other.status(other_name)
     return first is not None and second is not None and os.path.samestat(first, second)
 
 
-def remove_if_there(folder: Folder, name: bytes) -> None:
+def remove_if_there(folder: OpenFolder, name: bytes) -> None:
     """Remove a name of ours; it may be gone."""
     if folder.status(name) is not None:
         with suppress(FileNotFoundError):

@@ -18,8 +18,15 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import folders_above
 from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.quoting import quote_path
-from patchgate.git.transaction.entries import EXECUTABLE, FILE, LINK, Place, Trace, remove_if_there
-from patchgate.storage.open_folder import Folder
+from patchgate.git.transaction.entries import (
+    EXECUTABLE,
+    FILE,
+    LINK,
+    Fingerprint,
+    JournalEntry,
+    remove_if_there,
+)
+from patchgate.storage.open_folder import OpenFolder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import START, Json, canonical_event, line_of, parse_line
 
@@ -33,7 +40,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_BITS = 0o7777
 
 
-def refuse_unbelievable(journal: Journal, name: str) -> None:
+def validate_journal(journal: Journal, name: str) -> None:
     """Hold every name of a journal against what a landing writes.
 
     Args:
@@ -77,11 +84,11 @@ def _require_places(journal: Journal, index_name: bytes) -> None:
             _require(_is_writable(place.path) and _is_above(place))
 
 
-def _is_above(place: Place) -> bool:
+def _is_above(place: JournalEntry) -> bool:
     return place.folder in RepoPath(place.path).parents()
 
 
-def _is_trace(trace: Trace | None) -> bool:
+def _is_trace(trace: Fingerprint | None) -> bool:
     if trace is None:
         return True
     is_kind = trace.mode in {FILE, EXECUTABLE, LINK}
@@ -101,7 +108,7 @@ def _require(is_so: bool) -> None:
         raise ValueError("has a name that no landing writes")
 
 
-JOURNAL, LANDED, UNDONE = b"journal", b"landed", b"undone"
+JOURNAL, APPLIED, UNDONE = b"journal", b"landed", b"undone"
 PREPARED = b"prepared"
 """Stands beside the journal once all new contents are on the disk: before, nothing has changed places."""
 LOCK = b"lock"
@@ -130,7 +137,7 @@ class Journal:
     made: tuple[bytes, ...]
     vanishing: tuple[tuple[bytes, int], ...]
     lock_aside: bytes
-    places: tuple[Place, ...]
+    places: tuple[JournalEntry, ...]
     tree: str
     common: str
 
@@ -139,7 +146,7 @@ class Journal:
         """Tell whether a name changes between a folder and something else."""
         return bool(self.vanishing) or any(place.path in self.made for place in self.places)
 
-    def write(self, folder: Folder) -> None:
+    def write(self, folder: OpenFolder) -> None:
         """Put the journal into its folder, whole, on the disk when this returns."""
         folder.write(_GROWING, b"".join(self._lines()), mode=_MODE)
         folder.rename(_GROWING, JOURNAL)
@@ -182,13 +189,13 @@ class Journal:
             }
 
 
-def read_journal(folder: Folder) -> tuple[bytes, Journal] | None:
+def read_journal(folder: OpenFolder) -> tuple[bytes, Journal] | None:
     """Read a transaction's journal and how far it is; None where there is none (yet, or any more).
 
     Raises:
         UndecidedError: there is one, and it cannot be believed.
     """
-    for state in (JOURNAL, LANDED, UNDONE):
+    for state in (JOURNAL, APPLIED, UNDONE):
         status = folder.status(state)
         if status is None:
             continue
@@ -196,7 +203,7 @@ def read_journal(folder: Folder) -> tuple[bytes, Journal] | None:
             raise _damaged(folder, state)
         try:
             journal = _parsed(folder.read(state))
-            refuse_unbelievable(journal, os.fsdecode(os.path.basename(folder.path)))
+            validate_journal(journal, os.fsdecode(os.path.basename(folder.path)))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError):
             raise _damaged(folder, state) from None
         except FileNotFoundError:
@@ -215,14 +222,14 @@ def identity_of(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
 
-def discard(above: Folder, name: bytes) -> None:
+def discard(above: OpenFolder, name: bytes) -> None:
     """Remove a transaction's folder with what we put there; a folder that holds more stays.
 
     Nothing outside it may depend on it any more. The journal goes last but one, so that a kill leaves it or
     nothing that counts.
     """
     with above.child(name) as folder:
-        for each in (_GROWING, PREPARED, JOURNAL, LANDED, UNDONE, LOCK):
+        for each in (_GROWING, PREPARED, JOURNAL, APPLIED, UNDONE, LOCK):
             remove_if_there(folder, each)
         is_empty = not folder.names()
     if is_empty:
@@ -261,8 +268,8 @@ def _parsed(raw: bytes) -> Journal:
     )
 
 
-def _place(event: Any) -> Place:
-    return Place(
+def _place(event: Any) -> JournalEntry:
+    return JournalEntry(
         _raw(event["path"]),
         _raw(event["folder"]),
         _raw(event["aside"]),
@@ -272,15 +279,15 @@ def _place(event: Any) -> Place:
     )
 
 
-def _plain(trace: Trace | None) -> Sequence[Json] | None:
+def _plain(trace: Fingerprint | None) -> Sequence[Json] | None:
     return None if trace is None else [trace.mode, trace.size, trace.sha256]
 
 
-def _trace(value: Any) -> Trace | None:
+def _trace(value: Any) -> Fingerprint | None:
     if value is None:
         return None
     mode, size, digest = value
-    return Trace(str(mode), int(size), str(digest))
+    return Fingerprint(str(mode), int(size), str(digest))
 
 
 def _list(value: Any) -> list[Any]:
@@ -297,7 +304,7 @@ def _raw(text: Any) -> bytes:
     return str(text).encode("utf-8", "surrogateescape")
 
 
-def _damaged(folder: Folder, state: bytes) -> UndecidedError:
+def _damaged(folder: OpenFolder, state: bytes) -> UndecidedError:
     return UndecidedError(
         f"the journal {quote_path(folder.at(state))} of an interrupted apply is damaged",
         "look with git status at what it left (.patchgate-* holds old or new contents), put that right by"

@@ -16,9 +16,18 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import Descent
 from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.quoting import first_of, printable, quote_path
-from patchgate.git.transaction.entries import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
-from patchgate.git.transaction.workspace import Site
-from patchgate.storage.open_folder import Folder, is_folder
+from patchgate.git.transaction.entries import (
+    FOLDER,
+    JournalEntry,
+    Write,
+    fingerprint_at,
+    fingerprint_of,
+    join,
+    name_of,
+    parent_of,
+)
+from patchgate.git.transaction.workspace import Workspace
+from patchgate.storage.open_folder import OpenFolder, is_folder
 
 _SHOWN = 5
 _NEXT = {
@@ -50,7 +59,7 @@ class WriteFailedError(UndecidedError):
         then = "run git patchgate recover again" if recovering else "apply the patch again"
         state = "what an interrupted apply left is still there" if recovering else "everything is as it was"
         what = _NEXT.get(error.errno or 0, "put that right")
-        super().__init__(f"{said(error)}; {state}", f"{what}, then {then}")
+        super().__init__(f"{describe_error(error)}; {state}", f"{what}, then {then}")
 
 
 class DirtyWorkspaceError(UndecidedError):
@@ -67,7 +76,7 @@ class DirtyWorkspaceError(UndecidedError):
         self.states = tuple(states)
 
 
-def said(error: OSError) -> str:
+def describe_error(error: OSError) -> str:
     """Say what the system said, and about which file."""
     text = error.strerror or os.strerror(error.errno or 0)
     if error.filename is None:
@@ -77,15 +86,15 @@ def said(error: OSError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class WritePlan:
     """The places in the order of their paths, the index last; folders as `journal.Journal` has them."""
 
-    places: tuple[Place, ...]
+    places: tuple[JournalEntry, ...]
     made: tuple[bytes, ...]
     vanishing: tuple[tuple[bytes, int], ...]
 
 
-def survey(site: Site, writes: Sequence[Write], name: Callable[[], bytes]) -> Survey:
+def plan_writes(site: Workspace, writes: Sequence[Write], name: Callable[[], bytes]) -> WritePlan:
     """Look at everything that will be written.
 
     Args:
@@ -99,23 +108,23 @@ def survey(site: Site, writes: Sequence[Write], name: Callable[[], bytes]) -> Su
     """
     ordered = sorted(writes, key=lambda write: write.path)
     _refuse_impossible(ordered)
-    surveyor = _Surveyor(site, {write.path.raw for write in ordered if write.old and not write.new})
+    surveyor = _WritePlanner(site, {write.path.raw for write in ordered if write.old and not write.new})
     changed = [write.path for write in ordered if not surveyor.is_as_judged(write)]
     if changed:
         raise ConcurrentChangeError(changed)
     vanishing = tuple(sorted(surveyor.vanishing.items(), reverse=True))
     places = tuple(
-        Place(
+        JournalEntry(
             write.path.raw,
             surveyor.staying_folder(write.path),
             name(),
-            trace_of(write.old),
-            trace_of(write.new),
+            fingerprint_of(write.old),
+            fingerprint_of(write.new),
         )
         for write in ordered
         if write.old != write.new
     )
-    return Survey(places, tuple(sorted(surveyor.made)), vanishing)
+    return WritePlan(places, tuple(sorted(surveyor.made)), vanishing)
 
 
 def _refuse_impossible(writes: Sequence[Write]) -> None:
@@ -129,10 +138,10 @@ def _refuse_impossible(writes: Sequence[Write]) -> None:
         seen.add(write.path.raw)
 
 
-class _Surveyor:
+class _WritePlanner:
     """What was found on the way."""
 
-    def __init__(self, site: Site, deleted: set[bytes]) -> None:
+    def __init__(self, site: Workspace, deleted: set[bytes]) -> None:
         self._tree = site.tree
         self._deleted = deleted
         self._folders = Descent(True, self._stands_in)
@@ -147,10 +156,10 @@ class _Surveyor:
             if write.new is None:
                 return write.old is None
             return write.old is None and self._can_make(write.path)
-        found = look(self._tree, path)
+        found = fingerprint_at(self._tree, path)
         if write.old is None and write.new is not None and found is not None and found.mode == FOLDER:
             return self._can_vanish(path)
-        return found == trace_of(write.old)
+        return found == fingerprint_of(write.old)
 
     def staying_folder(self, path: RepoPath) -> bytes:
         """Name the deepest folder above a path that is there now and stays."""
@@ -193,7 +202,7 @@ class _Surveyor:
         self.vanishing |= found
         return True
 
-    def _is_emptied(self, folder: Folder, path: bytes, found: dict[bytes, int]) -> bool:
+    def _is_emptied(self, folder: OpenFolder, path: bytes, found: dict[bytes, int]) -> bool:
         found[path] = stat.S_IMODE(folder.own_status().st_mode)
         for name in folder.names():
             inner = join(path, name)
@@ -208,7 +217,7 @@ class _Surveyor:
         return True
 
 
-def verify(site: Site, places: Iterable[Place]) -> None:
+def verify(site: Workspace, places: Iterable[JournalEntry]) -> None:
     """Look again at places that nothing was written to yet.
 
     Raises:
@@ -217,7 +226,7 @@ def verify(site: Site, places: Iterable[Place]) -> None:
     _raise_changed(site, [place for place in places if not _is_still(site, place)])
 
 
-def verify_kept(site: Site, places: Iterable[Place]) -> None:
+def verify_kept(site: Workspace, places: Iterable[JournalEntry]) -> None:
     """Look at what came out of the places, for an editor may have saved just before, or writes there still.
 
     Raises:
@@ -227,11 +236,11 @@ def verify_kept(site: Site, places: Iterable[Place]) -> None:
     _raise_changed(site, [place for place in kept if site.at_aside(place) != place.old])
 
 
-def _is_still(site: Site, place: Place) -> bool:
+def _is_still(site: Workspace, place: JournalEntry) -> bool:
     found = site.at_target(place)
     return found == place.old or (place.old is None and found is not None and found.mode == FOLDER)
 
 
-def _raise_changed(site: Site, changed: Sequence[Place]) -> None:
+def _raise_changed(site: Workspace, changed: Sequence[JournalEntry]) -> None:
     if changed:
         raise ConcurrentChangeError([site.path_of(place) for place in changed])

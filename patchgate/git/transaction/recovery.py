@@ -18,8 +18,8 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
 from patchgate.git.repository import TRANSACTIONS, Repository
 from patchgate.git.transaction.journal import (
+    APPLIED,
     JOURNAL,
-    LANDED,
     PREPARED,
     UNDONE,
     Journal,
@@ -28,12 +28,18 @@ from patchgate.git.transaction.journal import (
     read_journal,
 )
 from patchgate.git.transaction.preflight import DirtyWorkspaceError, WriteFailedError
-from patchgate.git.transaction.rollback import Rollback, tidy
-from patchgate.git.transaction.workspace import Keeping, Site, release_lock, release_lock_quietly, take_lock
-from patchgate.storage.atomic_write import unbroken
-from patchgate.storage.filesystem import Steps
-from patchgate.storage.lock import hold
-from patchgate.storage.open_folder import Folder, is_folder
+from patchgate.git.transaction.rollback import Rollback, clean_up
+from patchgate.git.transaction.workspace import (
+    SavedContents,
+    Workspace,
+    release_lock,
+    release_lock_quietly,
+    take_lock,
+)
+from patchgate.storage.atomic_write import defer_signals
+from patchgate.storage.filesystem import FaultPoints
+from patchgate.storage.lock import acquire
+from patchgate.storage.open_folder import OpenFolder, is_folder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
 
@@ -47,7 +53,7 @@ def own_index(repository: Repository) -> str:
     return name if is_own else repository.index_file
 
 
-def find(repository: Repository, journal: Journal, record: Folder) -> tuple[str, str]:
+def find_working_tree(repository: Repository, journal: Journal, record: OpenFolder) -> tuple[str, str]:
     """Find the working tree that a journal is about, and the index.
 
     Raises:
@@ -115,7 +121,7 @@ def _is_meant(repository: Repository, journal: Journal, tree: str) -> bool:
     return found == known or (is_other and is_whole and tree == journal.work_tree)
 
 
-def _index_of(repository: Repository, journal: Journal, git_dir: str, record: Folder) -> str:
+def _index_of(repository: Repository, journal: Journal, git_dir: str, record: OpenFolder) -> str:
     if os.path.isabs(journal.index_file):
         if journal.index_file != repository.index_file:
             shown = quote_path(os.fsencode(journal.index_file))
@@ -154,13 +160,13 @@ LOCK = "patchgate/apply.lock"
 PATIENCE_SECONDS = 5.0
 _STATES: Mapping[bytes, Literal["interrupted", "landed", "undone"]] = {
     JOURNAL: "interrupted",
-    LANDED: "landed",
+    APPLIED: "landed",
     UNDONE: "undone",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class PendingTransaction:
     """A landing whose record is still there.
 
     `interrupted`: it may be half done. `landed` and `undone`: it is whole, and was not recorded yet.
@@ -173,7 +179,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredTransaction:
     """A landing that is whole now; `kept` are the paths that were left as a person wrote them."""
 
     id: str
@@ -181,7 +187,7 @@ class Recovered:
     outcome: Literal["undone", "landed"]
     kept: tuple[RepoPath, ...]
     _common_dir: str
-    _steps: Steps
+    _steps: FaultPoints
 
     def finish(self) -> None:
         """Let the record go, for the caller has its own now; what cannot be removed comes back next time."""
@@ -190,9 +196,9 @@ class Recovered:
 
 
 @contextmanager
-def open_transactions(common_dir: str, steps: Steps) -> Iterator[Folder]:
+def open_transactions(common_dir: str, steps: FaultPoints) -> Iterator[OpenFolder]:
     """Open the folder in which each transaction has its own; it is made where it is missing."""
-    with Folder.open(common_dir, steps) as root:
+    with OpenFolder.open(common_dir, steps) as root:
         above, _, name = TRANSACTIONS.partition("/")
         with root.child(above.encode()) as own:
             if own.status(name.encode()) is None:
@@ -202,12 +208,12 @@ def open_transactions(common_dir: str, steps: Steps) -> Iterator[Folder]:
                 yield transactions
 
 
-def left(repository: Repository) -> list[Left]:
+def pending_transactions(repository: Repository) -> list[PendingTransaction]:
     """List what landings left, without a lock; nothing is changed. One look where there is nothing."""
     found = []
     for name in _names(repository):
         state, note, is_running = JOURNAL, dict[str, Json](), False
-        with suppress(OSError), Folder.open(_path(repository, name)) as folder:
+        with suppress(OSError), OpenFolder.open(_path(repository, name)) as folder:
             try:
                 read = read_journal(folder)
             except UndecidedError:
@@ -218,7 +224,7 @@ def left(repository: Repository) -> list[Left]:
                     continue
             if read is not None:
                 state, note, is_running = read[0], dict(read[1].note), read[1].owner.is_running()
-        found.append(Left(os.fsdecode(name), note, _STATES[state], is_running))
+        found.append(PendingTransaction(os.fsdecode(name), note, _STATES[state], is_running))
     return found
 
 
@@ -227,8 +233,8 @@ def recover(
     *,
     keep: bool = False,
     patience_seconds: float = PATIENCE_SECONDS,
-    faults: Steps | None = None,
-) -> list[Recovered]:
+    faults: FaultPoints | None = None,
+) -> list[RecoveredTransaction]:
     """Finish or undo what landings left; the caller records each, then calls its `finish`.
 
     It may be killed at any point, and be called again. One whose process still runs and has only its own
@@ -248,13 +254,13 @@ def recover(
     """
     if not _names(repository):
         return []
-    steps = faults or Steps()
+    steps = faults or FaultPoints()
     recovered = []
     path = os.path.join(repository.common_dir, LOCK)
     try:
         with (
-            hold(path, timeout_seconds=patience_seconds, faults=steps),
-            unbroken(),
+            acquire(path, timeout_seconds=patience_seconds, faults=steps),
+            defer_signals(),
             open_transactions(repository.common_dir, steps) as transactions,
         ):
             for name in sorted(transactions.names()):
@@ -270,12 +276,12 @@ def recover(
 
 def _recover_one(
     repository: Repository,
-    transactions: Folder,
+    transactions: OpenFolder,
     name: bytes,
     keep: bool,
     patience_seconds: float,
-    steps: Steps,
-) -> Recovered | None:
+    steps: FaultPoints,
+) -> RecoveredTransaction | None:
     with transactions.child(name) as folder:
         read = read_journal(folder)
         if read is None:
@@ -289,21 +295,28 @@ def _recover_one(
         transactions.flush()
         kept: tuple[RepoPath, ...] = ()
         if state != UNDONE:
-            with Site(*find(repository, journal, folder), steps) as site:
+            with Workspace(*find_working_tree(repository, journal, folder), steps) as site:
                 # What the killed process saw as done need not be on the disk; what follows builds on it.
                 site.touch_all(journal.places, [path for path, _ in journal.vanishing])
                 site.flush()
-                keeping = Keeping(repository.common_dir, os.fsdecode(name), steps)
-                if state == LANDED:
-                    tidy(site, folder, journal, keeping)
+                keeping = SavedContents(repository.common_dir, os.fsdecode(name), steps)
+                if state == APPLIED:
+                    clean_up(site, folder, journal, keeping)
                 else:
                     kept = _undo(site, folder, journal, keeping, keep, patience_seconds)
-        outcome: Literal["undone", "landed"] = "landed" if state == LANDED else "undone"
-        return Recovered(os.fsdecode(name), journal.note, outcome, kept, repository.common_dir, steps)
+        outcome: Literal["undone", "landed"] = "landed" if state == APPLIED else "undone"
+        return RecoveredTransaction(
+            os.fsdecode(name), journal.note, outcome, kept, repository.common_dir, steps
+        )
 
 
 def _undo(
-    site: Site, folder: Folder, journal: Journal, keeping: Keeping, keep: bool, patience_seconds: float
+    site: Workspace,
+    folder: OpenFolder,
+    journal: Journal,
+    keeping: SavedContents,
+    keep: bool,
+    patience_seconds: float,
 ) -> tuple[RepoPath, ...]:
     take_lock(site, folder, journal, patience_seconds)
     # Without the mark nothing has changed places, whatever stands there now: a person may have put it there.

@@ -12,16 +12,23 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
-from patchgate.git.transaction.entries import FOLDER, Place, is_reachable, is_same_file, join, parent_of
+from patchgate.git.transaction.entries import (
+    FOLDER,
+    JournalEntry,
+    is_reachable,
+    is_same_file,
+    join,
+    parent_of,
+)
 from patchgate.git.transaction.journal import Journal
 from patchgate.git.transaction.preflight import DirtyWorkspaceError
-from patchgate.git.transaction.workspace import Keeping, Site, release_lock, release_lock_quietly
-from patchgate.storage.open_folder import Folder, is_folder
+from patchgate.git.transaction.workspace import SavedContents, Workspace, release_lock, release_lock_quietly
+from patchgate.storage.open_folder import OpenFolder, is_folder
 
 _REASON = "not everything of an interrupted apply can be taken back"
 
 
-class _Way(Enum):
+class _RollbackStep(Enum):
     """What has to happen at a place."""
 
     NOTHING = auto()
@@ -42,13 +49,17 @@ class Rollback:
     """
 
     def __init__(
-        self, site: Site, journal: Journal, keeping: Keeping, untouched: Iterable[Place] = ()
+        self,
+        site: Workspace,
+        journal: Journal,
+        keeping: SavedContents,
+        untouched: Iterable[JournalEntry] = (),
     ) -> None:
         self._site = site
         self._journal = journal
         self._keeping = keeping
         self._untouched = {place.aside for place in untouched}
-        self.kept: list[Place] = []
+        self.kept: list[JournalEntry] = []
 
     def run(self, *, keep: bool = False) -> None:
         """Undo everything; the last flush of the site, the journal and the locks are the caller's.
@@ -63,11 +74,11 @@ class Rollback:
         for place in self._journal.places:
             _settle(self._site, place)
         ways = [(place, self._way(place)) for place in self._journal.places]
-        blocked = [place for place, way in ways if way is _Way.BLOCKED]
+        blocked = [place for place, way in ways if way is _RollbackStep.BLOCKED]
         if blocked and not keep:
             raise self._dirty(blocked)
         self.kept += blocked
-        for place in _that(ways, _Way.WITHDRAW):
+        for place in _that(ways, _RollbackStep.WITHDRAW):
             self._withdraw(place, keep)
         if self._journal.swaps:
             self._site.flush()
@@ -77,36 +88,36 @@ class Rollback:
         self._site.flush()
         self._drop_asides()
 
-    def _way(self, place: Place) -> _Way:
+    def _way(self, place: JournalEntry) -> _RollbackStep:
         if place.aside in self._untouched:
-            return _Way.NOTHING
+            return _RollbackStep.NOTHING
         stands = self._standing(place)
         aside = self._site.at_aside(place)
         if aside is None:
             return self._way_with_nothing_aside(place, stands)
         if aside == place.new:
-            return _Way.NOTHING
+            return _RollbackStep.NOTHING
         if place.old is None:
-            return _Way.NOTHING
+            return _RollbackStep.NOTHING
         if stands is None:
-            return _Way.RESTORE
+            return _RollbackStep.RESTORE
         if stands == place.new:
-            return _Way.EXCHANGE
-        return _Way.NOTHING if stands == aside == place.old else _Way.BLOCKED
+            return _RollbackStep.EXCHANGE
+        return _RollbackStep.NOTHING if stands == aside == place.old else _RollbackStep.BLOCKED
 
-    def _way_with_nothing_aside(self, place: Place, stands: object) -> _Way:
+    def _way_with_nothing_aside(self, place: JournalEntry, stands: object) -> _RollbackStep:
         if place.old is None:
             if stands is None:
                 is_there = is_reachable(self._site.root(place), place.folder)
-                return _Way.NOTHING if is_there else _Way.BLOCKED
-            return _Way.WITHDRAW if stands == place.new else _Way.BLOCKED
+                return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
+            return _RollbackStep.WITHDRAW if stands == place.new else _RollbackStep.BLOCKED
         if stands == place.new:
             # What had stood there is gone: somebody removed it from where it was kept.
-            return _Way.BLOCKED
+            return _RollbackStep.BLOCKED
         is_there = is_reachable(self._site.root(place), place.folder)
-        return _Way.NOTHING if is_there else _Way.BLOCKED
+        return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
 
-    def _standing(self, place: Place) -> object:
+    def _standing(self, place: JournalEntry) -> object:
         """Look at a place; a folder of ours, or one that is still to make room, counts as nothing."""
         found = self._site.at_target(place)
         if found is not None and found.mode == FOLDER and not place.is_index:
@@ -126,28 +137,28 @@ class Rollback:
                 for name in folder.names()
             )
 
-    def _withdraw(self, place: Place, keep: bool) -> None:
+    def _withdraw(self, place: JournalEntry, keep: bool) -> None:
         """Take our new file back; somebody may write there at this moment."""
         self._site.take_out(place)
         if self._site.at_aside(place) != place.new:
             self._site.put_in(place)
             self._give_way(place, keep)
 
-    def _restore(self, place: Place, way: _Way, keep: bool) -> None:
-        if way is _Way.RESTORE:
+    def _restore(self, place: JournalEntry, way: _RollbackStep, keep: bool) -> None:
+        if way is _RollbackStep.RESTORE:
             try:
                 self._site.put_in(place)
             except OSError as error:
                 if error.errno not in {errno.EEXIST, errno.ENOENT, errno.ENOTDIR}:
                     raise
                 self._give_way(place, keep)
-        elif way is _Way.EXCHANGE:
+        elif way is _RollbackStep.EXCHANGE:
             self._site.exchange(place)
             if self._site.at_aside(place) != place.new:
                 self._site.exchange(place)
                 self._give_way(place, keep)
 
-    def _give_way(self, place: Place, keep: bool) -> None:
+    def _give_way(self, place: JournalEntry, keep: bool) -> None:
         if not keep:
             raise self._dirty([place])
         self.kept.append(place)
@@ -178,12 +189,14 @@ class Rollback:
             if is_reachable(self._site.root(place), place.folder):
                 drop_aside(self._site, place, self._keeping, is_kept=place in self.kept)
 
-    def _dirty(self, places: Sequence[Place]) -> DirtyWorkspaceError:
+    def _dirty(self, places: Sequence[JournalEntry]) -> DirtyWorkspaceError:
         paths = [self._site.path_of(place) for place in places]
-        return DirtyWorkspaceError(_REASON, paths, [told(self._site, place) for place in places])
+        return DirtyWorkspaceError(_REASON, paths, [describe_blocked(self._site, place) for place in places])
 
 
-def drop_aside(site: Site, place: Place, keeping: Keeping, *, is_kept: bool = False) -> bytes | None:
+def drop_aside(
+    site: Workspace, place: JournalEntry, keeping: SavedContents, *, is_kept: bool = False
+) -> bytes | None:
     """Remove what lies beside a place; what is neither its old nor its new content is kept elsewhere."""
     saved = None
     site.remove_aside(place, place.part)
@@ -200,7 +213,7 @@ def drop_aside(site: Site, place: Place, keeping: Keeping, *, is_kept: bool = Fa
     return saved
 
 
-def told(site: Site, place: Place) -> str:
+def describe_blocked(site: Workspace, place: JournalEntry) -> str:
     """Say what is where, for one place that is in the way."""
     shown = site.shown(place)
     aside = site.at_aside(place)
@@ -211,7 +224,7 @@ def told(site: Site, place: Place) -> str:
     return f"{shown} (changed since; its old content is in {site.shown(place, place.aside)})"
 
 
-def _settle(site: Site, place: Place) -> None:
+def _settle(site: Workspace, place: JournalEntry) -> None:
     """Finish a move, or an exchange by three moves, that a kill left half done."""
     root = site.root(place)
     if not is_reachable(root, place.folder):
@@ -224,7 +237,9 @@ def _settle(site: Site, place: Place) -> None:
         _settle_unfinished(site, place, aside, target)
 
 
-def _settle_unfinished(site: Site, place: Place, aside: Folder, target: Folder | None) -> None:
+def _settle_unfinished(
+    site: Workspace, place: JournalEntry, aside: OpenFolder, target: OpenFolder | None
+) -> None:
     if target is not None:
         for name in (place.unfinished, place.aside):
             if is_same_file(aside, name, target, place.name):
@@ -239,11 +254,13 @@ def _settle_unfinished(site: Site, place: Place, aside: Folder, target: Folder |
         aside.move(place.unfinished, aside, place.aside)
 
 
-def _that(ways: Sequence[tuple[Place, _Way]], wanted: _Way) -> Iterator[Place]:
+def _that(
+    ways: Sequence[tuple[JournalEntry, _RollbackStep]], wanted: _RollbackStep
+) -> Iterator[JournalEntry]:
     return (place for place, way in reversed(ways) if way is wanted)
 
 
-def emptied(journal: Journal) -> list[bytes]:
+def emptied_folders(journal: Journal) -> list[bytes]:
     """Name the folders that deletions may have left empty, the innermost first; never the user's own."""
     found: set[bytes] = set()
     for place in journal.places:
@@ -266,7 +283,9 @@ _STAYING = {
 }
 
 
-def tidy(site: Site, transaction: Folder, journal: Journal, keeping: Keeping) -> tuple[str, ...]:
+def clean_up(
+    site: Workspace, transaction: OpenFolder, journal: Journal, keeping: SavedContents
+) -> tuple[str, ...]:
     """Remove what a landing left, on the disk when this returns; name what was kept, for it was a person's.
 
     Raises:
@@ -290,9 +309,9 @@ def tidy(site: Site, transaction: Folder, journal: Journal, keeping: Keeping) ->
     return tuple(kept)
 
 
-def _remove_emptied(site: Site, journal: Journal) -> None:
+def _remove_emptied(site: Workspace, journal: Journal) -> None:
     """Remove the folders that deletions left empty; one that must stay, stays, as git leaves it."""
-    for path in emptied(journal):
+    for path in emptied_folders(journal):
         if is_reachable(site.tree, path):
             try:
                 site.remove_folder(path)

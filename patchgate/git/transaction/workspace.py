@@ -22,45 +22,45 @@ from patchgate.git.transaction.entries import (
     EXECUTABLE,
     LINK,
     PART,
-    Place,
-    Trace,
+    Fingerprint,
+    JournalEntry,
+    fingerprint_at,
+    fingerprint_in,
     is_reachable,
     is_same_file,
     join,
-    look,
     name_of,
     parent_of,
     remove_if_there,
-    standing,
 )
 from patchgate.git.transaction.journal import LOCK, Journal
-from patchgate.storage.atomic_write import is_asked_to_end
-from patchgate.storage.filesystem import Steps
-from patchgate.storage.open_folder import Folder, is_folder
+from patchgate.storage.atomic_write import is_signal_pending
+from patchgate.storage.filesystem import FaultPoints
+from patchgate.storage.open_folder import OpenFolder, is_folder
 
 _KEPT = b"patchgate/kept"
 
 
-class Keeping:
+class SavedContents:
     """The folder of one transaction's kept contents; it is made when the first one comes."""
 
-    def __init__(self, common_dir: str, identity: str, steps: Steps) -> None:
+    def __init__(self, common_dir: str, identity: str, steps: FaultPoints) -> None:
         self._common_dir = common_dir
         self._folder = join(_KEPT, os.fsencode(identity))
         self._steps = steps
 
-    def save(self, folder: Folder, name: bytes, path: bytes) -> bytes:
+    def save(self, folder: OpenFolder, name: bytes, path: bytes) -> bytes:
         """Copy a file or a link, as it is, under the path that it had; return where it is now.
 
         It is on the disk when this returns. The same content, kept before, is kept once.
         """
-        found = standing(folder, name)
-        with Folder.open(self._common_dir, self._steps) as root:
+        found = fingerprint_in(folder, name)
+        with OpenFolder.open(self._common_dir, self._steps) as root:
             below = join(self._folder, parent_of(path)) if parent_of(path) else self._folder
             _make_below(root, below)
             with root.child(below) as kept:
                 free = name_of(path)
-                while (there := standing(kept, free)) is not None and there != found:
+                while (there := fingerprint_in(kept, free)) is not None and there != found:
                     free += b"~"
                 if there is None:
                     if found is not None and found.mode == LINK:
@@ -76,7 +76,7 @@ class Keeping:
                 return kept.at(free)
 
 
-def _make_below(root: Folder, path: bytes) -> None:
+def _make_below(root: OpenFolder, path: bytes) -> None:
     """Make every folder of a path that is missing, each name on the disk."""
     parts = path.split(b"/")
     for depth in range(len(parts)):
@@ -86,76 +86,76 @@ def _make_below(root: Folder, path: bytes) -> None:
                 above.flush()
 
 
-class Site:
+class Workspace:
     """The two roots, opened: the working tree and the folder of the index; use it as a context manager."""
 
-    def __init__(self, work_tree: str, index_file: str, steps: Steps) -> None:
+    def __init__(self, work_tree: str, index_file: str, steps: FaultPoints) -> None:
         self._touched: set[tuple[bool, bytes]] = set()
-        self.tree = Folder.open(work_tree, steps)
+        self.tree = OpenFolder.open(work_tree, steps)
         self.index_name = os.path.basename(os.fsencode(index_file))
         try:
-            self.index = Folder.open(os.path.dirname(index_file), steps)
+            self.index = OpenFolder.open(os.path.dirname(index_file), steps)
         except OSError:
             self.tree.__exit__()
             raise
 
-    def __enter__(self) -> Site:
+    def __enter__(self) -> Workspace:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.tree.__exit__()
         self.index.__exit__()
 
-    def root(self, place: Place) -> Folder:
+    def root(self, place: JournalEntry) -> OpenFolder:
         """Give the root below which a place lies."""
         return self.index if place.is_index else self.tree
 
     @contextmanager
-    def pair(self, place: Place) -> Iterator[tuple[Folder, Folder]]:
+    def pair(self, place: JournalEntry) -> Iterator[tuple[OpenFolder, OpenFolder]]:
         """Open the folder of the place itself, and the one in which its content is kept aside."""
         root = self.root(place)
         with root.child(place.parent) as target, root.child(place.folder) as aside:
             yield target, aside
 
-    def at_target(self, place: Place) -> Trace | None:
+    def at_target(self, place: JournalEntry) -> Fingerprint | None:
         """Look at what stands at a place; nothing does where a folder above it is none, or a link."""
-        return look(self.root(place), place.path)
+        return fingerprint_at(self.root(place), place.path)
 
-    def at_aside(self, place: Place, name: bytes | None = None) -> Trace | None:
+    def at_aside(self, place: JournalEntry, name: bytes | None = None) -> Fingerprint | None:
         """Look at what is kept aside for a place, or at another of its names there."""
-        return look(self.root(place), join(place.folder, name or place.aside))
+        return fingerprint_at(self.root(place), join(place.folder, name or place.aside))
 
-    def path_of(self, place: Place | None, path: bytes = b"") -> RepoPath:
+    def path_of(self, place: JournalEntry | None, path: bytes = b"") -> RepoPath:
         """Name a place, or a folder, as a path; the index by where it is."""
         if place is None:
             return RepoPath(path)
         return RepoPath(self.index.at(place.path) if place.is_index else place.path)
 
-    def shown(self, place: Place, name: bytes | None = None) -> str:
+    def shown(self, place: JournalEntry, name: bytes | None = None) -> str:
         """Name a place, or a name kept aside for it, for a person; safe for a terminal."""
         if place.is_index:
             return quote_path(self.index.at(name or place.path))
         return quote_path(place.path if name is None else join(place.folder, name))
 
-    def take_out(self, place: Place) -> None:
+    def take_out(self, place: JournalEntry) -> None:
         """Move what stands at a place aside; what was aside is nothing."""
         with self.pair(place) as (target, aside):
             target.move(place.name, aside, place.aside)
         self._touch_both(place)
 
-    def put_in(self, place: Place) -> None:
+    def put_in(self, place: JournalEntry) -> None:
         """Move what is aside to the place, where nothing may stand."""
         with self.pair(place) as (target, aside):
             aside.move(place.aside, target, place.name)
         self._touch_both(place)
 
-    def exchange(self, place: Place) -> None:
+    def exchange(self, place: JournalEntry) -> None:
         """Exchange what stands at a place with what is aside."""
         with self.pair(place) as (target, aside):
             aside.exchange(place.aside, target, place.name)
         self._touch_both(place)
 
-    def remove_aside(self, place: Place, name: bytes) -> None:
+    def remove_aside(self, place: JournalEntry, name: bytes) -> None:
         """Remove one of the names aside, should it be there."""
         with self.root(place).child(place.folder) as aside:
             if aside.status(name) is not None:
@@ -186,7 +186,7 @@ class Site:
         """Note that a name changed in the folder of the index."""
         self._touched.add((True, b""))
 
-    def touch_all(self, places: Iterable[Place], folders: Iterable[bytes]) -> None:
+    def touch_all(self, places: Iterable[JournalEntry], folders: Iterable[bytes]) -> None:
         """Note every folder in which a landing of these places may have changed a name."""
         self.touch_index()
         known = list(places)
@@ -212,7 +212,7 @@ class Site:
                 folder.flush()
         self._touched.clear()
 
-    def _touch_both(self, place: Place) -> None:
+    def _touch_both(self, place: JournalEntry) -> None:
         self._touched |= {(place.is_index, place.parent), (place.is_index, place.folder)}
 
 
@@ -221,12 +221,12 @@ _POLL_SECONDS = 0.02
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-def prepare_lock(transaction: Folder, identity: str) -> None:
+def prepare_lock(transaction: OpenFolder, identity: str) -> None:
     """Make the file that becomes the lock. The flush of its folder is the journal's, its text for people."""
     transaction.write(LOCK, _token(identity), mode=_LOCK_MODE, flushed=False)
 
 
-def take_lock(site: Site, transaction: Folder, journal: Journal, patience_seconds: float) -> None:
+def take_lock(site: Workspace, transaction: OpenFolder, journal: Journal, patience_seconds: float) -> None:
     """Take the lock, or find that we hold it already.
 
     Raises:
@@ -237,12 +237,12 @@ def take_lock(site: Site, transaction: Folder, journal: Journal, patience_second
         try:
             _try_to_take(site, transaction, journal)
         except FileExistsError:
-            if time.monotonic() >= deadline or is_asked_to_end():
+            if time.monotonic() >= deadline or is_signal_pending():
                 raise _held(site) from None
             time.sleep(_POLL_SECONDS)
 
 
-def release_lock(site: Site, transaction: Folder, journal: Journal) -> None:
+def release_lock(site: Workspace, transaction: OpenFolder, journal: Journal) -> None:
     """Remove the lock if it is ours, and what making it left; the folder's flush is the caller's."""
     for name in (journal.lock_aside + PART, journal.lock_aside):
         remove_if_there(site.index, name)
@@ -250,13 +250,13 @@ def release_lock(site: Site, transaction: Folder, journal: Journal) -> None:
         remove_if_there(site.index, _lock_name(site))
 
 
-def release_lock_quietly(site: Site, transaction: Folder, journal: Journal) -> None:
+def release_lock_quietly(site: Workspace, transaction: OpenFolder, journal: Journal) -> None:
     """Let git work again, so that a person can put right what is in the way; `recover` takes it anew."""
     with suppress(OSError):
         release_lock(site, transaction, journal)
 
 
-def is_lock_ours(site: Site, transaction: Folder, journal: Journal) -> bool:
+def is_lock_ours(site: Workspace, transaction: OpenFolder, journal: Journal) -> bool:
     """Tell whether the lock is there and ours."""
     if is_same_file(transaction, LOCK, site.index, _lock_name(site)):
         return True
@@ -270,7 +270,7 @@ def is_lock_ours(site: Site, transaction: Folder, journal: Journal) -> bool:
         return False
 
 
-def _try_to_take(site: Site, transaction: Folder, journal: Journal) -> None:
+def _try_to_take(site: Workspace, transaction: OpenFolder, journal: Journal) -> None:
     if transaction.status(LOCK) is not None:
         try:
             transaction.link(LOCK, site.index, _lock_name(site))
@@ -288,7 +288,7 @@ def _try_to_take(site: Site, transaction: Folder, journal: Journal) -> None:
     site.index.move(journal.lock_aside, site.index, _lock_name(site))
 
 
-def _lock_name(site: Site) -> bytes:
+def _lock_name(site: Workspace) -> bytes:
     return site.index_name + b".lock"
 
 
@@ -296,7 +296,7 @@ def _token(identity: str) -> bytes:
     return f"patchgate transaction {identity}\n".encode()
 
 
-def _held(site: Site) -> UndecidedError:
+def _held(site: Workspace) -> UndecidedError:
     name = quote_path(site.index.at(_lock_name(site)))
     return UndecidedError(
         f"git's lock {name} is held: another git command runs in this repository, or one was killed",

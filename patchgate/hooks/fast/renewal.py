@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from patchgate import __version__
 from patchgate.errors import PatchgateError
-from patchgate.git.hook_files import displaced_by, look_at
+from patchgate.git.hook_files import displaced_hook, read_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.hooks.fast.cache_files import (
@@ -236,8 +236,8 @@ def _is_used(repository: Repository) -> bool:
     from patchgate.hooks.hooks_folder import find_hooks_folder
 
     folder = find_hooks_folder(repository, repository.environment).path
-    hook = look_at(os.path.join(folder, "pre-commit"))
-    return hook.is_ours or displaced_by(hook) is not None
+    hook = read_hook(os.path.join(folder, "pre-commit"))
+    return hook.is_ours or displaced_hook(hook) is not None
 
 
 def _at_head(repository: Repository) -> tuple[str, Policy] | None:

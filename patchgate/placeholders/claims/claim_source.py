@@ -19,7 +19,7 @@ from io import FileIO
 
 from patchgate.check.policy_lookup import requested_policy, trusted_options
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.change_sources import Base, pending_base, staged, worktree
+from patchgate.git.change_sources import PendingBase, pending_base, read_staged, read_worktree
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
@@ -28,8 +28,9 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.working_tree import (
-    InTheWay,
-    Kind,
+    Obstruction,
+    ObstructionKind,
+    differing_from_index,
     folder_above,
     index_names,
     index_records,
@@ -38,7 +39,6 @@ from patchgate.git.working_tree import (
     open_file,
     open_root,
     tree_records,
-    unlike_index,
     untracked_names,
 )
 from patchgate.placeholders.claims.claim import SkipReason, SourceName
@@ -50,9 +50,9 @@ from patchgate.policy.tree_policies import TreePolicies, require_usable
 _PIECE = 1 << 20
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})
 _SKIP_REASONS = {
-    Kind.LINK: SkipReason.SYMLINK,
-    Kind.OTHER: SkipReason.MISSING,
-    Kind.REPOSITORY: SkipReason.OUTSIDE,
+    ObstructionKind.LINK: SkipReason.SYMLINK,
+    ObstructionKind.OTHER: SkipReason.MISSING,
+    ObstructionKind.REPOSITORY: SkipReason.OUTSIDE,
 }
 _MOST_NAME = 120
 
@@ -91,7 +91,7 @@ class DiskSnapshot:
         """Read the first bytes of a file that was looked at; None: it may not be read, or is another one."""
         try:
             with folder_above(self._root, path) as above:
-                if isinstance(above, InTheWay):
+                if isinstance(above, Obstruction):
                     return None
                 with open_file(path.name, above) as file:
                     before = _file_state(os.fstat(file.fileno()))
@@ -119,7 +119,7 @@ class DiskSnapshot:
             return PathInfo(fault=SkipReason.OUTSIDE)
         try:
             with folder_above(self._root, path) as above:
-                if isinstance(above, InTheWay):
+                if isinstance(above, Obstruction):
                     return PathInfo(fault=_SKIP_REASONS[above.kind])
                 found = os.stat(path.name, dir_fd=above, follow_symlinks=False)
                 # A submodule for instance.
@@ -214,7 +214,7 @@ class IndexSource(ClaimSource):
     def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
         """Find the files that the working tree has otherwise; each path is compared once."""
         unknown = [path for path in paths if path not in self._unlike]
-        found = unlike_index(self.repository, unknown)
+        found = differing_from_index(self.repository, unknown)
         self._unlike.update((path, path in found) for path in unknown)
         return frozenset(path for path in paths if self._unlike[path])
 
@@ -238,7 +238,9 @@ class IndexSource(ClaimSource):
         yield ObjectSnapshot(self.objects, self.committed, laid, listed)
 
     def _compared(self, before: str) -> Sequence[FileChange]:
-        return staged(self.repository, self.objects, Base(before, None, before), Detail()).change.files
+        return read_staged(
+            self.repository, self.objects, PendingBase(before, None, before), Detail()
+        ).change.files
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +254,7 @@ class WorktreeSource(ClaimSource):
         if self.index is None:
             return frozenset()
         staged_too = {file.path for file in self.index.changes_since(self.index.committed)}
-        return unlike_index(self.repository, staged_too.intersection(paths))
+        return differing_from_index(self.repository, staged_too.intersection(paths))
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
@@ -263,9 +265,9 @@ class WorktreeSource(ClaimSource):
     def _compared(self, before: str) -> Sequence[FileChange]:
         from patchgate.git.private_store import PrivateStore
 
-        base = Base(before, None, before)
+        base = PendingBase(before, None, before)
         with PrivateStore(self.repository) as store, Objects(self.repository, store.variables) as through:
-            return worktree(self.repository, through, base, Detail(), store).change.files
+            return read_worktree(self.repository, through, base, Detail(), store).change.files
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from patchgate.git.active_hooks import (
     LOCAL_EVENTS,
     SERVER_EVENTS,
     ConfigHook,
-    Surroundings,
+    GitEnvironment,
     Worktree,
-    worktrees_in_force,
+    list_worktree_hooks,
 )
-from patchgate.git.hook_files import look_at
+from patchgate.git.hook_files import read_hook
 from patchgate.git.repository import open_repository
 from patchgate.hooks.doctor import Diagnosis, examine
 from patchgate.hooks.doctor_hooks import DoctorFinding, quoted
@@ -65,7 +65,7 @@ def examined(repo: Repo, env: Mapping[str, str] | None = None, *, cwd: Path | No
 
 def seen(repo: Repo, **env: str) -> list[Worktree]:
     environ = repo.env | env
-    return worktrees_in_force(Surroundings(open_repository(environ, str(repo.path)), environ))
+    return list_worktree_hooks(GitEnvironment(open_repository(environ, str(repo.path)), environ))
 
 
 def findings(diagnosis: Diagnosis) -> list[DoctorFinding]:
@@ -314,8 +314,8 @@ def test_the_hook_that_is_chained_is_named_and_one_that_cannot_run_is_told(tmp_p
     repo = installed(tmp_path)
     previous = write_hook(repo.path / ".git/hooks/pre-commit.patchgate-prev", "#!/bin/sh\n. husky.sh\n")
     diagnosis = examined(repo)
-    assert diagnosis.worktree_hooks[0].hooks[0].previous == look_at(str(previous))
-    assert look_at(str(previous)).writer == "husky"
+    assert diagnosis.worktree_hooks[0].hooks[0].previous == read_hook(str(previous))
+    assert read_hook(str(previous)).writer == "husky"
     assert findings(diagnosis) == []
     previous.chmod(0o644)
     found = only(examined(repo))
@@ -338,13 +338,13 @@ def test_the_hook_that_is_chained_is_named_and_one_that_cannot_run_is_told(tmp_p
     ],
 )
 def test_whose_hook_it_is_is_known_by_what_the_tools_write(tmp_path: Path, text: str, writer: str) -> None:
-    hook = look_at(str(write_hook(tmp_path / "pre-commit", text)))
+    hook = read_hook(str(write_hook(tmp_path / "pre-commit", text)))
     assert (hook.writer, hook.is_ours) == (writer, False)
 
 
 def test_a_hook_in_huskys_own_folder_is_huskys_whatever_it_says(tmp_path: Path) -> None:
     place = write_hook(tmp_path / ".husky/_/pre-commit", '#!/usr/bin/env sh\n. "$(dirname "$0")/h"\n')
-    assert look_at(str(place)).writer == "husky"
+    assert read_hook(str(place)).writer == "husky"
 
 
 # Where git looks for hooks
