@@ -34,7 +34,7 @@ SCHEMAS = (
     ("baselines", "components.component_output", "baselines_schema"),
     ("intent", "intents.document", "intent_schema"),
     ("intents", "intents.document", "intents_schema"),
-    ("analysis", "verify.verification_json", "analysis_schema"),
+    ("analysis", "verify.analysis_output", "analysis_schema"),
     ("verification", "verify.verification_json", "json_schema"),
     ("claim", "placeholders.claims.claim_json", "json_schema"),
     ("claim-stats", "placeholders.claims.claim_stats", "json_schema"),

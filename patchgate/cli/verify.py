@@ -40,13 +40,13 @@ def analyze_command(
         raise UsageError("--tree, --staged and --worktree exclude each other", "name one of them")
     what = what or ("worktree" if worktree else "staged")
     repository = open_here(context)
-    from patchgate.verify.analyze import analyze
-    from patchgate.verify.verification_json import (
+    from patchgate.verify.analysis_output import (
         analysis_json,
         analysis_sarif,
         analysis_text,
         analysis_warnings,
     )
+    from patchgate.verify.analyze import analyze
 
     with Progress(quiet=quiet) as progress:
         done = analyze(repository, what, analysis_environment(progress), check_stable=check_stable)

@@ -1,26 +1,20 @@
-"""A verification as JSON, an analysis as JSON, as SARIF 2.1.0 and as text, and the schemas of the JSON.
+"""A verification as JSON, and its JSON Schema.
 
-Decides keys and layout alone. In JSON every key is always there, null where nobody knows, and no list is cut;
-in text foreign words are escaped and long lists cut. In SARIF what a tool suppressed is left out, and what
-could not be evaluated is a run whose invocation says so.
+Decides keys and layout only. Every key is always there, null where the value is not known. No list is cut.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from patchgate.commands.analysis_results import (
     AnalysisOutcome,
     AnalysisResult,
     AnalysisRun,
-    Measurement,
     ThresholdState,
     TreeRuns,
     WorsenedMetric,
 )
 from patchgate.intents.intent import ScopeCheck
 from patchgate.report.json import json_line, path_list, path_member
-from patchgate.report.sarif import log_of
 from patchgate.report.schema import (
     COUNT,
     DIGEST,
@@ -39,13 +33,8 @@ from patchgate.report.schema import (
     schema_of,
 )
 from patchgate.report.verdict import Json, Verdict
-from patchgate.report.wording import SHORT_OID, count, number, safe, show_path
-from patchgate.verify.analyze import Analysis, UnstableAnalysis
 from patchgate.verify.suppression_abuse import TRIGGERS
-from patchgate.verify.verification_reasons import MOST_NAME
 from patchgate.verify.verification_result import VerificationResult, VerificationStatus
-from patchgate.verify.verification_sarif import analysis_runs
-from patchgate.verify.verification_text import list_results, show_result
 
 SCHEMA = "patchgate.verification/1"
 
@@ -256,176 +245,3 @@ def json_schema() -> Schema:
         "warnings": [str],
     }
     return document_schema(SCHEMA, "Whether it got worse, and whose regression it is", verification)
-
-
-_MOST_RESULTS = 50
-_MOST_ONCE = 5
-
-
-def analysis_text(analysis: Analysis) -> str:
-    """Write it: a block for each analysis, and the outcome in the last line."""
-    lines: list[str] = []
-    for run in analysis.runs.runs.values():
-        if run.outcome is not AnalysisOutcome.NOT_EVALUATED:
-            lines += _block(run)
-    for run in analysis.not_evaluated:
-        lines.append(f"not evaluated: {safe(run.reason or run.analysis).rstrip('.')}")
-        lines += [f"  help: {safe(run.hint)}"] if run.hint else []
-    for each in analysis.unstable:
-        lines += _twice(each)
-    return "".join(f"{line}\n" for line in (*lines, _closing(analysis)))
-
-
-def analysis_warnings(analysis: Analysis) -> Iterator[str]:
-    """Say what else went wrong in the runs, each thing once."""
-    runs = [*analysis.runs.runs.values(), *(analysis.again.runs.values() if analysis.again else ())]
-    yield from dict.fromkeys(safe(warning) for run in runs for warning in run.warnings)
-
-
-def _block(run: AnalysisRun) -> list[str]:
-    said = []
-    if run.results or not run.measurements:
-        said.append(count(len(run.results), "finding") if run.results else "clean")
-    if run.suppressed:
-        said.append(f"{len(run.suppressed)} suppressed")
-    if run.measurements:
-        said.append(count(len(run.measurements), "value"))
-    title = f"{run.analysis}: {', '.join(said)}"
-    listed = list_results(title, run.results, _MOST_RESULTS) or [title]
-    return [*listed, *(f"  {line}" for line in _highest(run))]
-
-
-def _highest(run: AnalysisRun) -> Iterator[str]:
-    """Name of each metric the symbol that has the most."""
-    highest: dict[str, Measurement] = {}
-    for each in run.measurements:
-        if each.name not in highest or each.value > highest[each.name].value:
-            highest[each.name] = each
-    for name in sorted(highest):
-        yield f"highest {_value(highest[name])}"
-
-
-def _value(each: Measurement) -> str:
-    symbol = f" {safe(each.symbol, MOST_NAME)}" if each.symbol else ""
-    return f"{safe(each.name, MOST_NAME)}  {number(each.value)}  {show_path(each.path)}{symbol}"
-
-
-def _twice(each: UnstableAnalysis) -> Iterator[str]:
-    told = f": {len(each.differences)} in one run only" if each.differences else ""
-    yield f"{each.analysis}: told other things the second time{told}"
-    for one in each.differences[:_MOST_ONCE]:
-        yield f"  {show_result(one) if isinstance(one, AnalysisResult) else _value(one)}"
-    if len(each.differences) > _MOST_ONCE:
-        yield f"  … and {len(each.differences) - _MOST_ONCE} more"
-    yield "  help: pin its version, and leave out what depends on the time, the network or the order of files"
-
-
-def _closing(analysis: Analysis) -> str:
-    runs = analysis.runs.runs.values()
-    found = sum(len(run.results) for run in runs)
-    where = f"{safe(analysis.what, MOST_NAME)}, tree {analysis.runs.tree[:SHORT_OID]}"
-    if analysis.not_evaluated:
-        names = ", ".join(run.analysis for run in analysis.not_evaluated)
-        return f"undecided: {names} could not be evaluated ({where})"
-    if analysis.unstable:
-        names = ", ".join(each.analysis for each in analysis.unstable)
-        return f"undecided: {names} told two things of one tree ({where})"
-    stable = ", twice the same" if analysis.again is not None else ""
-    if found:
-        return f"findings: {found}{stable} ({where})"
-    return f"clean: no findings{stable} ({where})"
-
-
-ANALYSIS_SCHEMA = "patchgate.analysis/1"
-_WORDS = ("clean", "findings", "undecided")
-
-
-def analysis_json(analysis: Analysis) -> str:
-    """Write it as one line of JSON in ASCII, ended by a line feed."""
-    runs = analysis.runs
-    unstable = {each.analysis for each in analysis.unstable}
-    document: Json = {
-        "schema": ANALYSIS_SCHEMA,
-        "outcome": _analysis_outcome(analysis),
-        "what": analysis.what,
-        "commit": analysis.commit,
-        "tree": runs.tree,
-        "analyses": runs.analyses,
-        "digest": runs.digest,
-        "is_stable": None if analysis.again is None else not unstable and not analysis.not_evaluated,
-        "unstable": sorted(unstable),
-        "runs": [_analysis_run(run) for run in _shown(analysis)],
-    }
-    return json_line(document)
-
-
-def analysis_sarif(analysis: Analysis) -> str:
-    """Write it as a SARIF log, one run for each analysis and tool: one line, ended by a line feed."""
-    runs = [
-        written
-        for run in _shown(analysis)
-        for written in analysis_runs(run.analysis, run, [(each, None) for each in run.results], {})
-    ]
-    return log_of(runs)
-
-
-def _shown(analysis: Analysis) -> list[AnalysisRun]:
-    """Give the runs, of an analysis that failed in one of two runs that one."""
-    silent = {run.analysis: run for run in analysis.not_evaluated}
-    return [silent.get(name, run) for name, run in analysis.runs.runs.items()]
-
-
-def _analysis_outcome(analysis: Analysis) -> str:
-    clean, findings, undecided = _WORDS
-    if analysis.exit_code:
-        return undecided
-    return findings if any(run.results for run in analysis.runs.runs.values()) else clean
-
-
-def _analysis_run(run: AnalysisRun) -> Json:
-    return {
-        "analysis": run.analysis,
-        "outcome": run.outcome.value,
-        "tool": run.tool,
-        "key": run.key or None,
-        "digest": run.digest or None,
-        "reason": run.reason,
-        "hint": run.hint,
-        "results": [result_document(each) for each in run.results],
-        "suppressed": [result_document(each) for each in run.suppressed],
-        "metrics": [_measured(each) for each in run.measurements],
-        "warnings": list(run.warnings),
-    }
-
-
-def _measured(each: Measurement) -> Json:
-    return {**path_member("path", each.path), "symbol": each.symbol, "name": each.name, "value": each.value}
-
-
-def analysis_schema() -> Schema:
-    """Build the JSON Schema (draft 2020-12) of `analyze --format json`."""
-    run: Shape = {
-        "analysis": str,
-        "outcome": AnalysisOutcome,
-        "tool": about(str, "the file of the program"),
-        "key": about(str | None, "what the run follows from: tree, settings, program"),
-        "digest": about(maybe(DIGEST), "of what was told"),
-        "reason": str | None,
-        "hint": str | None,
-        "results": [RESULT],
-        "suppressed": [RESULT],
-        "metrics": [{**path_key("path"), "symbol": str, "name": str, "value": float}],
-        "warnings": [str],
-    }
-    analysis: dict[str, Shape] = {
-        "outcome": one_of(*_WORDS),
-        "what": str,
-        "commit": about(maybe(OID), "HEAD, or the commit that was named"),
-        "tree": OID,
-        "analyses": about(DIGEST, "of the settings and the programs together"),
-        "digest": about(DIGEST, "of the tree and all that was told"),
-        "is_stable": about(bool | None, "null: nothing ran twice"),
-        "unstable": [str],
-        "runs": [run],
-    }
-    return document_schema(ANALYSIS_SCHEMA, "What the analyses tell of one tree", analysis)

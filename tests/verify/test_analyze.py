@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from sarif_pydantic import Sarif
 
 from patchgate.cli.output import Progress
-from patchgate.verify.verification_json import analysis_schema
+from patchgate.verify.analysis_output import analysis_schema
 from tests.verify.analysis_world import sarif
 from tests.world import EXECUTABLE, Answer, Repo
 
