@@ -34,9 +34,9 @@ FORMATS = (
     ("concise", "text", "concise"),
     ("json", "json", "render"),
     ("sarif", "sarif", "render"),
-    ("github", "builds", "github"),
-    ("gitlab", "builds", "gitlab"),
-    ("junit", "builds", "junit"),
+    ("github", "ci_formats", "github"),
+    ("gitlab", "ci_formats", "gitlab"),
+    ("junit", "ci_formats", "junit"),
 )
 
 

@@ -57,7 +57,8 @@ def judge_commit(
         return HookDecision(Report((), report.warnings), stops=False)
     judged = decide(repository, hook, report, branch)
     report, stops = judged.report, judged.stops
-    # Which commits an intent binds only the transaction sees.
+    # Only the transaction sees which commits an intent binds. Read again: somebody may have declared one
+    # while this was judged.
     here = ScopeGate(repository).here
     leaves_receipt = leaves and not (here is not None and here.has_any)
     if leaves_receipt and not staged.policy.judges_messages:

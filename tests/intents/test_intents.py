@@ -433,10 +433,10 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
     package = str(Path(patchgate.__file__).parent.parent)
     script = (
         "import sys; sys.path.append(sys.argv[1])\n"
-        "from patchgate.intents.stored_intents import Intents, present\n"
-        "found = Intents(sys.argv[2])\n"
+        "from patchgate.intents.stored_intents import StoredIntents, current_moment\n"
+        "found = StoredIntents(sys.argv[2])\n"
         "(intent,) = found.of(sys.argv[2])\n"
-        "found.touch(intent, present())\n"
+        "found.touch(intent, current_moment())\n"
         "print(intent.id, *sys.modules, sep='\\n')\n"
     )
     argv = [sys.executable, "-I", "-S", "-c", script, package, str(tmp_path)]
@@ -444,7 +444,13 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
     name, *loaded = done.stdout.splitlines()
     assert name == found.names()[0]
     assert sorted(each for each in loaded if each.startswith("patchgate.")) == [
-        *("patchgate.errors", "patchgate.git", "patchgate.git.path", "patchgate.git.quoting"),
+        *(
+            "patchgate.errors",
+            "patchgate.exit_codes",
+            "patchgate.git",
+            "patchgate.git.path",
+            "patchgate.git.quoting",
+        ),
         *("patchgate.intents", "patchgate.intents.intent"),
         *("patchgate.intents.intent_file", "patchgate.intents.stored_intents"),
         *("patchgate.storage", "patchgate.storage.owner"),

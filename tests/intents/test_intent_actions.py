@@ -28,26 +28,26 @@ BOOT = "0b1c2d3e-0000-4000-8000-000000000000"
 ANALYSIS = '[analyses.lint]\ncommand = ["lint", "."]\n'
 KILLED = """
 import os, sys
-from patchgate.intents.stored_intents import Intents, present
-from patchgate.intents import store, verbs
+from patchgate.intents.stored_intents import StoredIntents, current_moment
+from patchgate.intents import actions, queue
 from patchgate.intents.intent_status import Caller
-from patchgate.intents.declaration import Request
+from patchgate.intents.declaration import DeclareOptions
 from patchgate.git.repository import open_repository
 
 def kill(*_):
     os.kill(os.getpid(), 9)
 
 if sys.argv[1] == "before the mark":
-    store.mark = kill
+    queue.add_to_marker = kill
 elif sys.argv[1] == "before the file":
-    Intents.write = kill
+    StoredIntents.write = kill
 else:
-    store.Store._unmark = kill
-caller = Caller(os.environ, present())
+    queue.IntentQueue._unmark = kill
+caller = Caller(os.environ, current_moment())
 repository = open_repository(os.environ, os.getcwd())
 if sys.argv[1] == "before the marker goes":
-    verbs.clear(repository, None, caller)
-verbs.declare(repository, Request("why", ["a"]), caller)
+    actions.clear(repository, None, caller)
+actions.declare(repository, DeclareOptions("why", ["a"]), caller)
 """
 
 
