@@ -106,9 +106,9 @@ def _of_commits(
 
             report = with_ids_of_commits(repository, report)
     if is_whole:
-        from patchgate.components.cumulative_drift import with_range
+        from patchgate.components.cumulative_drift import add_range_findings
 
-        report = with_range(repository, report, revision, asked)
+        report = add_range_findings(repository, report, revision, asked)
     return report
 
 

@@ -31,8 +31,9 @@ def list_components(context: click.Context, form: str) -> int:
     Each with its contract, its numbers of files, and whether it has a baseline.
     """
     repository = open_here(context)
+    from patchgate.components.component_list import list_components
     from patchgate.components.component_output import list_json, list_text
-    from patchgate.components.policy_tree import list_components, no_components_message
+    from patchgate.components.policy_tree import no_components_message
 
     content, found = list_components(repository)
     if form == "json":
@@ -98,10 +99,11 @@ def graph_components(context: click.Context, form: str) -> int:
     Those of the components of the index.
     """
     repository = open_here(context)
+    from patchgate.components.component_list import build_graph
     from patchgate.components.component_output import graph_json, graph_text, mermaid
-    from patchgate.components.policy_tree import component_graph, no_components_message
+    from patchgate.components.policy_tree import no_components_message
 
-    graph = component_graph(repository)
+    graph = build_graph(repository)
     if form == "json":
         write(graph_json(graph))
         return 0

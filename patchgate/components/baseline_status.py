@@ -25,7 +25,7 @@ from patchgate.components.drift import examine_state
 from patchgate.components.drift_comparison import compare
 from patchgate.components.drift_gathering import state_of
 from patchgate.components.staleness import LastVerified, describe, examine
-from patchgate.components.staleness_gathering import Staleness, WithBaseline, needs_of
+from patchgate.components.staleness_gathering import RecordedComponent, StalenessFacts, contract_dependencies
 from patchgate.errors import UsageError
 from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
@@ -65,11 +65,11 @@ class ComponentStatus:
         return self.baseline is not None and not self.is_equal
 
     @property
-    def recorded(self) -> WithBaseline | None:
+    def recorded(self) -> RecordedComponent | None:
         """What can be asked for its age; None where there is no baseline."""
         if self.baseline is None or not self.baseline.is_file:
             return None
-        return WithBaseline(self.component, self.baseline, self.dependencies, self.unknown)
+        return RecordedComponent(self.component, self.baseline, self.dependencies, self.unknown)
 
 
 def component_statuses(
@@ -119,11 +119,11 @@ def component_statuses(
             )
         )
     if unknown:
-        _compare_unknown(TreeView(objects, tree), policy, cache, found, unknown, settled)
+        _compare_uncached(TreeView(objects, tree), policy, cache, found, unknown, settled)
     return found
 
 
-def _compare_unknown(
+def _compare_uncached(
     view: TreeView,
     policy: Policy,
     cache: ComponentCache,
@@ -136,7 +136,7 @@ def _compare_unknown(
     with FactsCache.of(view.objects.repository) as facts:
         for index, key in unknown:
             component = found[index].component
-            needs, lost = needs_of(component, names, view, facts)
+            needs, lost = contract_dependencies(component, names, view, facts)
             known = replace(found[index], dependencies=needs, unknown=lost, is_equal=True)
             if component.id not in settled:
                 state = state_of(component, view)
@@ -240,7 +240,7 @@ def baselines_of_head(repository: Repository, now: float) -> BaselineStatuses:
         with ComponentCache.of(repository) as cache:
             found = component_statuses(objects, root.oid, policy, paths, cache)
             recorded = [each for status in found if (each := status.recorded) is not None]
-            staleness = Staleness(objects, paths, cache, policy)
+            staleness = StalenessFacts(objects, paths, cache, policy)
             verified = staleness.verified(head.oid, root.oid, recorded, now)
         oids = {each.component.id: each.baseline.oid for each in recorded}
         results = find_attestations(repository, objects, oids, now, kinds=(KIND, CAPTURED))

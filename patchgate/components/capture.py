@@ -26,7 +26,7 @@ from patchgate.components.attestations import (
 )
 from patchgate.components.baseline_file import MAX_BASELINE_BYTES, Baseline, hashes, write_baseline
 from patchgate.components.capture_run import (
-    NO_TESTS,
+    NO_TEST_FILES,
     Capture,
     CapturedComponent,
     CaptureEnvironment,
@@ -66,7 +66,7 @@ def is_written(work_tree: str, path: RepoPath, content: bytes) -> bool:
         return file.read(2 * MAX_BASELINE_BYTES).replace(b"\r\n", b"\n") == content
 
 
-def require_place(work_tree: str, path: RepoPath) -> None:
+def require_writable_path(work_tree: str, path: RepoPath) -> None:
     """Make sure that a baseline can lie where it is to lie.
 
     Raises:
@@ -92,7 +92,7 @@ def write_file(work_tree: str, path: RepoPath, content: bytes) -> None:
     Raises:
         UndecidedError: it could not be written, or something else is in its place.
     """
-    require_place(work_tree, path)
+    require_writable_path(work_tree, path)
     place = Path(work_tree, os.fsdecode(path.raw))
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*\Z")
 _OPTIONS = re.compile(r"-[efuvx]+")
 
 
-def refusal_of_scripts(component: Component, files: Sequence[RepoPath]) -> TestRun | None:
+def refuse_script_command(component: Component, files: Sequence[RepoPath]) -> TestRun | None:
     """Refuse a command that would run the first of several files alone; None where it runs them as it likes.
 
     Args:
@@ -176,7 +176,7 @@ def capture(repository: Repository, request: CaptureRequest, environment: Captur
         ConfigError: the policy of the content cannot be used.
         UndecidedError: the content cannot be read, the tests cannot be tried, or a baseline not be written.
     """
-    _require_sense(request)
+    _check_options(request)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         content = tree_to_capture(repository, objects, store, from_disk=request.from_disk)
         where = "the working tree" if request.from_disk else "the index"
@@ -184,7 +184,7 @@ def capture(repository: Repository, request: CaptureRequest, environment: Captur
         return _CaptureRun(repository, content, components, request, environment).result()
 
 
-def _require_sense(request: CaptureRequest) -> None:
+def _check_options(request: CaptureRequest) -> None:
     if not request.ids:
         raise UsageError("capture takes the id of a component", "git patchgate component list names them")
     if request.with_note and not request.reverify:
@@ -249,7 +249,7 @@ class _CaptureRun:
             self.warnings.extend([torn] if torn else [])
             return
         for component in self.components:
-            require_place(self.repository.work_tree or "", component.baseline)
+            require_writable_path(self.repository.work_tree or "", component.baseline)
 
     def _not_tested(self, unstaged: Sequence[RepoPath]) -> str:
         names = ", ".join(path.quoted for path in unstaged[:_NAMED])
@@ -273,7 +273,7 @@ class _CaptureRun:
                 elif not facts.is_readable:
                     reason = "its contract cannot be read"
                     hint = f"git patchgate component validate {component.id}"
-                    mistakes = _shown(path, facts.mistakes)
+                    mistakes = _mistake_lines(path, facts.mistakes)
                     found.append(
                         CapturedComponent(component, CaptureResult.REFUSED, reason, hint, mistakes=mistakes)
                     )
@@ -307,8 +307,8 @@ class _CaptureRun:
 
     def _run(self, component: Component, tests: Sequence[RepoPath]) -> TestRun:
         if not tests:
-            return NO_TESTS
-        refusal = refusal_of_scripts(component, tests)
+            return NO_TEST_FILES
+        refusal = refuse_script_command(component, tests)
         if refusal is not None:
             return refusal
         from patchgate.git.scratch import whole_tree
@@ -391,7 +391,7 @@ class _CaptureRun:
         return Attestation(component, tried.oid, now, dependencies, "ledger", tried.tests)
 
 
-def _shown(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple[str, ...]:
+def _mistake_lines(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple[str, ...]:
     lines = []
     for each in mistakes[:_MISTAKES_SHOWN]:
         place = path.quoted if each.line is None else f"{path.quoted}:{each.line}"

@@ -65,7 +65,7 @@ class TestRun:
     warnings: tuple[str, ...] = ()
 
 
-NO_TESTS = TestRun(
+NO_TEST_FILES = TestRun(
     Ending.EMPTY, "no file of its tests is there", "add its tests, or mend its `tests` in the policy"
 )
 
@@ -268,7 +268,7 @@ def _classify(
     lacks_pytest = any("No module named pytest" in line for line in outcome.tail)
     if (known is None and is_pytest and (code in _NOT_RUN or lacks_pytest)) or code in {126, 127}:
         return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", mend, known
-    empty = _emptiness(known, is_pytest, code, said)
+    empty = _why_empty(known, is_pytest, code, said)
     if empty is not None:
         return Ending.EMPTY, empty, _EMPTY, known
     if code != 0:
@@ -280,7 +280,7 @@ def _classify(
     return Ending.PASSED, _passed_text(known), None, known
 
 
-def _emptiness(counts: ReportCounts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
+def _why_empty(counts: ReportCounts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
     if counts is not None:
         if not counts.total:
             return "no test of it ran: 0 were collected"

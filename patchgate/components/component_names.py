@@ -173,30 +173,32 @@ class Cycle:
         yield from pairwise((*self.path, self.path[0]))
 
 
-def resolved_dependencies(
+def resolve_dependencies(
     facts: ContractFacts, names: ComponentNames
 ) -> tuple[tuple[Reference, Resolved | None], ...]:
     """Say of each dependency of a contract which component it means, in the contract's order."""
     return tuple((each, names.find(each.name)) for each in facts.dependencies)
 
 
-def graph(names: ComponentNames, facts: Mapping[str, ContractFacts | None]) -> dict[str, tuple[str, ...]]:
+def dependency_graph(
+    names: ComponentNames, facts: Mapping[str, ContractFacts | None]
+) -> dict[str, tuple[str, ...]]:
     """Map each component to those that its contract depends on, by their right names, sorted."""
     found: dict[str, tuple[str, ...]] = {}
     for name in sorted(facts):
         known = facts[name]
-        resolved = resolved_dependencies(known, names) if known is not None else ()
+        resolved = resolve_dependencies(known, names) if known is not None else ()
         found[name] = tuple(sorted({each.id for _, each in resolved if each is not None}))
     return found
 
 
-def cycles(needs: Graph) -> tuple[Cycle, ...]:
+def find_cycles(needs: Graph) -> tuple[Cycle, ...]:
     """Find what depends on itself, one cycle for each group of components that all need each other."""
     found = []
-    for members in _knots(needs):
+    for members in _strongly_connected(needs):
         start = min(members)
         if len(members) > 1 or start in needs.get(start, ()):
-            found.append(Cycle(_way_back(needs, start, members), members))
+            found.append(Cycle(_shortest_cycle(needs, start, members), members))
     return tuple(sorted(found, key=lambda each: each.path))
 
 
@@ -212,7 +214,7 @@ def is_across(components: Components, name: str, other: str) -> bool:
     return parent_of_other not in places
 
 
-def _knots(needs: Graph) -> list[frozenset[str]]:
+def _strongly_connected(needs: Graph) -> list[frozenset[str]]:
     """Find the strongly connected components (Kosaraju's algorithm, without recursion)."""
     back: dict[str, list[str]] = {}
     for name, others in needs.items():
@@ -241,7 +243,7 @@ def _finished(start: str, needs: Graph, seen: set[str]) -> list[str]:
     return found
 
 
-def _way_back(needs: Graph, start: str, members: frozenset[str]) -> tuple[str, ...]:
+def _shortest_cycle(needs: Graph, start: str, members: frozenset[str]) -> tuple[str, ...]:
     """Find the shortest way from a component back to itself; of equal ones the first by name."""
     came: dict[str, str] = {}
     waiting = deque([start])

@@ -14,8 +14,8 @@ from patchgate.components.baseline_file import SCHEMA as BASELINE_SCHEMA
 from patchgate.components.baseline_file import Hashes
 from patchgate.components.baseline_status import BaselineStatus, BaselineStatuses
 from patchgate.components.capture_run import Capture, CapturedComponent, CaptureResult
+from patchgate.components.component_list import ComponentGraph, Dependency, ListedComponent
 from patchgate.components.component_names import How
-from patchgate.components.policy_tree import ComponentGraph, Dependency, ListedComponent
 from patchgate.components.staleness import Freshness, freshness
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath
@@ -205,7 +205,7 @@ def _component(told: BaselineStatus, baselines: BaselineStatuses) -> dict[str, J
     if verified is not None:
         state = freshness(verified, baselines.window, baselines.now).value
         reason, days, changed = verified.unknown, verified.days(baselines.now), verified.unlike
-        where, commit = verified.where, verified.commit
+        where, commit = verified.verified_by, verified.commit
         if verified.seconds is not None:
             at = iso_if_any(verified.seconds)
     value: dict[str, Json] = {

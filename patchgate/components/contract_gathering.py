@@ -14,9 +14,9 @@ from functools import lru_cache
 
 from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.component_facts import ContractsView
-from patchgate.components.component_names import ComponentNames, Resolved, resolved_dependencies
+from patchgate.components.component_names import ComponentNames, Resolved, resolve_dependencies
 from patchgate.components.contract_facts import ContractFacts, Reference
-from patchgate.components.external_dependencies import Externals, ends_of, parts_of
+from patchgate.components.external_dependencies import ExternalDependencies, ends_of, parts_of
 from patchgate.git.model import GITLINK, SYMLINK, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.tree_view import TreeView
@@ -70,7 +70,7 @@ def _meetings(component: Component, starts: list[tuple[bytes, str]]) -> Iterator
             at += 1
 
 
-def view_of_change(
+def contracts_of_change(
     policy: Policy,
     view: TreeView,
     files: Sequence[FileChange],
@@ -83,7 +83,7 @@ def view_of_change(
         policy: declares the components.
         view: the tree that the change results in.
         files: what it touches.
-        otherwise: the components that it declares otherwise than before (`declared_otherwise`).
+        otherwise: the components that it declares otherwise than before (`changed_declarations`).
 
     Raises:
         UndecidedError: an object is missing.
@@ -94,7 +94,7 @@ def view_of_change(
     return gatherer.found()
 
 
-def view_of_tree(
+def contracts_of_tree(
     policy: Policy, view: TreeView, cache: FactsCache, ids: Collection[str] | None = None
 ) -> ContractsView | None:
     """Gather everything of the contracts of a tree; None where there is none.
@@ -112,7 +112,7 @@ def view_of_tree(
     return gatherer.found()
 
 
-def declared_otherwise(policy: Policy, before: Policy) -> set[str]:
+def changed_declarations(policy: Policy, before: Policy) -> set[str]:
     """Name the components that one policy declares otherwise than the one before, or that it lost."""
     declared, known = policy.config.components, before.config.components
     if policy.config.baselines.source_roots != before.config.baselines.source_roots:
@@ -130,7 +130,7 @@ class _Gatherer:
         self._view = view
         self._cache = cache
         self._names = ComponentNames(self._components.ids)
-        self._externals = Externals(self._roots, view)
+        self._externals = ExternalDependencies(self._roots, view)
         self._facts: dict[str, ContractFacts | None] = {}
         self._not_files: dict[str, str] = {}
         self._asked: set[str] = set()
@@ -229,7 +229,7 @@ class _Gatherer:
 
     def _needs(self, name: str, names: ComponentNames) -> tuple[tuple[Reference, Resolved | None], ...]:
         facts = self._facts_of(name)
-        return resolved_dependencies(facts, names) if facts is not None else ()
+        return resolve_dependencies(facts, names) if facts is not None else ()
 
     def _outside(self, name: str) -> list[str]:
         """List what a contract names that is no component: externals, and dependencies that match none."""
@@ -277,7 +277,7 @@ class _Gatherer:
     def _bereft(self, files: Sequence[FileChange]) -> set[str]:
         """Find the components of which the change takes away something that their contracts name."""
         old = {file.path.raw: file.old for file in files}
-        before = Externals(self._roots, self._view.with_laid(old))
+        before = ExternalDependencies(self._roots, self._view.with_laid(old))
         gone = [file for file in files if file.goes]
         # Where a symlink goes, names that end otherwise lead nowhere too.
         has_links = any(file.old is not None and not file.old.is_file for file in gone)

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from patchgate.check.vague_phrases import vague_phrases
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
 from patchgate.components.contract_model import MAX_TYPE, Contract, modern_effects
-from patchgate.components.contract_types import KNOWN_TYPES, TypeTextError, meant, names_in
+from patchgate.components.contract_types import KNOWN_TYPES, TypeTextError, did_you_mean_type, names_in
 from patchgate.git.quoting import printable
 from patchgate.policy.strict_json import JsonDocument, JsonFault, JsonPath, dotted, read_json
 
@@ -268,7 +268,7 @@ def _types(document: JsonDocument) -> Iterator[ContractMistake]:
             continue
         for name in unknown:
             guesses += 1
-            guess = meant(name[:100], sorted(own)) if guesses <= MAX_SUGGESTIONS else None
+            guess = did_you_mean_type(name[:100], sorted(own)) if guesses <= MAX_SUGGESTIONS else None
             otherwise = "declare it in `types`, or write its module before it"
             hint = f"did you mean `{guess}`?" if guess else otherwise
             message = f"the type `{printable(name, 60)}` is not known"

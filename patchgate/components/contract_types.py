@@ -197,7 +197,7 @@ def names_in(text: str) -> list[str]:
     return reader.names
 
 
-def meant(name: str, own: Collection[str]) -> str | None:
+def did_you_mean_type(name: str, own: Collection[str]) -> str | None:
     """Guess which known name was meant."""
     if name.lower() in _MEANT:
         return _MEANT[name.lower()]

@@ -20,11 +20,11 @@ from patchgate.components.component_names import (
     Cycle,
     How,
     Resolved,
-    cycles,
+    dependency_graph,
     did_you_mean,
-    graph,
+    find_cycles,
     is_across,
-    resolved_dependencies,
+    resolve_dependencies,
 )
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, Reference
 from patchgate.components.python_tests import tests_of
@@ -126,16 +126,16 @@ def examine(case: Case) -> Iterator[Finding]:
         return
     near.require("contracts")
     if near.contracts is not None:
-        yield from examine_view(near.contracts, near.declared or case.policy)
+        yield from examine_contracts(near.contracts, near.declared or case.policy)
 
 
-def examine_view(view: ContractsView, policy: Policy) -> Iterator[Finding]:
+def examine_contracts(view: ContractsView, policy: Policy) -> Iterator[Finding]:
     """Find what is wrong with the contracts of a view, component by component.
 
     Args:
         policy: declares the components.
     """
-    judged = _View(view, policy)
+    judged = _ContractChecks(view, policy)
     for name in view.components.ids:
         if name in view.asked:
             yield from judged.contract(name)
@@ -166,7 +166,7 @@ def _bounded(name: str, found: list[Finding]) -> list[Finding]:
     return kept
 
 
-class _View:
+class _ContractChecks:
     """What every finding of one view needs: names, the cycles, the lines of the config."""
 
     def __init__(self, view: ContractsView, policy: Policy) -> None:
@@ -221,7 +221,7 @@ class _View:
         )
 
     def _needs(self, name: str, facts: ContractFacts) -> Iterator[Finding]:
-        for reference, resolved in resolved_dependencies(facts, self._names):
+        for reference, resolved in resolve_dependencies(facts, self._names):
             told = partial(self._find, name, line=reference.line, pattern=reference.name)
             yield from self._dependency(name, reference, resolved, told)
         for reference in facts.externals:
@@ -286,7 +286,7 @@ class _View:
 
     @cached_property
     def _cycles(self) -> tuple[Cycle, ...]:
-        found = cycles(graph(self._names, self._view.facts))
+        found = find_cycles(dependency_graph(self._names, self._view.facts))
         return tuple(each for each in found if each.members & self._view.asked)
 
     def _cycle(self, cycle: Cycle) -> Finding:
@@ -312,7 +312,7 @@ class _View:
 
     def _line_to(self, name: str, other: str) -> int | None:
         facts = self._view.facts.get(name) or ContractFacts(is_readable=False)
-        needs = resolved_dependencies(facts, self._names)
+        needs = resolve_dependencies(facts, self._names)
         return next((each.line for each, found in needs if found is not None and found.id == other), None)
 
     def budgets(self, name: str) -> Iterator[Finding]:

@@ -76,7 +76,7 @@ def declares_any(*sides: FoundPolicy) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class CumulativeVerdict:
     """What was found of several changes together: how the gates ended, and the findings."""
 
     gates: tuple[GateOutcome, ...] = ()
@@ -88,12 +88,12 @@ class Together:
         return not self.findings and all(gate.outcome is Outcome.PASS for gate in self.gates)
 
 
-def judge_together(
+def judge_cumulative(
     objects: Objects,
     span: Span,
     changes: Sequence[ChangeVerdict],
     touched: Collection[RepoPath] | None = None,
-) -> Together:
+) -> CumulativeVerdict:
     """Judge what lies between two trees as one change to their components.
 
     Args:
@@ -101,28 +101,30 @@ def judge_together(
         touched: compare only components of which a file is among these; None: all.
     """
     if not declares_any(span.had, span.has) or span.before == span.after:
-        return Together()
+        return CumulativeVerdict()
     known = [finding for change in changes for finding in change.findings]
     profile = Profile.AGENT if any(each.profile == Profile.AGENT for each in changes) else Profile.COMMIT
     gates: list[GateOutcome] = []
     findings: list[Finding] = []
-    between: _Between | None = None
+    between: _TreeDifference | None = None
     for gate, examine in ((_CONTRACTS, _contracts), (_DRIFT, _drift)):
         try:
-            between = between or _Between(objects, span, touched)
-            raised = at_levels_of(span.judging, examine(objects, between), profile)
-            new = [each for each in raised if each.level is not Level.NOTE and not _is_known(each, known)]
+            between = between or _TreeDifference(objects, span, touched)
+            raised = at_policy_levels(span.judging, examine(objects, between), profile)
+            new = [each for each in raised if each.level is not Level.NOTE and not _is_reported(each, known)]
             if any(each.level is Level.ERROR for each in new):
                 names = {str(each.details.get("component")) for each in new}
-                had = at_levels_of(span.judging, _before(objects, span, gate, names), profile)
-                new = [each for each in new if not _is_known(each, had)]
+                had = at_policy_levels(span.judging, _findings_before(objects, span, gate, names), profile)
+                new = [each for each in new if not _is_reported(each, had)]
         except PatchgateError as error:
             gates.append(GateOutcome(gate, Outcome.UNDECIDED, error.sentence))
             continue
         gates.append(outcome_of(gate, new))
         findings += new
     note = f"compared with {span.shown}, over all commits together"
-    return Together(tuple(gates), tuple(replace(each, notes=(*each.notes, note)) for each in findings))
+    return CumulativeVerdict(
+        tuple(gates), tuple(replace(each, notes=(*each.notes, note)) for each in findings)
+    )
 
 
 def outcome_of(gate: str, findings: Iterable[Finding]) -> GateOutcome:
@@ -131,7 +133,7 @@ def outcome_of(gate: str, findings: Iterable[Finding]) -> GateOutcome:
     return GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS)
 
 
-def at_levels_of(
+def at_policy_levels(
     policy: Policy, findings: Iterable[Finding], profile: Profile = Profile.COMMIT
 ) -> list[Finding]:
     """Give the findings at the levels that a policy chose, without those that it turned off."""
@@ -139,7 +141,7 @@ def at_levels_of(
     return [each for each in found if each is not None]
 
 
-def _is_known(finding: Finding, known: Iterable[Finding]) -> bool:
+def _is_reported(finding: Finding, known: Iterable[Finding]) -> bool:
     """Tell whether the same was reported, at no lower level; of lost tests, whether each of them was."""
     same = [
         each
@@ -160,7 +162,7 @@ def _names_in(finding: Finding) -> set[str]:
     return {str(each) for each in names} if isinstance(names, (list, tuple)) else set()
 
 
-class _Between:
+class _TreeDifference:
     """The difference of the two trees of a span, as far as components are concerned."""
 
     def __init__(self, objects: Objects, span: Span, touched: Collection[RepoPath] | None) -> None:
@@ -186,9 +188,9 @@ class _Between:
         return Component(name, replace(new.settings, tests=tuple(tests), implementation=tuple(code)))
 
 
-def _drift(objects: Objects, between: _Between) -> Iterator[Finding]:
+def _drift(objects: Objects, between: _TreeDifference) -> Iterator[Finding]:
     # 10 ms to import, and most pushes touch no component.
-    from patchgate.components.drift import examine_steps
+    from patchgate.components.drift import examine_cumulative
     from patchgate.components.drift_gathering import is_forged, recorded_at, state_over
 
     view = TreeView(objects, between.span.after)
@@ -205,20 +207,20 @@ def _drift(objects: Objects, between: _Between) -> Iterator[Finding]:
         if recorded is None or not changed:
             continue
         is_declared, was_declared = name in between.now.ids, name in between.known.ids
-        more = {} if is_declared else _elsewhere(between, recorded_at(component, recorded, objects))
+        more = {} if is_declared else _possible_new_places(between, recorded_at(component, recorded, objects))
         state = state_over(
             component, changed, view, between.old, recorded, more=more, asks_all=not was_declared
         )
         forged = is_declared and place in changed and is_forged(state.recorded, state.before, objects)
         hint = _ONE_COMMIT if is_declared else _RETIRE_FIRST
-        for finding in examine_steps(
+        for finding in examine_cumulative(
             state, is_declared=is_declared, was_declared=was_declared, is_forged=forged
         ):
             is_error = finding.level is Level.ERROR and not finding.definition.invariant
             yield replace(finding, hint=hint) if is_error else finding
 
 
-def _elsewhere(between: _Between, before: object) -> dict[RepoPath, tuple[Role, Entry]]:
+def _possible_new_places(between: _TreeDifference, before: object) -> dict[RepoPath, tuple[Role, Entry]]:
     """Find the new files in which those of a component may be that is declared no longer."""
     from patchgate.components.baseline_file import Baseline
     from patchgate.components.drift_comparison import is_named_as_test
@@ -237,23 +239,25 @@ def _elsewhere(between: _Between, before: object) -> dict[RepoPath, tuple[Role, 
     return found
 
 
-def _contracts(objects: Objects, between: _Between) -> Iterator[Finding]:
+def _contracts(objects: Objects, between: _TreeDifference) -> Iterator[Finding]:
     own = between.span.has.policy
     if own is None or not between.now:
         return
     from patchgate.components.component_cache import FactsCache
-    from patchgate.components.contract_gathering import declared_otherwise, view_of_change
-    from patchgate.components.contracts import examine_view
+    from patchgate.components.contract_gathering import changed_declarations, contracts_of_change
+    from patchgate.components.contracts import examine_contracts
 
     had = between.span.had.policy
-    otherwise = declared_otherwise(own, had) if had is not None else set(between.now.ids)
+    otherwise = changed_declarations(own, had) if had is not None else set(between.now.ids)
     with FactsCache.of(objects.repository) as cache:
-        view = view_of_change(own, TreeView(objects, between.span.after), between.files, cache, otherwise)
+        view = contracts_of_change(
+            own, TreeView(objects, between.span.after), between.files, cache, otherwise
+        )
         if view is not None:
-            yield from examine_view(view, own)
+            yield from examine_contracts(view, own)
 
 
-def _before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> Iterator[Finding]:
+def _findings_before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> Iterator[Finding]:
     """Find what was wrong with some components before already: contracts, and tests that were lost."""
     had = span.had.policy
     if had is None:
@@ -277,12 +281,12 @@ def _before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> 
 
 def contracts_of(policy: Policy, view: TreeView, cache: FactsCache) -> Iterator[Finding]:
     """Find what is wrong with the contracts of a whole tree."""
-    from patchgate.components.contract_gathering import view_of_tree
-    from patchgate.components.contracts import examine_view
+    from patchgate.components.contract_gathering import contracts_of_tree
+    from patchgate.components.contracts import examine_contracts
 
-    contracts = view_of_tree(policy, view, cache)
+    contracts = contracts_of_tree(policy, view, cache)
     if contracts is not None:
-        yield from examine_view(contracts, policy)
+        yield from examine_contracts(contracts, policy)
 
 
 def _components(found: FoundPolicy) -> Components:
@@ -297,7 +301,7 @@ def _difference(objects: Objects, span: Span) -> Sequence[FileChange]:
     return files
 
 
-def with_range(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
+def add_range_findings(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the verdicts on the commits of a range what they do together to the components of a revision.
 
     Only components are compared of which a commit of the range touches a file.
@@ -317,13 +321,15 @@ def with_range(repository: Repository, report: Report, revision: str, asked: Che
         if known is None or last.source.commit is None:
             return report
         try:
-            together = _together(repository, objects, known, last.source.commit, report)
+            together = _judge_range(repository, objects, known, last.source.commit, report)
         except PatchgateError as error:
-            together = Together((GateOutcome("drift", Outcome.UNDECIDED, error.sentence),))
-        return _joined(report, objects, together, Source("range", ref=revision), last.profile, last.policy)
+            together = CumulativeVerdict((GateOutcome("drift", Outcome.UNDECIDED, error.sentence),))
+        return _add_verdict(
+            report, objects, together, Source("range", ref=revision), last.profile, last.policy
+        )
 
 
-def with_landing(
+def add_update_findings(
     repository: Repository, ref: str, old: str, new: str, report: Report, asked: Callable[[], CheckOptions]
 ) -> Report:
     """Add to the verdicts on an update of a branch what its commits do together, where it is protected.
@@ -344,13 +350,18 @@ def with_landing(
         judging = (requested_policy(objects, policies, asked()) or had).policy or policy
         shown = f"{old[:SHORT_OID]}, which the branch has"
         span = Span(tree_of(objects, old), tree_of(objects, new), had, has, judging, shown)
-        together = judge_together(objects, span, report.changes)
+        together = judge_cumulative(objects, span, report.changes)
         bound = reference(judging, old[:SHORT_OID], Profile.COMMIT)
-        return _joined(report, objects, together, Source("ref", ref=ref), Profile.COMMIT.value, bound)
+        return _add_verdict(report, objects, together, Source("ref", ref=ref), Profile.COMMIT.value, bound)
 
 
-def _joined(
-    report: Report, objects: Objects, together: Together, source: Source, profile: str, bound: PolicyReference
+def _add_verdict(
+    report: Report,
+    objects: Objects,
+    together: CumulativeVerdict,
+    source: Source,
+    profile: str,
+    bound: PolicyReference,
 ) -> Report:
     if together.is_silent:
         return report
@@ -370,20 +381,22 @@ def _is_protected(policy: Policy, ref: str) -> bool:
     return ref in USUAL_BRANCHES if listed is None else matches_ref(listed, ref)
 
 
-def _together(repository: Repository, objects: Objects, known: Header, tip: str, report: Report) -> Together:
+def _judge_range(
+    repository: Repository, objects: Objects, known: Header, tip: str, report: Report
+) -> CumulativeVerdict:
     oid, policies = known.oid, TreePolicies(objects)
     had, has = (_found(objects, policies, each) for each in (oid, tip))
     if not declares_any(had, has):
-        return Together()
+        return CumulativeVerdict()
     judging = had.policy or built_in()
     shown = f"{oid[:SHORT_OID]}, whose policy judges"
     touched = {file.path for change in report.changes for file in change.change.files}
     after = tree_of(objects, tip)
     if known.type != "commit" or is_ancestor(repository, oid, tip):
         span = Span(tree_of(objects, oid), after, had, has, judging, shown)
-        return judge_together(objects, span, report.changes, touched)
+        return judge_cumulative(objects, span, report.changes, touched)
     if is_ancestor(repository, tip, oid):
-        return Together()
+        return CumulativeVerdict()
     parting = common_ancestor(repository, oid, tip)
     if parting is None and repository.shallow:
         raise UndecidedError(
@@ -400,10 +413,10 @@ def _together(repository: Repository, objects: Objects, known: Header, tip: str,
         if not merged.conflicts:
             whole = _found(joined, TreePolicies(joined), merged.tree)
             span = Span(tree_of(objects, oid), merged.tree, had, whole, judging, shown, store.variables)
-            return judge_together(joined, span, report.changes, touched)
+            return judge_cumulative(joined, span, report.changes, touched)
     had = _found(objects, policies, parting)
     span = Span(tree_of(objects, parting), after, had, has, judging, parting[:SHORT_OID])
-    return judge_together(objects, span, report.changes, touched)
+    return judge_cumulative(objects, span, report.changes, touched)
 
 
 def _found(objects: Objects, policies: TreePolicies, revision: str) -> FoundPolicy:

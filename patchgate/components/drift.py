@@ -15,10 +15,10 @@ from patchgate.components.component_facts import ComponentFacts, ComponentState
 from patchgate.components.drift_comparison import (
     DriftComparison,
     compare,
-    has_other_tests,
+    have_tests_changed,
+    is_contract_changed,
     is_python,
     is_version_higher,
-    promises_otherwise,
 )
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of
@@ -62,44 +62,44 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
     touched = place in state.changed
     if isinstance(recorded, BaselineFault):
         yield find("baseline-invalid", recorded.message, place, recorded.hint, line=recorded.line)
-    if touched and (tampered := _tampered(state)) is not None:
+    if touched and (tampered := _tampered_baseline(state)) is not None:
         yield tampered
         # Of a component that goes as a whole one sentence is enough.
         recorded = state.before if state.files else None
     elif recorded is None:
         if state.files:
-            yield _about(
+            yield _component_finding(
                 state, "no-baseline", f"component {state.component.id} has no baseline", "once its tests pass"
             )
         return
     elif touched and isinstance(state.before, Baseline):
-        yield from laundered(state, state.before)
+        yield from examine_against_old_baseline(state, state.before)
     if isinstance(recorded, Baseline):
         yield from _drifted(state, recorded)
 
 
-def _tampered(state: ComponentState) -> Finding | None:
+def _tampered_baseline(state: ComponentState) -> Finding | None:
     """Say what is wrong with a baseline that the change itself touches; None where it is as it has to be."""
     if state.recorded is None:
-        return None if state.before is None else deleted(state)
+        return None if state.before is None else deleted_baseline(state)
     if state.capture is not None and state.written == state.capture:
         return None
-    return forged(state)
+    return forged_baseline(state)
 
 
-def deleted(state: ComponentState) -> Finding:
+def deleted_baseline(state: ComponentState) -> Finding:
     """Report that the baseline of a component that is still declared is deleted."""
     place, name = state.component.baseline, state.component.id
     return find(
         "baseline-tampered",
         f"the baseline of component {name} is deleted, and the component is still declared",
         place,
-        f"put it back: git restore --staged --worktree -- {place.quoted}; {_leave(state)}",
+        f"put it back: git restore --staged --worktree -- {place.quoted}; {_removal_hint(state)}",
         side="old",
     )
 
 
-def forged(state: ComponentState) -> Finding:
+def forged_baseline(state: ComponentState) -> Finding:
     """Report a baseline that no capture would write."""
     place, name = state.component.baseline, state.component.id
     return find(
@@ -115,73 +115,77 @@ def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
     found = compare(state.files, recorded, state.unclaimed)
     if found.is_equal:
         return
-    told = list(_differing(state, found, recorded))
+    told = list(_differences(state, found, recorded))
     yield from told
     if not told:
         # Another promise and its tests are all that differs.
         what = f"contract and tests of component {state.component.id}"
-        yield _about(state, "drift-all", f"{what} changed since it was recorded")
+        yield _component_finding(state, "drift-all", f"{what} changed since it was recorded")
 
 
-def _differing(state: ComponentState, found: DriftComparison, recorded: Baseline) -> Iterator[Finding]:
+def _differences(state: ComponentState, found: DriftComparison, recorded: Baseline) -> Iterator[Finding]:
     """Tell what each role that differs is told of."""
     lost = [path for path, each in found.gone.items() if each.role is not Role.TESTS]
-    yield from _missing(state, found, lost)
+    yield from _missing_files(state, found, lost)
     if found.differs(Role.CONTRACT) or found.differs(Role.TESTS):
-        yield from _promised(state, found, recorded)
+        yield from _contract_and_tests(state, found, recorded)
     elif Role.IMPLEMENTATION in found.arrived_roles:
-        yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
-    yield from _left_out(state, found)
-    yield from _moved(state, found)
+        yield _changed_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
+    yield from _undeclared_files(state, found)
+    yield from _moved_files(state, found)
 
 
-def _promised(state: ComponentState, found: DriftComparison, recorded: Baseline) -> Iterator[Finding]:
+def _contract_and_tests(
+    state: ComponentState, found: DriftComparison, recorded: Baseline
+) -> Iterator[Finding]:
     """Tell what became of contract and tests, and so of the implementation beside them."""
     # 6 ms to import, and what changes is mostly the implementation alone.
-    from patchgate.components.weakened_tests import weakened
+    from patchgate.components.weakened_tests import weakened_findings
 
     contract, tests, implementation = (found.differs(role) for role in Role)
-    promised = contract and promises_otherwise(found, state.texts) is not False
-    is_tested = has_other_tests(found, state.texts)
+    promised = contract and is_contract_changed(found, state.texts) is not False
+    is_tested = have_tests_changed(found, state.texts)
     if promised and not is_tested:
-        yield from without_tests(state)
-    yield from weakened(state, found, recorded, None)
+        yield from contract_without_tests(state)
+    yield from weakened_findings(state, found, recorded, None)
     higher = is_version_higher(found, state.texts)
     if contract and not promised:
         # Where it lies elsewhere that is told of where it was.
         if not found.left_out_of(Role.CONTRACT):
-            yield _same_promise(state)
+            yield _rewritten_contract(state)
     elif higher is False:
-        yield _not_raised(state)
+        yield _version_not_raised(state)
     arrived = found.arrived_roles
     if promised and is_tested and implementation:
         what = f"all of component {state.component.id}"
-        yield _about(state, "drift-all", f"{what} changed since it was recorded")
+        yield _component_finding(state, "drift-all", f"{what} changed since it was recorded")
     elif implementation and Role.IMPLEMENTATION in arrived and not higher:
-        yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
+        yield _changed_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
     elif tests and not (promised or implementation) and Role.TESTS in arrived:
-        yield _of_role(state, found, Role.TESTS, "drift-tests")
+        yield _changed_role(state, found, Role.TESTS, "drift-tests")
 
 
-def laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
+def examine_against_old_baseline(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Ask of a change that brings its own baseline what the one of before would have refused."""
-    from patchgate.components.weakened_tests import weakened
+    from patchgate.components.weakened_tests import weakened_findings
 
     contract = state.component.contract
     found = compare(state.files, before, state.unclaimed)
     # A merge brings what its other side did to contract and tests without touching it.
     if state.is_merge or contract in state.changed:
-        yield from _missing(state, found, [contract] if contract in found.gone else [])
-        if found.differs(Role.CONTRACT) and promises_otherwise(found, state.texts) is not False:
-            if not has_other_tests(found, state.texts):
-                yield from without_tests(state)
+        yield from _missing_files(state, found, [contract] if contract in found.gone else [])
+        if found.differs(Role.CONTRACT) and is_contract_changed(found, state.texts) is not False:
+            if not have_tests_changed(found, state.texts):
+                yield from contract_without_tests(state)
             if is_version_higher(found, state.texts) is False:
-                yield _not_raised(state)
+                yield _version_not_raised(state)
     if state.is_merge or state.touches_tests:
-        yield from weakened(state, found, before, None if state.is_merge else state.changed)
+        yield from weakened_findings(state, found, before, None if state.is_merge else state.changed)
 
 
-def _missing(state: ComponentState, found: DriftComparison, lost: Sequence[RepoPath]) -> Iterator[Finding]:
+def _missing_files(
+    state: ComponentState, found: DriftComparison, lost: Sequence[RepoPath]
+) -> Iterator[Finding]:
     """Tell each file of contract and implementation that is gone; of very many the first and a number."""
     recapture = f"if it is meant, run the tests and record it: {_recapture(state)}"
     for index, path in enumerate(lost[:_MOST], start=1):
@@ -193,12 +197,12 @@ def _missing(state: ComponentState, found: DriftComparison, lost: Sequence[RepoP
             f"{path.quoted}, of the {role.value} of component {state.component.id}, is gone"
             + _more(index, len(lost), "file"),
             path,
-            f"put it back; {recapture if stays else _leave(state)}",
+            f"put it back; {recapture if stays else _removal_hint(state)}",
             side="old",
         )
 
 
-def _leave(state: ComponentState) -> str:
+def _removal_hint(state: ComponentState) -> str:
     """Say how a component goes."""
     return (
         f"or, if component {state.component.id} is to go, take it out of patchgate.toml first, in a change "
@@ -212,7 +216,7 @@ def _more(index: int, all_of_them: int, noun: str) -> str:
     return f" (and {left} more {noun if left == 1 else noun + 's'})" if index == _MOST and left else ""
 
 
-def without_tests(state: ComponentState) -> Iterator[Finding]:
+def contract_without_tests(state: ComponentState) -> Iterator[Finding]:
     """Tell a contract that differs while no test does; one that is gone is told as missing."""
     name, contract = state.component.id, state.component.contract
     if contract not in state.files:
@@ -226,22 +230,22 @@ def without_tests(state: ComponentState) -> Iterator[Finding]:
     yield _find(state, rule, message, contract, f"{change}, or put the contract back")
 
 
-def _version(state: ComponentState, what: str, hint: str) -> Finding:
+def _version_finding(state: ComponentState, what: str, hint: str) -> Finding:
     message = f"the contract of component {state.component.id} {what}"
     return _find(state, "drift-version", message, state.component.contract, hint)
 
 
-def _not_raised(state: ComponentState) -> Finding:
+def _version_not_raised(state: ComponentState) -> Finding:
     what = "changed, and its version is not higher than the recorded one"
-    return _version(state, what, "raise `version` in the contract")
+    return _version_finding(state, what, "raise `version` in the contract")
 
 
-def _same_promise(state: ComponentState) -> Finding:
+def _rewritten_contract(state: ComponentState) -> Finding:
     what = "is written otherwise than recorded, and promises the same"
-    return _version(state, what, f"put it back, or run the tests and record it: {_recapture(state)}")
+    return _version_finding(state, what, f"put it back, or run the tests and record it: {_recapture(state)}")
 
 
-def _of_role(state: ComponentState, found: DriftComparison, role: Role, rule: str) -> Finding:
+def _changed_role(state: ComponentState, found: DriftComparison, role: Role, rule: str) -> Finding:
     """Tell that the files of one role differ, at the first of them, the change's own first."""
     paths = sorted({*found.old(role), *found.new(role)} & set(state.files))
     first = next((path for path in paths if path in state.changed), paths[0])
@@ -255,7 +259,7 @@ def _of_role(state: ComponentState, found: DriftComparison, role: Role, rule: st
     return _find(state, rule, f"{what} ({first.quoted}{more})", first, hint, actual=len(paths))
 
 
-def _left_out(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
+def _undeclared_files(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
     """Tell of each role the files that are still there and, by the declaration, no longer of it."""
     for role, rule in _RULE_OF_ROLE.items():
         paths = list(found.left_out_of(role))
@@ -268,14 +272,14 @@ def _left_out(state: ComponentState, found: DriftComparison) -> Iterator[Finding
         yield _find(state, rule, message, paths[0], hint, actual=len(paths))
 
 
-def _moved(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
+def _moved_files(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
     hint = f"the baseline names the old path: {_recapture(state)}"
     for index, (new, old) in enumerate(list(found.moved.items())[:_MOST], start=1):
         message = f"{old.quoted} of component {state.component.id} moved to {new.quoted}"
         yield _find(state, "drift-moved", message + _more(index, len(found.moved), "move"), new, hint)
 
 
-def _about(
+def _component_finding(
     state: ComponentState, rule: str, message: str, when: str = "run its tests and record it"
 ) -> Finding:
     """Tell something of a component as a whole, at its contract, or else where its baseline belongs."""
@@ -301,7 +305,7 @@ def _find(
     return find(rule, message, path, hint, side=side, details={"component": state.component.id, **more})
 
 
-def examine_steps(
+def examine_cumulative(
     state: ComponentState, *, is_declared: bool, was_declared: bool, is_forged: bool
 ) -> Iterator[Finding]:
     """Find what several changes did to a component together that one change may not do.
@@ -316,28 +320,28 @@ def examine_steps(
     if not isinstance(state.before, Baseline):
         return
     if not is_declared:
-        yield from _left_with(state, state.before)
+        yield from _removed_component(state, state.before)
         return
     if was_declared and state.recorded is None:
-        yield deleted(state)
+        yield deleted_baseline(state)
     elif is_forged:
-        yield forged(state)
-    yield from laundered(state, state.before)
+        yield forged_baseline(state)
+    yield from examine_against_old_baseline(state, state.before)
 
 
-def _left_with(state: ComponentState, before: Baseline) -> Iterator[Finding]:
+def _removed_component(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Find what a component lost that is declared no longer, unless all of it is gone."""
-    from patchgate.components.weakened_tests import keeps_no_test, weakened
+    from patchgate.components.weakened_tests import keeps_no_test, weakened_findings
 
     found = compare(state.files, before, state.unclaimed)
     is_there = {path for path in before.files if path in state.files} or found.moved
     if is_there or not keeps_no_test(state, found):
-        yield from weakened(state, found, before, state.changed, may_excuse=False)
+        yield from weakened_findings(state, found, before, state.changed, may_excuse=False)
     contract = state.component.contract
     if contract in state.changed and contract in state.files:
-        promised = promises_otherwise(found, state.texts, but=("version", "component_id"))
-        if promised is not False and not has_other_tests(found, state.texts):
-            yield from without_tests(state)
+        promised = is_contract_changed(found, state.texts, but=("version", "component_id"))
+        if promised is not False and not have_tests_changed(found, state.texts):
+            yield from contract_without_tests(state)
     if is_there or state.recorded is not None:
         gone = "is no longer declared: no gate guards its contract and its tests from here on"
         message = f"component {state.component.id} {gone}"

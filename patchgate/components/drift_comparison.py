@@ -150,7 +150,7 @@ Texts = Mapping[str, bytes]
 """Contents by blob id."""
 
 
-def promises_otherwise(found: DriftComparison, texts: Texts, *, but: Sequence[str] = ()) -> bool | None:
+def is_contract_changed(found: DriftComparison, texts: Texts, *, but: Sequence[str] = ()) -> bool | None:
     """Tell whether the contract's document is not the recorded one; None where one of them cannot be read.
 
     Args:
@@ -158,10 +158,10 @@ def promises_otherwise(found: DriftComparison, texts: Texts, *, but: Sequence[st
     """
     old = next(iter(found.old(Role.CONTRACT).values()), None)
     new = next(iter(found.new(Role.CONTRACT).values()), None)
-    return is_another_promise(old, new, texts, but=but)
+    return is_different_contract(old, new, texts, but=but)
 
 
-def is_another_promise(
+def is_different_contract(
     old: RecordedFile | Entry | None, new: Entry | None, texts: Texts, *, but: Sequence[str]
 ) -> bool | None:
     """Tell whether two contracts are other documents; None where one of them cannot be read."""
@@ -196,7 +196,7 @@ def is_version_higher(found: DriftComparison, texts: Texts) -> bool | None:
     return None if before is None or now is None else is_higher(now, before)
 
 
-def has_other_tests(found: DriftComparison, texts: Texts) -> bool:
+def have_tests_changed(found: DriftComparison, texts: Texts) -> bool:
     """Tell whether the tests of a component are others than recorded: not the same under other names.
 
     What the declaration leaves out, or makes a test as it was, changed no test.
@@ -229,7 +229,7 @@ def has_other_tests(found: DriftComparison, texts: Texts) -> bool:
     return bool(lost - came or came - lost - left_out)
 
 
-def emptied(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
+def emptied_tests(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
     """Name the test files that held something when they were recorded, and hold nothing now."""
     return frozenset(
         path
@@ -238,7 +238,7 @@ def emptied(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
     )
 
 
-def python_tests(
+def changed_python_tests(
     found: DriftComparison, texts: Texts
 ) -> tuple[dict[RepoPath, bytes | None], dict[RepoPath, bytes | None]]:
     """Give the tests that differ, as they were recorded and as they are; None for what is no Python.
@@ -255,7 +255,7 @@ def python_tests(
     return before, after
 
 
-def is_unread(found: DriftComparison, texts: Texts) -> bool:
+def is_unread_test(found: DriftComparison, texts: Texts) -> bool:
     """Tell whether the content of a Python test that differs is not given."""
     new = found.new(Role.TESTS)
     return any(is_python(path) and _is_file(each) and each.oid not in texts for path, each in new.items())

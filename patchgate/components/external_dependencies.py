@@ -23,7 +23,7 @@ _MOST_NAMES = 300
 _IN_SUBMODULE = b"\0"
 
 
-class Externals:
+class ExternalDependencies:
     """The modules and paths of one tree, under the source roots of its policy."""
 
     def __init__(self, roots: Sequence[str], view: TreeView) -> None:

@@ -34,13 +34,15 @@ def gather(scene: FactSources) -> ComponentFacts | None:
     reading, before, own = scene.reading, scene.declaring, scene.own
     if reading is None or (reading.is_proposed and reading.laid is None):
         return None
-    near = _near(scene.objects, reading, before, scene.known)
+    near = _gather_touched(scene.objects, reading, before, scene.known)
     if own is None or not any(name not in own.config.components for name in before.config.components):
         return near
-    return _with_left(near, before, _left(own, before, _view_of(scene.objects, reading)))
+    return _with_undeclared(
+        near, before, _undeclared_baselines(own, before, _view_of(scene.objects, reading))
+    )
 
 
-def _near(
+def _gather_touched(
     objects: Objects, reading: LoadedChange, policy: Policy, before: Policy | None
 ) -> ComponentFacts | None:
     """Gather the components near a change, and what is declared otherwise than in the policy of before."""
@@ -50,9 +52,9 @@ def _near(
     near = policy.components.affected_by(file.path for file in files)
     otherwise: set[str] = set()
     if before is not None:
-        from patchgate.components.contract_gathering import declared_otherwise
+        from patchgate.components.contract_gathering import changed_declarations
 
-        otherwise = declared_otherwise(policy, before)
+        otherwise = changed_declarations(policy, before)
         declared, known = policy.config.components, before.config.components
         near.update(
             (name, set()) for name in declared if declared[name] != known.get(name) and name not in near
@@ -61,9 +63,9 @@ def _near(
     if not (near or otherwise) and not any(file.goes for file in files):
         return None
     view = _view_of(objects, reading)
-    found = _gathered(policy, view, near, files, otherwise, is_merge=reading.source.kind == "merge")
-    left = _left(policy, before, view) if before is not None else {}
-    return _with_left(found, policy, left)
+    found = _gather_components(policy, view, near, files, otherwise, is_merge=reading.source.kind == "merge")
+    left = _undeclared_baselines(policy, before, view) if before is not None else {}
+    return _with_undeclared(found, policy, left)
 
 
 def _view_of(objects: Objects, reading: LoadedChange) -> TreeView:
@@ -74,7 +76,7 @@ def _view_of(objects: Objects, reading: LoadedChange) -> TreeView:
     return TreeView(objects, *(reading.laid or (reading.change.base, after)))
 
 
-def _with_left(
+def _with_undeclared(
     near: ComponentFacts | None, declared: Policy, left: Mapping[str, RepoPath]
 ) -> ComponentFacts | None:
     if not left:
@@ -92,10 +94,10 @@ def gather_all(objects: Objects, files: Sequence[FileChange], policy: Policy) ->
 
     view = TreeView(objects, objects.empty_tree, {file.path.raw: file.new for file in files})
     near: dict[str, set[RepoPath]] = {name: set() for name in policy.components.ids}
-    return _gathered(policy, view, near)
+    return _gather_components(policy, view, near)
 
 
-def _gathered(
+def _gather_components(
     policy: Policy,
     view: TreeView,
     near: Mapping[str, set[RepoPath]],
@@ -143,15 +145,15 @@ def _contracts(
 ) -> ContractsView | None:
     # 10 ms to import.
     from patchgate.components.component_cache import FactsCache
-    from patchgate.components.contract_gathering import view_of_change, view_of_tree
+    from patchgate.components.contract_gathering import contracts_of_change, contracts_of_tree
 
     with FactsCache.of(view.objects.repository) as cache:
         if files is None:
-            return view_of_tree(policy, view, cache)
-        return view_of_change(policy, view, files, cache, otherwise)
+            return contracts_of_tree(policy, view, cache)
+        return contracts_of_change(policy, view, files, cache, otherwise)
 
 
-def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]:
+def _undeclared_baselines(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]:
     """Find the baselines that stay in the tree of components that are declared no longer."""
     gone = [name for name in before.components.ids if name not in policy.config.components]
     places = {name: before.components[name].baseline for name in gone}
@@ -171,7 +173,7 @@ def with_landing(
     # Most updates bring one commit.
     from patchgate.components import cumulative_drift as steps
 
-    return steps.with_landing(repository, update.ref, update.old, update.new, report, asked)
+    return steps.add_update_findings(repository, update.ref, update.old, update.new, report, asked)
 
 
 def with_push(
@@ -183,7 +185,7 @@ def with_push(
     now: float | None,
 ) -> list[ChangeVerdict]:
     """Add what a push makes of the components of its branches: its commits together, and each tip."""
-    from patchgate.components.push_tips import with_steps, with_tips
+    from patchgate.components.push_tips import add_cumulative_findings, add_tip_findings
 
-    changes = with_steps(objects, terms, commits, updates, changes)
-    return with_tips(objects, terms, commits, updates, changes, now)
+    changes = add_cumulative_findings(objects, terms, commits, updates, changes)
+    return add_tip_findings(objects, terms, commits, updates, changes, now)

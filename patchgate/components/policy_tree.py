@@ -6,21 +6,12 @@ what lists and graphs show. Not how a change is judged: that has the policy of b
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.component_names import (
-    ComponentNames,
-    How,
-    cycles,
     did_you_mean,
-    is_across,
-    resolved_dependencies,
 )
-from patchgate.components.contract_facts import ContractFacts
-from patchgate.components.drift_gathering import files_of
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.change_sources import pending_base, read_staged, read_worktree
 from patchgate.git.diff import Detail
@@ -31,11 +22,10 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
-from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Components, Role
+from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Components
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy
 from patchgate.policy.tree_policies import TreePolicies, require_usable
-from patchgate.report.json import as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,134 +196,3 @@ def _hint_for_unknown(each: str, components: Components, where: str) -> str:
     if components:
         return "git patchgate component list shows all"
     return no_components_message("index") if where == "the index" else NONE_DECLARED
-
-
-@dataclass(frozen=True, slots=True)
-class ContractState:
-    """What a component's contract is in the tree; `version` is None where it says none that can be read.
-
-    `state` is readable, unreadable (not JSON, or of another shape), missing, or not-a-file.
-    """
-
-    path: str
-    state: str
-    version: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ListedComponent:
-    """One component in the list; `tests` and `implementation` are numbers of files."""
-
-    id: str
-    parent: str | None
-    contract: ContractState
-    tests: int
-    implementation: int
-    has_baseline: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Dependency:
-    """One dependency of a contract: `name` as it is written, `to` the component that it means (None: none).
-
-    `how` is the step by which the name was found. `is_external` is whether it stands among the external ones.
-    """
-
-    source: str
-    name: str
-    to: str | None = None
-    how: How | None = None
-    is_external: bool = False
-    is_across: bool = False
-    is_in_cycle: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ComponentGraph:
-    """The component tree and what the contracts depend on; groups are parents that are no components."""
-
-    content: str
-    parents: dict[str, str | None]
-    groups: tuple[str, ...]
-    dependencies: tuple[Dependency, ...]
-    cycles: tuple[tuple[str, ...], ...]
-
-
-def list_components(repository: Repository) -> tuple[str, tuple[ListedComponent, ...]]:
-    """List the components of the index (bare: of `HEAD`), sorted by id, and say which content that is.
-
-    Raises:
-        ConfigError: the policy there cannot be used.
-        UndecidedError: something cannot be read.
-    """
-    with Objects(repository) as objects, FactsCache.of(repository) as cache:
-        content = index_tree(repository, objects)
-        components = content.components
-        return content.name, tuple(
-            _list_component(components[each], content.view, cache) for each in components.ids
-        )
-
-
-def component_graph(repository: Repository) -> ComponentGraph:
-    """Find how the components of the index (bare: of `HEAD`) are related.
-
-    Raises:
-        ConfigError: the policy there cannot be used.
-        UndecidedError: something cannot be read.
-    """
-    with Objects(repository) as objects, FactsCache.of(repository) as cache:
-        content = index_tree(repository, objects)
-        components = content.components
-        found = list(_dependencies(components, content.view, cache))
-    needs: dict[str, set[str]] = {each: set() for each in components.ids}
-    for edge in found:
-        if edge.to is not None:
-            needs[edge.source].add(edge.to)
-    circles = cycles({name: sorted(others) for name, others in needs.items()})
-    parents = {each: components[each].parent for each in components.ids}
-    return ComponentGraph(
-        content=content.name,
-        parents=parents,
-        groups=tuple(sorted({each for each in parents.values() if each is not None} - parents.keys())),
-        dependencies=tuple(
-            replace(edge, is_in_cycle=any({edge.source, edge.to} <= each.members for each in circles))
-            for edge in found
-        ),
-        cycles=tuple(each.path for each in circles),
-    )
-
-
-def _list_component(component: Component, view: TreeView, cache: FactsCache) -> ListedComponent:
-    numbers = Counter(role for role, _ in files_of(component, view).values())
-    state, facts = _contract(component, view, cache)
-    version = facts.version if facts is not None else None
-    return ListedComponent(
-        id=component.id,
-        parent=component.parent,
-        contract=ContractState(as_text(component.contract), state, version),
-        tests=numbers[Role.TESTS],
-        implementation=numbers[Role.IMPLEMENTATION],
-        has_baseline=view.entry(component.baseline.raw) is not None,
-    )
-
-
-def _contract(component: Component, view: TreeView, cache: FactsCache) -> tuple[str, ContractFacts | None]:
-    facts = facts_at(view, component.contract, cache)
-    if facts is None:
-        return "missing" if view.entry(component.contract.raw) is None else "not-a-file", None
-    return "readable" if facts.is_readable else "unreadable", facts
-
-
-def _dependencies(components: Components, view: TreeView, cache: FactsCache) -> Iterator[Dependency]:
-    names = ComponentNames(components.ids)
-    for source in components.ids:
-        _, facts = _contract(components[source], view, cache)
-        if facts is None:
-            continue
-        for reference, resolved in resolved_dependencies(facts, names):
-            if resolved is None:
-                yield Dependency(source, reference.name)
-            else:
-                across = is_across(components, source, resolved.id)
-                yield Dependency(source, reference.name, resolved.id, resolved.how, is_across=across)
-        yield from (Dependency(source, each.name, is_external=True) for each in facts.externals)

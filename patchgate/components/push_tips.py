@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from patchgate.check.protected_refs import RefRules
 from patchgate.components.cumulative_drift import (
     Span,
-    at_levels_of,
+    at_policy_levels,
     contracts_of,
     declares_any,
-    judge_together,
+    judge_cumulative,
     outcome_of,
     tree_of,
 )
@@ -36,12 +36,12 @@ Subject = tuple[str, RepoPath | None]
 
 _CONTRACTS, _DRIFT, _STALENESS = "contracts", "drift", "staleness"
 _MOST = 20
-_BEFORE = "it was so before this push, which does not refuse it"
-_LOUD = tuple(Level)
+_PREEXISTING = "it was so before this push, which does not refuse it"
+_LEVELS = tuple(Level)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tip:
+class _BranchTip:
     """A branch that gets a commit: that, what was there before, the commit's policy, and the judging one.
 
     `known` are the components as they were declared before.
@@ -55,7 +55,7 @@ class _Tip:
     known: Mapping[str, ComponentSettings]
 
 
-def with_tips(
+def add_tip_findings(
     objects: Objects,
     terms: RefRules,
     commits: Mapping[str, str | None],
@@ -72,7 +72,7 @@ def with_tips(
         changes: the verdicts on refs and commits.
         now: seconds since the epoch; None: this moment.
     """
-    tips = list(_tips(terms, commits, updates))
+    tips = list(_branch_tips(terms, commits, updates))
     if not tips:
         return list(changes)
     import time
@@ -80,21 +80,21 @@ def with_tips(
     from patchgate.components.attestations import VERIFIED_REF
 
     now = time.time() if now is None else now
-    said = _gravest(finding for change in changes for finding in change.findings)
+    said = _highest_levels(finding for change in changes for finding in change.findings)
     pushed = (each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None)
     notes = [VERIFIED_REF, *pushed]
     found = list(changes)
     has_merge = any(change.source.kind == "merge" for change in changes)
     for tip in tips:
-        gates, staleness, findings = _look(objects, tip, said, now, notes, has_merge=has_merge)
-        said = _gravest(findings, said)
+        gates, staleness, findings = _examine_tip(objects, tip, said, now, notes, has_merge=has_merge)
+        said = _highest_levels(findings, said)
         if not findings and all(gate.reason is None for gate in gates):
             continue
         found = terms.joined(found, tip.update, gates, findings, (staleness,))
     return found
 
 
-def with_steps(
+def add_cumulative_findings(
     objects: Objects,
     terms: RefRules,
     commits: Mapping[str, str | None],
@@ -121,7 +121,7 @@ def with_steps(
         if span is None or (key := (span.before, span.after, span.judging.digest(Profile.COMMIT))) in seen:
             continue
         seen.add(key)
-        together = judge_together(objects, span, changes)
+        together = judge_cumulative(objects, span, changes)
         if not together.is_silent:
             found = terms.joined(found, update, together.gates, together.findings)
     return found
@@ -158,7 +158,9 @@ def _span(
     return Span(tree_of(objects, old), tree_of(objects, tip), had, has, judging or built_in(), shown)
 
 
-def _tips(terms: RefRules, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]) -> Iterator[_Tip]:
+def _branch_tips(
+    terms: RefRules, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]
+) -> Iterator[_BranchTip]:
     """Name the branches to look at, each commit once for each policy that judges it."""
     seen: set[tuple[str, object]] = set()
     for update in updates:
@@ -177,12 +179,12 @@ def _tips(terms: RefRules, commits: Mapping[str, str | None], updates: Sequence[
         before = commits.get(update.old or "") or terms.default_tip
         old = terms.policies.at(terms.key_of(before)).policy if before is not None else None
         known = old.config.components if old is not None else {}
-        yield _Tip(update, commit, before, own, judging or own, known)
+        yield _BranchTip(update, commit, before, own, judging or own, known)
 
 
-def _look(
+def _examine_tip(
     objects: Objects,
-    tip: _Tip,
+    tip: _BranchTip,
     said: Mapping[Subject, Level],
     now: float,
     notes: Sequence[str],
@@ -196,7 +198,7 @@ def _look(
     except UndecidedError as error:
         unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.sentence)
         return (unknown,), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
-    findings = sorted([*contracts, *drift, *aged], key=lambda finding: _LOUD.index(finding.level))
+    findings = sorted([*contracts, *drift, *aged], key=lambda finding: _LEVELS.index(finding.level))
     rest = findings[_MOST:]
     if rest:
         message = f"and {len(rest)} more findings on its components; git patchgate baseline status shows them"
@@ -207,29 +209,29 @@ def _look(
     return gates, outcome_of(_STALENESS, aged), findings
 
 
-def _contracts(objects: Objects, tip: _Tip, said: Mapping[Subject, Level]) -> list[Finding]:
+def _contracts(objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level]) -> list[Finding]:
     """Say what is wrong with the contracts of a tip and was not before, nor is told of a commit."""
     from patchgate.components.component_cache import FactsCache
     from patchgate.git.tree_view import TreeView
 
     def raised(commit: str) -> list[Finding]:
         view = TreeView(objects, tree_of(objects, commit))
-        return at_levels_of(tip.judging, contracts_of(tip.policy, view, cache))
+        return at_policy_levels(tip.judging, contracts_of(tip.policy, view, cache))
 
     with FactsCache.of(objects.repository) as cache:
         found = [finding for finding in raised(tip.commit) if finding.level is not Level.NOTE]
-        before = _gravest(raised(tip.before)) if found and tip.before is not None else {}
-    return [each for each in found if not (_is_said(each, said) or _is_said(each, before))]
+        before = _highest_levels(raised(tip.before)) if found and tip.before is not None else {}
+    return [each for each in found if not (_is_reported(each, said) or _is_reported(each, before))]
 
 
 def _findings(
-    objects: Objects, tip: _Tip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
+    objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
 ) -> tuple[list[Finding], list[Finding]]:
     # Imported where a tip has components: 10 ms, and most repositories have none.
     from patchgate.components.baseline_status import component_statuses, unchanged_components
     from patchgate.components.component_cache import ComponentCache
     from patchgate.components.staleness import examine
-    from patchgate.components.staleness_gathering import Staleness
+    from patchgate.components.staleness_gathering import StalenessFacts
     from patchgate.git.tree_view import TreePaths
 
     paths = TreePaths(objects)
@@ -241,13 +243,13 @@ def _findings(
             settled = unchanged_components(paths, tree, tree_of(objects, tip.before), tip.policy, tip.known)
         found = component_statuses(objects, tree, tip.policy, paths, cache, settled=settled)
         recorded = [each for status in found if (each := status.recorded) is not None]
-        staleness = Staleness(objects, paths, cache, tip.policy)
+        staleness = StalenessFacts(objects, paths, cache, tip.policy)
         verified = staleness.verified(tip.commit, tree, recorded, now, notes)
         # A note refuses nothing and is told where it arises.
         drift = [
             each
-            for each in at_levels_of(tip.judging, (each for one in found for each in one.findings))
-            if each.level is not Level.NOTE and not _is_said(each, said)
+            for each in at_policy_levels(tip.judging, (each for one in found for each in one.findings))
+            if each.level is not Level.NOTE and not _is_reported(each, said)
         ]
         refused = {(each.rule, each.path) for each in drift if each.level is Level.ERROR}
         refusing = {
@@ -260,10 +262,12 @@ def _findings(
             old = component_statuses(
                 objects, tree_of(objects, tip.before), tip.policy, paths, cache, refusing
             )
-            before = _gravest(at_levels_of(tip.judging, (each for one in old for each in one.findings)))
+            before = _highest_levels(
+                at_policy_levels(tip.judging, (each for one in old for each in one.findings))
+            )
     drift = [
-        replace(each, level=Level.WARNING, notes=(*each.notes, _BEFORE))
-        if each.level is Level.ERROR and _is_said(each, before)
+        replace(each, level=Level.WARNING, notes=(*each.notes, _PREEXISTING))
+        if each.level is Level.ERROR and _is_reported(each, before)
         else each
         for each in drift
     ]
@@ -276,18 +280,18 @@ def _findings(
     return drift, aged
 
 
-def _gravest(
+def _highest_levels(
     findings: Iterable[Finding], known: Mapping[Subject, Level] | None = None
 ) -> dict[Subject, Level]:
     """Say of each subject how grave the gravest is that was said of it."""
     found = dict(known or {})
     for finding in findings:
         subject = (finding.rule, finding.path)
-        found[subject] = min(finding.level, found.get(subject, finding.level), key=_LOUD.index)
+        found[subject] = min(finding.level, found.get(subject, finding.level), key=_LEVELS.index)
     return found
 
 
-def _is_said(finding: Finding, said: Mapping[Subject, Level]) -> bool:
+def _is_reported(finding: Finding, said: Mapping[Subject, Level]) -> bool:
     """Tell whether the same was said before, and no less gravely."""
     level = said.get((finding.rule, finding.path))
-    return level is not None and _LOUD.index(level) <= _LOUD.index(finding.level)
+    return level is not None and _LEVELS.index(level) <= _LEVELS.index(finding.level)

@@ -42,7 +42,7 @@ class LastVerified:
         component: its id.
         baseline: the path of its baseline.
         seconds: since the epoch, UTC; None where nobody knows.
-        where: `commit`, `note` or `ledger`; None where nobody knows.
+        verified_by: `commit`, `note` or `ledger`; None where nobody knows.
         commit: the newest commit that touched the baseline, where that tells it.
         changed: the components that it depends on and that changed since, sorted.
         gone: names in its contract that meant something then, and lead nowhere now; as they are written.
@@ -52,7 +52,7 @@ class LastVerified:
     component: str
     baseline: RepoPath
     seconds: int | None = None
-    where: str | None = None
+    verified_by: str | None = None
     commit: str | None = None
     changed: tuple[str, ...] = ()
     unknown: str | None = None
@@ -108,10 +108,10 @@ def examine(
         message = f"nobody can tell when {name} was verified: {verified.unknown}"
     elif found is Freshness.STALE:
         window = count(settings.staleness_window_days, "day")
-        message = f"{name} was verified {_ago(days)} ({where(verified)}), and that counts for {window}"
+        message = f"{name} was verified {_ago(days)} ({_source(verified)}), and that counts for {window}"
     else:
         message = (
-            f"{name} was verified {_ago(days)} ({where(verified)}), and {_changed(verified)} changed since"
+            f"{name} was verified {_ago(days)} ({_source(verified)}), and {_changed(verified)} changed since"
         )
     hint = f"git patchgate baseline capture {name}" + ("" if has_drifted else " --reverify")
     if verified.gone:
@@ -141,14 +141,14 @@ def describe(verified: LastVerified, window: int, now: float, *, has_drifted: bo
         return f"{found.value}: {verified.unknown}"
     also = f"; {_changed(verified)} changed since" if verified.unlike else ""
     state = "" if has_drifted and found is Freshness.FRESH else f"{found.value}, "
-    return f"{state}verified {_ago(verified.days(now))} ({where(verified)}){also}"
+    return f"{state}verified {_ago(verified.days(now))} ({_source(verified)}){also}"
 
 
-def where(verified: LastVerified) -> str:
+def _source(verified: LastVerified) -> str:
     """Name what tells when a component was verified; it is asked only where that is known."""
     if verified.commit is not None:
         return f"commit {verified.commit[:SHORT_OID]}"
-    return "a note" if verified.where == "note" else "this machine's ledger"
+    return "a note" if verified.verified_by == "note" else "this machine's ledger"
 
 
 def _changed(verified: LastVerified) -> str:

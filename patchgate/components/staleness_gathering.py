@@ -20,9 +20,9 @@ from patchgate.components.component_cache import (
     key_of_declaration,
     key_of_entries,
 )
-from patchgate.components.component_names import ComponentNames, resolved_dependencies
+from patchgate.components.component_names import ComponentNames, resolve_dependencies
 from patchgate.components.drift_gathering import files_of
-from patchgate.components.external_dependencies import Externals
+from patchgate.components.external_dependencies import ExternalDependencies
 from patchgate.components.staleness import DAY, LastVerified
 from patchgate.errors import UndecidedError
 from patchgate.git.file_history import FileCommit, newest_commits
@@ -39,11 +39,11 @@ _AHEAD = "the commit of its baseline is dated in the future"
 # As many as a contract's names are told of.
 _MOST_UNKNOWN = 100
 _OF_OTHERS = frozenset({Role.CONTRACT, Role.IMPLEMENTATION})
-_Place = tuple[ComponentNames, Externals]
+_NameScope = tuple[ComponentNames, ExternalDependencies]
 
 
 @dataclass(frozen=True, slots=True)
-class WithBaseline:
+class RecordedComponent:
     """A component with a baseline: the blob of it, the components that its contract names, other names."""
 
     component: Component
@@ -56,12 +56,12 @@ class WithBaseline:
 class _NewestVerification:
     """What tells last when a component was verified; `note` is None where that is a commit, or nothing."""
 
-    recorded: WithBaseline
+    recorded: RecordedComponent
     verified: LastVerified
     note: Attestation | None = None
 
 
-def needs_of(
+def contract_dependencies(
     component: Component, names: ComponentNames, view: TreeView, cache: FactsCache
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the components that the contract of a component depends on, and what there means no component.
@@ -74,7 +74,7 @@ def needs_of(
     facts = facts_at(view, component.contract, cache)
     if facts is None:
         return (), ()
-    resolved = resolved_dependencies(facts, names)
+    resolved = resolve_dependencies(facts, names)
     found = {each.id for _, each in resolved if each is not None} - {component.id}
     unknown = {written.name for written, each in resolved if each is None}
     return tuple(sorted(found)), tuple(sorted(unknown)[:_MOST_UNKNOWN])
@@ -88,7 +88,7 @@ def dependency_digests(
     Raises:
         UndecidedError: an object is missing.
     """
-    needs, _ = needs_of(component, ComponentNames(components.ids), view, cache)
+    needs, _ = contract_dependencies(component, ComponentNames(components.ids), view, cache)
     return {name: _digest(components[name], view) for name in needs}
 
 
@@ -103,7 +103,7 @@ def _digest(component: Component, view: TreeView) -> str:
     return "sha256:" + digest.hexdigest()
 
 
-class Staleness:
+class StalenessFacts:
     """Answers for the components of one commit's tree.
 
     Args:
@@ -117,15 +117,15 @@ class Staleness:
         self._objects, self._paths, self._cache, self._policy = objects, paths, cache, policy
         self._policies = TreePolicies(objects)
         self._components = policy.components
-        self._here: dict[str, Externals] = {}
-        self._outside: dict[str, _Place | None] = {}
+        self._here: dict[str, ExternalDependencies] = {}
+        self._outside: dict[str, _NameScope | None] = {}
         self._digests: dict[tuple[str, str], str] = {}
 
     def verified(
         self,
         commit: str,
         tree: str,
-        recorded: Sequence[WithBaseline],
+        recorded: Sequence[RecordedComponent],
         now: float,
         notes: Sequence[str] = (VERIFIED_REF,),
     ) -> list[LastVerified]:
@@ -223,7 +223,7 @@ class Staleness:
         place = self._outside[then]
         return place is None or place[0].find(name) is not None or place[1].has(name)
 
-    def _place(self, tree: str) -> _Place | None:
+    def _place(self, tree: str) -> _NameScope | None:
         """Give what names could mean in an older tree; None where nobody can tell."""
         found = self._policies.at(self._policies.key(tree))
         if found.fault is not None:
@@ -231,8 +231,8 @@ class Staleness:
         ids = found.policy.components.ids if found.policy is not None else ()
         return ComponentNames(ids), self._externals(found.policy or self._policy, tree)
 
-    def _externals(self, policy: Policy, tree: str) -> Externals:
-        return Externals(policy.config.baselines.source_roots, TreeView(self._objects, tree))
+    def _externals(self, policy: Policy, tree: str) -> ExternalDependencies:
+        return ExternalDependencies(policy.config.baselines.source_roots, TreeView(self._objects, tree))
 
     def _digest_at(self, name: str, tree: str) -> str:
         """Give the digest of a component in a tree; folders that are the same have the same."""
@@ -250,7 +250,7 @@ class Staleness:
 
 
 def _newest(
-    recorded: WithBaseline, touch: FileCommit | None, told: Attestation | None, now: float
+    recorded: RecordedComponent, touch: FileCommit | None, told: Attestation | None, now: float
 ) -> _NewestVerification:
     """Choose what tells last when a component was verified."""
     name, path = recorded.component.id, recorded.component.baseline

@@ -85,7 +85,7 @@ def _split(text: str, separator: str) -> list[str]:
     return parts
 
 
-def literal(value: Any, depth: int = 0) -> str:
+def as_literal(value: Any, depth: int = 0) -> str:
     """Write a JSON value as a Python literal of ASCII, laid out as `ruff format` lays it out.
 
     What holds something stands on lines of its own, with a comma at the end, so no formatter joins them.
@@ -102,9 +102,9 @@ def literal(value: Any, depth: int = 0) -> str:
         return opening + closing
     inside = "    " * (depth + 1)
     if isinstance(value, Mapping):
-        items = [f"{_text(str(key))}: {literal(each, depth + 1)}" for key, each in value.items()]
+        items = [f"{_text(str(key))}: {as_literal(each, depth + 1)}" for key, each in value.items()]
     else:
-        items = [literal(each, depth + 1) for each in value]
+        items = [as_literal(each, depth + 1) for each in value]
     lines = "".join(f"{inside}{item},\n" for item in items)
     return f"{opening}\n{lines}{'    ' * depth}{closing}"
 
@@ -115,7 +115,7 @@ def _text(value: str) -> str:
     return quote + value.encode("unicode_escape").decode("ascii").replace(quote, "\\" + quote) + quote
 
 
-def comment(text: str) -> str:
+def as_comment(text: str) -> str:
     """Write foreign text so that it stays within one line of a comment."""
     shown = printable(text, _MOST_COMMENT).replace("\t", " ")
     plain = shown.encode("ascii", "backslashreplace").decode("ascii")
@@ -178,9 +178,9 @@ def _head(contract: Contract, origin: Origin, writer: _Writer) -> str:
         "SOURCE_ROOTS": list(origin.source_roots),
         "MODULES": list(origin.modules),
     }
-    lines = [f"{name} = {literal(value)}" for name, value in constants.items()]
+    lines = [f"{name} = {as_literal(value)}" for name, value in constants.items()]
     if writer.kinds.used:
-        lines.append(f"TYPES: dict[str, dict[str, list[str]]] = {literal(writer.kinds.table())}")
+        lines.append(f"TYPES: dict[str, dict[str, list[str]]] = {as_literal(writer.kinds.table())}")
     return "\n".join(
         [
             "# ruff: noqa",
@@ -202,13 +202,13 @@ def _head(contract: Contract, origin: Origin, writer: _Writer) -> str:
 def untested_budgets(contract: Contract) -> Iterator[tuple[str, str]]:
     """Yield function and measure of each budget that no test is made of, for no example gives inputs."""
     for function in contract.functions:
-        if not _given(function):
+        if not _example_inputs(function):
             for kind in _BUDGETS:
                 if getattr(function.performance_budget, kind, None) is not None:
                     yield function.name, kind
 
 
-def _given(function: Function) -> list[Mapping[str, Any]]:
+def _example_inputs(function: Function) -> list[Mapping[str, Any]]:
     """Give the inputs with which a function is called to measure it; none where nobody knows any."""
     given: list[Mapping[str, Any]] = [each.inputs for each in function.examples]
     return given if given or function.inputs else [{}]
@@ -234,8 +234,8 @@ class _Writer:
         untested: list[str] = []
         for number, error in enumerate(function.error_cases, 1):
             if error.inputs is None:
-                why = f" ({comment(error.condition)})" if error.condition else ""
-                untested.append(f"error case {number}, {comment(error.error)}: no inputs say when{why}")
+                why = f" ({as_comment(error.condition)})" if error.condition else ""
+                untested.append(f"error case {number}, {as_comment(error.error)}: no inputs say when{why}")
                 continue
             case = {**self._inputs(function, error.inputs), "error": error.error}
             self._test(function, "error", case, "error_class", number)
@@ -246,7 +246,7 @@ class _Writer:
 
     def _repeated(self, function: Function) -> Iterator[str]:
         """Write the tests that call a function with the inputs of all its examples; yield what has none."""
-        given = _given(function)
+        given = _example_inputs(function)
         case = self._inputs(function, *given, listed=True)
         if function.idempotent:
             if given:
@@ -284,7 +284,7 @@ class _Writer:
         self._names.add(name)
         self._next[short, what] = next_number
         self.needed.add(helper)
-        written = literal({"function": function.name, **case}, 1)
+        written = as_literal({"function": function.name, **case}, 1)
         body = _parts()[part].partition(" -> None:\n")[2]
         self.pieces.append(f"def {name}() -> None:\n    case: Case = {written}\n{body}")
 

@@ -14,8 +14,12 @@ from patchgate.check.gate import Gate, at_policy_level, judge
 from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.components.component_cache import FactsCache
 from patchgate.components.component_facts import ContractsView
-from patchgate.components.contract_gathering import declared_otherwise, view_of_change, view_of_tree
-from patchgate.components.contracts import examine_view
+from patchgate.components.contract_gathering import (
+    changed_declarations,
+    contracts_of_change,
+    contracts_of_tree,
+)
+from patchgate.components.contracts import examine_contracts
 from patchgate.components.drift import examine_state
 from patchgate.components.drift_gathering import state_of
 from patchgate.components.policy_tree import PolicyTree, head_tree, index_tree, resolve_components
@@ -82,7 +86,7 @@ def validate(
 
         after = content.view.tree if content.staged is None else content.staged.after
         change = Change(objects.empty_tree, after, ())
-        contracts = () if view is None else examine_view(view, policy)
+        contracts = () if view is None else examine_contracts(view, policy)
         drift = _drift(content, recorded, compared)
         gates = (
             Gate("contracts", lambda case: until(contracts), lambda case: view is not None),
@@ -130,13 +134,13 @@ def _view(content: PolicyTree, ids: Sequence[str], everything: bool) -> Contract
     chosen = [component.id for component in resolve_components(content.components, ids, where)]
     with FactsCache.of(repository) as cache:
         if everything or chosen:
-            return view_of_tree(policy, view, cache, None if everything else chosen)
+            return contracts_of_tree(policy, view, cache, None if everything else chosen)
         if content.staged is None:
             raise UsageError(
                 "a bare repository has no index that could touch a contract", "name components, or say --all"
             )
-        otherwise = declared_otherwise(policy, _before(repository, view.objects))
-        return view_of_change(policy, view, content.staged.files, cache, otherwise)
+        otherwise = changed_declarations(policy, _before(repository, view.objects))
+        return contracts_of_change(policy, view, content.staged.files, cache, otherwise)
 
 
 def _before(repository: Repository, objects: Objects) -> Policy:

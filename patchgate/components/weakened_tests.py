@@ -16,12 +16,12 @@ from patchgate.components.baseline_file import Baseline
 from patchgate.components.component_facts import ComponentState
 from patchgate.components.drift_comparison import (
     DriftComparison,
+    changed_python_tests,
     compare,
-    emptied,
-    is_another_promise,
-    is_unread,
-    promises_otherwise,
-    python_tests,
+    emptied_tests,
+    is_contract_changed,
+    is_different_contract,
+    is_unread_test,
 )
 from patchgate.components.python_tests import PythonTest, PythonTests, read_tests
 from patchgate.git.path import RepoPath
@@ -48,7 +48,7 @@ class Loss(StrEnum):
     SKIPPED = "skipped"
 
 
-_GRAVE = frozenset({Loss.FILE, Loss.FUNCTION})
+_SEVERE = frozenset({Loss.FILE, Loss.FUNCTION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ _KEYS: tuple[Callable[[_TestInFile], object], ...] = (
 )
 
 
-def weakenings(
+def find_weakenings(
     before: Mapping[RepoPath, bytes | None],
     after: Mapping[RepoPath, bytes | None],
     *,
@@ -197,7 +197,7 @@ def _by_file(
     return found
 
 
-def weakened(
+def weakened_findings(
     state: ComponentState,
     found: DriftComparison,
     beside: Baseline,
@@ -214,7 +214,7 @@ def weakened(
     """
     all_losses, gone, empty = _losses(state, found)
     losses = [each for each in all_losses if only is None or each.path in only]
-    grave = frozenset(_lost(each for each in losses if each.loss in _GRAVE))
+    grave = frozenset(_lost(each for each in losses if each.loss in _SEVERE))
     if may_excuse:
         grave -= _excused(state, found, beside, grave)
     told = [
@@ -229,13 +229,13 @@ def weakened(
             (rest, find("drift-tests-weakened", message, rest[0].path, "put the tests back", details=about))
         )
     for some, finding in told:
-        is_grave = any(each.loss in _GRAVE and not grave.isdisjoint(_lost([each])) for each in some)
+        is_grave = any(each.loss in _SEVERE and not grave.isdisjoint(_lost([each])) for each in some)
         yield finding if is_grave else replace(finding, level=Level.WARNING)
 
 
 def keeps_no_test(state: ComponentState, found: DriftComparison) -> bool:
     """Tell whether none of the test functions that were recorded and differ is left anywhere."""
-    before, _ = python_tests(found, state.texts)
+    before, _ = changed_python_tests(found, state.texts)
     had = {
         (path, test.name)
         for path, content in before.items()
@@ -249,11 +249,11 @@ def _losses(
     state: ComponentState, found: DriftComparison
 ) -> tuple[list[Weakening], frozenset[RepoPath], frozenset[RepoPath]]:
     """Give what the tests lost, which of the files are gone, and which hold nothing now."""
-    before, after = python_tests(found, state.texts)
+    before, after = changed_python_tests(found, state.texts)
     if not before:
         return [], frozenset(), frozenset()
-    gone, empty = frozenset(found.gone) & before.keys(), emptied(found, state.texts)
-    return list(weakenings(before, after, gone=gone | empty)), gone, empty
+    gone, empty = frozenset(found.gone) & before.keys(), emptied_tests(found, state.texts)
+    return list(find_weakenings(before, after, gone=gone | empty)), gone, empty
 
 
 def _lost(losses: Iterable[Weakening]) -> Iterator[_Lost]:
@@ -267,19 +267,23 @@ def _excused(
 ) -> frozenset[_Lost]:
     """Choose what may be lost, since the contract promises something else now."""
     contract, texts = state.component.contract, state.texts
-    if not grave or contract not in state.files or promises_otherwise(found, texts, but=_VERSION) is not True:
+    if (
+        not grave
+        or contract not in state.files
+        or is_contract_changed(found, texts, but=_VERSION) is not True
+    ):
         return frozenset()
     if state.is_merge or not state.touches_tests:
         return grave
     if contract in state.old:
         new = state.files[contract][1]
-        if is_another_promise(state.old[contract], new, texts, but=_VERSION) is True:
+        if is_different_contract(state.old[contract], new, texts, but=_VERSION) is True:
             return grave
     # The promise changed before: that is no reason to take out more now.
     was = compare(state.files_before, beside, state.unclaimed)
-    if is_unread(was, texts):
+    if is_unread_test(was, texts):
         return frozenset()
-    return grave & frozenset(_lost(each for each in _losses(state, was)[0] if each.loss in _GRAVE))
+    return grave & frozenset(_lost(each for each in _losses(state, was)[0] if each.loss in _SEVERE))
 
 
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:

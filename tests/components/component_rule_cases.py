@@ -14,7 +14,7 @@ from typing import Any
 
 from patchgate.components.component_facts import ContractsView
 from patchgate.components.contract_reading import facts_of
-from patchgate.components.contracts import examine_view
+from patchgate.components.contracts import examine_contracts
 from patchgate.components.staleness import DAY, LastVerified
 from patchgate.components.staleness import examine as examine_staleness
 from patchgate.report.rules.contracts import DRIFT_RULES
@@ -64,7 +64,7 @@ class Tree:
             for name, raw in (("one", self.one), ("two", self.two))
         }
         view = ContractsView(judged.components, frozenset(facts), facts)
-        return tuple(examine_view(replace(view, **self.more), judged))
+        return tuple(examine_contracts(replace(view, **self.more), judged))
 
 
 def _tree(one: Callable[[str], bytes], **more: Any) -> Findings:

@@ -8,8 +8,8 @@ from typing import Any
 
 from patchgate.components.component_cache import FactsCache
 from patchgate.components.contract_facts import ContractFacts
-from patchgate.components.contract_gathering import view_of_change, view_of_tree
-from patchgate.components.contracts import examine_view
+from patchgate.components.contract_gathering import contracts_of_change, contracts_of_tree
+from patchgate.components.contracts import examine_contracts
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -83,12 +83,12 @@ class Desk:
                 # As the next commit is seen in a hook: its base, with the change laid over it.
                 new = TreeView(objects, self._tree(before), {each.path.raw: each.new for each in files or ()})
             if files is None:
-                view = view_of_tree(self.policy, new, cache or kept, ids)
+                view = contracts_of_tree(self.policy, new, cache or kept, ids)
             else:
-                view = view_of_change(self.policy, new, files, cache or kept)
+                view = contracts_of_change(self.policy, new, files, cache or kept)
             if view is None:
                 return frozenset()
-            return frozenset(key(finding) for finding in examine_view(view, self.policy))
+            return frozenset(key(finding) for finding in examine_contracts(view, self.policy))
 
     def touching(self, commit: str, path: str) -> Told:
         """Tell what a change finds that leaves one file as it is, or takes it away where it is not there."""
@@ -96,8 +96,8 @@ class Desk:
             view = self._view(objects, commit)
             entry = view.entry(path.encode())
             files = (FileChange(RepoPath(path.encode()), entry or GONE, entry),)
-            seen = view_of_change(self.policy, view, files, cache)
-            found = examine_view(seen, self.policy) if seen is not None else ()
+            seen = contracts_of_change(self.policy, view, files, cache)
+            found = examine_contracts(seen, self.policy) if seen is not None else ()
             return frozenset(key(finding) for finding in found)
 
     def _tree(self, commit: str) -> str:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from patchgate.check.gate import judge
 from patchgate.components.component_facts import ComponentFacts, ContractsView
-from patchgate.components.component_names import ComponentNames, cycles, graph, is_across
+from patchgate.components.component_names import ComponentNames, dependency_graph, find_cycles, is_across
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
-from patchgate.components.contracts import BudgetTests, examine, examine_view
+from patchgate.components.contracts import BudgetTests, examine, examine_contracts
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Components
@@ -59,7 +59,7 @@ def view(needs: Mapping[str, Sequence[str]], parents: Mapping[str, str | None] =
 
 
 def told(seen: ContractsView, judged: Policy | None = None) -> list[Finding]:
-    return list(examine_view(seen, judged or policy()))
+    return list(examine_contracts(seen, judged or policy()))
 
 
 def rules(seen: ContractsView) -> list[str]:
@@ -353,8 +353,8 @@ NAMES = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 @given(st.dictionaries(NAMES, st.sets(NAMES)))
 def test_every_cycle_is_found_and_each_one_told_is_one(needs: dict[str, set[str]]) -> None:
     known = {name: facts(name, *sorted(others)) for name, others in needs.items()}
-    arrows = graph(ComponentNames("abcdef"), known)
-    found = cycles(arrows)
+    arrows = dependency_graph(ComponentNames("abcdef"), known)
+    found = find_cycles(arrows)
     for cycle in found:
         assert cycle.path[0] == min(cycle.members)
         assert len(set(cycle.path)) == len(cycle.path)

@@ -50,13 +50,13 @@ ALONE = ("drift-tests", WARNING, TESTS)
 TAMPERED, MISSING = ("baseline-tampered", ERROR, PLACE), ("drift-missing", ERROR, CONTRACT)
 
 
-def _moved(found: Baseline, old: bytes, new: bytes) -> Baseline:
+def _moved_files(found: Baseline, old: bytes, new: bytes) -> Baseline:
     """Let a baseline name a file elsewhere."""
     names = {RepoPath(old): RepoPath(new)}
     return replace(found, files={names.get(path, path): each for path, each in found.files.items()})
 
 
-CONTRACT_WAS_ELSEWHERE = _moved(baseline(TREE), CONTRACT, OLD)
+CONTRACT_WAS_ELSEWHERE = _moved_files(baseline(TREE), CONTRACT, OLD)
 
 
 def _reversed(document: bytes) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components.external_dependencies import Externals
+from patchgate.components.external_dependencies import ExternalDependencies
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreeView
 from tests.component_world import contract, opened
@@ -76,7 +76,9 @@ def test_externals_are_found_behind_symlinks_and_in_submodules(tmp_path: Path) -
 def test_names_that_lead_nowhere_name_nothing(tmp_path: Path, name: str) -> None:
     repo = world(tmp_path)
     with Objects(opened(repo)) as objects:
-        externals = Externals(["src", "."], TreeView(objects, repo.ask("rev-parse", "HEAD^{tree}")))
+        externals = ExternalDependencies(
+            ["src", "."], TreeView(objects, repo.ask("rev-parse", "HEAD^{tree}"))
+        )
         assert not externals.has(name)
         assert all(isinstance(each, str) for each in externals.like(name))
         assert externals.has("docs/../docs/notes.md")

@@ -8,7 +8,7 @@ import pytest
 
 from patchgate.components import python_tests
 from patchgate.components.python_tests import read_tests
-from patchgate.components.weakened_tests import Loss, weakenings
+from patchgate.components.weakened_tests import Loss, find_weakenings
 from patchgate.git.path import RepoPath
 
 FILE = RepoPath(b"tests/test_shape.py")
@@ -34,7 +34,7 @@ LESS, SKIPPED, GONE = Loss.ASSERTIONS, Loss.SKIPPED, Loss.FUNCTION
 
 
 def lost(old: str, new: str) -> list[tuple[Loss, tuple[str, ...]]]:
-    found = weakenings({FILE: old.encode()}, {FILE: new.encode()})
+    found = find_weakenings({FILE: old.encode()}, {FILE: new.encode()})
     return [(each.loss, each.functions) for each in found]
 
 

@@ -102,7 +102,7 @@ def test_a_component_ages_where_what_it_depends_on_changed(tmp_path: Path, where
     assert aged(repo, 2, "b") == [("baseline-aging", "warning")]
     verified = told(repo, 2, "b").verified
     assert verified is not None
-    assert (verified.where, verified.changed) == ("commit", ("a",))
+    assert (verified.verified_by, verified.changed) == ("commit", ("a",))
     # Neither the component itself ages, nor what depends on it only through another one.
     assert aged(repo, 2, "a") == aged(repo, 2, "c") == []
 
@@ -183,7 +183,7 @@ def test_a_dependency_that_is_gone_ages_what_a_note_or_the_ledger_verified(tmp_p
     now = calendar.timegm(time.strptime(event.at, "%Y-%m-%dT%H:%M:%SZ"))
     (found,) = baselines_of_head(repo.opened, now).components
     assert found.verified is not None
-    assert (found.verified.where, found.verified.gone) == ("ledger", ("a",))
+    assert (found.verified.verified_by, found.verified.gone) == ("ledger", ("a",))
 
 
 def test_a_dependency_that_never_was_one_ages_nobody(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_note_counts_everywhere_and_the_newest_wins(tmp_path: Path) -> None:
     assert aged(repo, 25, "b") == []
     verified = told(repo, 25, "b").verified
     assert verified is not None
-    assert verified.where == "note"
+    assert verified.verified_by == "note"
     assert describe(verified, 10, repo.at_day(25)) == "fresh, verified 5 days ago (a note)"
     # A note is about one component alone, and older than a commit it changes nothing.
     assert aged(repo, 25, "a") == [("baseline-stale", "warning")]
@@ -260,7 +260,7 @@ def test_a_note_counts_everywhere_and_the_newest_wins(tmp_path: Path) -> None:
     note(repo, "b", -5, digests(repo, "b", "a", "b"))
     verified = told(repo, 5, "b").verified
     assert verified is not None
-    assert verified.where == "commit"
+    assert verified.verified_by == "commit"
 
 
 def test_what_changed_since_a_note_ages_a_component(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_the_ledger_counts_on_this_machine_alone(tmp_path: Path) -> None:
     later = calendar.timegm(time.strptime(event.at, "%Y-%m-%dT%H:%M:%SZ")) + 10 * DAY
     (found,) = baselines_of_head(repo.opened, later).components
     assert found.verified is not None
-    assert found.verified.where == "ledger"
+    assert found.verified.verified_by == "ledger"
     assert describe(found.verified, 10, later) == "fresh, verified 10 days ago (this machine's ledger)"
     assert found.findings == ()
     repo.git("clone", "-q", str(repo.path), str(tmp_path / "clone"))

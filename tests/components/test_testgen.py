@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from patchgate.components.contract_facts import BudgetPromise
 from patchgate.components.contract_reading import read_contract
 from patchgate.components.contracts import BudgetTests
-from patchgate.components.testgen import Origin, ValueKinds, comment, literal, module_text, modules_of
+from patchgate.components.testgen import Origin, ValueKinds, as_comment, as_literal, module_text, modules_of
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Component
 from patchgate.policy.settings import ComponentSettings
@@ -338,7 +338,7 @@ VALUES = st.recursive(
 @settings(deadline=None)
 @given(VALUES)
 def test_a_literal_says_its_value_in_ascii(value: Any) -> None:
-    text = literal(value)
+    text = as_literal(value)
     read = eval(text, {"__builtins__": {}})  # literal_eval knows no -1e999
     assert repr(read) == repr(value)
     assert text.isascii()
@@ -347,7 +347,7 @@ def test_a_literal_says_its_value_in_ascii(value: Any) -> None:
 
 @given(st.text())
 def test_a_comment_stays_on_its_line(text: str) -> None:
-    written = comment(text)
+    written = as_comment(text)
     assert written.isascii()
     assert written.isprintable()
 

@@ -10,7 +10,7 @@ import pytest
 
 from patchgate.components import python_tests
 from patchgate.components.python_tests import PythonTest, read_tests
-from patchgate.components.weakened_tests import Loss, Weakening, weakenings
+from patchgate.components.weakened_tests import Loss, Weakening, find_weakenings
 from patchgate.git.path import RepoPath
 from tests.amount import IS_LONG
 
@@ -35,7 +35,7 @@ def functions_of(content: bytes) -> dict[str, PythonTest]:
 def losses(
     before: dict[RepoPath, bytes | None], after: dict[RepoPath, bytes | None], *gone: RepoPath
 ) -> list[Weakening]:
-    return list(weakenings(before, after, gone=frozenset(gone)))
+    return list(find_weakenings(before, after, gone=frozenset(gone)))
 
 
 def lost(old: bytes, new: bytes) -> list[tuple[Loss, tuple[str, ...]]]:

@@ -413,7 +413,7 @@ def test_without_components_no_trees_are_compared(tmp_path: Path, monkeypatch: p
         raise AssertionError
 
     monkeypatch.setattr("patchgate.components.push_tips.judge_together", never)
-    monkeypatch.setattr("patchgate.components.cumulative_drift.judge_together", never)
+    monkeypatch.setattr("patchgate.components.cumulative_drift.judge_cumulative", never)
     assert shared.doors() == [("accepted", [])] * 3
 
 
