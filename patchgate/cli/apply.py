@@ -106,7 +106,7 @@ def apply_command(
         keeps_scratch=keep_scratch,
     )
     with Progress(quiet=quiet) as progress:
-        place = ApplyEnvironment(os.environ, cache_folder(), progress.tell)
+        place = ApplyEnvironment(os.environ, cache_folder(), progress.report)
         report = apply(repository, request, place)
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return report.verdict.exit_code

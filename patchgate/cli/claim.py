@@ -42,11 +42,11 @@ def _place_of_stats(args: Sequence[str]) -> int | None:
                 click.Context(adjudicate_claim, help_option_names=["-h", "--help"])
             )
             try:
-                given, rest, _ = parser.parse_args([*args[:place]])
+                named, rest, _ = parser.parse_args([*args[:place]])
             except click.UsageError:
                 # An option that waits for its value, or one that there is not.
                 continue
-            return None if rest or isinstance(given.get("file"), str) else place
+            return None if rest or isinstance(named.get("file"), str) else place
     return None
 
 
@@ -96,7 +96,7 @@ def adjudicate_claim(
     quiet: bool,
     color: str,
     form: str,
-    **told: Any,
+    **given: Any,
 ) -> int:
     """Adjudicate a verifier's verdict: does a placeholder remain, as it says?
 
@@ -104,11 +104,11 @@ def adjudicate_claim(
     A bounded scan decides. Exit code 1: the verdict stands; 3: contradicted, so inconclusive; 0: it had
     passed.
     """
-    _require_one_claim(context, file, told)
+    _require_one_claim(context, file, given)
     if tree is not None and worktree:
         raise UsageError("--tree and --worktree name two trees", "leave one of them out")
     repository = open_here(context)
-    claim = _claim(repository, file, directory_of(context), told)
+    claim = _claim(repository, file, directory_of(context), given)
     from patchgate.placeholders.claims.adjudicate import adjudicate
     from patchgate.placeholders.claims.claim_source import SourceOptions
 
@@ -118,30 +118,30 @@ def adjudicate_claim(
     return found.outcome.exit_code
 
 
-def _require_one_claim(context: click.Context, file: str | None, told: dict[str, Any]) -> None:
+def _require_one_claim(context: click.Context, file: str | None, given: dict[str, Any]) -> None:
     """Take a verdict from a file or from options, not from both.
 
     Raises:
         UsageError: there is none, or there are two.
     """
-    given = [each.opts[0] for each in context.command.params if told.get(str(each.name)) not in {None, ()}]
-    if file is not None and given:
+    named = [each.opts[0] for each in context.command.params if given.get(str(each.name)) not in {None, ()}]
+    if file is not None and named:
         raise UsageError(
-            f"a verdict comes from a file or from options, and {given[0]} is given too", "leave it out"
+            f"a verdict comes from a file or from options, and {named[0]} is given too", "leave it out"
         )
-    if file is None and told["reason_code"] is None:
+    if file is None and given["reason_code"] is None:
         raise UsageError(
             "there is no verdict to adjudicate",
             "name a file, - for standard input, or say it by --reason CODE --deliverable FILE",
         )
 
 
-def _claim(repository: Repository, file: str | None, folder: str, told: dict[str, Any]) -> Claim:
+def _claim(repository: Repository, file: str | None, folder: str, given: dict[str, Any]) -> Claim:
     from patchgate.placeholders.claims.claim_reader import MOST_BYTES, claim_of, read_claim
 
     if file is None:
-        given = {name: value for name, value in told.items() if value is not None}
-        return claim_of(**given, prefix=repository.prefix)
+        named = {name: value for name, value in given.items() if value is not None}
+        return claim_of(**named, prefix=repository.prefix)
     return read_claim(read_input(file, folder, MOST_BYTES), file)
 
 

@@ -112,9 +112,9 @@ def _fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
     if asks_for_json(arguments):
         hint = "git patchgate -h lists commands and options"
         return report_error(UsageError(printable(error.format_message()), hint), arguments)
-    told = io.StringIO()
-    error.show(told)
-    for line in told.getvalue().splitlines():
+    output = io.StringIO()
+    error.show(output)
+    for line in output.getvalue().splitlines():
         # What git calls itself it answers `--help` for by a man page.
         write_error(printable(line.replace(" --help'", " -h'")))
     return error.exit_code

@@ -196,7 +196,7 @@ def capture_baselines(
     request = CaptureRequest(ids, from_disk=worktree, reverify=reverify, with_note=commit_note)
     with Progress(quiet=quiet) as progress:
         environment = CaptureEnvironment(
-            environ=os.environ, cache=cache_folder(), now=time.time(), report=progress.tell
+            environ=os.environ, cache=cache_folder(), now=time.time(), report=progress.report
         )
         done = capture(repository, request, environment)
     if form == "json":

@@ -98,21 +98,21 @@ def _opened(repository: Repository, worktree: Worktree) -> Repository:
         return repository
     from patchgate.git.repository import open_repository
 
-    told = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
-    environ = {name: value for name, value in os.environ.items() if name not in told}
+    shown = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
+    environ = {name: value for name, value in os.environ.items() if name not in shown}
     return open_repository(environ, worktree.path)
 
 
 def _report_lines(diagnosis: Diagnosis) -> list[str]:
     """Write it for people: a line for each worktree, what is wrong there, and the commands that mend it."""
     lines: list[str] = []
-    told: dict[tuple[DoctorFinding, ...], WorktreeHooks] = {}
+    shown: dict[tuple[DoctorFinding, ...], WorktreeHooks] = {}
     for place in diagnosis.worktree_hooks:
         if not (place.hooks or place.findings):
             continue
-        lines.append(_headline(place, told.get(place.findings)))
-        if place.findings and place.findings not in told:
-            told[place.findings] = place
+        lines.append(_headline(place, shown.get(place.findings)))
+        if place.findings and place.findings not in shown:
+            shown[place.findings] = place
             lines.extend(_finding_lines(place.findings))
     lines.extend(_finding_lines(diagnosis.findings))
     return lines

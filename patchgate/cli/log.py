@@ -58,18 +58,18 @@ def log_command(
         elif is_there:
             write_lines(found.as_text())
         return 0 if found.is_whole else 1
-    told = history.history(repository, kinds, most)
-    if not told.exists and told.comparison.head is None:
+    shown = history.history(repository, kinds, most)
+    if not shown.exists and shown.comparison.head is None:
         _say_that_there_is_none()
-    for event in told.events:
+    for event in shown.events:
         if is_json:
             write_lines([history.as_json(event)])
         else:
             write_lines(history.as_text(event) if verbose else [history.as_line(event)])
-    for problem in told.problems:
+    for problem in shown.problems:
         if problem.torn:
             write_error(f"warning: {history.describe_problem(problem)}; the next event sets it aside")
-    history.require_all(told.problems, told.comparison)
+    history.require_all(shown.problems, shown.comparison)
     return 0
 
 

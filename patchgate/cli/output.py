@@ -206,7 +206,7 @@ def analysis_environment(progress: Progress) -> AnalysisEnvironment:
     from patchgate.verify.analysis_runner import AnalysisEnvironment
 
     return AnalysisEnvironment(
-        environ=os.environ, cache=cache_folder(), report_progress=progress.tell, now=time.time()
+        environ=os.environ, cache=cache_folder(), report_progress=progress.report, now=time.time()
     )
 
 
@@ -269,7 +269,7 @@ class Progress:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._told: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
 
     def __enter__(self) -> Progress:
         return self
@@ -277,28 +277,28 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         self.end()
 
-    def tell(self, what: str, seconds: float) -> None:
+    def report(self, what: str, seconds: float) -> None:
         """Say that a command has run, or is waited for (`waiting …`), for so many seconds."""
         if self._quiet:
             return
         doing = what if what.startswith("waiting ") else f"running {what}"
         text = f"{doing} for {seconds:.0f} s …"
         if self._is_terminal:
-            self._told[what] = seconds
+            self._reported[what] = seconds
             self._write(f"{_ERASE}{text}\r")
-        elif seconds - self._told.get(what, -_SELDOM) >= _SELDOM:
-            self._told[what] = seconds
+        elif seconds - self._reported.get(what, -_SELDOM) >= _SELDOM:
+            self._reported[what] = seconds
             write_error(text)
 
     def count(self, done: int, total: int) -> None:
         """Say how many commits are judged; only on a terminal, where the line is written over."""
         if self._is_terminal and not self._quiet:
-            self._told["commits"] = done
+            self._reported["commits"] = done
             self._write(f"{_ERASE}{done:,} of {total:,} commits judged …\r")
 
     def end(self) -> None:
         """Leave no line behind on a terminal."""
-        if self._is_terminal and self._told:
+        if self._is_terminal and self._reported:
             self._write(_ERASE)
 
     def _write(self, text: str) -> None:

@@ -163,13 +163,13 @@ class _Sandbox:
 
     def verify(self) -> Iterable[Finding]:
         """Verify what is staged."""
-        around = AnalysisEnvironment(
+        environment = AnalysisEnvironment(
             environ=self._environ,
             cache=self._cache,
             report_progress=lambda what, seconds: None,
             now=time.time(),
         )
-        return findings_of(verify(self.repository, ToVerify(), around))
+        return findings_of(verify(self.repository, ToVerify(), environment))
 
     def _commit_object(self, message: str, parent: str = "") -> str:
         tree = self.repository.output("write-tree").decode().strip()

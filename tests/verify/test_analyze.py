@@ -298,9 +298,9 @@ def test_what_the_tool_suppressed_is_counted_and_left_out_of_sarif(tmp_path: Pat
 
 def test_what_is_waited_for_is_not_said_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(quiet=False)
-    progress.tell("waiting for somebody else", 1.2)
-    progress.tell("waiting for somebody else", 2.2)
-    progress.tell("the analysis ruff", 1.0)
+    progress.report("waiting for somebody else", 1.2)
+    progress.report("waiting for somebody else", 2.2)
+    progress.report("the analysis ruff", 1.0)
     assert (
         capsys.readouterr().err
         == "waiting for somebody else for 1 s …\nrunning the analysis ruff for 1 s …\n"
