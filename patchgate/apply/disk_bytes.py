@@ -260,7 +260,7 @@ def _is_plainly_the_blob(
     Where only line ends can be converted: a file without line ends has none to convert; a file that is its
     blob and has line ends shows which ones it keeps, and git changes no CR LF that it has kept before.
     """
-    if attributes.reach(file.path):
+    if attributes.may_convert(file.path):
         return False
     if b"\n" not in blob:
         return True
@@ -297,7 +297,7 @@ class _Conversions:
         doubtful = [
             (*question, data)
             for question, data in zip(asked, found, strict=True)
-            if data != question[2] or b"\r\n" in data or self.attributes.reach(question[0].path)
+            if data != question[2] or b"\r\n" in data or self.attributes.may_convert(question[0].path)
         ]
         oids = hash_as_stored(
             self.repository, self.store, [(file.path, data) for file, _, _, data in doubtful]
@@ -315,13 +315,13 @@ class _Conversions:
     def _form(self, git: CheckoutConverter, file: FileChange, new: Entry, blob: bytes) -> bytes:
         old = self.state.contents[file.path]
         if old is None or old.mode == SYMLINK or file.old is None:
-            return git.form(file.path, new.oid)
+            return git.convert(file.path, new.oid)
         is_blob = file.path in self.state.as_blob
         shows_ends = is_blob and b"\n" in old.data
-        if shows_ends and not self.attributes.reach(file.path):
+        if shows_ends and not self.attributes.may_convert(file.path):
             return blob
-        if git.form(file.path, file.old.oid) == old.data:
-            form = git.form(file.path, new.oid)
+        if git.convert(file.path, file.old.oid) == old.data:
+            form = git.convert(file.path, new.oid)
             return blob if shows_ends and is_same_but_ends(form, blob) else form
         if is_blob:
             return blob

@@ -34,8 +34,8 @@ from patchgate.patches.check_patch import PatchVerdict, is_as_judged
 from patchgate.patches.patch_base import already_there
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
-from patchgate.storage.atomic_write import defer_signals
 from patchgate.storage.filesystem import FaultPoints
+from patchgate.storage.signals import defer_signals
 
 _SHOWN = 20
 
@@ -306,6 +306,6 @@ def _dirty(error: DirtyWorkspaceError) -> Finding:
         error.message,
         hint=error.hint,
         who=Fixer.PERSON,
-        details={"paths": error.places},
+        details={"paths": error.paths},
         notes=error.states[:_SHOWN],
     )

@@ -112,8 +112,8 @@ def judge_reading(
         _case(scene, reading, governance, has_budgets=not rules.is_first),
         from_text=reading.is_proposed,
         copied=reading.copied,
-        behind=reading.behind,
-        together=reading.together,
+        behind=reading.blocked,
+        together=reading.rename_pairs,
         merged=merged,
     )
     outcomes, findings = judge(case)

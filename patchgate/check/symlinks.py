@@ -32,10 +32,10 @@ def gather_links(
     Args:
         objects: reads the objects of the change, also new ones.
     """
-    if reading.is_proposed and reading.laid is None:
+    if reading.is_proposed and reading.overlay is None:
         return None
     files = reading.change.files
-    tree, over = reading.laid or (reading.change.base, {file.path.raw: file.new for file in files})
+    tree, over = reading.overlay or (reading.change.base, {file.path.raw: file.new for file in files})
     return _followed(
         objects, _LinkTree(tree, over, reading.change.after, reading.parents), files, policy, profile
     )

@@ -114,7 +114,7 @@ def adjudicate_claim(
 
     found = adjudicate(repository, claim, SourceOptions(tree, worktree), time.time())
     warn(found.warnings)
-    _print(found, repository.doubts, form, color, quiet=quiet)
+    _print(found, repository.config_warnings, form, color, quiet=quiet)
     return found.outcome.exit_code
 
 

@@ -167,7 +167,9 @@ def _on_ref(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
         return 0
     judged = judge_transaction(repository, lines, _command_at_work, _process_above, _pusher_of)
     # Commits that a hook let through just now are not judged again here, and nothing is told again.
-    return _finish(repository, hook, judged, doubts=repository.doubts if judged.report.changes else ())
+    return _finish(
+        repository, hook, judged, doubts=repository.config_warnings if judged.report.changes else ()
+    )
 
 
 def _command_at_work() -> str:
@@ -251,7 +253,7 @@ def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> 
         signal.setitimer(signal.ITIMER_REAL, 0)
     if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
         _show_short(report)
-    report_config_warnings(repository.doubts)
+    report_config_warnings(repository.config_warnings)
     return report.verdict.exit_code
 
 
@@ -318,7 +320,7 @@ def _finish(
             place = PUSH if is_push else LOCAL
             report = replace(report, approve=approve_command(report, place=place))
         show(report, "full", "auto", verbose=False, quiet=False)
-    report_config_warnings(repository.doubts if doubts is None else doubts)
+    report_config_warnings(repository.config_warnings if doubts is None else doubts)
     _record_slow(repository, hook, judged.report)
     if not judged.stops:
         if report.verdict != "accepted":

@@ -119,13 +119,17 @@ def open_here(context: click.Context) -> Repository:
     from patchgate.git.repository import open_repository
 
     repository = open_repository(os.environ, directory_of(context))
-    context.call_on_close(lambda: report_config_warnings(repository.doubts))
+    context.call_on_close(lambda: report_config_warnings(repository.config_warnings))
     return repository
 
 
 def with_config_warnings(report: Report, repository: Repository, form: str) -> Report:
     """Put what cannot be used of the policy into a document; people read it on standard error."""
-    return replace(report, warnings=(*report.warnings, *repository.doubts)) if form == "json" else report
+    return (
+        replace(report, warnings=(*report.warnings, *repository.config_warnings))
+        if form == "json"
+        else report
+    )
 
 
 def open_to_write(context: click.Context) -> Repository:

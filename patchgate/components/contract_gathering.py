@@ -277,7 +277,7 @@ class _Gatherer:
     def _bereft(self, files: Sequence[FileChange]) -> set[str]:
         """Find the components of which the change takes away something that their contracts name."""
         old = {file.path.raw: file.old for file in files}
-        before = ExternalDependencies(self._roots, self._view.with_laid(old))
+        before = ExternalDependencies(self._roots, self._view.with_overlay(old))
         gone = [file for file in files if file.goes]
         # Where a symlink goes, names that end otherwise lead nowhere too.
         has_links = any(file.old is not None and not file.old.is_file for file in gone)

@@ -32,7 +32,7 @@ def gather(scene: FactSources) -> ComponentFacts | None:
     What the change declares no longer is judged by the policy of before, which says how grave that is.
     """
     reading, before, own = scene.reading, scene.declaring, scene.own
-    if reading is None or (reading.is_proposed and reading.laid is None):
+    if reading is None or (reading.is_proposed and reading.overlay is None):
         return None
     near = _gather_touched(scene.objects, reading, before, scene.known)
     if own is None or not any(name not in own.config.components for name in before.config.components):
@@ -73,7 +73,7 @@ def _view_of(objects: Objects, reading: LoadedChange) -> TreeView:
     from patchgate.git.tree_view import TreeView
 
     after = {file.path.raw: file.new for file in reading.change.files}
-    return TreeView(objects, *(reading.laid or (reading.change.base, after)))
+    return TreeView(objects, *(reading.overlay or (reading.change.base, after)))
 
 
 def _with_undeclared(

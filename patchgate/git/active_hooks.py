@@ -60,7 +60,7 @@ class Worktree:
     path: str
     git_dir: str = ""
     is_bare: bool = False
-    is_here: bool = False
+    is_current: bool = False
     head: str | None = None
     folder: str = ""
     hooks_path: ConfigSetting | None = None
@@ -142,7 +142,7 @@ def list_worktree_hooks(
             found.append(_look(around, path, events, is_main=is_main, is_bare=is_bare))
         except PatchgateError as error:
             found.append(Worktree(path, problem=error.message))
-    here = {(each.folder, each.is_bare) for each in found if each.is_here}
+    here = {(each.folder, each.is_bare) for each in found if each.is_current}
     return [replace(each, shares_hooks=(each.folder, each.is_bare) in here) for each in found]
 
 
@@ -174,11 +174,11 @@ def _look(
     around: GitEnvironment, path: str, events: Sequence[str], *, is_main: bool, is_bare: bool
 ) -> Worktree:
     repository = around.repository
-    is_here = os.path.samefile(path, repository.work_tree or repository.git_dir)
+    is_current = os.path.samefile(path, repository.work_tree or repository.git_dir)
     place: tuple[str, ...] = ()
-    if is_here or is_main:
+    if is_current or is_main:
         # What the environment or a separate git directory says is not found from the folder alone.
-        git_dir = repository.git_dir if is_here else repository.common_dir
+        git_dir = repository.git_dir if is_current else repository.common_dir
         place = (f"--git-dir={git_dir}", *(() if is_bare else (f"--work-tree={path}",)))
 
     def say(*arguments: str) -> str:
@@ -200,7 +200,7 @@ def _look(
         path,
         say("--absolute-git-dir"),
         is_bare,
-        is_here,
+        is_current,
         head.out.decode("ascii").strip() if head.code == 0 else None,
         folder,
         paths[-1] if paths else None,

@@ -47,11 +47,11 @@ class LoadedChange:
     `folders` lists the resulting tree's folders above each new name. `root` holds the entries of the root
     folder that the index has otherwise than the base, also those that a merge took from one side. Of what a
     patch or edits proposed (`is_proposed`): `copied` are the sources of copies, which count as touched;
-    `behind` maps a path to what stands in its way and is no folder (a symlink, a submodule); `together` are
-    the two names of each rename and copy, which no part of the patch can have one by one; `laid` is a tree
-    that can be read and what lies over it in the resulting one, None where git could not make its effect.
-    A merge with conflicts has it as well: the change is only what it did itself. `parents` are the trees of a
-    merge's parents; then the tree `change.after` can be read.
+    `blocked` maps a path to what stands in its way and is no folder (a symlink, a submodule);
+    `rename_pairs` are the two names of each rename and copy, which no part of the patch can have one by
+    one; `overlay` is a tree that can be read and what lies over it in the resulting one, None where git
+    could not make its effect. A merge with conflicts has it as well: the change is only what it did itself.
+    `parents` are the trees of a merge's parents; then the tree `change.after` can be read.
     """
 
     change: Change
@@ -60,14 +60,14 @@ class LoadedChange:
     root: Mapping[bytes, Entry | None] = field(default_factory=dict)
     is_proposed: bool = False
     copied: tuple[RepoPath, ...] = ()
-    behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
-    together: tuple[tuple[RepoPath, RepoPath], ...] = ()
-    laid: tuple[str, Mapping[bytes, Entry | None]] | None = None
+    blocked: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
+    rename_pairs: tuple[tuple[RepoPath, RepoPath], ...] = ()
+    overlay: tuple[str, Mapping[bytes, Entry | None]] | None = None
     parents: tuple[str, ...] = ()
 
-    def over(self, tree: str, files: Iterable[FileChange]) -> LoadedChange:
+    def with_overlay(self, tree: str, files: Iterable[FileChange]) -> LoadedChange:
         """Say on which tree that can be read which files lie in the resulting one."""
-        return replace(self, laid=(tree, {file.path.raw: file.new for file in files}))
+        return replace(self, overlay=(tree, {file.path.raw: file.new for file in files}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def _against_index(
     records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
     # What a merge makes of its sides is read from its tree, which nobody has written yet.
     result = resulting_tree(objects, base.tree, records, base.store.write if base.store else None)
-    folders, laid = result.folders, None
+    folders, overlay = result.folders, None
     root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}
     if base.merged is not None:
         from patchgate.git.merges import own_changes
@@ -236,12 +236,12 @@ def _against_index(
         elsewhere = read_difference(repository, objects, command, [merged], detail, variables)
         folders = {**folders, **resulting_tree(objects, merged, elsewhere[0]).folders}
         sides = partial(_tree_of, objects)
-        laid = base.tree, {file.path.raw: file.new for file in records}
+        overlay = base.tree, {file.path.raw: file.new for file in records}
         records, binary = own_changes(objects, base.merged, sides, elsewhere, (records, binary))
     records = fill_in_details(objects, records, binary, detail)
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
     parents = tuple(_tree_of(objects, head) for head in base.heads)
-    return LoadedChange(change, Source("staged"), folders, root, laid=laid, parents=parents)
+    return LoadedChange(change, Source("staged"), folders, root, overlay=overlay, parents=parents)
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:

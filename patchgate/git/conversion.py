@@ -117,7 +117,7 @@ class ContentAttributes:
             self._names_content_in(b""), lambda above, folder: above or self._names_content_in(folder)
         )
 
-    def reach(self, path: RepoPath) -> bool:
+    def may_convert(self, path: RepoPath) -> bool:
         """Tell whether such an attribute may be set for a path."""
         return self._everywhere or self._folders.at(path.parent)
 
@@ -163,7 +163,7 @@ class CheckoutConverter:
     def __exit__(self, *error: object) -> None:
         self._child.end()
 
-    def form(self, path: RepoPath, oid: str) -> bytes:
+    def convert(self, path: RepoPath, oid: str) -> bytes:
         """Give the bytes that a checkout would write at a path.
 
         Raises:

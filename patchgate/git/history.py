@@ -334,7 +334,7 @@ class Walk:
 
     def _of_merge(self, reading: LoadedChange, commit: Commit) -> LoadedChange:
         parents = tuple(self.tree_of(parent) for parent in commit.parents)
-        return replace(reading.over(commit.tree, ()), parents=parents)
+        return replace(reading.with_overlay(commit.tree, ()), parents=parents)
 
 
 def _nothing_of(commit: Commit) -> ChangedFolders:

@@ -33,7 +33,7 @@ class BranchUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class NewCommits:
+class UpdateCommits:
     """The commits that an update brings, parents first.
 
     `own` are nobody's but this repository's; `upstream` a remote has already; `fetched` came by a fetch that
@@ -77,7 +77,7 @@ def had_value(repository: Repository, update: BranchUpdate) -> bool:
 
 def find_new_commits(
     repository: Repository, update: BranchUpdate, settled: Sequence[str], arriving: Sequence[str] = ()
-) -> NewCommits:
+) -> UpdateCommits:
     """List what an update brings.
 
     Args:
@@ -93,11 +93,11 @@ def find_new_commits(
         own = commits_not_in(repository, [update.new], [update.old, *settled, *arriving], "--remotes")
         every = commits_not_in(repository, [update.new], [update.old, *settled])
         known = {commit.oid for commit in own}
-        return NewCommits(own, [commit for commit in every if commit.oid not in known], [])
+        return UpdateCommits(own, [commit for commit in every if commit.oid not in known], [])
     every = commits_not_in(repository, [update.new], settled, "--remotes", "--branches")
     heads = fetched_tips(repository) if every else []
     if not (heads or (every and arriving)):
-        return NewCommits(every, [], [])
+        return UpdateCommits(every, [], [])
     own = commits_not_in(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
     known = {commit.oid for commit in own}
     if len(known) < len(every):
@@ -107,7 +107,7 @@ def find_new_commits(
     return _parted(every, known)
 
 
-def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: NewCommits) -> NewCommits:
+def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: UpdateCommits) -> UpdateCommits:
     """Say of what a branch gets that a fetch at work creates: it came by that, but for what was made here.
 
     With `--atomic` git writes FETCH_HEAD after the transaction, so that what is fetched stands nowhere yet.
@@ -122,9 +122,9 @@ def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: Ne
     return _parted([*brought.fetched, *brought.own], own)
 
 
-def _parted(commits: Sequence[Commit], own: Collection[str]) -> NewCommits:
+def _parted(commits: Sequence[Commit], own: Collection[str]) -> UpdateCommits:
     """Part what a branch gets that is created: what is nobody else's, and what came by a fetch."""
-    return NewCommits(
+    return UpdateCommits(
         [commit for commit in commits if commit.oid in own],
         [],
         [commit for commit in commits if commit.oid not in own],

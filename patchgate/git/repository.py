@@ -68,10 +68,10 @@ class Repository:
     """An opened repository; all paths are absolute.
 
     `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user stands,
-    `limits` says in sentences why libgit2 could not read it. `doubts` are what is to be told of its policies
-    when the command ends, each once: values that cannot be used as they are. `namespace` is the one that a
-    push goes into (gitnamespaces); no child gets it. `expression_time` is the processor time that the regular
-    expressions of its policies have.
+    `limits` says in sentences why libgit2 could not read it. `config_warnings` are what is to be told of
+    its policies when the command ends, each once: values that cannot be used as they are. `namespace` is
+    the one that a push goes into (gitnamespaces); no child gets it. `expression_time` is the processor time
+    that the regular expressions of its policies have.
     """
 
     git_dir: str
@@ -84,7 +84,7 @@ class Repository:
     limits: tuple[str, ...] = ()
     _shallow: frozenset[str] = field(default=frozenset())
     namespace: str = ""
-    doubts: list[str] = field(default_factory=list, compare=False, repr=False)
+    config_warnings: list[str] = field(default_factory=list, compare=False, repr=False)
     expression_time: CpuBudget = field(default_factory=CpuBudget, compare=False, repr=False)
 
     @property

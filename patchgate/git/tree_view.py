@@ -171,7 +171,7 @@ class TreeView:
         start = Entry(TREE_MODE, self.tree) if not folder else self.objects.entry(self.tree, folder)
         if start is not None:
             self._collect(folder, start, found)
-        for path in self._laid_within(folder):
+        for path in self._overlay_within(folder):
             entry = self._over[path]
             if entry is None:
                 found.pop(path, None)
@@ -183,13 +183,13 @@ class TreeView:
         """Tell whether a path is there, as a file or as a folder with something in it."""
         if not path or self.entry(path) is not None:
             return True
-        laid = list(self._laid_within(path))
-        if any(self._over[each] is not None for each in laid):
+        overlaid = list(self._overlay_within(path))
+        if any(self._over[each] is not None for each in overlaid):
             return True
         found = self.objects.entry(self.tree, path)
         if found is None or (path in self._over and self._over[path] is None and found.mode != TREE_MODE):
             return False
-        return not laid or bool(self.below(path))
+        return not overlaid or bool(self.below(path))
 
     def names(self, folder: bytes) -> list[bytes]:
         """List the names right below a folder, those of folders too (also of one that was emptied)."""
@@ -197,7 +197,7 @@ class TreeView:
         listed = self.objects.tree(start.oid) if start is not None and start.mode == TREE_MODE else {}
         found = set(listed)
         skipped = len(folder) + 1 if folder else 0
-        for path in self._laid_within(folder):
+        for path in self._overlay_within(folder):
             name, slash, _ = path[skipped:].partition(b"/")
             if slash or self._over[path] is not None:
                 found.add(name)
@@ -205,11 +205,11 @@ class TreeView:
                 found.discard(name)
         return sorted(found - {b""})
 
-    def with_laid(self, over: Mapping[bytes, Entry | None]) -> TreeView:
+    def with_overlay(self, over: Mapping[bytes, Entry | None]) -> TreeView:
         """Give the same tree with further entries laid over it."""
         return TreeView(self.objects, self.tree, {**self._over, **over})
 
-    def _laid_within(self, folder: bytes) -> Iterator[bytes]:
+    def _overlay_within(self, folder: bytes) -> Iterator[bytes]:
         if not folder:
             yield from self._paths
             return

@@ -147,7 +147,7 @@ def examine(
     git = "git"
     if is_other_directory:
         git = git_at(repository.work_tree or repository.git_dir)
-        worktrees = [replace(each, is_here=False, shares_hooks=False) for each in worktrees]
+        worktrees = [replace(each, is_current=False, shares_hooks=False) for each in worktrees]
     there = [each for each in worktrees if each.problem is None]
     worktree_hooks: list[WorktreeHooks] = []
     bare_path_folders: set[str] = set()

@@ -118,7 +118,7 @@ def quoted(path: str) -> str:
 
 def git_in(worktree: Worktree) -> str:
     """Write the beginning of a git command that is meant for a worktree."""
-    return "git" if worktree.is_here else git_at(worktree.path)
+    return "git" if worktree.is_current else git_at(worktree.path)
 
 
 def git_at(path: str) -> str:

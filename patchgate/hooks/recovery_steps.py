@@ -108,7 +108,7 @@ def remember_shown(repository: Repository, report: Report, *, begins: bool) -> N
     Args:
         begins: this is the first hook of a commit; a later one adds to what is there.
     """
-    keys = [*_keys(report), *map(_of_text, repository.doubts)]
+    keys = [*_keys(report), *map(_of_text, repository.config_warnings)]
     place = Path(repository.git_dir, _NAME)
     with suppress(OSError):
         if not begins and not place.exists():
@@ -135,7 +135,9 @@ def without_repeats(repository: Repository, report: Report, *, stops: bool) -> R
     if not known:
         return report
     forget_shown(repository)
-    repository.doubts[:] = [each for each in repository.doubts if _of_text(each) not in known]
+    repository.config_warnings[:] = [
+        each for each in repository.config_warnings if _of_text(each) not in known
+    ]
     pairs = [(each, _trimmed(each, known, stops)) for each in report.changes]
     # A refusal that is only reported here (`[hooks] mode`, a draft ref) is not reported again either.
     changes = tuple(

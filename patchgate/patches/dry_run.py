@@ -149,7 +149,7 @@ class DryRun:
             # The change brings a policy of its own: read what that one asks too.
             judging = [each for each in (self._before.policy, after.policy) if each is not None]
             tried = self._try(patch, self._detail(judging))
-        reading = replace(tried.reading, together=named_together(patch))
+        reading = replace(tried.reading, rename_pairs=named_together(patch))
         verdict = self._apply_policy(reading, tried.after_root, judged=True)
         failed = {each.definition.stage for each in tried.findings if each.level is Level.ERROR}
         made = Outcome.PASS if tried.is_made else Outcome.NOT_RUN
@@ -285,7 +285,7 @@ class DryRun:
         landed = {file.path: file for file in placeable_files(files, ground.blocked)}
         folders = resulting_tree(self._objects, tree, {**ground.pending, **landed}.values()).folders
         reading = LoadedChange(change, self._source, folders, is_proposed=True, copied=copied_by(patch))
-        reading = replace(reading, behind=dict(ground.blocked))
+        reading = replace(reading, blocked=dict(ground.blocked))
         return DryRunResult(findings, reading, dict(self._objects.tree(tree)))
 
     def _read_effect(
@@ -308,9 +308,9 @@ class DryRun:
                 return DryRunResult((*merged, *plan.notes), reading, root)
             root = dict(self._objects.tree(merged.change.after))
             reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
-            reading = reading.over(merged.change.base, merged.change.files)
+            reading = reading.with_overlay(merged.change.base, merged.change.files)
             return self._check_existing(DryRunResult(plan.notes, reading, root, is_made=True))
-        reading = replace(reading, copied=plan.copied).over(ground.tree, pending.values())
+        reading = replace(reading, copied=plan.copied).with_overlay(ground.tree, pending.values())
         root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
         root_entries.update((path.raw, file.new) for path, file in pending.items())
         return self._check_existing(DryRunResult(plan.notes, reading, root_entries, is_made=True))
@@ -325,7 +325,7 @@ class DryRun:
         if present is None:
             return made
         self.index = present.index
-        reading = replace(reading, behind=present.blocked, folders={**reading.folders, **present.folders})
+        reading = replace(reading, blocked=present.blocked, folders={**reading.folders, **present.folders})
         found = tuple(map(already_there, present.taken))
         is_made = not found and not present.blocked
         return replace(made, findings=(*found, *made.findings), reading=reading, is_made=is_made)

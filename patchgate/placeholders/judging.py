@@ -32,6 +32,6 @@ def gather(scene: FactSources) -> PlaceholderFacts | None:
     from patchgate.placeholders.placeholder_search import gather_placeholders
 
     reading = scene.reading
-    is_made = reading is None or reading.laid is not None or not reading.is_proposed
+    is_made = reading is None or reading.overlay is not None or not reading.is_proposed
     near = gather_placeholders(scene.objects, scene.change, scene.policy, scene.profile, is_made=is_made)
     return near or PlaceholderFacts()

@@ -122,7 +122,7 @@ class TreePolicies:
                 self._found.clear()
             found = self._found[key] = self._read(key)
             if found.policy is not None and found.policy.config.warnings:
-                told = self._objects.repository.doubts
+                told = self._objects.repository.config_warnings
                 told += [each for each in warnings_of(found.policy) if each not in told]
         return self._found[key]
 

@@ -251,7 +251,7 @@ def run_command(
     began = time.monotonic()
     before = children()
     with adopt_orphans():
-        run = _CommandRun(before, began, spool, own)
+        run = _ProcessRun(before, began, spool, own)
         try:
             fault = run.start(argv, cwd, env, executable)
             if fault is None:
@@ -265,7 +265,7 @@ def run_command(
     if fault is not None:
         return fault
     spool.close()
-    return run.told(time.monotonic() - began)
+    return run.result(time.monotonic() - began)
 
 
 @contextlib.contextmanager
@@ -279,7 +279,7 @@ def _no_cores() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
 
 
-class _CommandRun:
+class _ProcessRun:
     """One run of one command, from its start to the end of everything that it started."""
 
     def __init__(
@@ -387,7 +387,7 @@ class _CommandRun:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
 
-    def told(self, seconds: float) -> ProcessResult:
+    def result(self, seconds: float) -> ProcessResult:
         """Say how it ended, once it is over; it took so many seconds."""
         spool, own = self._spool, self._own
         return ProcessResult(

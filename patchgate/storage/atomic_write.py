@@ -1,4 +1,4 @@
-"""A file that is replaced whole, or not at all; and work that SIGINT, SIGTERM and SIGHUP do not break.
+"""Replace a file atomically: readers see the old content or the new, never a part.
 
 Decides the order of calls that makes a write atomic, durable and reversible until it is both, and which
 left-over temporary files may go. It does not lock: of two writers at once, the last rename wins, whole.
@@ -10,9 +10,7 @@ import errno
 import os
 import re
 import secrets
-import signal
-import threading
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from patchgate.storage.filesystem import (
@@ -26,70 +24,7 @@ from patchgate.storage.filesystem import (
     write_all,
 )
 from patchgate.storage.owner import Owner
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-
-
-_WAITING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Signals belong to the process, and so does what is known of those that wait.
-_asked: list[int] = []
-
-
-@contextmanager
-def defer_signals() -> Iterator[None]:
-    """Hold those signals back; one that came meanwhile is delivered when the outermost block ends.
-
-    A mask alone holds back one thread: where another one lives (each child that is spoken with has two), the
-    system delivers there, and Python runs the handler in the main thread all the same. So the handlers are
-    exchanged as well; in another thread than the main one only the system is held back. SIGKILL does not
-    wait. A child that is started inside inherits the mask. Blocks may be nested.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITING)
-    try:
-        if threading.current_thread() is threading.main_thread():
-            with _deferred():
-                yield
-        else:
-            yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _deferred() -> Iterator[None]:
-    handlers = {number: signal.getsignal(number) for number in _WAITING}
-    if any(handler is _wait for handler in handlers.values()):
-        # Within another block, which delivers.
-        yield
-        return
-    changed = {number: it for number, it in handlers.items() if it not in {signal.SIG_IGN, None}}
-    try:
-        for number in changed:
-            signal.signal(number, _wait)
-        yield
-    finally:
-        for number, handler in changed.items():
-            signal.signal(number, handler)
-        came = list(dict.fromkeys(_asked))
-        _asked.clear()
-        for waiting in came:
-            # The mask still holds: it comes through with the others when that is gone.
-            signal.raise_signal(waiting)
-
-
-def _wait(number: int, frame: FrameType | None) -> None:
-    _asked.append(number)
-
-
-def is_signal_pending() -> bool:
-    """Tell whether one of those signals waits, so that work which only waits for others can stop early."""
-    pending = signal.sigpending().intersection(_WAITING)
-    # One that is ignored is pending too while it is held back (Linux).
-    return bool(_asked) or any(signal.getsignal(number) is not signal.SIG_IGN for number in pending)
-
+from patchgate.storage.signals import defer_signals
 
 _TEMPORARY = re.compile(
     r"\.patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[0-9a-f]{16}\.(?:new|old)"

@@ -15,8 +15,8 @@ import re
 import shutil
 import tempfile
 
-from patchgate.storage.atomic_write import defer_signals
 from patchgate.storage.owner import Owner
+from patchgate.storage.signals import defer_signals
 
 _NAME = re.compile(r"patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[^-]+")
 _MARK = ".patchgate-owner"

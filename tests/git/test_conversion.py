@@ -46,7 +46,7 @@ def checked_out(repo: Repo, *asked: tuple[bytes, bytes]) -> list[bytes]:
     with PrivateStore(repository) as store:
         oids = [(RepoPath(name), store.write("blob", blob)) for name, blob in asked]
         with CheckoutConverter(repository, store) as git:
-            return [git.form(path, oid) for path, oid in oids]
+            return [git.convert(path, oid) for path, oid in oids]
 
 
 def stored(repo: Repo, *asked: tuple[bytes, bytes]) -> list[str]:
@@ -136,7 +136,7 @@ def test_a_blob_that_is_not_here_is_undecided(repo: Repo) -> None:
         CheckoutConverter(repository, store) as git,
         pytest.raises(UndecidedError, match="is not in this repository"),
     ):
-        git.form(RepoPath(b"f"), "1" * 40)
+        git.convert(RepoPath(b"f"), "1" * 40)
 
 
 def test_files_of_the_same_attributes_are_asked_for_together_and_each_gets_its_own_blob(repo: Repo) -> None:
@@ -195,12 +195,12 @@ def test_attributes_that_change_more_than_line_ends_are_seen_where_they_reach(
 ) -> None:
     repo.write(place, text)
     attributes = ContentAttributes(opened(repo))
-    assert [name for name in reached + not_reached if attributes.reach(RepoPath(name))] == reached
+    assert [name for name in reached + not_reached if attributes.may_convert(RepoPath(name))] == reached
 
 
 def test_an_attributes_file_that_cannot_be_read_counts_as_if_it_held_everything(repo: Repo) -> None:
     repo.link(".gitattributes", "elsewhere")
-    assert ContentAttributes(opened(repo)).reach(RepoPath(b"f"))
+    assert ContentAttributes(opened(repo)).may_convert(RepoPath(b"f"))
 
 
 def test_what_the_config_switches_off(repo: Repo) -> None:

@@ -135,7 +135,7 @@ def test_a_file_that_a_person_wrote_after_the_kill_is_not_overwritten(name: str)
         found = here.state()
         with pytest.raises(DirtyWorkspaceError, match=name) as caught:
             here.recover()
-        assert len(caught.value.places) == 1
+        assert len(caught.value.paths) == 1
         assert here.state() == found
         assert [each.state for each in pending_transactions(here.repository)] == ["interrupted"]
         assert not (here.git / "index.lock").exists(), "git is free to put things right"

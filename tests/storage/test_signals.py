@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from patchgate.storage.atomic_write import defer_signals, is_signal_pending
+from patchgate.storage.signals import defer_signals, is_signal_pending
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 

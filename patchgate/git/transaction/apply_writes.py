@@ -39,12 +39,12 @@ from patchgate.git.transaction.workspace import (
     release_lock_quietly,
     take_lock,
 )
-from patchgate.storage.atomic_write import defer_signals
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.lock import acquire
 from patchgate.storage.open_folder import OpenFolder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
+from patchgate.storage.signals import defer_signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,11 @@ def write_files(
         with (
             acquire(lock_file, timeout_seconds=patience_seconds, faults=steps),
             defer_signals(),
-            Workspace(repository.work_tree, repository.index_file, steps) as site,
+            Workspace(repository.work_tree, repository.index_file, steps) as workspace,
             open_transactions(repository.common_dir, steps) as transactions,
         ):
             _refuse_to_pile(transactions)
-            work = _WriteRun(repository, site, transactions, steps)
+            work = _WriteRun(repository, workspace, transactions, steps)
             return work.run(writes, note, index, patience_seconds, look)
     except OSError as error:
         raise WriteFailedError(error) from error
@@ -121,14 +121,14 @@ class _WriteRun:
     """One landing, under our lock."""
 
     def __init__(
-        self, repository: Repository, site: Workspace, transactions: OpenFolder, steps: FaultPoints
+        self, repository: Repository, workspace: Workspace, transactions: OpenFolder, steps: FaultPoints
     ) -> None:
         self._repository = repository
-        self._site = site
+        self._workspace = workspace
         self._transactions = transactions
         self._steps = steps
         self._id = secrets.token_hex(8)
-        self._keeping = SavedContents(repository.common_dir, self._id, steps)
+        self._backup = SavedContents(repository.common_dir, self._id, steps)
         self._untouched: dict[bytes, JournalEntry] = {}
 
     def run(
@@ -139,10 +139,10 @@ class _WriteRun:
         patience_seconds: float,
         look: Callable[[], None],
     ) -> WrittenFiles:
-        found = plan_writes(self._site, writes, _new_name)
+        found = plan_writes(self._workspace, writes, _new_name)
         contents = {write.path.raw: write.new for write in writes}
         journal = self._journal(found, note, index)
-        self._untouched = {place.aside: place for place in journal.places}
+        self._untouched = {entry.aside: entry for entry in journal.entries}
         name = os.fsencode(self._id)
         with ExitStack() as undo:
             undo.callback(self._discard, name)
@@ -152,30 +152,30 @@ class _WriteRun:
                 journal.write(folder)
                 self._transactions.flush()
                 with self._undone_on_error(folder, journal, undo):
-                    take_lock(self._site, folder, journal, patience_seconds)
+                    take_lock(self._workspace, folder, journal, patience_seconds)
                     look()
-                    verify(self._site, journal.places)
+                    verify(self._workspace, journal.entries)
                     self._prepare(journal, contents, index)
                     folder.write(PREPARED, b"", mode=0o600, flushed=False)
                     folder.flush()
                     self._change_places(journal)
-                    verify_kept(self._site, journal.places)
+                    verify_kept(self._workspace, journal.entries)
                     with self._touching(None):
-                        self._site.flush()
+                        self._workspace.flush()
                     self._commit(folder)
                 undo.pop_all()
                 kept: tuple[str, ...] = ()
                 is_tidy = False
                 # In force: what cannot be tidied now, recover will.
                 with suppress(OSError):
-                    kept = clean_up(self._site, folder, journal, self._keeping)
+                    kept = clean_up(self._workspace, folder, journal, self._backup)
                     is_tidy = True
         return WrittenFiles(self._id, kept, self._repository.common_dir, is_tidy, self._steps)
 
     def _journal(self, found: WritePlan, note: Mapping[str, Json], index: bytes | None) -> Journal:
-        places = found.places
+        entries = found.entries
         if index is not None:
-            places += tuple(self._index_place(index))
+            entries += tuple(self._index_entry(index))
         return Journal(
             self._id,
             Owner.current(),
@@ -183,87 +183,87 @@ class _WriteRun:
             own_index(self._repository),
             os.fsencode(self._repository.prefix),
             note,
-            found.made,
-            found.vanishing,
+            found.new_folders,
+            found.removed_folders,
             _new_name(),
-            places,
-            identity_of(self._site.tree.own_status()),
+            entries,
+            identity_of(self._workspace.tree.own_status()),
             identity_of(os.stat(self._repository.common_dir)),
         )
 
-    def _index_place(self, index: bytes) -> Iterator[JournalEntry]:
-        place = JournalEntry(
-            self._site.index_name, b"", _new_name(), None, FileContent("100644", index).trace, True
+    def _index_entry(self, index: bytes) -> Iterator[JournalEntry]:
+        entry = JournalEntry(
+            self._workspace.index_name, b"", _new_name(), None, FileContent("100644", index).fingerprint, True
         )
-        old = self._site.at_target(place)
-        if old != place.new:
-            yield JournalEntry(place.path, b"", place.aside, old, place.new, True)
+        old = self._workspace.at_path(entry)
+        if old != entry.new:
+            yield JournalEntry(entry.path, b"", entry.aside, old, entry.new, True)
 
     def _prepare(
         self, journal: Journal, contents: Mapping[bytes, FileContent | None], index: bytes | None
     ) -> None:
         """Bring each new content to the disk, beside its place."""
-        for place in journal.places:
-            content = FileContent("100644", index or b"") if place.is_index else contents[place.path]
+        for entry in journal.entries:
+            content = FileContent("100644", index or b"") if entry.is_index else contents[entry.path]
             if content is None:
                 continue
-            with self._site.root(place).child(place.folder) as aside:
+            with self._workspace.root(entry).child(entry.folder) as aside:
                 if content.mode == LINK:
-                    aside.symlink(place.part, content.data)
+                    aside.symlink(entry.part, content.data)
                 else:
-                    bits = self._bits(place)
+                    bits = self._bits(entry)
                     natural = 0o777 if content.mode == EXECUTABLE else 0o666
                     mode = natural if bits is None else _with_exec_bit(bits, content.mode)
-                    aside.write(place.part, content.data, mode=mode, exactly=bits is not None)
-                aside.rename(place.part, place.aside)
+                    aside.write(entry.part, content.data, mode=mode, exactly=bits is not None)
+                aside.rename(entry.part, entry.aside)
 
-    def _bits(self, place: JournalEntry) -> int | None:
+    def _bits(self, entry: JournalEntry) -> int | None:
         """Read the permission bits of the file that stands at a place; None where none does.
 
         Without setuid and its like: nobody gave these rights to the new content.
         """
-        if place.old is None or place.old.mode == LINK:
+        if entry.old is None or entry.old.mode == LINK:
             return None
-        with self._site.root(place).child(place.parent) as folder:
-            status = folder.status(place.name)
+        with self._workspace.root(entry).child(entry.parent) as folder:
+            status = folder.status(entry.name)
         return None if status is None else status.st_mode & 0o777
 
     def _change_places(self, journal: Journal) -> None:
         """Take out what goes, exchange what changes, put in what is new; the index comes last."""
-        for place in journal.places:
-            if place.new is None:
-                with self._touching(place):
-                    self._site.take_out(place)
+        for entry in journal.entries:
+            if entry.new is None:
+                with self._touching(entry):
+                    self._workspace.take_out(entry)
         if journal.swaps:
             # Else a power cut could keep what takes a name, and lose where the old owner of it went.
-            self._site.flush()
-        for path, _ in journal.vanishing:
+            self._workspace.flush()
+        for path, _ in journal.removed_folders:
             with self._touching(None, path):
-                self._site.remove_folder(path)
-        for path in journal.made:
+                self._workspace.remove_folder(path)
+        for path in journal.new_folders:
             with self._touching(None, path):
-                self._site.make_folder(path)
-        for place in journal.places:
-            if place.new is not None:
-                with self._touching(place):
-                    if place.old is None:
-                        self._site.put_in(place)
+                self._workspace.make_folder(path)
+        for entry in journal.entries:
+            if entry.new is not None:
+                with self._touching(entry):
+                    if entry.old is None:
+                        self._workspace.put_in(entry)
                     else:
-                        self._site.exchange(place)
+                        self._workspace.exchange(entry)
 
     @contextmanager
-    def _touching(self, place: JournalEntry | None, path: bytes = b"") -> Iterator[None]:
+    def _touching(self, entry: JournalEntry | None, path: bytes = b"") -> Iterator[None]:
         """Note that a place is no longer untouched, and read some refusals as what they are."""
-        if place is not None and place.new is not None:
-            self._untouched.pop(place.aside)
+        if entry is not None and entry.new is not None:
+            self._untouched.pop(entry.aside)
         try:
             yield
         except OSError as error:
             if error.errno in {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.ELOOP}:
-                raise ConcurrentChangeError([self._site.path_of(place, path)]) from error
+                raise ConcurrentChangeError([self._workspace.path_of(entry, path)]) from error
             raise
-        if place is not None:
-            self._untouched.pop(place.aside, None)
+        if entry is not None:
+            self._untouched.pop(entry.aside, None)
 
     def _commit(self, folder: OpenFolder) -> None:
         folder.rename(JOURNAL, APPLIED)
@@ -285,22 +285,22 @@ class _WriteRun:
             yield
         except BaseException as error:
             try:
-                self._site.forget_gone()
-                Rollback(self._site, journal, self._keeping, self._untouched.values()).run()
-                release_lock(self._site, folder, journal)
-                self._site.touch_index()
-                self._site.flush()
+                self._workspace.forget_gone()
+                Rollback(self._workspace, journal, self._backup, self._untouched.values()).run()
+                release_lock(self._workspace, folder, journal)
+                self._workspace.touch_index()
+                self._workspace.flush()
             except DirtyWorkspaceError:
                 undo.pop_all()
-                release_lock_quietly(self._site, folder, journal)
+                release_lock_quietly(self._workspace, folder, journal)
                 raise
             except OSError as second:
                 undo.pop_all()
-                release_lock_quietly(self._site, folder, journal)
+                release_lock_quietly(self._workspace, folder, journal)
                 first = f"{describe_error(error)}, and " if isinstance(error, OSError) else ""
                 raise DirtyWorkspaceError(
                     f"{first}the way back failed: {describe_error(second)}",
-                    [self._site.path_of(place) for place in journal.places],
+                    [self._workspace.path_of(entry) for entry in journal.entries],
                 ) from error
             raise
 

@@ -32,7 +32,7 @@ class FileContent:
     data: bytes
 
     @property
-    def trace(self) -> Fingerprint:
+    def fingerprint(self) -> Fingerprint:
         """The form that a journal keeps."""
         return Fingerprint(self.mode, len(self.data), hashlib.sha256(self.data).hexdigest())
 
@@ -92,7 +92,7 @@ class JournalEntry:
 
 def fingerprint_of(content: FileContent | None) -> Fingerprint | None:
     """Reduce a content to its trace; nothing stays nothing."""
-    return None if content is None else content.trace
+    return None if content is None else content.fingerprint
 
 
 def fingerprint_at(root: OpenFolder, path: bytes) -> Fingerprint | None:
@@ -127,7 +127,7 @@ def fingerprint_in(folder: OpenFolder, name: bytes) -> Fingerprint | None:
     if stat.S_ISDIR(status.st_mode):
         return Fingerprint(FOLDER)
     if stat.S_ISLNK(status.st_mode):
-        return FileContent(LINK, folder.read_link(name)).trace
+        return FileContent(LINK, folder.read_link(name)).fingerprint
     if not stat.S_ISREG(status.st_mode):
         return Fingerprint(SPECIAL)
     digest, size = hashlib.sha256(), 0

@@ -61,38 +61,38 @@ def validate_journal(journal: Journal, name: str) -> None:
         os.path.isabs(journal.index_file) or (index_name == journal.index_file and "index" in index_name)
     )
     _require(not journal.prefix or _is_plain(journal.prefix))
-    _require_places(journal, os.fsencode(index_name))
-    written = [RepoPath(each.path) for each in journal.places if each.new and not each.is_index]
+    _require_entries(journal, os.fsencode(index_name))
+    written = [RepoPath(each.path) for each in journal.entries if each.new and not each.is_index]
     above = folders_above(written)
-    _require(all(_is_writable(path) and path in above for path in journal.made))
+    _require(all(_is_writable(path) and path in above for path in journal.new_folders))
     made_room = {path.raw for path in written}
-    for path, bits in journal.vanishing:
+    for path, bits in journal.removed_folders:
         _require(_is_writable(path) and 0 <= bits <= _MOST_BITS)
         _require(path in made_room or not made_room.isdisjoint(RepoPath(path).parents()))
 
 
-def _require_places(journal: Journal, index_name: bytes) -> None:
-    asides = [place.aside for place in journal.places] + [journal.lock_aside]
+def _require_entries(journal: Journal, index_name: bytes) -> None:
+    asides = [entry.aside for entry in journal.entries] + [journal.lock_aside]
     _require(all(_ASIDE.fullmatch(each) for each in asides) and len(set(asides)) == len(asides))
-    named = {(place.is_index, place.path) for place in journal.places}
-    _require(len(named) == len(journal.places))
-    for place in journal.places:
-        _require(_is_trace(place.old) and _is_trace(place.new))
-        if place.is_index:
-            _require(place.path == index_name and not place.folder)
+    named = {(entry.is_index, entry.path) for entry in journal.entries}
+    _require(len(named) == len(journal.entries))
+    for entry in journal.entries:
+        _require(_is_fingerprint(entry.old) and _is_fingerprint(entry.new))
+        if entry.is_index:
+            _require(entry.path == index_name and not entry.folder)
         else:
-            _require(_is_writable(place.path) and _is_above(place))
+            _require(_is_writable(entry.path) and _is_above(entry))
 
 
-def _is_above(place: JournalEntry) -> bool:
-    return place.folder in RepoPath(place.path).parents()
+def _is_above(entry: JournalEntry) -> bool:
+    return entry.folder in RepoPath(entry.path).parents()
 
 
-def _is_trace(trace: Fingerprint | None) -> bool:
-    if trace is None:
+def _is_fingerprint(fingerprint: Fingerprint | None) -> bool:
+    if fingerprint is None:
         return True
-    is_kind = trace.mode in {FILE, EXECUTABLE, LINK}
-    return is_kind and trace.size >= 0 and _DIGEST.fullmatch(trace.sha256) is not None
+    is_kind = fingerprint.mode in {FILE, EXECUTABLE, LINK}
+    return is_kind and fingerprint.size >= 0 and _DIGEST.fullmatch(fingerprint.sha256) is not None
 
 
 def _is_writable(path: bytes) -> bool:
@@ -121,11 +121,11 @@ _MODE = 0o600
 class Journal:
     """One landing.
 
-    `made` are the folders that it makes, the outermost first; `vanishing` those in whose place it puts a
-    file, with their permission bits, the innermost first. `prefix` is the folder where the user stood, which
-    is never removed. `lock_aside` is a free name in the index's folder. `index_file` is a name alone where
-    the index lies in the git directory. `tree` and `common` say which folders the working tree and the
-    repository's common directory are (`identity_of`).
+    `new_folders` are the folders that it makes, the outermost first; `removed_folders` those in whose place
+    it puts a file, with their permission bits, the innermost first. `prefix` is the folder where the user
+    stood, which is never removed. `lock_aside` is a free name in the index's folder. `index_file` is a name
+    alone where the index lies in the git directory. `tree` and `common` say which folders the working tree
+    and the repository's common directory are (`identity_of`).
     """
 
     id: str
@@ -134,17 +134,17 @@ class Journal:
     index_file: str
     prefix: bytes
     note: Mapping[str, Json]
-    made: tuple[bytes, ...]
-    vanishing: tuple[tuple[bytes, int], ...]
+    new_folders: tuple[bytes, ...]
+    removed_folders: tuple[tuple[bytes, int], ...]
     lock_aside: bytes
-    places: tuple[JournalEntry, ...]
+    entries: tuple[JournalEntry, ...]
     tree: str
     common: str
 
     @property
     def swaps(self) -> bool:
         """Tell whether a name changes between a folder and something else."""
-        return bool(self.vanishing) or any(place.path in self.made for place in self.places)
+        return bool(self.removed_folders) or any(entry.path in self.new_folders for entry in self.entries)
 
     def write(self, folder: OpenFolder) -> None:
         """Put the journal into its folder, whole, on the disk when this returns."""
@@ -171,21 +171,21 @@ class Journal:
             "index_file": self.index_file,
             "prefix": _text(self.prefix),
             "note": self.note,
-            "made": [_text(each) for each in self.made],
-            "vanishing": [[_text(path), bits] for path, bits in self.vanishing],
+            "made": [_text(each) for each in self.new_folders],
+            "vanishing": [[_text(path), bits] for path, bits in self.removed_folders],
             "lock_aside": _text(self.lock_aside),
-            "places": len(self.places),
+            "places": len(self.entries),
             "tree": self.tree,
             "common": self.common,
         }
-        for place in self.places:
+        for entry in self.entries:
             yield {
-                "path": _text(place.path),
-                "folder": _text(place.folder),
-                "aside": _text(place.aside),
-                "old": _plain(place.old),
-                "new": _plain(place.new),
-                "is_index": place.is_index,
+                "path": _text(entry.path),
+                "folder": _text(entry.folder),
+                "aside": _text(entry.aside),
+                "old": _plain(entry.old),
+                "new": _plain(entry.new),
+                "is_index": entry.is_index,
             }
 
 
@@ -248,9 +248,9 @@ def _parsed(raw: bytes) -> Journal:
             raise ValueError("does not follow the record before it")
         previous = record.hash
         events.append(record.event)
-    head, *places = events
+    head, *entries = events
     owner = head["owner"]
-    if head["form"] != _FORM or head["places"] != len(places):
+    if head["form"] != _FORM or head["places"] != len(entries):
         raise ValueError("is not the form that is known here")
     return Journal(
         str(head["id"]),
@@ -262,28 +262,28 @@ def _parsed(raw: bytes) -> Journal:
         tuple(_raw(each) for each in _list(head["made"])),
         tuple((_raw(path), int(bits)) for path, bits in _list(head["vanishing"])),
         _raw(head["lock_aside"]),
-        tuple(_place(each) for each in places),
+        tuple(_entry(each) for each in entries),
         str(head["tree"]),
         str(head["common"]),
     )
 
 
-def _place(event: Any) -> JournalEntry:
+def _entry(event: Any) -> JournalEntry:
     return JournalEntry(
         _raw(event["path"]),
         _raw(event["folder"]),
         _raw(event["aside"]),
-        _trace(event["old"]),
-        _trace(event["new"]),
+        _fingerprint(event["old"]),
+        _fingerprint(event["new"]),
         event["is_index"] is True,
     )
 
 
-def _plain(trace: Fingerprint | None) -> Sequence[Json] | None:
-    return None if trace is None else [trace.mode, trace.size, trace.sha256]
+def _plain(fingerprint: Fingerprint | None) -> Sequence[Json] | None:
+    return None if fingerprint is None else [fingerprint.mode, fingerprint.size, fingerprint.sha256]
 
 
-def _trace(value: Any) -> Fingerprint | None:
+def _fingerprint(value: Any) -> Fingerprint | None:
     if value is None:
         return None
     mode, size, digest = value

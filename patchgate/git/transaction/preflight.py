@@ -63,16 +63,16 @@ class WriteFailedError(UndecidedError):
 
 
 class DirtyWorkspaceError(UndecidedError):
-    """The way back is blocked at `places`; `states` tells of each what is where, and the journal stays."""
+    """The way back is blocked at `paths`; `states` tells of each what is where, and the journal stays."""
 
-    def __init__(self, reason: str, places: Sequence[RepoPath], states: Sequence[str] = ()) -> None:
-        states = states or [path.quoted for path in places]
+    def __init__(self, reason: str, paths: Sequence[RepoPath], states: Sequence[str] = ()) -> None:
+        states = states or [path.quoted for path in paths]
         told = f": {first_of(states, _SHOWN)}" if states else ""
         super().__init__(
             f"{reason}{told}",
             "put these right, then run git patchgate recover; with --keep it leaves such files as they are",
         )
-        self.places = tuple(places)
+        self.paths = tuple(paths)
         self.states = tuple(states)
 
 
@@ -89,12 +89,12 @@ def describe_error(error: OSError) -> str:
 class WritePlan:
     """The places in the order of their paths, the index last; folders as `journal.Journal` has them."""
 
-    places: tuple[JournalEntry, ...]
-    made: tuple[bytes, ...]
-    vanishing: tuple[tuple[bytes, int], ...]
+    entries: tuple[JournalEntry, ...]
+    new_folders: tuple[bytes, ...]
+    removed_folders: tuple[tuple[bytes, int], ...]
 
 
-def plan_writes(site: Workspace, writes: Sequence[Write], name: Callable[[], bytes]) -> WritePlan:
+def plan_writes(workspace: Workspace, writes: Sequence[Write], name: Callable[[], bytes]) -> WritePlan:
     """Look at everything that will be written.
 
     Args:
@@ -108,12 +108,12 @@ def plan_writes(site: Workspace, writes: Sequence[Write], name: Callable[[], byt
     """
     ordered = sorted(writes, key=lambda write: write.path)
     _refuse_impossible(ordered)
-    surveyor = _WritePlanner(site, {write.path.raw for write in ordered if write.old and not write.new})
+    surveyor = _WritePlanner(workspace, {write.path.raw for write in ordered if write.old and not write.new})
     changed = [write.path for write in ordered if not surveyor.is_as_judged(write)]
     if changed:
         raise ConcurrentChangeError(changed)
-    vanishing = tuple(sorted(surveyor.vanishing.items(), reverse=True))
-    places = tuple(
+    vanishing = tuple(sorted(surveyor.removed_folders.items(), reverse=True))
+    entries = tuple(
         JournalEntry(
             write.path.raw,
             surveyor.staying_folder(write.path),
@@ -124,7 +124,7 @@ def plan_writes(site: Workspace, writes: Sequence[Write], name: Callable[[], byt
         for write in ordered
         if write.old != write.new
     )
-    return WritePlan(places, tuple(sorted(surveyor.made)), vanishing)
+    return WritePlan(entries, tuple(sorted(surveyor.new_folders)), vanishing)
 
 
 def _refuse_impossible(writes: Sequence[Write]) -> None:
@@ -141,12 +141,12 @@ def _refuse_impossible(writes: Sequence[Write]) -> None:
 class _WritePlanner:
     """What was found on the way."""
 
-    def __init__(self, site: Workspace, deleted: set[bytes]) -> None:
-        self._tree = site.tree
+    def __init__(self, workspace: Workspace, deleted: set[bytes]) -> None:
+        self._tree = workspace.tree
         self._deleted = deleted
         self._folders = Descent(True, self._stands_in)
-        self.made: set[bytes] = set()
-        self.vanishing: dict[bytes, int] = {}
+        self.new_folders: set[bytes] = set()
+        self.removed_folders: dict[bytes, int] = {}
 
     def is_as_judged(self, write: Write) -> bool:
         """Tell whether a path and all above it are as they were judged."""
@@ -163,7 +163,7 @@ class _WritePlanner:
 
     def staying_folder(self, path: RepoPath) -> bytes:
         """Name the deepest folder above a path that is there now and stays."""
-        staying = [each for each in path.parents() if self._stands(each) and each not in self.vanishing]
+        staying = [each for each in path.parents() if self._stands(each) and each not in self.removed_folders]
         return staying[-1]
 
     def _stands(self, folder: bytes) -> bool:
@@ -190,7 +190,7 @@ class _WritePlanner:
                 with self._tree.child(parent_of(each)) as above:
                     if above.status(name_of(each)) is not None:
                         return False
-            self.made.add(each)
+            self.new_folders.add(each)
         return True
 
     def _can_vanish(self, path: bytes) -> bool:
@@ -199,7 +199,7 @@ class _WritePlanner:
         with self._tree.child(path) as folder:
             if not self._is_emptied(folder, path, found):
                 return False
-        self.vanishing |= found
+        self.removed_folders |= found
         return True
 
     def _is_emptied(self, folder: OpenFolder, path: bytes, found: dict[bytes, int]) -> bool:
@@ -217,30 +217,30 @@ class _WritePlanner:
         return True
 
 
-def verify(site: Workspace, places: Iterable[JournalEntry]) -> None:
+def verify(workspace: Workspace, entries: Iterable[JournalEntry]) -> None:
     """Look again at places that nothing was written to yet.
 
     Raises:
         ConcurrentChangeError: something is not as it was surveyed.
     """
-    _raise_changed(site, [place for place in places if not _is_still(site, place)])
+    _raise_changed(workspace, [entry for entry in entries if not _is_still(workspace, entry)])
 
 
-def verify_kept(site: Workspace, places: Iterable[JournalEntry]) -> None:
+def verify_kept(workspace: Workspace, entries: Iterable[JournalEntry]) -> None:
     """Look at what came out of the places, for an editor may have saved just before, or writes there still.
 
     Raises:
         ConcurrentChangeError: it is not what was judged.
     """
-    kept = [place for place in places if place.old is not None]
-    _raise_changed(site, [place for place in kept if site.at_aside(place) != place.old])
+    kept = [entry for entry in entries if entry.old is not None]
+    _raise_changed(workspace, [entry for entry in kept if workspace.at_aside(entry) != entry.old])
 
 
-def _is_still(site: Workspace, place: JournalEntry) -> bool:
-    found = site.at_target(place)
-    return found == place.old or (place.old is None and found is not None and found.mode == FOLDER)
+def _is_still(workspace: Workspace, entry: JournalEntry) -> bool:
+    found = workspace.at_path(entry)
+    return found == entry.old or (entry.old is None and found is not None and found.mode == FOLDER)
 
 
-def _raise_changed(site: Workspace, changed: Sequence[JournalEntry]) -> None:
+def _raise_changed(workspace: Workspace, changed: Sequence[JournalEntry]) -> None:
     if changed:
-        raise ConcurrentChangeError([site.path_of(place) for place in changed])
+        raise ConcurrentChangeError([workspace.path_of(entry) for entry in changed])

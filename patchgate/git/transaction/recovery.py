@@ -36,12 +36,12 @@ from patchgate.git.transaction.workspace import (
     release_lock_quietly,
     take_lock,
 )
-from patchgate.storage.atomic_write import defer_signals
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.lock import acquire
 from patchgate.storage.open_folder import OpenFolder, is_folder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
+from patchgate.storage.signals import defer_signals
 
 _MOST_BYTES = 1 << 14
 
@@ -62,14 +62,14 @@ def find_working_tree(repository: Repository, journal: Journal, record: OpenFold
     for tree, git_dir in _candidates(repository, journal):
         if _is_meant(repository, journal, tree):
             return tree, _index_of(repository, journal, git_dir, record)
-    shown, own = quote_path(os.fsencode(journal.work_tree)), quote_path(record.path)
+    quoted_name, own = quote_path(os.fsencode(journal.work_tree)), quote_path(record.path)
     if not os.path.isdir(journal.work_tree):
         raise UndecidedError(
-            f"the working tree {shown} of an interrupted apply is gone",
+            f"the working tree {quoted_name} of an interrupted apply is gone",
             f"put it back, or run the command where it is now, or remove the record {own}",
         )
     raise UndecidedError(
-        f"the record {own} of an interrupted apply belongs to another working tree ({shown})",
+        f"the record {own} of an interrupted apply belongs to another working tree ({quoted_name})",
         "if this is a copy, or that tree was made anew, look with git status at what the apply left here"
         " (.patchgate-*, git's index.lock), then remove that record; else run git patchgate recover there",
     )
@@ -93,17 +93,17 @@ def _git_dir_of(tree: str, common_dir: str) -> str | None:
 
     Source: gitrepository-layout(5), `gitdir` and `commondir`.
     """
-    place = os.path.join(tree, ".git")
-    git_dir = place
-    if not os.path.isdir(place):
-        told = _line(place)
+    entry = os.path.join(tree, ".git")
+    git_dir = entry
+    if not os.path.isdir(entry):
+        told = _line(entry)
         if not told.startswith("gitdir: "):
             return None
         git_dir = os.path.join(tree, told.removeprefix("gitdir: "))
     if _is_same(git_dir, common_dir):
         return git_dir
     is_linked = _is_same(os.path.dirname(git_dir), os.path.join(common_dir, "worktrees"))
-    leads_back = _is_same(os.path.join(git_dir, _line(os.path.join(git_dir, "gitdir"))), place)
+    leads_back = _is_same(os.path.join(git_dir, _line(os.path.join(git_dir, "gitdir"))), entry)
     return git_dir if is_linked and leads_back else None
 
 
@@ -124,9 +124,9 @@ def _is_meant(repository: Repository, journal: Journal, tree: str) -> bool:
 def _index_of(repository: Repository, journal: Journal, git_dir: str, record: OpenFolder) -> str:
     if os.path.isabs(journal.index_file):
         if journal.index_file != repository.index_file:
-            shown = quote_path(os.fsencode(journal.index_file))
+            quoted_name = quote_path(os.fsencode(journal.index_file))
             raise UndecidedError(
-                f"an interrupted apply wrote an index elsewhere: {shown}",
+                f"an interrupted apply wrote an index elsewhere: {quoted_name}",
                 "run git patchgate recover with GIT_INDEX_FILE set to it, or, if it is gone, remove the"
                 f" record {quote_path(record.path)}",
             )
@@ -295,15 +295,15 @@ def _recover_one(
         transactions.flush()
         kept: tuple[RepoPath, ...] = ()
         if state != UNDONE:
-            with Workspace(*find_working_tree(repository, journal, folder), steps) as site:
+            with Workspace(*find_working_tree(repository, journal, folder), steps) as workspace:
                 # What the killed process saw as done need not be on the disk; what follows builds on it.
-                site.touch_all(journal.places, [path for path, _ in journal.vanishing])
-                site.flush()
-                keeping = SavedContents(repository.common_dir, os.fsdecode(name), steps)
+                workspace.touch_all(journal.entries, [path for path, _ in journal.removed_folders])
+                workspace.flush()
+                backup = SavedContents(repository.common_dir, os.fsdecode(name), steps)
                 if state == APPLIED:
-                    clean_up(site, folder, journal, keeping)
+                    clean_up(workspace, folder, journal, backup)
                 else:
-                    kept = _undo(site, folder, journal, keeping, keep, patience_seconds)
+                    kept = _undo(workspace, folder, journal, backup, keep, patience_seconds)
         outcome: Literal["undone", "landed"] = "landed" if state == APPLIED else "undone"
         return RecoveredTransaction(
             os.fsdecode(name), journal.note, outcome, kept, repository.common_dir, steps
@@ -311,28 +311,28 @@ def _recover_one(
 
 
 def _undo(
-    site: Workspace,
+    workspace: Workspace,
     folder: OpenFolder,
     journal: Journal,
-    keeping: SavedContents,
+    backup: SavedContents,
     keep: bool,
     patience_seconds: float,
 ) -> tuple[RepoPath, ...]:
-    take_lock(site, folder, journal, patience_seconds)
+    take_lock(workspace, folder, journal, patience_seconds)
     # Without the mark nothing has changed places, whatever stands there now: a person may have put it there.
-    untouched = () if folder.status(PREPARED) is not None else journal.places
-    rollback = Rollback(site, journal, keeping, untouched)
+    untouched = () if folder.status(PREPARED) is not None else journal.entries
+    rollback = Rollback(workspace, journal, backup, untouched)
     try:
         rollback.run(keep=keep)
     except (DirtyWorkspaceError, OSError):
-        release_lock_quietly(site, folder, journal)
+        release_lock_quietly(workspace, folder, journal)
         raise
-    release_lock(site, folder, journal)
-    site.touch_index()
-    site.flush()
+    release_lock(workspace, folder, journal)
+    workspace.touch_index()
+    workspace.flush()
     folder.rename(JOURNAL, UNDONE)
     folder.flush()
-    return tuple(site.path_of(place) for place in rollback.kept)
+    return tuple(workspace.path_of(entry) for entry in rollback.kept)
 
 
 def _names(repository: Repository) -> list[bytes]:

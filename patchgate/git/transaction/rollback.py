@@ -50,15 +50,15 @@ class Rollback:
 
     def __init__(
         self,
-        site: Workspace,
+        workspace: Workspace,
         journal: Journal,
-        keeping: SavedContents,
+        backup: SavedContents,
         untouched: Iterable[JournalEntry] = (),
     ) -> None:
-        self._site = site
+        self._workspace = workspace
         self._journal = journal
-        self._keeping = keeping
-        self._untouched = {place.aside for place in untouched}
+        self._backup = backup
+        self._untouched = {entry.aside for entry in untouched}
         self.kept: list[JournalEntry] = []
 
     def run(self, *, keep: bool = False) -> None:
@@ -71,201 +71,203 @@ class Rollback:
             DirtyWorkspaceError: a person wrote since; nothing was undone, but for a race that was lost now.
             OSError: a step failed.
         """
-        for place in self._journal.places:
-            _settle(self._site, place)
-        ways = [(place, self._way(place)) for place in self._journal.places]
-        blocked = [place for place, way in ways if way is _RollbackStep.BLOCKED]
+        for entry in self._journal.entries:
+            _settle(self._workspace, entry)
+        steps = [(entry, self._step(entry)) for entry in self._journal.entries]
+        blocked = [entry for entry, way in steps if way is _RollbackStep.BLOCKED]
         if blocked and not keep:
             raise self._dirty(blocked)
         self.kept += blocked
-        for place in _that(ways, _RollbackStep.WITHDRAW):
-            self._withdraw(place, keep)
+        for entry in _that(steps, _RollbackStep.WITHDRAW):
+            self._withdraw(entry, keep)
         if self._journal.swaps:
-            self._site.flush()
+            self._workspace.flush()
         self._restore_folders(keep)
-        for place, way in reversed(ways):
-            self._restore(place, way, keep)
-        self._site.flush()
+        for entry, way in reversed(steps):
+            self._restore(entry, way, keep)
+        self._workspace.flush()
         self._drop_asides()
 
-    def _way(self, place: JournalEntry) -> _RollbackStep:
-        if place.aside in self._untouched:
+    def _step(self, entry: JournalEntry) -> _RollbackStep:
+        if entry.aside in self._untouched:
             return _RollbackStep.NOTHING
-        stands = self._standing(place)
-        aside = self._site.at_aside(place)
+        stands = self._standing(entry)
+        aside = self._workspace.at_aside(entry)
         if aside is None:
-            return self._way_with_nothing_aside(place, stands)
-        if aside == place.new:
+            return self._step_with_nothing_aside(entry, stands)
+        if aside == entry.new:
             return _RollbackStep.NOTHING
-        if place.old is None:
+        if entry.old is None:
             return _RollbackStep.NOTHING
         if stands is None:
             return _RollbackStep.RESTORE
-        if stands == place.new:
+        if stands == entry.new:
             return _RollbackStep.EXCHANGE
-        return _RollbackStep.NOTHING if stands == aside == place.old else _RollbackStep.BLOCKED
+        return _RollbackStep.NOTHING if stands == aside == entry.old else _RollbackStep.BLOCKED
 
-    def _way_with_nothing_aside(self, place: JournalEntry, stands: object) -> _RollbackStep:
-        if place.old is None:
+    def _step_with_nothing_aside(self, entry: JournalEntry, stands: object) -> _RollbackStep:
+        if entry.old is None:
             if stands is None:
-                is_there = is_reachable(self._site.root(place), place.folder)
+                is_there = is_reachable(self._workspace.root(entry), entry.folder)
                 return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
-            return _RollbackStep.WITHDRAW if stands == place.new else _RollbackStep.BLOCKED
-        if stands == place.new:
+            return _RollbackStep.WITHDRAW if stands == entry.new else _RollbackStep.BLOCKED
+        if stands == entry.new:
             # What had stood there is gone: somebody removed it from where it was kept.
             return _RollbackStep.BLOCKED
-        is_there = is_reachable(self._site.root(place), place.folder)
+        is_there = is_reachable(self._workspace.root(entry), entry.folder)
         return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
 
-    def _standing(self, place: JournalEntry) -> object:
+    def _standing(self, entry: JournalEntry) -> object:
         """Look at a place; a folder of ours, or one that is still to make room, counts as nothing."""
-        found = self._site.at_target(place)
-        if found is not None and found.mode == FOLDER and not place.is_index:
-            if place.path in self._journal.made and self._is_ours(place.path):
+        found = self._workspace.at_path(entry)
+        if found is not None and found.mode == FOLDER and not entry.is_index:
+            if entry.path in self._journal.new_folders and self._is_ours(entry.path):
                 return None
-            if place.path in {path for path, _ in self._journal.vanishing}:
+            if entry.path in {path for path, _ in self._journal.removed_folders}:
                 return None
         return found
 
     def _is_ours(self, path: bytes) -> bool:
         """Tell whether a folder that we made holds nothing but ours."""
-        ours = {place.path for place in self._journal.places} | set(self._journal.made)
-        with self._site.tree.child(path) as folder:
+        ours = {entry.path for entry in self._journal.entries} | set(self._journal.new_folders)
+        with self._workspace.tree.child(path) as folder:
             return all(
                 join(path, name) in ours
                 and (not is_folder(folder.status(name)) or self._is_ours(join(path, name)))
                 for name in folder.names()
             )
 
-    def _withdraw(self, place: JournalEntry, keep: bool) -> None:
+    def _withdraw(self, entry: JournalEntry, keep: bool) -> None:
         """Take our new file back; somebody may write there at this moment."""
-        self._site.take_out(place)
-        if self._site.at_aside(place) != place.new:
-            self._site.put_in(place)
-            self._give_way(place, keep)
+        self._workspace.take_out(entry)
+        if self._workspace.at_aside(entry) != entry.new:
+            self._workspace.put_in(entry)
+            self._give_way(entry, keep)
 
-    def _restore(self, place: JournalEntry, way: _RollbackStep, keep: bool) -> None:
+    def _restore(self, entry: JournalEntry, way: _RollbackStep, keep: bool) -> None:
         if way is _RollbackStep.RESTORE:
             try:
-                self._site.put_in(place)
+                self._workspace.put_in(entry)
             except OSError as error:
                 if error.errno not in {errno.EEXIST, errno.ENOENT, errno.ENOTDIR}:
                     raise
-                self._give_way(place, keep)
+                self._give_way(entry, keep)
         elif way is _RollbackStep.EXCHANGE:
-            self._site.exchange(place)
-            if self._site.at_aside(place) != place.new:
-                self._site.exchange(place)
-                self._give_way(place, keep)
+            self._workspace.exchange(entry)
+            if self._workspace.at_aside(entry) != entry.new:
+                self._workspace.exchange(entry)
+                self._give_way(entry, keep)
 
-    def _give_way(self, place: JournalEntry, keep: bool) -> None:
+    def _give_way(self, entry: JournalEntry, keep: bool) -> None:
         if not keep:
-            raise self._dirty([place])
-        self.kept.append(place)
+            raise self._dirty([entry])
+        self.kept.append(entry)
 
     def _restore_folders(self, keep: bool) -> None:
         """Remove the folders that we made, and make those again that made room."""
-        for path in reversed(self._journal.made):
-            if is_reachable(self._site.tree, path):
+        for path in reversed(self._journal.new_folders):
+            if is_reachable(self._workspace.tree, path):
                 try:
-                    self._site.remove_folder(path)
+                    self._workspace.remove_folder(path)
                 except OSError as error:
                     if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
                         raise
-        for path, bits in reversed(self._journal.vanishing):
+        for path, bits in reversed(self._journal.removed_folders):
             try:
-                self._site.make_folder(path)
-                self._site.set_folder_mode(path, bits)
+                self._workspace.make_folder(path)
+                self._workspace.set_folder_mode(path, bits)
             except (FileExistsError, NotADirectoryError):
                 if not keep:
-                    inside = [p for p in self._journal.places if p.path.startswith(path + b"/")]
+                    inside = [p for p in self._journal.entries if p.path.startswith(path + b"/")]
                     raise self._dirty(inside) from None
-        if self._journal.vanishing:
+        if self._journal.removed_folders:
             # What is put into them is nowhere else.
-            self._site.flush()
+            self._workspace.flush()
 
     def _drop_asides(self) -> None:
-        for place in self._journal.places:
-            if is_reachable(self._site.root(place), place.folder):
-                drop_aside(self._site, place, self._keeping, is_kept=place in self.kept)
+        for entry in self._journal.entries:
+            if is_reachable(self._workspace.root(entry), entry.folder):
+                drop_aside(self._workspace, entry, self._backup, is_kept=entry in self.kept)
 
-    def _dirty(self, places: Sequence[JournalEntry]) -> DirtyWorkspaceError:
-        paths = [self._site.path_of(place) for place in places]
-        return DirtyWorkspaceError(_REASON, paths, [describe_blocked(self._site, place) for place in places])
+    def _dirty(self, entries: Sequence[JournalEntry]) -> DirtyWorkspaceError:
+        paths = [self._workspace.path_of(entry) for entry in entries]
+        return DirtyWorkspaceError(
+            _REASON, paths, [describe_blocked(self._workspace, entry) for entry in entries]
+        )
 
 
 def drop_aside(
-    site: Workspace, place: JournalEntry, keeping: SavedContents, *, is_kept: bool = False
+    workspace: Workspace, entry: JournalEntry, backup: SavedContents, *, is_kept: bool = False
 ) -> bytes | None:
     """Remove what lies beside a place; what is neither its old nor its new content is kept elsewhere."""
     saved = None
-    site.remove_aside(place, place.part)
-    for name in (place.aside, place.unfinished):
-        found = site.at_aside(place, name)
+    workspace.remove_aside(entry, entry.part)
+    for name in (entry.aside, entry.unfinished):
+        found = workspace.at_aside(entry, name)
         if found is None:
             continue
-        if is_kept or found not in {place.old, place.new}:
-            with site.root(place).child(place.folder) as folder:
-                if found != place.new and found.mode != FOLDER:
-                    saved = keeping.save(folder, name, place.path)
+        if is_kept or found not in {entry.old, entry.new}:
+            with workspace.root(entry).child(entry.folder) as folder:
+                if found != entry.new and found.mode != FOLDER:
+                    saved = backup.save(folder, name, entry.path)
         if found.mode != FOLDER:
-            site.remove_aside(place, name)
+            workspace.remove_aside(entry, name)
     return saved
 
 
-def describe_blocked(site: Workspace, place: JournalEntry) -> str:
+def describe_blocked(workspace: Workspace, entry: JournalEntry) -> str:
     """Say what is where, for one place that is in the way."""
-    shown = site.shown(place)
-    aside = site.at_aside(place)
-    if place.old is not None and aside is None:
-        return f"{shown} (its old content is gone)"
-    if place.old is None:
-        return f"{shown} (made by the patch, changed since)"
-    return f"{shown} (changed since; its old content is in {site.shown(place, place.aside)})"
+    quoted_name = workspace.quoted_name(entry)
+    aside = workspace.at_aside(entry)
+    if entry.old is not None and aside is None:
+        return f"{quoted_name} (its old content is gone)"
+    if entry.old is None:
+        return f"{quoted_name} (made by the patch, changed since)"
+    return f"{quoted_name} (changed since; its old content is in {workspace.quoted_name(entry, entry.aside)})"
 
 
-def _settle(site: Workspace, place: JournalEntry) -> None:
+def _settle(workspace: Workspace, entry: JournalEntry) -> None:
     """Finish a move, or an exchange by three moves, that a kill left half done."""
-    root = site.root(place)
-    if not is_reachable(root, place.folder):
+    root = workspace.root(entry)
+    if not is_reachable(root, entry.folder):
         return
-    if not is_reachable(root, place.parent):
-        with root.child(place.folder) as aside:
-            _settle_unfinished(site, place, aside, None)
+    if not is_reachable(root, entry.parent):
+        with root.child(entry.folder) as aside:
+            _settle_unfinished(workspace, entry, aside, None)
         return
-    with site.pair(place) as (target, aside):
-        _settle_unfinished(site, place, aside, target)
+    with workspace.pair(entry) as (target, aside):
+        _settle_unfinished(workspace, entry, aside, target)
 
 
 def _settle_unfinished(
-    site: Workspace, place: JournalEntry, aside: OpenFolder, target: OpenFolder | None
+    workspace: Workspace, entry: JournalEntry, aside: OpenFolder, target: OpenFolder | None
 ) -> None:
     if target is not None:
-        for name in (place.unfinished, place.aside):
-            if is_same_file(aside, name, target, place.name):
-                site.remove_aside(place, name)
-    if aside.status(place.unfinished) is None:
+        for name in (entry.unfinished, entry.aside):
+            if is_same_file(aside, name, target, entry.name):
+                workspace.remove_aside(entry, name)
+    if aside.status(entry.unfinished) is None:
         return
-    if is_same_file(aside, place.unfinished, aside, place.aside):
-        site.remove_aside(place, place.unfinished)
-    elif target is not None and target.status(place.name) is None:
-        aside.move(place.unfinished, target, place.name)
-    elif aside.status(place.aside) is None:
-        aside.move(place.unfinished, aside, place.aside)
+    if is_same_file(aside, entry.unfinished, aside, entry.aside):
+        workspace.remove_aside(entry, entry.unfinished)
+    elif target is not None and target.status(entry.name) is None:
+        aside.move(entry.unfinished, target, entry.name)
+    elif aside.status(entry.aside) is None:
+        aside.move(entry.unfinished, aside, entry.aside)
 
 
 def _that(
-    ways: Sequence[tuple[JournalEntry, _RollbackStep]], wanted: _RollbackStep
+    steps: Sequence[tuple[JournalEntry, _RollbackStep]], wanted: _RollbackStep
 ) -> Iterator[JournalEntry]:
-    return (place for place, way in reversed(ways) if way is wanted)
+    return (entry for entry, way in reversed(steps) if way is wanted)
 
 
 def emptied_folders(journal: Journal) -> list[bytes]:
     """Name the folders that deletions may have left empty, the innermost first; never the user's own."""
     found: set[bytes] = set()
-    for place in journal.places:
-        folder = place.parent
-        while place.new is None and folder:
+    for entry in journal.entries:
+        folder = entry.parent
+        while entry.new is None and folder:
             if journal.prefix != folder and not journal.prefix.startswith(folder + b"/"):
                 found.add(folder)
             folder = parent_of(folder)
@@ -284,7 +286,7 @@ _STAYING = {
 
 
 def clean_up(
-    site: Workspace, transaction: OpenFolder, journal: Journal, keeping: SavedContents
+    workspace: Workspace, transaction: OpenFolder, journal: Journal, backup: SavedContents
 ) -> tuple[str, ...]:
     """Remove what a landing left, on the disk when this returns; name what was kept, for it was a person's.
 
@@ -293,28 +295,28 @@ def clean_up(
     """
     kept = []
     try:
-        for place in journal.places:
-            if is_reachable(site.root(place), place.folder):
-                saved = drop_aside(site, place, keeping)
+        for entry in journal.entries:
+            if is_reachable(workspace.root(entry), entry.folder):
+                saved = drop_aside(workspace, entry, backup)
                 if saved is not None:
                     kept.append(os.fsdecode(saved))
-        _remove_emptied(site, journal)
+        _remove_emptied(workspace, journal)
     except OSError:
         # What is in force need not keep git out.
-        release_lock_quietly(site, transaction, journal)
+        release_lock_quietly(workspace, transaction, journal)
         raise
-    release_lock(site, transaction, journal)
-    site.touch_index()
-    site.flush()
+    release_lock(workspace, transaction, journal)
+    workspace.touch_index()
+    workspace.flush()
     return tuple(kept)
 
 
-def _remove_emptied(site: Workspace, journal: Journal) -> None:
+def _remove_emptied(workspace: Workspace, journal: Journal) -> None:
     """Remove the folders that deletions left empty; one that must stay, stays, as git leaves it."""
     for path in emptied_folders(journal):
-        if is_reachable(site.tree, path):
+        if is_reachable(workspace.tree, path):
             try:
-                site.remove_folder(path)
+                workspace.remove_folder(path)
             except OSError as error:
                 if error.errno not in _STAYING:
                     raise

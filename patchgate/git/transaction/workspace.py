@@ -34,9 +34,9 @@ from patchgate.git.transaction.entries import (
     remove_if_there,
 )
 from patchgate.git.transaction.journal import LOCK, Journal
-from patchgate.storage.atomic_write import is_signal_pending
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.open_folder import OpenFolder, is_folder
+from patchgate.storage.signals import is_signal_pending
 
 _KEPT = b"patchgate/kept"
 
@@ -106,61 +106,61 @@ class Workspace:
         self.tree.__exit__()
         self.index.__exit__()
 
-    def root(self, place: JournalEntry) -> OpenFolder:
+    def root(self, entry: JournalEntry) -> OpenFolder:
         """Give the root below which a place lies."""
-        return self.index if place.is_index else self.tree
+        return self.index if entry.is_index else self.tree
 
     @contextmanager
-    def pair(self, place: JournalEntry) -> Iterator[tuple[OpenFolder, OpenFolder]]:
+    def pair(self, entry: JournalEntry) -> Iterator[tuple[OpenFolder, OpenFolder]]:
         """Open the folder of the place itself, and the one in which its content is kept aside."""
-        root = self.root(place)
-        with root.child(place.parent) as target, root.child(place.folder) as aside:
+        root = self.root(entry)
+        with root.child(entry.parent) as target, root.child(entry.folder) as aside:
             yield target, aside
 
-    def at_target(self, place: JournalEntry) -> Fingerprint | None:
+    def at_path(self, entry: JournalEntry) -> Fingerprint | None:
         """Look at what stands at a place; nothing does where a folder above it is none, or a link."""
-        return fingerprint_at(self.root(place), place.path)
+        return fingerprint_at(self.root(entry), entry.path)
 
-    def at_aside(self, place: JournalEntry, name: bytes | None = None) -> Fingerprint | None:
+    def at_aside(self, entry: JournalEntry, name: bytes | None = None) -> Fingerprint | None:
         """Look at what is kept aside for a place, or at another of its names there."""
-        return fingerprint_at(self.root(place), join(place.folder, name or place.aside))
+        return fingerprint_at(self.root(entry), join(entry.folder, name or entry.aside))
 
-    def path_of(self, place: JournalEntry | None, path: bytes = b"") -> RepoPath:
+    def path_of(self, entry: JournalEntry | None, path: bytes = b"") -> RepoPath:
         """Name a place, or a folder, as a path; the index by where it is."""
-        if place is None:
+        if entry is None:
             return RepoPath(path)
-        return RepoPath(self.index.at(place.path) if place.is_index else place.path)
+        return RepoPath(self.index.at(entry.path) if entry.is_index else entry.path)
 
-    def shown(self, place: JournalEntry, name: bytes | None = None) -> str:
+    def quoted_name(self, entry: JournalEntry, name: bytes | None = None) -> str:
         """Name a place, or a name kept aside for it, for a person; safe for a terminal."""
-        if place.is_index:
-            return quote_path(self.index.at(name or place.path))
-        return quote_path(place.path if name is None else join(place.folder, name))
+        if entry.is_index:
+            return quote_path(self.index.at(name or entry.path))
+        return quote_path(entry.path if name is None else join(entry.folder, name))
 
-    def take_out(self, place: JournalEntry) -> None:
+    def take_out(self, entry: JournalEntry) -> None:
         """Move what stands at a place aside; what was aside is nothing."""
-        with self.pair(place) as (target, aside):
-            target.move(place.name, aside, place.aside)
-        self._touch_both(place)
+        with self.pair(entry) as (target, aside):
+            target.move(entry.name, aside, entry.aside)
+        self._touch_both(entry)
 
-    def put_in(self, place: JournalEntry) -> None:
+    def put_in(self, entry: JournalEntry) -> None:
         """Move what is aside to the place, where nothing may stand."""
-        with self.pair(place) as (target, aside):
-            aside.move(place.aside, target, place.name)
-        self._touch_both(place)
+        with self.pair(entry) as (target, aside):
+            aside.move(entry.aside, target, entry.name)
+        self._touch_both(entry)
 
-    def exchange(self, place: JournalEntry) -> None:
+    def exchange(self, entry: JournalEntry) -> None:
         """Exchange what stands at a place with what is aside."""
-        with self.pair(place) as (target, aside):
-            aside.exchange(place.aside, target, place.name)
-        self._touch_both(place)
+        with self.pair(entry) as (target, aside):
+            aside.exchange(entry.aside, target, entry.name)
+        self._touch_both(entry)
 
-    def remove_aside(self, place: JournalEntry, name: bytes) -> None:
+    def remove_aside(self, entry: JournalEntry, name: bytes) -> None:
         """Remove one of the names aside, should it be there."""
-        with self.root(place).child(place.folder) as aside:
+        with self.root(entry).child(entry.folder) as aside:
             if aside.status(name) is not None:
                 aside.unlink(name)
-                self._touched.add((place.is_index, place.folder))
+                self._touched.add((entry.is_index, entry.folder))
 
     def make_folder(self, path: bytes) -> None:
         """Make a folder of the working tree; it may be there already."""
@@ -186,14 +186,14 @@ class Workspace:
         """Note that a name changed in the folder of the index."""
         self._touched.add((True, b""))
 
-    def touch_all(self, places: Iterable[JournalEntry], folders: Iterable[bytes]) -> None:
+    def touch_all(self, entries: Iterable[JournalEntry], folders: Iterable[bytes]) -> None:
         """Note every folder in which a landing of these places may have changed a name."""
         self.touch_index()
-        known = list(places)
+        known = list(entries)
         for is_index in (False, True):
-            here = [place for place in known if place.is_index == is_index]
-            above = folders_above(RepoPath(place.path) for place in here)
-            self._touched |= {(is_index, path) for path in (*above, *(place.folder for place in here))}
+            here = [entry for entry in known if entry.is_index == is_index]
+            above = folders_above(RepoPath(entry.path) for entry in here)
+            self._touched |= {(is_index, path) for path in (*above, *(entry.folder for entry in here))}
         self._touched |= {(False, path) for path in folders_above(map(RepoPath, folders))}
         self.forget_gone()
 
@@ -212,8 +212,8 @@ class Workspace:
                 folder.flush()
         self._touched.clear()
 
-    def _touch_both(self, place: JournalEntry) -> None:
-        self._touched |= {(place.is_index, place.parent), (place.is_index, place.folder)}
+    def _touch_both(self, entry: JournalEntry) -> None:
+        self._touched |= {(entry.is_index, entry.parent), (entry.is_index, entry.folder)}
 
 
 _LOCK_MODE = 0o644
@@ -226,54 +226,56 @@ def prepare_lock(transaction: OpenFolder, identity: str) -> None:
     transaction.write(LOCK, _token(identity), mode=_LOCK_MODE, flushed=False)
 
 
-def take_lock(site: Workspace, transaction: OpenFolder, journal: Journal, patience_seconds: float) -> None:
+def take_lock(
+    workspace: Workspace, transaction: OpenFolder, journal: Journal, patience_seconds: float
+) -> None:
     """Take the lock, or find that we hold it already.
 
     Raises:
         UndecidedError: somebody else holds it for longer than we wait, or a signal asks us to end.
     """
     deadline = time.monotonic() + patience_seconds
-    while not is_lock_ours(site, transaction, journal):
+    while not is_lock_ours(workspace, transaction, journal):
         try:
-            _try_to_take(site, transaction, journal)
+            _try_to_take(workspace, transaction, journal)
         except FileExistsError:
             if time.monotonic() >= deadline or is_signal_pending():
-                raise _held(site) from None
+                raise _held(workspace) from None
             time.sleep(_POLL_SECONDS)
 
 
-def release_lock(site: Workspace, transaction: OpenFolder, journal: Journal) -> None:
+def release_lock(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> None:
     """Remove the lock if it is ours, and what making it left; the folder's flush is the caller's."""
     for name in (journal.lock_aside + PART, journal.lock_aside):
-        remove_if_there(site.index, name)
-    if is_lock_ours(site, transaction, journal):
-        remove_if_there(site.index, _lock_name(site))
+        remove_if_there(workspace.index, name)
+    if is_lock_ours(workspace, transaction, journal):
+        remove_if_there(workspace.index, _lock_name(workspace))
 
 
-def release_lock_quietly(site: Workspace, transaction: OpenFolder, journal: Journal) -> None:
+def release_lock_quietly(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> None:
     """Let git work again, so that a person can put right what is in the way; `recover` takes it anew."""
     with suppress(OSError):
-        release_lock(site, transaction, journal)
+        release_lock(workspace, transaction, journal)
 
 
-def is_lock_ours(site: Workspace, transaction: OpenFolder, journal: Journal) -> bool:
+def is_lock_ours(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> bool:
     """Tell whether the lock is there and ours."""
-    if is_same_file(transaction, LOCK, site.index, _lock_name(site)):
+    if is_same_file(transaction, LOCK, workspace.index, _lock_name(workspace)):
         return True
     token = _token(journal.id)
-    status = site.index.status(_lock_name(site))
+    status = workspace.index.status(_lock_name(workspace))
     if status is None or status.st_size != len(token):
         return False
     try:
-        return site.index.read(_lock_name(site)) == token
+        return workspace.index.read(_lock_name(workspace)) == token
     except OSError:
         return False
 
 
-def _try_to_take(site: Workspace, transaction: OpenFolder, journal: Journal) -> None:
+def _try_to_take(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> None:
     if transaction.status(LOCK) is not None:
         try:
-            transaction.link(LOCK, site.index, _lock_name(site))
+            transaction.link(LOCK, workspace.index, _lock_name(workspace))
         except OSError as error:
             if error.errno not in _NO_LINK:
                 raise
@@ -281,23 +283,23 @@ def _try_to_take(site: Workspace, transaction: OpenFolder, journal: Journal) -> 
             return
     # Another file system than the transaction's, or one without hard links: by its content, which is on the
     # disk before the name is.
-    if site.index.status(_lock_name(site)) is not None:
-        raise FileExistsError(errno.EEXIST, "held", site.index.at(_lock_name(site)))
-    remove_if_there(site.index, journal.lock_aside)
-    site.index.write(journal.lock_aside, _token(journal.id), mode=_LOCK_MODE)
-    site.index.move(journal.lock_aside, site.index, _lock_name(site))
+    if workspace.index.status(_lock_name(workspace)) is not None:
+        raise FileExistsError(errno.EEXIST, "held", workspace.index.at(_lock_name(workspace)))
+    remove_if_there(workspace.index, journal.lock_aside)
+    workspace.index.write(journal.lock_aside, _token(journal.id), mode=_LOCK_MODE)
+    workspace.index.move(journal.lock_aside, workspace.index, _lock_name(workspace))
 
 
-def _lock_name(site: Workspace) -> bytes:
-    return site.index_name + b".lock"
+def _lock_name(workspace: Workspace) -> bytes:
+    return workspace.index_name + b".lock"
 
 
 def _token(identity: str) -> bytes:
     return f"patchgate transaction {identity}\n".encode()
 
 
-def _held(site: Workspace) -> UndecidedError:
-    name = quote_path(site.index.at(_lock_name(site)))
+def _held(workspace: Workspace) -> UndecidedError:
+    name = quote_path(workspace.index.at(_lock_name(workspace)))
     return UndecidedError(
         f"git's lock {name} is held: another git command runs in this repository, or one was killed",
         f"wait until it has ended; if none runs, remove {name}; then run the command again",

@@ -544,7 +544,7 @@ def test_each_worktree_is_told_of_also_from_within_a_linked_one(tmp_path: Path) 
     for cwd in (repo.path, tmp_path / "linked"):
         worktree_hooks = examined(repo, cwd=cwd).worktree_hooks
         assert [place.worktree.path for place in worktree_hooks] == [str(repo.path), str(tmp_path / "linked")]
-        assert [place.worktree.is_here for place in worktree_hooks] == [cwd == repo.path, cwd != repo.path]
+        assert [place.worktree.is_current for place in worktree_hooks] == [cwd == repo.path, cwd != repo.path]
         assert all(hook.is_reached for place in worktree_hooks for hook in place.hooks)
 
 
