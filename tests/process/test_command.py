@@ -408,7 +408,7 @@ def test_a_second_signal_does_not_keep_anything_alive(
             os.kill(os.getpid(), signal.SIGUSR1)
         return kill_orphans(before, seconds, spared)
 
-    monkeypatch.setattr("patchgate.process.command.end_strays", interrupted)
+    monkeypatch.setattr("patchgate.process.command.kill_orphans", interrupted)
     # The first one not before the start is over: what is half started is nobody's yet.
     started = tmp_path / "started"
     wait = f"until [ -e {shlex.quote(str(started))} ]; do sleep 0.1; done"
