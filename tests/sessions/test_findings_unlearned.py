@@ -412,7 +412,7 @@ def test_without_components_no_trees_are_compared(tmp_path: Path, monkeypatch: p
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("patchgate.components.push_tips.judge_together", never)
+    monkeypatch.setattr("patchgate.components.push_tips.judge_cumulative", never)
     monkeypatch.setattr("patchgate.components.cumulative_drift.judge_cumulative", never)
     assert shared.doors() == [("accepted", [])] * 3
 
