@@ -7,168 +7,23 @@ is walked once for each folder; nothing backtracks over components, so hostile n
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from sys import maxsize
+from typing import TYPE_CHECKING
 
 from patchgate.git.path import bounded, fold
 from patchgate.policy.glob_syntax import PatternError, Segment, readings
+from patchgate.policy.literal_index import ASCII, FOLDED_ASCII, LiteralIndex, best_checks
+
+if TYPE_CHECKING:
+    from pathspec import PathSpec
+
+    from patchgate.policy.gitignore_pattern import GitignorePattern
 
 __all__ = ["PatternError", "PatternSet", "PrefixSet"]
 
 _NONE = maxsize
-_MAX_FOLDERS = 50_000
-# Real folders are shorter. Paths of 4,096 bytes, one folder for every second byte, would fill the memory.
-_MAX_REMEMBERED = 512
-
-
-class _RegexMatcher:
-    """Components that only a regular expression can match; compiled when first asked."""
-
-    __slots__ = ("_compiled", "_indexes", "_sources")
-
-    def __init__(self) -> None:
-        self._sources: list[str] = []
-        self._indexes: list[int] = []
-        self._compiled: re.Pattern[str] | None = None
-
-    def add(self, source: str, index: int) -> None:
-        self._sources.append(source)
-        self._indexes.append(index)
-
-    def find(self, name: str) -> int:
-        """Find the first that matches; alternatives are tried in their order, the empty group names one."""
-        if self._compiled is None:
-            self._compiled = re.compile("|".join(rf"{each}\Z()" for each in self._sources), re.DOTALL)
-        found = self._compiled.match(name)
-        return self._indexes[found.lastindex - 1] if found and found.lastindex else _NONE
-
-
-class _Node:
-    """One place in the tree of patterns: which names end a pattern here, and which lead further.
-
-    A node that `stays` was reached by `**/`: it is in force for every folder below, too. One that `has_ends`
-    is where some pattern ends.
-    """
-
-    __slots__ = (
-        *("_any", "_exact", "_expressions", "_globs", "_heads", "_is_exact", "_named", "_tails"),
-        *("deep", "has_ends", "stays"),
-    )
-
-    def __init__(self, is_exact: bool, stays: bool = False) -> None:
-        self._is_exact = is_exact
-        self.stays = stays
-        self.has_ends = False
-        self.deep: _Node | None = None
-        self._named: dict[str, _Node] = {}
-        self._globs: dict[str, tuple[re.Pattern[str], _Node]] = {}
-        self._any = _NONE
-        self._exact: dict[str, int] = {}
-        # `*suffix` by the last character, then by length; `prefix*rest` by the first, then by length.
-        self._tails: dict[str, dict[int, dict[str, int]]] = {}
-        self._heads: dict[str, dict[int, dict[str, list[tuple[str, int]]]]] = {}
-        # By the first character where it is known, else under "".
-        self._expressions: dict[str, _RegexMatcher] = {}
-
-    def step(self, segment: Segment) -> _Node:
-        """Go on to the node behind a folder, making it where there is none."""
-        if segment.is_any_depth:
-            if self.stays:
-                return self
-            self.deep = self.deep or _Node(self._is_exact, stays=True)
-            return self.deep
-        name = segment.plain
-        if name is not None and (self._is_exact or name == segment.written):
-            return self._named.setdefault(name, _Node(self._is_exact))
-        if segment.written not in self._globs:
-            own = "" if self._is_exact else re.escape(segment.written) + "|"
-            compiled = re.compile(f"(?:{own}{segment.expression})\\Z", re.DOTALL)
-            self._globs[segment.written] = (compiled, _Node(self._is_exact))
-        return self._globs[segment.written][1]
-
-    def end(self, segment: Segment, index: int) -> None:
-        """Let the pattern `index` end with this component; indexes come in ascending order."""
-        self.has_ends = True
-        if not self._is_exact:
-            self._exact.setdefault(segment.written, index)
-        if segment.plain is not None:
-            self._exact.setdefault(segment.plain, index)
-            return
-        affixes = segment.affixes
-        if affixes is None:
-            first = segment.pieces[0]
-            key = first[0] if isinstance(first, str) else ""
-            self._expressions.setdefault(key, _RegexMatcher()).add(segment.expression, index)
-            return
-        before, after = affixes
-        if before:
-            heads = self._heads.setdefault(before[0], {}).setdefault(len(before), {})
-            heads.setdefault(before, []).append((after, index))
-        elif after:
-            tails = self._tails.setdefault(after[-1], {}).setdefault(len(after), {})
-            tails.setdefault(after, index)
-        else:
-            self._any = min(self._any, index)
-
-    def find(self, name: str) -> int:
-        """Find the lowest index of the patterns that end with this name."""
-        best = self._exact.get(name, _NONE)
-        best = min(best, self._any)
-        first, last = name[:1], name[-1:]
-        if last in self._tails:
-            for length, tails in self._tails[last].items():
-                best = min(best, tails.get(name[-length:], _NONE))
-        if first in self._heads:
-            for length, heads in self._heads[first].items():
-                for after, index in heads.get(name[:length], ()):
-                    if len(name) >= length + len(after) and name.endswith(after):
-                        best = min(best, index)
-                        break
-        if self._expressions:
-            for key in (first, ""):
-                if key in self._expressions:
-                    best = min(best, self._expressions[key].find(name))
-        return best
-
-    def nodes_behind(self, name: str) -> Iterator[_Node]:
-        """Yield the nodes that a folder of this name leads to."""
-        if name in self._named:
-            yield self._named[name]
-        for compiled, node in self._globs.values():
-            if compiled.match(name):
-                yield node
-
-
-class _FolderMatcher:
-    """What holds in one folder: the lowest index that matched it or a parent, and the nodes in force."""
-
-    __slots__ = ("enders", "index", "nodes", "resting")
-
-    def __init__(self, index: int, nodes: tuple[_Node, ...]) -> None:
-        self.index = index
-        self.nodes = nodes
-        self.enders = tuple(node for node in nodes if node.has_ends)
-        lasting = tuple(node for node in nodes if node.stays)
-        # What holds in a folder below whose name says nothing to any pattern: nearly every folder.
-        self.resting: _FolderMatcher = self if lasting == nodes else _FolderMatcher(index, lasting)
-
-    def find(self, name: str) -> int:
-        """Find the lowest index for a child of this folder."""
-        best = self.index
-        for node in self.enders:
-            found = node.find(name)
-            best = min(best, found)
-        return best
-
-    def below(self, name: str) -> _FolderMatcher:
-        """Go into the folder of this name."""
-        index = self.find(name)
-        behind = [further for node in self.nodes for further in node.nodes_behind(name)]
-        if not behind and index == self.index:
-            return self.resting
-        deep = [node.deep for node in behind if node.deep is not None]
-        return _FolderMatcher(index, tuple(dict.fromkeys([*self.resting.nodes, *behind, *deep])))
+_MAX_SPECS = 1_000
 
 
 class PatternSet:
@@ -179,81 +34,100 @@ class PatternSet:
     - folded, a pattern also matches where it does so after both sides went through `patchgate.git.path.fold`,
       where `?` and classes take one character; a byte that is not UTF-8 is one.
 
-    Unchanging to its callers; it remembers up to 50,000 folders that it met, so one set serves one thread.
+    An index of literal texts finds the patterns that could match; these are asked as a `pathspec.PathSpec`.
+    Few paths get that far, and the first one that does loads pathspec (50 ms).
+    Callers see no change; a set remembers the folders that it met, so use it in one thread only.
 
     Args:
         patterns: the patterns.
-        folded: case and normal forms say nothing: for what denies, where a match too many is the safe answer.
+        folded: ignore case and normal forms: for what denies, where a match too many is the safe answer.
         exact: git's answer and no match more: for what allows.
 
     Raises:
         PatternError: a pattern can match nothing or is not supported; `position` says which.
     """
 
-    __slots__ = ("_bytewise", "_folded", "_folders", "_has_negated", "_root", "patterns")
+    __slots__ = (
+        *("_bytewise", "_folded", "_has_negated", "_index", "_is_exact", "_other_index", "_readings"),
+        *("_specs", "patterns"),
+    )
 
     def __init__(self, patterns: Sequence[str], *, folded: bool, exact: bool = False) -> None:
         self.patterns = tuple(patterns)
         self._folded = folded
+        self._is_exact = exact
         # What folding may lose of git's answer: where one character is not one byte, and `[!a]` for an A.
         self._bytewise: PatternSet | None = None
         self._has_negated = any("[!" in each or "[^" in each for each in self.patterns)
-        root = _Node(exact)
+        self._readings: list[list[list[Segment]]] = []
         for index, pattern in enumerate(self.patterns):
             try:
                 # One character for each byte.
                 text = pattern if folded else pattern.encode("utf-8", "surrogateescape").decode("latin-1")
-                found = readings(text, folded, exact)
+                self._readings.append(readings(text, folded, exact))
             except PatternError as error:
                 raise PatternError(str(error), index) from None
-            for segments in found:
-                node = root
-                for segment in segments[:-1]:
-                    node = node.step(segment)
-                node.end(segments[-1], index)
-        self._root = _FolderMatcher(_NONE, (root,) if root.deep is None else (root, root.deep))
-        self._folders = {"": self._root}
+        self._index = self._make_index(FOLDED_ASCII if folded else ASCII)
+        self._other_index: LiteralIndex | None = None
+        self._specs: dict[frozenset[int], tuple[PathSpec[GitignorePattern], list[int]]] = {}
 
     def __bool__(self) -> bool:
-        """Tell whether there is any pattern."""
+        """Whether there is any pattern."""
         return bool(self.patterns)
 
     def match(self, path: bytes) -> int | None:
         """Find the first pattern of the list that matches the path or a folder above it, if any."""
+        if not self.patterns:
+            return None
         path = bounded(path)
         best = self._find(fold(path) if self._folded else path.decode("latin-1"))
-        if self._folded and (self._has_negated or not path.isascii()) and self.patterns:
+        if self._folded and (self._has_negated or not path.isascii()):
             if self._bytewise is None:
                 self._bytewise = PatternSet(self.patterns, folded=False)
-            best = min(best, self._bytewise._find(path.decode("latin-1")))
-        return None if best == _NONE else best
-
-    def _find(self, text: str) -> int:
-        above, _, name = text.rpartition("/")
-        folder = self._folders.get(above) or self._enter(above)
-        best = folder.index
-        for node in folder.enders:
-            found = node.find(name)
-            best = min(best, found)
+            found = self._bytewise._find(path.decode("latin-1"))
+            best = found if best is None or (found is not None and found < best) else best
         return best
 
-    def _enter(self, path: str) -> _FolderMatcher:
-        """Walk to a folder from the nearest one above that is remembered, remembering those on the way."""
-        if len(self._folders) >= _MAX_FOLDERS:
-            self._folders = {"": self._root}
-        # Only what may be remembered is cut at each folder: of a long path that would be a long text each.
-        near = path if len(path) <= _MAX_REMEMBERED else path[: _MAX_REMEMBERED + 1].rpartition("/")[0]
-        deeper = path[len(near) + 1 :] if near else path
-        unknown: list[str] = []
-        while (folder := self._folders.get(near)) is None:
-            unknown.append(near)
-            near = near.rpartition("/")[0]
-        for each in reversed(unknown):
-            folder = folder.below(each.rpartition("/")[2])
-            self._folders[each] = folder
-        for name in deeper.split("/") if deeper else ():
-            folder = folder.below(name)
-        return folder
+    def _find(self, text: str) -> int | None:
+        text = text.removeprefix("/")
+        index = self._index
+        if not text.isascii():
+            # Which characters a class matches is known for ASCII only.
+            if self._other_index is None:
+                self._other_index = self._make_index("")
+            index = self._other_index
+        suspects = index.find(text)
+        return self._ask(suspects, text) if suspects else None
+
+    def _make_index(self, characters: str) -> LiteralIndex:
+        return LiteralIndex(
+            [
+                check
+                for segments in found
+                for check in best_checks(segments, characters, is_exact=self._is_exact)
+            ]
+            for found in self._readings
+        )
+
+    def _ask(self, suspects: frozenset[int], text: str) -> int | None:
+        """Ask the patterns that could match."""
+        asked = self._specs.get(suspects)
+        if asked is None:
+            from pathspec import PathSpec
+
+            from patchgate.policy.gitignore_pattern import GitignorePattern
+
+            if len(self._specs) >= _MAX_SPECS:
+                self._specs.clear()
+            # The last pattern of a PathSpec decides; here it is the first of the list.
+            positions = sorted(suspects, reverse=True)
+            made = [GitignorePattern(self._readings[each], is_exact=self._is_exact) for each in positions]
+            asked = PathSpec(made, backend="simple"), positions
+            self._specs[suspects] = asked
+        spec, positions = asked
+        # pathspec removes this slash and nothing else: a name in a hostile tree may begin with `./`.
+        found = spec.check_file("/" + text, ()).index
+        return None if found is None else positions[found]
 
 
 class PrefixSet:

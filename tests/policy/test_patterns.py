@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pathspec import GitIgnoreSpec
+from pathspec import GitIgnoreSpec, PathSpec
 
 from patchgate.git.path import fold
 from patchgate.policy import glob_matching as patterns_module
+from patchgate.policy import literal_index
 from patchgate.policy.glob_matching import PatternError, PatternSet, PrefixSet
 from patchgate.policy.glob_syntax import STAR, parse
 from tests.amount import often
@@ -402,44 +403,43 @@ def test_hostile_paths_of_4096_bytes_are_answered(folded: bool) -> None:
     assert compiled.match(b"a/" * 2047 + b"b") == 3
 
 
-def test_a_long_path_is_asked_about_once_for_each_component(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = 0
-    original = patterns_module._Node.find
-
-    def counted(self: patterns_module._Node, name: str) -> int:
-        nonlocal asked
-        asked += 1
-        return original(self, name)
-
-    monkeypatch.setattr(patterns_module._Node, "find", counted)
-    compiled = PatternSet(["**/a/**/a/**/a/**/b"], folded=False)
-    assert compiled.match(b"a/" * 2047 + b"c") is None
-    assert asked <= 2048
-
-
 def test_what_is_remembered_stays_bounded_and_forgetting_changes_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patterns_module, "_MAX_FOLDERS", 10)
-    compiled = PatternSet(["f3/", "*.key"], folded=False)
+    monkeypatch.setattr(literal_index, "_MAX_FOLDERS", 10)
+    monkeypatch.setattr(patterns_module, "_MAX_SPECS", 1)
+    compiled = PatternSet(["f3/", "*.key", "*.pem"], folded=False)
     for _ in range(2):
         for number in range(100):
             expected = 0 if number == 3 else 1
             assert compiled.match(b"f%d/x/y/a.key" % number) == expected
-            assert len(compiled._folders) <= 10 + 3
+            assert compiled.match(b"f%d/x/y/a.pem" % number) == (0 if number == 3 else 2)
+            assert len(compiled._index._folders) <= 10 + 3
+            assert len(compiled._specs) == 1
     compiled.match(b"a" * 3000 + b"/b")
-    assert all(len(folder) <= 512 for folder in compiled._folders)
+    assert all(len(folder) <= 512 for folder in compiled._index._folders)
 
 
-def test_the_module_does_not_import_pathspec() -> None:
+def test_pathspec_is_loaded_by_the_first_path_that_could_match() -> None:
     """design 3, the fast path: what a hook imports is what it costs, and pathspec costs 47 ms."""
     code = (
         "import sys; from patchgate.policy.glob_matching import PatternSet;"
-        "PatternSet(['a[b]?*c*', '**/x/**'], folded=True).match(b'x');"
-        "sys.exit(any(name.split('.')[0] in {'pathspec', 'pydantic'} for name in sys.modules))"
+        "deny = PatternSet(['*.pem', 'runs/', '**/x/**'], folded=True);"
+        "found = [deny.match(path) for path in (b'src/a.py', b'README.md')];"
+        "print(found, 'pathspec' in sys.modules, end=' ');"
+        "print(deny.match(b'keys/a.PEM'), 'pathspec' in sys.modules, 'pydantic' in sys.modules)"
     )
     root = Path(patterns_module.__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True)
+    assert done.stdout == "[None, None] False 0 True False\n"
+
+
+def test_a_list_is_matched_by_a_pathspec_of_those_patterns_that_could_match() -> None:
+    deny = PatternSet(["*.pem", "keys/*.pem", "runs/"], folded=True)
+    assert deny.match(b"keys/a.pem") == 0
+    (spec, positions) = next(iter(deny._specs.values()))
+    assert isinstance(spec, PathSpec)
+    assert positions == [1, 0]
 
 
 # ---- prefixes ---------------------------------------------------------------------------------------------
