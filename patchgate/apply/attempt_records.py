@@ -192,7 +192,7 @@ def past(
     """
     found: list[list[Event] | ResetRecord | RecoveredRecord] = []
     begun: dict[Json, list[Event]] = {}
-    for event in ledger.mentions({ATTEMPTED, RESET, RECOVERED}, holding, since=since):
+    for event in ledger.find_events({ATTEMPTED, RESET, RECOVERED}, holding, since=since):
         attempt, chain, reason, by, outcome = (
             _text(event.about.get(name)) for name in ("attempt", "chain", "reason", "by", "outcome")
         )
@@ -251,7 +251,7 @@ def is_known(ledger: Ledger) -> Callable[[str], bool]:
     """Give a test whether the ledger speaks of an id anywhere, so that no new attempt gets it."""
 
     def known(name: str) -> bool:
-        return any(True for _ in ledger.mentions({ATTEMPTED, RESET, RECOVERED}, f'"{name}"'))
+        return any(True for _ in ledger.find_events({ATTEMPTED, RESET, RECOVERED}, f'"{name}"'))
 
     return known
 
@@ -260,7 +260,7 @@ def events_of(ledger: Ledger, attempt: str) -> list[dict[str, Json]]:
     """Give the ledger's events about one attempt as flat objects, oldest first, for its evidence."""
     return [
         event.plain()
-        for event in ledger.mentions({ATTEMPTED, RECOVERED}, f'"{attempt}"')
+        for event in ledger.find_events({ATTEMPTED, RECOVERED}, f'"{attempt}"')
         if event.about.get("attempt") == attempt
     ]
 

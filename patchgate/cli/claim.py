@@ -174,11 +174,11 @@ def claim_stats(context: click.Context, since: str | None, form: str) -> int:
     from patchgate.placeholders.claims.claim_stats import claim_stats as counted
 
     stats = counted(repository, None if since is None else parse_date(since, time.time()))
-    if not stats.told.exists and stats.told.comparison.head is None:
+    if not stats.history.exists and stats.history.comparison.head is None:
         write_error("there is no ledger: nothing has been recorded in this repository")
     write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
-    for problem in stats.told.problems:
+    for problem in stats.history.problems:
         if problem.torn:
             write_error(f"warning: {describe_problem(problem)}; the next event sets it aside")
-    require_all(stats.told.problems, stats.told.comparison)
+    require_all(stats.history.problems, stats.history.comparison)
     return 0

@@ -144,7 +144,7 @@ def _in_ledger(
 ) -> Iterator[Attestation]:
     if not baselines:
         return
-    for event in Ledger(repository.common_dir).mentions(kinds):
+    for event in Ledger(repository.common_dir).find_events(kinds):
         component, oid = event.about.get("component"), event.about.get("baseline")
         if not isinstance(component, str) or not isinstance(oid, str) or baselines.get(component) != oid:
             continue
@@ -213,7 +213,9 @@ def record_attestations(
         ledger = _ledger(repository, each)
         told = ledger.record(KIND, each.about())
         if told is not None:
-            if not any(event.about == each.about() for event in ledger.mentions({KIND}, each.baseline_oid)):
+            if not any(
+                event.about == each.about() for event in ledger.find_events({KIND}, each.baseline_oid)
+            ):
                 raise UndecidedError(told, "make room, or mend the mode of that file, then verify again")
             warnings.append(told)
     return tuple(warnings)

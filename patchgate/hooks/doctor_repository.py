@@ -278,7 +278,7 @@ def slow_findings(context: DoctorContext) -> Probed:
     """Report the hooks that took longer than their budget within the last days, each once."""
     since = iso(context.now - _SLOW_DAYS * 86_400)
     taken: dict[str, list[int]] = {}
-    for event in Ledger(context.repository.common_dir).mentions({"slow"}):
+    for event in Ledger(context.repository.common_dir).find_events({"slow"}):
         hook, milliseconds = event.about.get("hook"), event.about.get("ms")
         if event.at >= since and isinstance(hook, str) and type(milliseconds) is int:
             taken.setdefault(hook, []).append(milliseconds)

@@ -89,7 +89,7 @@ def _fresh(repository: Repository, tip: str, receipts: Receipts, answered: set[s
 
 def _recorded(ledger: Ledger) -> Iterator[tuple[str, str | None]]:
     """Read which commits the ledger answers for, and where; damage costs only that it is told again."""
-    for event in ledger.mentions(_RECORDED):
+    for event in ledger.find_events(_RECORDED):
         commits, ref = event.about.get("commits"), event.about.get("ref")
         listed = commits if isinstance(commits, list) else ()
         for commit in (event.about.get("commit"), *listed):

@@ -203,7 +203,7 @@ def recorded_intents(repository: Repository, name: str = "") -> dict[str, list[s
     from patchgate.ledger.ledger import Ledger
 
     found: dict[str, list[str]] = {}
-    for event in Ledger(repository.common_dir).mentions({"made"}, name, strict=True):
+    for event in Ledger(repository.common_dir).find_events({"made"}, name, strict=True):
         intent, commits = event.about.get("intent"), event.about.get("commits")
         if not isinstance(intent, str) or isinstance(commits, str) or not isinstance(commits, Sequence):
             continue

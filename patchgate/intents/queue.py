@@ -222,7 +222,7 @@ class IntentQueue:
         warning = self._ledger.record(KIND, about)
         if warning is None:
             return []
-        if not any(event.about == about for event in self._ledger.mentions({KIND}, name)):
+        if not any(event.about == about for event in self._ledger.find_events({KIND}, name)):
             raise UndecidedError(warning, "make room, or mend the mode of that file, then try again")
         return [warning]
 

@@ -93,7 +93,7 @@ def declared_digest(ledger: Ledger, name: str) -> str | None:
         UndecidedError: the ledger cannot be read, which is not to have no record.
     """
     found = None
-    for event in ledger.mentions({KIND}, name, strict=True):
+    for event in ledger.find_events({KIND}, name, strict=True):
         if event.about.get("id") == name and event.about.get("action") in _DECLARING:
             digest = event.about.get("digest")
             found = digest if isinstance(digest, str) else None

@@ -1,8 +1,8 @@
 """The ledger: `events.jsonl`, append-only, one JSON object a line, each with the hash of the one before.
 
-Decides the kinds of events and their keys, where the file is, what becomes of an event that cannot be
-recorded, and what reading it gives. `storage.chain` gets a line onto the disk whole; `storage.head` keeps
-`events.jsonl.head`, which says where the last event ended. What is worth an event, others decide.
+Decides the kinds of events and their keys, where the file is, and what happens to an event that cannot be
+recorded. `storage.hash_chain` writes whole lines to the disk and keeps `events.jsonl.head`, which says where
+the last event ended. Callers decide what is recorded.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 EVENT_SCHEMA = "patchgate.event/1"
 KINDS: Mapping[str, str] = {
     "refused": "a change was refused, or could not be judged",
-    "observed": "a change would have been refused, and was let through: mode observe, or a draft ref",
-    "skipped": "hooks were skipped by PATCHGATE_SKIP, with its reason",
-    "unjudged": "commits that no hook saw when they were made, and that would be refused",
-    "approved": "a person granted an exception, with a reason",
+    "observed": "a change that would be refused was accepted: mode observe, or a draft ref",
+    "skipped": "PATCHGATE_SKIP skipped the hooks, with its reason",
+    "unjudged": "commits that no hook checked when they were made, and that would be refused",
+    "approved": "a maintainer granted an exception, with a reason",
     "installed": "the hooks were installed",
-    "uninstalled": "the hooks were taken out",
+    "uninstalled": "the hooks were removed",
     "slow": "a hook took longer than [hooks] budget_ms",
-    "pushed": "a push was let through; names the commits that no hook had judged here",
+    "pushed": "a push was accepted; lists the commits that no hook had checked here",
     "attempted": "apply tried a patch: it was applied, refused, or could not be judged",
-    "reset": "a person let the retries after an attempt begin again, with a reason",
-    "recovered": "an apply that was cut short was found, and finished or undone",
+    "reset": "a maintainer reset the retries after an attempt, with a reason",
+    "recovered": "an interrupted apply was found, and finished or undone",
     "intent": "an intent was declared, promoted, renewed, recovered or cleared, or got its before-report",
     "made": "commits were made in a worktree while an intent was active there",
-    "adjudicated": "a verifier's verdict was held against the files; names subject, outcome and coverage",
-    "captured": "the files of a component were recorded as its baseline, for its tests passed on them",
-    "verified": "the tests of a component passed once more on what its baseline records",
+    "adjudicated": "a verifier's verdict was checked against the files; has subject, outcome and coverage",
+    "captured": "the files of a component were recorded as its baseline after its tests passed",
+    "verified": "the tests of a component passed again on the files of its baseline",
 }
 
 _OWN_KEYS = frozenset({"schema", "hash", "kind", "at", "version", "part"})
-# What a record holds beside its event: two hashes and the names of the keys.
+# What a record has besides its event: two hashes and the names of the keys.
 _BESIDE = 512
 _MOST_TEXT = 10_000
 
 
 class Event(Value):
-    """What happened: `about` holds the keys of its kind, every value still as foreign as it was recorded.
+    """What happened: `about` has the keys of its kind. No value of it is trusted.
 
     `at` is in UTC, ISO 8601, whole seconds; `version` is that of the patchgate that recorded it; `hash` is
-    the record's own in the chain. Each is empty where the record does not say it.
+    that of the record in the chain. Each is empty where the record lacks it.
     """
 
     __slots__ = ("about", "at", "hash", "kind", "version")
@@ -70,7 +70,7 @@ class Event(Value):
 
     @classmethod
     def from_record(cls, written: Mapping[str, Json], digest: str) -> Event:
-        """Read what a record holds; it may come from a newer patchgate, or from nobody's."""
+        """Read a record; it may come from a newer patchgate, or from another program."""
         about = {key: value for key, value in written.items() if key not in {"kind", "at", "version"}}
         return cls(
             kind=_text(written.get("kind")),
@@ -81,7 +81,7 @@ class Event(Value):
         )
 
     def plain(self) -> dict[str, Json]:
-        """Give the flat object: `schema`, `hash`, `kind`, `at` and `version`, then the rest."""
+        """Return the flat object: `schema`, `hash`, `kind`, `at` and `version`, then the rest."""
         first: dict[str, Json] = {
             "schema": EVENT_SCHEMA,
             "hash": self.hash,
@@ -93,9 +93,9 @@ class Event(Value):
 
 
 def written_forms(kind: str, about: Mapping[str, Json], now: float) -> Iterator[dict[str, Json]]:
-    """Yield the objects to record for one event: one, or where that is too long for a record its parts.
+    """Yield the objects to record for one event: one, or several parts where it is too long for a record.
 
-    The longest list of `about` is shared out, and `part` says `[1, 3]`; a text that alone is too long is cut.
+    The longest list of `about` is split, and `part` says `[1, 3]`; a text that is too long is cut.
 
     Args:
         kind: one of `KINDS`.
@@ -103,12 +103,12 @@ def written_forms(kind: str, about: Mapping[str, Json], now: float) -> Iterator[
         now: seconds since the epoch.
 
     Raises:
-        ValueError: the kind is unknown, a key is not free, or a value is not JSON.
+        ValueError: the kind is unknown, a key is reserved, or a value is not JSON.
     """
     if kind not in KINDS:
-        raise ValueError(f"there is no kind of event {kind!r}")
+        raise ValueError(f"unknown kind of event {kind!r}")
     if taken := _OWN_KEYS.intersection(about):
-        raise ValueError(f"every event has {sorted(taken)} from the ledger")
+        raise ValueError(f"the keys {sorted(taken)} are reserved for the ledger")
     first: dict[str, Json] = {"kind": kind, "at": iso(now), "version": __version__}
     parts = _split_to_fit(dict(about))
     for number, part in enumerate(parts, 1):
@@ -116,12 +116,12 @@ def written_forms(kind: str, about: Mapping[str, Json], now: float) -> Iterator[
 
 
 def iso(seconds: float) -> str:
-    """Write a moment in UTC, as the ledger has it (ISO 8601)."""
+    """Write a time in UTC, in the format of the ledger (ISO 8601)."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _split_to_fit(about: dict[str, Json]) -> list[dict[str, Json]]:
-    """Share out the longest list until each part fits into one record."""
+    """Split the longest list until each part fits into one record."""
     from collections.abc import Sequence
 
     from patchgate.storage.record import MAX_LINE, canonical_event
@@ -150,16 +150,16 @@ def _text(value: Json) -> str:
 
 
 PATIENCE_SECONDS = 3.0
-"""How long a hook waits for other writers; an append of theirs takes milliseconds."""
+"""How long a hook waits for other writers; an append takes milliseconds."""
 
 
 class Ledger:
     """The permanent record of one repository, shared by its worktrees.
 
     Args:
-        common_dir: git's common directory; nothing is made in it before the first event.
+        common_dir: git's common directory; nothing is created in it before the first event.
         clock: seconds since the epoch.
-        patience_seconds: how long the first event waits for a lock that is held.
+        patience_seconds: how long the first event waits for the lock.
     """
 
     def __init__(
@@ -181,20 +181,20 @@ class Ledger:
         return Path(self._path)
 
     def size(self) -> int:
-        """Give its size in bytes, 0 where it cannot be seen."""
+        """Return its size in bytes, 0 where that is unknown."""
         try:
             return os.stat(self._path).st_size
         except OSError:
             return 0
 
     def record(self, kind: str, about: Mapping[str, Json]) -> str | None:
-        """Add one event, on the disk when this returns; None, or one sentence to warn with.
+        """Write one event to the disk; return None, or the text of a warning.
 
-        It never raises for what the system or another process does: the verdict stays what it is. A secret
-        that somebody wrote into the `reason` is masked.
+        It never raises for an error of the system or of another process: the verdict does not change. A
+        secret in the `reason` is masked.
 
         Raises:
-            ValueError: `kind` or `about` is not what an event may hold, which is the caller's fault.
+            ValueError: `kind` or `about` is not valid for an event; a programming error.
         """
         from patchgate.storage import hash_chain as chain
 
@@ -205,20 +205,20 @@ class Ledger:
                     self._path, event, timeout_seconds=self._patience, on_torn=aside.append, with_head=True
                 )
         except OSError as error:
-            return f"the ledger has no record of this: {self._path!r}: {error.strerror or error}"
+            return f"this was not recorded in the ledger: {self._path!r}: {error.strerror or error}"
         except UndecidedError as error:
-            # Whoever holds the lock so long is stuck; the next event of this command does not wait for it.
+            # The owner of the lock hangs; the next event of this command does not wait for it.
             self._patience = 0.0
-            return f"the ledger has no record of this: {error.sentence}"
+            return f"this was not recorded in the ledger: {error.sentence}"
         return _torn_warning(aside)
 
     def require_writable(self) -> str | None:
-        """Make sure that an event could be recorded now: all that recording one does, but the writing.
+        """Check that an event can be recorded now: everything that `record` does, without the write.
 
-        For who must not begin what could not be recorded. None, or one sentence to warn with.
+        For a caller that may not start what it cannot record. Returns None, or the text of a warning.
 
         Raises:
-            UndecidedError: it could not; says why, and the next step.
+            UndecidedError: it cannot be recorded; says why, and the next step.
         """
         from patchgate.storage import hash_chain as chain
 
@@ -227,16 +227,16 @@ class Ledger:
             chain.require_appendable(self._path, timeout_seconds=self._patience, on_torn=aside.append)
         except OSError as error:
             raise UndecidedError(
-                f"the ledger {self._path!r} cannot be written, nothing was done: {error.strerror or error}",
-                "make room, or mend the mode of that file and its folder",
+                f"nothing was done: the ledger {self._path!r} cannot be written: {error.strerror or error}",
+                "free disk space, or correct the permissions of that file and its folder",
             ) from error
         return _torn_warning(aside)
 
     def events(self) -> Iterator[Event]:
-        """Yield the events, oldest first, each checked against the chain; a torn last line is left out.
+        """Yield the events, oldest first, each checked against the chain; a torn last line is skipped.
 
         Raises:
-            UndecidedError: a line is damaged; the events before it have been yielded.
+            UndecidedError: a line is damaged; the events before it were yielded.
             OSError: the file cannot be read.
         """
         from patchgate.storage import hash_chain as chain
@@ -245,7 +245,7 @@ class Ledger:
             yield Event.from_record(record.event, record.hash)
 
     def lines(self) -> Iterator[Event | ChainProblem]:
-        """Yield an event, or what is wrong, for each line, oldest first; damage does not end it.
+        """Yield an event or a problem for each line, oldest first; it goes on after damage.
 
         Raises:
             OSError: the file cannot be read.
@@ -257,18 +257,23 @@ class Ledger:
                 found if isinstance(found, chain.ChainProblem) else Event.from_record(found.event, found.hash)
             )
 
-    def mentions(
-        self, kinds: Collection[str], holding: str = "", *, since: float | None = None, strict: bool = False
+    def find_events(
+        self,
+        kinds: Collection[str],
+        containing: str = "",
+        *,
+        since: float | None = None,
+        strict: bool = False,
     ) -> Iterator[Event]:
-        """Yield the events of some kinds, oldest first, without the chain being checked; damage is left out.
+        """Yield the events of some kinds, oldest first; the chain is not checked, damaged lines are skipped.
 
-        For a question that is asked at every commit: the canonical form has one way to write a kind, so most
-        lines are passed by unread (100,000 events: 40 ms instead of 1.8 s). With `holding`, so are those in
-        which this text (plain ASCII that JSON does not escape) is not found, and with `since`, in seconds
-        since the epoch, those that say an earlier time.
+        For a question that every commit asks: the canonical form has one way to write a kind, so most lines
+        are skipped unread (100,000 events: 40 ms instead of 1.8 s). `containing` also skips lines without
+        this text (ASCII that JSON does not escape), and `since`, in seconds since the epoch, lines with an
+        earlier time.
 
         Raises:
-            UndecidedError: with `strict` only: there is a ledger, and it cannot be read.
+            UndecidedError: only with `strict`: the ledger exists and cannot be read.
         """
         try:
             with open(self._path, "rb") as file:
@@ -277,7 +282,7 @@ class Ledger:
             if strict and not isinstance(error, FileNotFoundError):
                 raise UndecidedError(
                     f"the ledger {self._path!r} cannot be read: {error.strerror or error}",
-                    "mend the mode of that file and its folder",
+                    "correct the permissions of that file and its folder",
                 ) from error
             return
         import contextlib
@@ -285,7 +290,7 @@ class Ledger:
         from patchgate.storage.record import parse_line
 
         marks = [f'"kind":"{kind}"'.encode("ascii") for kind in kinds]
-        sought = holding.encode("utf-8", "replace")
+        sought = containing.encode("utf-8", "replace")
         if not sought and len(marks) == 1:
             (sought,) = marks
         if not sought and not any(mark in content for mark in marks):
@@ -301,10 +306,10 @@ class Ledger:
                     yield event
 
     def verify(self) -> list[ChainProblem]:
-        """List what is wrong, line by line; empty for a ledger that is whole, or that does not exist.
+        """List what is wrong, line by line; empty for a ledger that is whole or does not exist.
 
         Raises:
-            UndecidedError: something looked wrong, and a writer kept the lock so that it stays unconfirmed.
+            UndecidedError: something looks wrong, and a writer kept the lock, so it could not be confirmed.
             OSError: the file cannot be read.
         """
         from patchgate.storage import hash_chain as chain
@@ -312,7 +317,7 @@ class Ledger:
         return chain.verify(self._path)
 
     def compare_head(self) -> HeadComparison:
-        """Compare the ledger with `events.jsonl.head`: whether events are missing at its end.
+        """Compare the ledger with `events.jsonl.head`, to see whether events are missing at its end.
 
         Raises:
             OSError: one of the two cannot be read.
@@ -323,7 +328,7 @@ class Ledger:
 
 
 def _lines_with(content: bytes, sought: bytes) -> Iterator[bytes]:
-    """Yield the lines that hold a text, without cutting the others out of the content."""
+    """Yield the lines that contain a text, without a copy of the others."""
     if not sought:
         yield from content.split(b"\n")
         return
@@ -336,7 +341,7 @@ def _lines_with(content: bytes, sought: bytes) -> Iterator[bytes]:
 
 
 def _is_before(since: float | None) -> Callable[[bytes], bool]:
-    """Make what tells whether a line says a time before another one; what is no time is not before it."""
+    """Build a function that returns whether a line has an earlier time; False where it has no time."""
     if since is None:
         return lambda line: False
     import re
@@ -349,7 +354,7 @@ def _is_before(since: float | None) -> Callable[[bytes], bool]:
     def is_early(line: bytes) -> bool:
         start = line.find(key) + len(key)
         said = line[start : line.find(b'"', start)]
-        # An object within the event might say a time too: then the line is read.
+        # An object inside the event may have a time too: then the line is read.
         return said < limit and moment.fullmatch(said) is not None and line.find(key, start) < 0
 
     return is_early
@@ -365,8 +370,8 @@ def _without_secrets(about: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _torn_warning(aside: list[Path]) -> str | None:
-    """Say that torn lines were set aside; None where there were none."""
+    """Write the warning about torn lines that were moved to other files; None where there were none."""
     if not aside:
         return None
     names = ", ".join(path.name for path in aside)
-    return f"the last line of the ledger was cut short by a crash and is set aside in {names}"
+    return f"a crash cut the last line of the ledger short; it was moved to {names}"

@@ -169,7 +169,9 @@ def _language_of(suffix: bytes) -> Language:
     )
 
 
-def detect_comment(before: bytes, language: Language, is_begun: bool, after: bytes) -> tuple[bool, bool]:
+def detect_comment(
+    before: bytes, language: Language, has_line_start: bool, after: bytes
+) -> tuple[bool, bool]:
     """Tell whether what follows a piece of a line is in a comment, and whether it stands first.
 
     First is what only openers stand before: of a comment, in prose and data also of headings, lists, cells.
@@ -177,11 +179,11 @@ def detect_comment(before: bytes, language: Language, is_begun: bool, after: byt
     Args:
         before: what stands before it on its line.
         language: of the file.
-        is_begun: whether the piece begins with the line.
+        has_line_start: whether the piece begins with the line.
         after: what stands after it.
     """
     is_comment = False
-    if is_begun:
+    if has_line_start:
         is_comment, is_first = _tokens(before, language)
         if is_first:
             return is_comment, True

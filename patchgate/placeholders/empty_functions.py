@@ -36,7 +36,7 @@ _ABSTRACT = frozenset(
 )
 # The same, where the function takes nothing that it could do something with: groups of commands.
 _GROUPS = frozenset({"group", "callback"})
-_NOTHING_NAMES = frozenset({"noop", "no_op", "nop", "do_nothing"})
+_NO_OP_NAMES = frozenset({"noop", "no_op", "nop", "do_nothing"})
 _NO_BODIES = frozenset({"class", "except", "for", "while"})
 _NAMES = frozenset({"NotImplementedError", "NotImplemented"})
 _QUOTE = re.compile(rb"\"|'")
@@ -59,20 +59,20 @@ class EmptyFunction(NamedTuple):
     key: bytes
 
 
-def find_empty_functions(text: bytes, is_over: Callable[[], bool] = no_timeout) -> Iterator[EmptyFunction]:
+def find_empty_functions(text: bytes, is_time_up: Callable[[], bool] = no_timeout) -> Iterator[EmptyFunction]:
     """Tell the functions of a file that do nothing.
 
     Args:
         text: UTF-8. Lines are counted from 1, by LF.
-        is_over: whether the time is up; asked every few hundred statements. Where it is, this ends.
+        is_time_up: whether the time is up; asked every few hundred statements. Where it is, this ends.
     """
-    suspects = _suspects(text, is_over)
-    if not suspects or is_over():
+    suspects = _suspects(text, is_time_up)
+    if not suspects or is_time_up():
         return
     statements: list[SourceStatement] = []
     for statement in statements_of(text_for_python(text)):
         statements.append(statement)
-        if len(statements) % _STEP == 0 and is_over():
+        if len(statements) % _STEP == 0 and is_time_up():
             return
     if not statements:
         return
@@ -84,7 +84,7 @@ def find_empty_functions(text: bytes, is_over: Callable[[], bool] = no_timeout) 
         first = lines[max(0, bisect_right(lines, line) - 1)]
         for index in range(bisect_left(lines, first), bisect_right(lines, first)):
             steps += 1
-            if steps % _STEP == 0 and is_over():
+            if steps % _STEP == 0 and is_time_up():
                 return
             if (found := file.body_of(index)) is not None:
                 marker, header = found
@@ -93,7 +93,7 @@ def find_empty_functions(text: bytes, is_over: Callable[[], bool] = no_timeout) 
                 yield EmptyFunction(line=line, head=lines[header], marker=marker, key=key)
 
 
-def _suspects(text: bytes, is_over: Callable[[], bool]) -> list[int] | None:
+def _suspects(text: bytes, is_time_up: Callable[[], bool]) -> list[int] | None:
     """Find the lines that may be such a body; None where the time is up."""
     found: set[int] = set()
     steps = 0
@@ -109,9 +109,9 @@ def _suspects(text: bytes, is_over: Callable[[], bool]) -> list[int] | None:
             end = end if end >= 0 else len(text)
             line = text[start:end]
             steps += 1
-            if steps % (16 * _STEP) == 0 and is_over():
+            if steps % (16 * _STEP) == 0 and is_time_up():
                 return None
-            if expression.search(line) and not _stands_under_other(text, start, line):
+            if expression.search(line) and not _is_under_other_head(text, start, line):
                 number += text.count(b"\n", counted, start)
                 counted = start
                 found.add(number)
@@ -119,7 +119,7 @@ def _suspects(text: bytes, is_over: Callable[[], bool]) -> list[int] | None:
     return sorted(found)
 
 
-def _stands_under_other(text: bytes, start: int, line: bytes) -> bool:
+def _is_under_other_head(text: bytes, start: int, line: bytes) -> bool:
     """Tell whether a line that is one whole statement stands under the head of what is no function.
 
     It is the line above, but for empty lines and comments.
@@ -168,18 +168,18 @@ class _File:
             self._parents.append(parent)
             self._children.setdefault(parent, []).append(index)
             open_heads.append(index)
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         # What is asked of a function or a class is asked once.
-        self._does_something = cache(self._has_deeds)
-        self._is_spared = cache(self._is_meant)
-        self._is_interface = cache(self._declares)
+        self._is_effective = cache(self._has_effect)
+        self._is_exempt = cache(self._is_intended)
+        self._is_interface = cache(self._is_interface_head)
         self._overridden: dict[tuple[str, str], bool] = {}
         self._knows_interfaces = any(
             statement.tokens[0] == "from" and statement.tokens[1:2] == ["zope"] for statement in statements
         )
 
     @cached_property
-    def _made_from(self) -> dict[str, set[int]]:
+    def _subclasses(self) -> dict[str, set[int]]:
         """The classes whose heads name a class, by that name."""
         found: dict[str, set[int]] = {}
         for index, statement in enumerate(self.statements):
@@ -189,7 +189,7 @@ class _File:
         return found
 
     @cached_property
-    def _having(self) -> dict[str, set[int]]:
+    def _owners_by_method(self) -> dict[str, set[int]]:
         """The classes that have a method, by its name."""
         found: dict[str, set[int]] = {}
         for parent, statement in zip(self._parents, self.statements, strict=True):
@@ -207,18 +207,18 @@ class _File:
         Each function is told once.
         """
         tokens = self.statements[index].tokens
-        if _is_nothing(tokens):
+        if _is_no_op(tokens):
             marker = EMPTY_BODY.name
         elif tokens[0] == "raise" and _raised(tokens) in _NAMES:
             marker = NOT_IMPLEMENTED.name
         else:
             return None
         owner = self._function(index)
-        if owner is None or owner in self._told or self._is_spared(owner):
+        if owner is None or owner in self._reported or self._is_exempt(owner):
             return None
-        if marker == EMPTY_BODY.name and (self._parents[index] != owner or self._does_something(owner)):
+        if marker == EMPTY_BODY.name and (self._parents[index] != owner or self._is_effective(owner)):
             return None
-        self._told.add(owner)
+        self._reported.add(owner)
         return marker, owner
 
     def _function(self, index: int) -> int | None:
@@ -233,19 +233,19 @@ class _File:
             above = self._parents[above]
         return above
 
-    def _has_deeds(self, owner: int) -> bool:
+    def _has_effect(self, owner: int) -> bool:
         """Tell whether a function has any statement that does anything."""
         return any(
-            not _is_nothing(tokens)
+            not _is_no_op(tokens)
             and not _is_text(tokens)
             and tokens[0] not in {"del", "import", "from", "global", "nonlocal"}
             for tokens in (self.statements[child].tokens for child in self._children.get(owner, []))
         )
 
-    def _is_meant(self, owner: int) -> bool:
+    def _is_intended(self, owner: int) -> bool:
         """Tell whether a function is meant to be so: abstract, for checkers alone, or by its very name."""
         return (
-            _name(self.statements[owner].tokens).strip("_") in _NOTHING_NAMES
+            _name(self.statements[owner].tokens).strip("_") in _NO_OP_NAMES
             or self._is_marked(owner)
             or self._is_declared(owner)
             or self._is_overridden(owner)
@@ -279,7 +279,7 @@ class _File:
             above = self._parents[above]
         return False
 
-    def _declares(self, index: int) -> bool:
+    def _is_interface_head(self, index: int) -> bool:
         tokens = self.statements[index].tokens
         if tokens[0] == "class":
             return "Protocol" in tokens[2:] or (self._knows_interfaces and "Interface" in tokens[2:])
@@ -293,8 +293,8 @@ class _File:
         name, base = _name(self.statements[owner].tokens), _name(self.statements[above].tokens)
         if (base, name) not in self._overridden:
             # Of two sets the smaller is gone through.
-            made = self._made_from.get(base, set())
-            self._overridden[base, name] = not made.isdisjoint(self._having.get(name, set()))
+            made = self._subclasses.get(base, set())
+            self._overridden[base, name] = not made.isdisjoint(self._owners_by_method.get(name, set()))
         return self._overridden[base, name]
 
 
@@ -318,7 +318,7 @@ def _name(tokens: list[str]) -> str:
     return "".join(tokens[2:3] if tokens[0] == "async" else tokens[1:2])
 
 
-def _is_nothing(tokens: list[str]) -> bool:
+def _is_no_op(tokens: list[str]) -> bool:
     return tokens in (["pass"], [".", ".", "."])
 
 

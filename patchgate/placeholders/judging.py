@@ -33,5 +33,5 @@ def gather(scene: FactSources) -> PlaceholderFacts | None:
 
     reading = scene.reading
     is_made = reading is None or reading.overlay is not None or not reading.is_proposed
-    near = gather_placeholders(scene.objects, scene.change, scene.policy, scene.profile, is_made=is_made)
-    return near or PlaceholderFacts()
+    facts = gather_placeholders(scene.objects, scene.change, scene.policy, scene.profile, is_made=is_made)
+    return facts or PlaceholderFacts()

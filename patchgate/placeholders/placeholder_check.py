@@ -154,9 +154,9 @@ def _judge_reading(
         return (each for each in examine(case) if not named or _is_selected(each.path, named))
 
     gate = Gate("placeholders", of_the_named, lambda case: case.policy.judges_placeholders(case.profile))
-    near = gather_placeholders(objects, reading.change, policy, profile)
-    facts = {} if near is None else {"placeholders": near}
-    case = Case(reading.change, policy, profile, Governance(controls), facts=facts)
+    facts = gather_placeholders(objects, reading.change, policy, profile)
+    by_gate = {} if facts is None else {"placeholders": facts}
+    case = Case(reading.change, policy, profile, Governance(controls), facts=by_gate)
     outcomes, findings = judge(case, (gate,))
     about = reference(policy, place if policy.file else BUILT_IN, profile)
     verdict = ChangeVerdict(

@@ -77,36 +77,36 @@ class PlaceholderFacts:
 
 def examine(case: Case) -> Iterator[Finding]:
     """Find the placeholders that the change brings."""
-    near = case.facts.get("placeholders")
-    if not isinstance(near, PlaceholderFacts):
+    facts = case.facts.get("placeholders")
+    if not isinstance(facts, PlaceholderFacts):
         return
-    if near.fault is not None:
-        raise UndecidedError(near.fault)
-    judged = [(file, marked) for file in case.change.files if (marked := _added_in(case, near, file))]
-    is_new = _are_new(near, [each for _, marked in judged for each in marked])
+    if facts.fault is not None:
+        raise UndecidedError(facts.fault)
+    judged = [(file, marked) for file in case.change.files if (marked := _added_in(case, facts, file))]
+    is_new = _are_new(facts, [each for _, marked in judged for each in marked])
     for file, marked in judged:
         for each in marked:
             if next(is_new):
                 yield suppressed(case, _finding(case, file.path, each), each.line)
 
 
-def _added_in(case: Case, near: PlaceholderFacts, file: FileChange) -> tuple[AddedPlaceholder, ...]:
+def _added_in(case: Case, facts: PlaceholderFacts, file: FileChange) -> tuple[AddedPlaceholder, ...]:
     if not file.has_new_content or file.path in case.change.renames or case.is_control(file.path):
         return ()
     if file.added_lines is None and not file.binary:
         raise UndecidedError(f"the added lines of {file.path.quoted} were not read")
-    marked = near.marked.get(file.path)
+    marked = facts.marked.get(file.path)
     if marked is None and is_suspicious(case.policy.markers, file):
         raise UndecidedError(f"the text of {file.path.quoted} was not read")
     return marked or ()
 
 
-def _are_new(near: PlaceholderFacts, marked: list[AddedPlaceholder]) -> Iterator[bool]:
+def _are_new(facts: PlaceholderFacts, marked: list[AddedPlaceholder]) -> Iterator[bool]:
     """Tell of one after the other whether it is new: with one key, the last as many as there are more."""
     left = Counter(each.match.key for each in marked)
     for each in marked:
         key = each.match.key
-        yield left[key] <= near.gained.get(key, 0)
+        yield left[key] <= facts.gained.get(key, 0)
         left[key] -= 1
 
 

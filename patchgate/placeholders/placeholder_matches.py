@@ -124,9 +124,11 @@ def _is_in_text(before: bytes, after: bytes) -> bool:
     return True
 
 
-def _is_in_program(before: bytes, after: bytes, rest: bytes, language: Language, is_begun: bool) -> bool:
+def _is_in_program(
+    before: bytes, after: bytes, rest: bytes, language: Language, has_line_start: bool
+) -> bool:
     """Tell the same in code, where a comment or a string holds text."""
-    is_comment, _ = detect_comment(before, language, is_begun, after)
+    is_comment, _ = detect_comment(before, language, has_line_start, after)
     if is_comment or any(quote in without_strings(before) for quote in (b'"', b"'", b"`")):
         return not before.endswith(b"\\") and not _NAME_ENDS.search(before) and _is_in_text(before, after)
     if re.search(rb"[A-Za-z0-9_)\]\\$#!@]$", before) or after[:1] in {b"(", b"[", b":", b"{"}:
@@ -197,16 +199,16 @@ def has_not_implemented_forms(language: Language) -> bool:
     return language.suffix in _FORMS
 
 
-def find_not_implemented(line: bytes, language: Language, around: LineContext) -> bytes | None:
+def find_not_implemented(line: bytes, language: Language, line_context: LineContext) -> bytes | None:
     """Find what says on a line that what is around it is not implemented; None if nothing does.
 
     Args:
         line: without its LF.
         language: of the file.
-        around: where it stands.
+        line_context: where it stands.
     """
     said = _not_implemented_after(line, 0, language)
-    if said is None and _TEXT.match(line) and (above := around.before).endswith(b"("):
+    if said is None and _TEXT.match(line) and (above := line_context.before).endswith(b"("):
         return _not_implemented_after(above + line.lstrip(), len(above), language)
     return said
 
@@ -295,7 +297,7 @@ def to_utf8(content: bytes, is_whole: bool = True) -> bytes | None:
 
 
 def find_matches(
-    text: bytes, name: bytes, markers: Markers, is_over: Callable[[], bool] = no_timeout
+    text: bytes, name: bytes, markers: Markers, is_time_up: Callable[[], bool] = no_timeout
 ) -> list[Match]:
     """Find the placeholders of a text, in the order of the lines; at most one of each rule on a line.
 
@@ -304,8 +306,8 @@ def find_matches(
         name: the path, or its last component: the suffix chooses the language. The policy's own markers are
             not searched in the file that defines them.
         markers: what is searched.
-        is_over: whether the time is up; asked every few hundred steps. Where it is, the search ends, and what
-            was found until then is given: whoever asks has to remember it.
+        is_time_up: whether the time is up; called every few hundred steps. Then the search ends with
+            what it has found; the caller must check the time itself.
     """
     text = text.removeprefix(codecs.BOM_UTF8)
     language = language_of(name)
@@ -315,12 +317,12 @@ def find_matches(
     for number, start, end, bits in _suspicious(text, markers, bodies):
         steps += 1 + (end - start) // _STEP_BYTES
         if steps >= _STEPS:
-            if is_over():
+            if is_time_up():
                 return search.found()
             steps = 0
         search.search(number, start, end, bits)
     if is_python(name):
-        for body in find_empty_functions(text, is_over):
+        for body in find_empty_functions(text, is_time_up):
             search.add(body.line, BODY, body.marker, body.key, body.head)
     return search.found()
 
@@ -384,7 +386,7 @@ class _TextSearch:
         if is_policy:
             self._all = [each for each in self._all if each[1].rule != OWN]
         self._chosen: dict[int, tuple[Marker, ...]] = {}
-        self._around = LineContext(text)
+        self._line_context = LineContext(text)
         self._found: dict[tuple[int, str], Match] = {}
 
     def add(self, number: int, rule: str, marker: str, what: bytes, head: int | None = None) -> None:
@@ -402,7 +404,7 @@ class _TextSearch:
         """Search a line for the markers that it may hold."""
         line = self._text[start:end]
         read = _read(line, self._language)
-        self._around.start, self._around.end = start, end
+        self._line_context.start, self._line_context.end = start, end
         chosen = self._chosen.get(bits)
         if chosen is None:
             chosen = tuple(marker for bit, marker in self._all if bits & bit)
@@ -414,11 +416,11 @@ class _TextSearch:
     def _found_on(self, line: bytes, read: bytes, marker: Marker) -> bytes | None:
         rule = marker.rule
         if rule == WORD:
-            return find_todo(read, self._around, self._language, marker)
+            return find_todo(read, self._line_context, self._language, marker)
         if rule == BRACKET:
             return find_bracket(read, self._language, marker) if b"[" in read else None
         if rule == BODY:
-            return find_not_implemented(line, self._language, self._around)
+            return find_not_implemented(line, self._language, self._line_context)
         if rule == OWN:
             # It is searched as it stands there.
             return line.strip() if self._markers.own_in(marker, line) else None

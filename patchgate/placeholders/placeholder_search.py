@@ -96,7 +96,7 @@ def gather_placeholders(
     if not policy.judges_placeholders(profile):
         return None
     try:
-        return _ChangeSearch(objects, change, policy.markers, is_made).near()
+        return _ChangeSearch(objects, change, policy.markers, is_made).facts()
     except PatchgateError as error:
         return PlaceholderFacts(fault=error.sentence)
 
@@ -120,7 +120,7 @@ class _ChangeSearch:
         moved = {*change.renames, *change.renames.values()}
         self._files = [file for file in change.files if file.path not in moved]
 
-    def near(self) -> PlaceholderFacts:
+    def facts(self) -> PlaceholderFacts:
         """Read what is suspicious, and count what else holds the same."""
         asked = [file for file in self._files if file.has_new_content and self._is_suspicious(file)]
         read = {file.path: found for file, found in self._new_texts(asked)}

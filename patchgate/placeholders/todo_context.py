@@ -62,7 +62,7 @@ _VERB = re.compile(
 
 
 class LineSegment(NamedTuple):
-    """The piece of a line that a word stands in; whether a string goes on behind it, or it begins in one."""
+    """The part of a line that has a word; whether a string continues after it, or contains it."""
 
     begin: int
     end: int
@@ -71,10 +71,20 @@ class LineSegment(NamedTuple):
 
 
 class WordContext:
-    """One word on one line: what stands before and after it in its piece, `CONTEXT_BYTES` of each."""
+    """One word on one line: what stands before and after it in its segment, `CONTEXT_BYTES` of each."""
 
     __slots__ = (
-        *("after", "around", "before", "is_begun", "is_comment", "is_cut", "is_loud", "is_piece", "kind"),
+        *(
+            "after",
+            "line_context",
+            "before",
+            "has_line_start",
+            "is_comment",
+            "is_cut",
+            "is_upper",
+            "is_string_segment",
+            "kind",
+        ),
         *("language", "sign", "word"),
     )
 
@@ -84,20 +94,22 @@ class WordContext:
         line: bytes,
         start: int,
         end: int,
-        piece: LineSegment,
+        segment: LineSegment,
         language: Language,
-        around: LineContext,
+        line_context: LineContext,
     ) -> None:
         self.word = line[start:end]
-        self.is_loud = self.word.isupper()
-        self.is_begun = start - piece.begin <= CONTEXT_BYTES
-        self.before = line[max(piece.begin, start - CONTEXT_BYTES) : start]
-        self.after = line[end : min(piece.end, end + CONTEXT_BYTES)].rstrip()
-        self.around = LineContext(line, piece.begin, piece.end) if piece.is_string else around
-        self.language = language.in_strings if piece.is_string else language
+        self.is_upper = self.word.isupper()
+        self.has_line_start = start - segment.begin <= CONTEXT_BYTES
+        self.before = line[max(segment.begin, start - CONTEXT_BYTES) : start]
+        self.after = line[end : min(segment.end, end + CONTEXT_BYTES)].rstrip()
+        self.line_context = (
+            LineContext(line, segment.begin, segment.end) if segment.is_string else line_context
+        )
+        self.language = language.in_strings if segment.is_string else language
         self.kind = self.language.kind
-        self.is_cut = piece.is_cut
-        self.is_piece = piece.is_string
+        self.is_cut = segment.is_cut
+        self.is_string_segment = segment.is_string
         self.is_comment = False
         # What the word depends on, behind quotes and emphasis.
         self.sign = self.before.rstrip(b" \t\"'`*_~")[-1:]
@@ -124,40 +136,40 @@ class WordContext:
             return self.is_followed(rest[found.end() :])
         if (found := _SEPARATED.match(rest)) and (other := OTHER_MARK.match(rest, found.end())):
             return self.is_followed(rest[other.end() :])
-        is_named = self.is_loud and self.is_comment
+        is_named = self.is_upper and self.is_comment
         if (_JOINED_MARK if is_named else _JOINED).match(rest):
             return False
         if self.word in {b"PLACEHOLDER", b"XXX"}:
             return rest[:1] not in {b"=", b"&", b"+", b"<", b"?"}
-        nouns = _IN_COMMENT if is_named else _IN_PROSE if self.is_loud and self.before.strip() else _SMALL
+        nouns = _IN_COMMENT if is_named else _IN_PROSE if self.is_upper and self.before.strip() else _SMALL
         if nouns.match(rest) and not _VERB.match(rest):
             return False
         return is_named or rest[:1].isalnum() or rest[:1] in b"-(#@[\"'`*_:~$<" or rest[:1] >= b"\x80"
 
     def is_in_row(self) -> bool:
         """Tell whether a bar begins the line; elsewhere it may begin a substitution: `|XXX|`."""
-        return self.is_begun and self.before.lstrip(b" \t#*/").startswith(b"|")
+        return self.has_line_start and self.before.lstrip(b" \t#*/").startswith(b"|")
 
 
-def _is_before_words(place: WordContext, rest: bytes) -> bool:
-    return place.is_followed_by_words(rest.lstrip())
+def _is_before_words(context: WordContext, rest: bytes) -> bool:
+    return context.is_followed_by_words(rest.lstrip())
 
 
-def _is_before_more(place: WordContext, rest: bytes) -> bool:
+def _is_before_more(context: WordContext, rest: bytes) -> bool:
     """Tell of "TODO, then …", but not of "TODO, FIXME"."""
     more = rest.lstrip(b" \t\"'`")
-    if place.is_loud:
+    if context.is_upper:
         return not OTHER_MARK.match(more)
-    return place.is_comment and rest[:1] == b" " and not _ANOTHER_SMALL.match(more)
+    return context.is_comment and rest[:1] == b" " and not _ANOTHER_SMALL.match(more)
 
 
-def _is_before_dash(place: WordContext, rest: bytes) -> bool:
-    if place.is_loud and place.is_comment and _TICKET.match(rest):
+def _is_before_dash(context: WordContext, rest: bytes) -> bool:
+    if context.is_upper and context.is_comment and _TICKET.match(rest):
         return True
     return not rest[:1].isalnum() and rest[:1] not in {b"_", b">"}
 
 
-def _always(place: WordContext, rest: bytes) -> bool:
+def _always(context: WordContext, rest: bytes) -> bool:
     return True
 
 
@@ -165,13 +177,13 @@ def _always(place: WordContext, rest: bytes) -> bool:
 _BEHIND: Mapping[bytes, Callable[[WordContext, bytes], bool]] = {
     **dict.fromkeys((b" ", b"\t"), _is_before_words),
     # The directive of reStructuredText.
-    b":": lambda place, rest: rest.startswith(b":") and place.before.rstrip().endswith(b".."),
-    b".": lambda place, rest: rest[:1] in b" \t.\"'",
+    b":": lambda context, rest: rest.startswith(b":") and context.before.rstrip().endswith(b".."),
+    b".": lambda context, rest: rest[:1] in b" \t.\"'",
     **dict.fromkeys((b",", b";"), _is_before_more),
     b"-": _is_before_dash,
-    b"(": lambda place, rest: place.is_loud or not rest.startswith(b")"),
-    b"|": lambda place, rest: place.is_in_row(),
-    b"}": lambda place, rest: place.language.suffix == b"tex",
+    b"(": lambda context, rest: context.is_upper or not rest.startswith(b")"),
+    b"|": lambda context, rest: context.is_in_row(),
+    b"}": lambda context, rest: context.language.suffix == b"tex",
     **dict.fromkeys((b"!", b"?", b"#", b"["), _always),
 }
 
@@ -182,9 +194,9 @@ class _Sides(NamedTuple):
     before: re.Pattern[bytes]
     after: re.Pattern[bytes]
 
-    def fit(self, place: WordContext) -> bool:
+    def fit(self, context: WordContext) -> bool:
         """Tell whether a word stands between them."""
-        return self.before.search(place.before) is not None and self.after.match(place.after) is not None
+        return self.before.search(context.before) is not None and self.after.match(context.after) is not None
 
 
 _LABEL = re.compile(
@@ -244,166 +256,166 @@ _SIGNS_OF_VALUE = frozenset({b":", b"=", b">", b"\x9a"})
 _SIGNS_OF_DASH = frozenset({b"-", b">", b"\x92", b"\x93", b"\x94"})
 
 
-def is_alone(place: WordContext) -> bool:
+def is_alone(context: WordContext) -> bool:
     """Tell whether nothing but quotes and brackets stands beside a word on its line, in prose."""
     return (
-        place.kind is TextKind.PROSE
-        and not place.is_piece
-        and len(place.before) <= 12
-        and _WRAPPED.fit(place)
+        context.kind is TextKind.PROSE
+        and not context.is_string_segment
+        and len(context.before) <= 12
+        and _WRAPPED.fit(context)
     )
 
 
-def is_value(place: WordContext) -> bool:
+def is_value(context: WordContext) -> bool:
     """Tell whether a word is a value: `Owner: TBD`, `"owner": "TBD"`; in data also what begins one."""
-    label = _LABEL.search(place.before)
+    label = _LABEL.search(context.before)
     if label is None:
-        return place.language.suffix in _CONFIGS and place.is_begun and _DIRECTIVE.fit(place)
-    quote, signed, after = label["quote"], place.before[: label.end("sign")], place.after
-    if _COMPARED.search(signed) or (place.kind is not TextKind.PROSE and _PATH.search(signed)):
+        return context.language.suffix in _CONFIGS and context.has_line_start and _DIRECTIVE.fit(context)
+    quote, signed, after = label["quote"], context.before[: label.end("sign")], context.after
+    if _COMPARED.search(signed) or (context.kind is not TextKind.PROSE and _PATH.search(signed)):
         return False
     if not _VALUE_ENDS.match(after):
-        return _begins_value(place, quote) if label.start() else False
+        return _begins_value(context, quote) if label.start() else False
     if quote and not after.lstrip(b"*_~ ").startswith(quote):
-        return _begins_value(place, quote) or (place.is_cut and not after)
+        return _begins_value(context, quote) or (context.is_cut and not after)
     if OTHER_MARK.match(after.lstrip(b" \t,;/|\"'`")):
         return False
-    if place.is_code:
+    if context.is_code:
         if quote:
-            return place.word == b"TBD" or not _WORDY.search(signed)
+            return context.word == b"TBD" or not _WORDY.search(signed)
         return label["sign"] == b":" and bool(label["space"]) and _TEXT_ENDS.match(after) is not None
-    is_apart = bool(label["space"] or quote) or (place.kind is TextKind.DATA and label["sign"] == b"=")
-    return label.start() > 0 and (is_apart or _is_named(place, signed))
+    is_apart = bool(label["space"] or quote) or (context.kind is TextKind.DATA and label["sign"] == b"=")
+    return label.start() > 0 and (is_apart or _is_named(context, signed))
 
 
-def _is_named(place: WordContext, signed: bytes) -> bool:
+def _is_named(context: WordContext, signed: bytes) -> bool:
     """Tell of `Owner:TBD`."""
     return (
-        place.kind is TextKind.PROSE
-        and not place.after.strip(b"*_~.!?")
-        and (place.word == b"TBD" or (place.is_begun and _NAMED.fullmatch(signed) is not None))
+        context.kind is TextKind.PROSE
+        and not context.after.strip(b"*_~.!?")
+        and (context.word == b"TBD" or (context.has_line_start and _NAMED.fullmatch(signed) is not None))
     )
 
 
-def _begins_value(place: WordContext, quote: bytes) -> bool:
+def _begins_value(context: WordContext, quote: bytes) -> bool:
     """Tell of `owner: TODO ask Ann`, in data."""
-    if place.kind is not TextKind.DATA or place.language.is_script or place.word == b"XXX":
+    if context.kind is not TextKind.DATA or context.language.is_script or context.word == b"XXX":
         return False
-    after = place.after
+    after = context.after
     if quote:
         after, closing, rest = after.partition(quote)
         if closing and rest.lstrip().startswith(b":"):
             return False
-    return place.is_followed(after.rstrip(b"\\ "))
+    return context.is_followed(after.rstrip(b"\\ "))
 
 
-def is_element(place: WordContext) -> bool:
+def is_element(context: WordContext) -> bool:
     """Tell of `["TBD"]`: TBD in any list, another word where it is the only element."""
-    is_sure = place.word == b"TBD"
-    if (found := _LISTED.search(place.before)) is None:
-        return _is_line_of_list(place, is_sure)
-    if not _LISTED_ENDS.match(place.after) and not (place.is_cut and not place.after):
+    is_sure = context.word == b"TBD"
+    if (found := _LISTED.search(context.before)) is None:
+        return _is_line_of_list(context, is_sure)
+    if not _LISTED_ENDS.match(context.after) and not (context.is_cut and not context.after):
         return False
-    within = place.before[: found.start() + 1]
+    within = context.before[: found.start() + 1]
     if is_sure:
         begin = within.rfind(b"[")
         is_bare = begin > within.rfind(b"]") and _LIST_BEGINS.search(within[:begin]) is not None
         return bool(found["quote"]) or is_bare
-    is_only = found["mark"] == b"[" and _ONLY_ENDS.match(place.after) is not None
+    is_only = found["mark"] == b"[" and _ONLY_ENDS.match(context.after) is not None
     return is_only and not _WORDY.search(within[:-1])
 
 
-def _is_line_of_list(place: WordContext, is_sure: bool) -> bool:
+def _is_line_of_list(context: WordContext, is_sure: bool) -> bool:
     """Tell of a line that is one element."""
-    if place.before.strip() not in {b'"', b"'"} or not _LINE_ENDS.fullmatch(place.after):
+    if context.before.strip() not in {b'"', b"'"} or not _LINE_ENDS.fullmatch(context.after):
         return False
-    above = place.around.before
+    above = context.line_context.before
     if is_sure or not above.endswith(b"["):
         return is_sure
-    return place.around.after.startswith(b"]") and not _WORDY.search(above[:-1])
+    return context.line_context.after.startswith(b"]") and not _WORDY.search(above[:-1])
 
 
-def _begins_string(place: WordContext) -> bool:
+def _begins_string(context: WordContext) -> bool:
     """Tell of `["TODO fix it"]` and `"# TODO fix it"`: what begins a text in a list of texts."""
-    begin = place.before.rfind(b'"')
-    within = place.before[begin + 1 :]
+    begin = context.before.rfind(b'"')
+    within = context.before[begin + 1 :]
     if begin < 0 or within.lstrip()[:1] in {b",", b":", b"]", b"}"}:
         return False
-    if place.is_begun and (place.before.count(b'"') - place.before.count(b'\\"')) % 2 == 0:
+    if context.has_line_start and (context.before.count(b'"') - context.before.count(b'\\"')) % 2 == 0:
         return False
-    after, closing, rest = place.after.partition(b'"')
-    if (closing and rest.lstrip().startswith(b":")) or place.word == b"XXX":
+    after, closing, rest = context.after.partition(b'"')
+    if (closing and rest.lstrip().startswith(b":")) or context.word == b"XXX":
         return False
     after = after.rstrip(b"\\ ")
     if not within.strip():
-        return after.strip(b".,!? ") != b"" and place.is_followed(after)
-    return detect_comment(within, place.language.in_strings, True, b"")[1] and place.is_followed(after)
+        return after.strip(b".,!? ") != b"" and context.is_followed(after)
+    return detect_comment(within, context.language.in_strings, True, b"")[1] and context.is_followed(after)
 
 
-def is_cell(place: WordContext) -> bool:
+def is_cell(context: WordContext) -> bool:
     """Tell whether a word is a cell of a table, or begins one."""
-    if place.kind is TextKind.TABLE and _CELL.search(place.before):
-        return _CELL_ENDS.match(place.after) is not None or place.is_followed(place.after)
-    bar = _BAR.search(place.before)
-    if place.is_code or bar is None or (place.before.endswith(b"|") and not place.is_in_row()):
+    if context.kind is TextKind.TABLE and _CELL.search(context.before):
+        return _CELL_ENDS.match(context.after) is not None or context.is_followed(context.after)
+    bar = _BAR.search(context.before)
+    if context.is_code or bar is None or (context.before.endswith(b"|") and not context.is_in_row()):
         return False
-    if _BAR_ENDS.match(place.after):
+    if _BAR_ENDS.match(context.after):
         return True
-    cell, closing, _ = place.after.partition(b"|")
-    return bool(closing) and not bar["quote"] and place.is_in_row() and place.is_followed(cell.rstrip())
+    cell, closing, _ = context.after.partition(b"|")
+    return bool(closing) and not bar["quote"] and context.is_in_row() and context.is_followed(cell.rstrip())
 
 
-def _is_in_values(place: WordContext) -> bool:
+def _is_in_values(context: WordContext) -> bool:
     """Tell of `VALUES (1, 'TODO')`; a row on a line of its own may be one of an enumeration."""
-    if place.language.suffix != b"sql" or not _ROW.fit(place):
+    if context.language.suffix != b"sql" or not _ROW.fit(context):
         return False
-    found = _VALUES.search(place.before)
-    return found is not None and (place.word == b"TBD" or not found[0].endswith(b"("))
+    found = _VALUES.search(context.before)
+    return found is not None and (context.word == b"TBD" or not found[0].endswith(b"("))
 
 
-def _is_text_of_tag(place: WordContext) -> bool:
-    suffix = place.language.suffix
+def _is_text_of_tag(context: WordContext) -> bool:
+    suffix = context.language.suffix
     if suffix == b"tex":
-        return _COMMAND.fit(place)
-    is_marked_up = place.kind in {TextKind.MARKUP, TextKind.PROSE} or suffix in {b"js", b"php"}
-    if not is_marked_up or not _TAG.search(place.before):
+        return _COMMAND.fit(context)
+    is_marked_up = context.kind in {TextKind.MARKUP, TextKind.PROSE} or suffix in {b"js", b"php"}
+    if not is_marked_up or not _TAG.search(context.before):
         return False
-    return place.after.lstrip().startswith(b"<") or place.is_followed(place.after)
+    return context.after.lstrip().startswith(b"<") or context.is_followed(context.after)
 
 
-def _is_returned(place: WordContext) -> bool:
-    is_quoted = place.before.endswith((b'"', b"'", b"`")) and place.after.startswith(place.before[-1:])
-    return is_quoted and _RETURNED.search(place.before) is not None
+def _is_returned(context: WordContext) -> bool:
+    is_quoted = context.before.endswith((b'"', b"'", b"`")) and context.after.startswith(context.before[-1:])
+    return is_quoted and _RETURNED.search(context.before) is not None
 
 
-def _is_aside(place: WordContext) -> bool:
+def _is_aside(context: WordContext) -> bool:
     """Tell of `Results (TODO)`, in prose and comments."""
-    if place.is_code or not _ASIDE.search(place.before):
+    if context.is_code or not _ASIDE.search(context.before):
         return False
-    return _ASIDE_ENDS.match(place.after) is not None or (
-        b")" in place.after and place.is_followed(place.after)
+    return _ASIDE_ENDS.match(context.after) is not None or (
+        b")" in context.after and context.is_followed(context.after)
     )
 
 
-def _ends_title(place: WordContext) -> bool:
+def _ends_title(context: WordContext) -> bool:
     """Tell of `Phase 3 - TBD`, of `- Venue TBD`, and of "The date is TBD."."""
-    is_sure = place.word == b"TBD"
-    if not is_sure and place.sign not in _SIGNS_OF_DASH:
+    is_sure = context.word == b"TBD"
+    if not is_sure and context.sign not in _SIGNS_OF_DASH:
         return False
-    if place.is_code or not _VALUE_ENDS.match(place.after):
+    if context.is_code or not _VALUE_ENDS.match(context.after):
         return False
-    if is_sure and _STILL.search(place.before):
+    if is_sure and _STILL.search(context.before):
         return True
-    if place.after.strip(b"*_~.!? \t"):
+    if context.after.strip(b"*_~.!? \t"):
         return False
-    if _DASH.search(place.before):
+    if _DASH.search(context.before):
         return True
-    is_title = is_sure and place.is_begun and _TITLE.match(place.before) is not None
-    return is_title and not _DENIED.search(place.before)
+    is_title = is_sure and context.has_line_start and _TITLE.match(context.before) is not None
+    return is_title and not _DENIED.search(context.before)
 
 
-def _is_listed(place: WordContext) -> bool:
-    return not place.language.is_script and (is_element(place) or _begins_string(place))
+def _is_listed(context: WordContext) -> bool:
+    return not context.language.is_script and (is_element(context) or _begins_string(context))
 
 
 # Behind which signs, or else in which kinds of text, a word may be all that is said, and what tells.
@@ -420,8 +432,10 @@ _ONLY_CONTENT: tuple[tuple[frozenset[bytes], tuple[TextKind, ...], Callable[[Wor
 )
 
 
-def is_only_content(place: WordContext) -> bool:
+def is_only_content(context: WordContext) -> bool:
     """Tell whether a word in upper case is all that is said where it stands."""
     return any(
-        tells(place) for signs, kinds, tells in _ONLY_CONTENT if place.sign in signs or place.kind in kinds
+        tells(context)
+        for signs, kinds, tells in _ONLY_CONTENT
+        if context.sign in signs or context.kind in kinds
     )

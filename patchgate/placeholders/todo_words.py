@@ -60,7 +60,7 @@ _GOES_ON = re.compile(
 _CONTINUES = re.compile(
     rb"(?:and|or|nor|is|are|was|were|in|of|on|at|for|to|with|as|from|by|has|have|had|can|will|must|should)\b"
 )
-# A word in lower case behind one of these stands in no first place; `rem` and `begin` open comments.
+# A word in lower case behind one of these is not in first place; `rem` and `begin` open comments.
 _WITHIN = frozenset(bytes([each]) for each in b"abcdefghijklopqrstuvwxyzABCDEFGHIJKLOPQRSTUVWXYZ0123456789,")
 _CLOSING = {
     TextKind.DATA: re.compile(rb"(?<!\\)\""),
@@ -71,12 +71,12 @@ _STRING_ENDS = re.compile(rb"[\"'`][ \t]*,?[ \t]*$")
 _SIGNS = (b":", b"=", b"=>", b"\xef\xbc\x9a")
 
 
-def find_todo(line: bytes, around: LineContext, language: Language, marker: Marker) -> bytes | None:
+def find_todo(line: bytes, line_context: LineContext, language: Language, marker: Marker) -> bytes | None:
     """Find where a word is a mark on a line: what stands there from the first on; None if it is none.
 
     Args:
         line: as `placeholder_matches` reads it: an LF stands for a line break inside a string.
-        around: where it stands.
+        line_context: where it stands.
         language: of the file.
         marker: that of the word.
     """
@@ -86,22 +86,24 @@ def find_todo(line: bytes, around: LineContext, language: Language, marker: Mark
     whole = None if b"\n" in line or b"\r" in line else _WHOLE_LINE
     for seen, found in enumerate(marker.expression.finditer(line)):
         start, end = found.span()
-        piece = whole or _piece_of(line, start, end, language)
-        place = WordContext(line=line, start=start, end=end, piece=piece, language=language, around=around)
-        if seen == _MOST or _is_mark(place):
+        segment = whole or _segment_of(line, start, end, language)
+        context = WordContext(
+            line=line, start=start, end=end, segment=segment, language=language, line_context=line_context
+        )
+        if seen == _MOST or _is_mark(context):
             return line[start:]
     return None
 
 
-def _piece_of(line: bytes, start: int, end: int, language: Language) -> LineSegment:
-    """Find the piece of a line that a word stands in.
+def _segment_of(line: bytes, start: int, end: int, language: Language) -> LineSegment:
+    """Find the segment of a line that a word stands in.
 
     A lone CR ends a line for whoever wrote it. A line break that a string writes begins a text, up to the end
     of the string.
     """
     floor = max(0, start - CONTEXT_BYTES - 1)
     begin = max(line.rfind(b"\n", floor, start), line.rfind(b"\r", floor, start)) + 1
-    ends = [place for sign in (b"\n", b"\r") if (place := line.find(sign, end, end + CONTEXT_BYTES)) >= 0]
+    ends = [stop for sign in (b"\n", b"\r") if (stop := line.find(sign, end, end + CONTEXT_BYTES)) >= 0]
     stop = min(ends, default=len(line))
     is_cut = line[stop : stop + 1] == b"\n"
     is_string = line[max(0, begin - 1) : begin] == b"\n"
@@ -113,49 +115,53 @@ def _piece_of(line: bytes, start: int, end: int, language: Language) -> LineSegm
     return LineSegment(begin, stop, is_cut=is_cut, is_string=is_string)
 
 
-def _is_mark(place: WordContext) -> bool:
+def _is_mark(context: WordContext) -> bool:
     """Tell whether a word is a mark."""
-    if not place.is_loud and place.sign in _WITHIN:
+    if not context.is_upper and context.sign in _WITHIN:
         return False
-    if place.before.endswith((b"@", b"\\")):
-        return _is_annotation(place)
-    if place.after.startswith(b"_") and place.language.is_program:
+    if context.before.endswith((b"@", b"\\")):
+        return _is_annotation(context)
+    if context.after.startswith(b"_") and context.language.is_program:
         # A name, or emphasis in a comment, which is rare.
         return False
     # A string that goes on is closed somewhere.
-    after = place.after + b'"' if place.is_cut else place.after
-    place.is_comment, is_first = detect_comment(place.before, place.language, place.is_begun, after)
-    if place.is_loud and is_alone(place):
+    after = context.after + b'"' if context.is_cut else context.after
+    context.is_comment, is_first = detect_comment(
+        context.before, context.language, context.has_line_start, after
+    )
+    if context.is_upper and is_alone(context):
         return True
-    if _is_mention(place):
-        return place.word == b"TBD" and (is_value(place) or is_cell(place))
-    if is_first and (place.is_loud or place.is_comment) and place.is_followed(place.after):
+    if _is_mention(context):
+        return context.word == b"TBD" and (is_value(context) or is_cell(context))
+    if is_first and (context.is_upper or context.is_comment) and context.is_followed(context.after):
         return True
-    return place.is_loud and (_has_colon(place) or _begins_line(place) or is_only_content(place))
+    return context.is_upper and (_has_colon(context) or _begins_line(context) or is_only_content(context))
 
 
-def _is_text(place: WordContext) -> bool:
+def _is_text(context: WordContext) -> bool:
     """Tell whether words follow that are no code."""
-    is_apart = place.after[:1] in {b" ", b"\t", b"-"} and place.after[-1:] not in {b";", b"{", b",", b"("}
-    return is_apart and place.is_followed(place.after)
+    is_apart = context.after[:1] in {b" ", b"\t", b"-"} and context.after[-1:] not in {b";", b"{", b",", b"("}
+    return is_apart and context.is_followed(context.after)
 
 
-def _is_annotation(place: WordContext) -> bool:
+def _is_annotation(context: WordContext) -> bool:
     """Tell of `@todo` in a comment, and of LaTeX's `\\todo{…}`."""
-    if place.before.endswith(b"\\"):
-        return place.language.suffix == b"tex" and place.after[:1] in {b"{", b"["}
-    is_comment, is_first = detect_comment(place.before[:-1], place.language, place.is_begun, place.after)
-    return is_comment and is_first and place.kind is not TextKind.PROSE and place.word.lower() == b"todo"
+    if context.before.endswith(b"\\"):
+        return context.language.suffix == b"tex" and context.after[:1] in {b"{", b"["}
+    is_comment, is_first = detect_comment(
+        context.before[:-1], context.language, context.has_line_start, context.after
+    )
+    return is_comment and is_first and context.kind is not TextKind.PROSE and context.word.lower() == b"todo"
 
 
-def _is_mention(place: WordContext) -> bool:
+def _is_mention(context: WordContext) -> bool:
     """Tell whether the word is spoken of: in backticks, in a comment in quotes."""
-    before, after = place.before, place.after
-    if place.kind is TextKind.MARKUP and after.startswith(b"</") and _QUOTED.search(before):
+    before, after = context.before, context.after
+    if context.kind is TextKind.MARKUP and after.startswith(b"</") and _QUOTED.search(before):
         return True
     if before.endswith(_CURLY) and after.lstrip(b":").startswith(_CURLY):
         return True
-    if place.is_code:
+    if context.is_code:
         return False
     if b"`" in after and before.count(b"`") % 2 and not before.endswith(b"```"):
         return True
@@ -163,26 +169,26 @@ def _is_mention(place: WordContext) -> bool:
     is_quoted = quote in {b'"', b"'"} and after.lstrip(b":").startswith(quote)
     if not is_quoted or before.endswith((b'"""', b"'''")):
         return False
-    return place.is_comment or (
-        place.kind is TextKind.PROSE and not before.rstrip(b"\"'*_~ \t").endswith(_SIGNS)
+    return context.is_comment or (
+        context.kind is TextKind.PROSE and not before.rstrip(b"\"'*_~ \t").endswith(_SIGNS)
     )
 
 
-def _has_colon(place: WordContext) -> bool:
-    found = COLON.match(place.after)
-    if found is None and not place.is_code:
-        found = _COLON_APART.match(place.after)
-    if found is None or (_NO_COLON_AFTER.search(place.before) and not _BOTH.search(place.before)):
+def _has_colon(context: WordContext) -> bool:
+    found = COLON.match(context.after)
+    if found is None and not context.is_code:
+        found = _COLON_APART.match(context.after)
+    if found is None or (_NO_COLON_AFTER.search(context.before) and not _BOTH.search(context.before)):
         return False
-    rest = place.after[found.end() :].strip()
-    if rest[:1] in {b'"', b"'", b"`"} and place.before.endswith(rest[:1]):
+    rest = context.after[found.end() :].strip()
+    if rest[:1] in {b'"', b"'", b"`"} and context.before.endswith(rest[:1]):
         return False
-    return not place.is_code or not _is_key(place, rest)
+    return not context.is_code or not _is_key(context, rest)
 
 
-def _is_key(place: WordContext, rest: bytes) -> bool:
+def _is_key(context: WordContext, rest: bytes) -> bool:
     """Tell whether a word with a colon is a name in a program."""
-    before = without_strings(place.before)
+    before = without_strings(context.before)
     if any(quote in before for quote in (b'"', b"'", b"`")):
         return False
     if _CODE_HEAD.match(before) or _UNFINISHED.search(before.rstrip()):
@@ -190,30 +196,30 @@ def _is_key(place: WordContext, rest: bytes) -> bool:
     return not before.strip() and _CODE_REST.fullmatch(rest) is not None
 
 
-def _begins_line(place: WordContext) -> bool:
-    if not place.is_begun:
+def _begins_line(context: WordContext) -> bool:
+    if not context.has_line_start:
         return False
-    is_program = place.language.is_program
-    if place.before.strip():
+    is_program = context.language.is_program
+    if context.before.strip():
         # An element of a list in a text that began above.
-        is_element = is_program and _ELEMENT.fullmatch(place.before) is not None
-        return is_element and place.after.lstrip()[:1].isalpha() and _is_text(place)
-    if CLOSED.match(place.after) or place.after.strip(b"*_~.!?") == b"":
+        is_element = is_program and _ELEMENT.fullmatch(context.before) is not None
+        return is_element and context.after.lstrip()[:1].isalpha() and _is_text(context)
+    if CLOSED.match(context.after) or context.after.strip(b"*_~.!?") == b"":
         # An element of an enumeration is a name; the tag above is none of it.
-        above = place.around.before
-        is_text = place.kind is TextKind.MARKUP and above.endswith(b">") and not above.endswith(b"=>")
+        above = context.line_context.before
+        is_text = context.kind is TextKind.MARKUP and above.endswith(b">") and not above.endswith(b"=>")
         is_listed = _UNFINISHED.search(above) and not is_text
-        return not (is_program and (is_listed or place.around.after[:1] in {b"}", b"|", b"="}))
-    if not place.is_followed(place.after):
+        return not (is_program and (is_listed or context.line_context.after[:1] in {b"}", b"|", b"="}))
+    if not context.is_followed(context.after):
         return False
     if is_program:
-        return _is_text(place)
-    if place.kind is TextKind.TABLE or place.after[:1] not in {b" ", b"\t"}:
+        return _is_text(context)
+    if context.kind is TextKind.TABLE or context.after[:1] not in {b" ", b"\t"}:
         return True
-    if place.after.startswith((b"  ", b"\t")):
+    if context.after.startswith((b"  ", b"\t")):
         # In a column of names.
-        return _FREE.search(place.around.before) is not None
-    above = place.around.before
+        return _FREE.search(context.line_context.before) is not None
+    above = context.line_context.before
     return _FREE.search(above) is not None or not (
-        _GOES_ON.search(above) or _CONTINUES.match(place.after.lstrip())
+        _GOES_ON.search(above) or _CONTINUES.match(context.after.lstrip())
     )

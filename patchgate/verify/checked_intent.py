@@ -210,7 +210,7 @@ def _redeclare(intent: Intent) -> str:
 def _recorded_digest(ledger: Ledger, intent: Intent) -> str | None:
     """Give the digest of the before-report that the ledger has: the newest of this very declaration."""
     found = None
-    for event in ledger.mentions({KIND}, intent.id):
+    for event in ledger.find_events({KIND}, intent.id):
         about = event.about
         if (about.get("id"), about.get("action"), about.get("digest")) == (
             intent.id,

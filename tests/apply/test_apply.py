@@ -464,7 +464,7 @@ def test_a_ledger_that_fails_after_the_patch_landed_is_a_warning_and_recorded_la
     ledger = repo.path / ".git/patchgate/events.jsonl"
     answer = apply(repo, change_of(), LEDGER=str(ledger))
     assert (answer.code, answer.report["attempt"]["applied"]) == (0, True)
-    assert any("the ledger has no record of this" in warning for warning in answer.report["warnings"])
+    assert any("this was not recorded in the ledger" in warning for warning in answer.report["warnings"])
     ledger.rmdir()
     assert "had landed, and is finished" in repo.run("recover").out
     assert apply(repo, change_of()).errors == ["duplicate-patch"]

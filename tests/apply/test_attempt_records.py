@@ -302,7 +302,7 @@ def test_a_torn_last_line_is_set_aside_and_told(tmp_path: Path) -> None:
     with ledger.path.open("ab") as file:
         file.write(b'{"event')
     assert ledger.require_writable() == (
-        "the last line of the ledger was cut short by a crash and is set aside in events.jsonl.torn-1"
+        "a crash cut the last line of the ledger short; it was moved to events.jsonl.torn-1"
     )
     assert ledger.require_writable() is None
 
@@ -311,9 +311,9 @@ def test_a_ledger_that_cannot_be_written_is_refused_with_the_next_step(tmp_path:
     ledger = Ledger(str(tmp_path), patience_seconds=0)
     (tmp_path / "patchgate").mkdir()
     ledger.path.mkdir()
-    with pytest.raises(UndecidedError, match="cannot be written, nothing was done: Is a directory") as found:
+    with pytest.raises(UndecidedError, match="cannot be written: Is a directory") as found:
         ledger.require_writable()
-    assert found.value.hint == "make room, or mend the mode of that file and its folder"
+    assert found.value.hint == "free disk space, or correct the permissions of that file and its folder"
     os.rmdir(ledger.path)
     ledger.path.write_bytes(b"damaged\n")
     with pytest.raises(UndecidedError, match=r"line 1 of .* is not JSON"):

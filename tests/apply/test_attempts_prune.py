@@ -183,7 +183,7 @@ def test_a_reset_is_of_a_chain_named_by_any_of_its_attempts_or_of_the_last_refus
     assert [each.attempt for each in refused_in(here, "a-0001")] == ["a-0001", "a-0002"]
     assert reset(here, "a-0001", "another plan", "A U Thor <a@b>") is None
     assert chain_since_reset(Ledger(str(common(repo))), "a-0001") == []
-    (event,) = Ledger(str(common(repo))).mentions({"reset"})
+    (event,) = Ledger(str(common(repo))).find_events({"reset"})
     assert event.about == {"chain": "a-0001", "reason": "another plan", "by": "A U Thor <a@b>"}
 
 

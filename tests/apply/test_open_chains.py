@@ -122,7 +122,7 @@ def test_what_a_ledger_mentions_is_what_all_its_events_say(tmp_path: Path) -> No
             assert record(ledger, made) is None
     with open(ledger.path, "ab") as file:
         file.write(b'{"kind":"attempted" a-0003 is damaged "counts":true\n\n"counts":true')
-    whole = list(ledger.mentions({ATTEMPTED, RESET}))
+    whole = list(ledger.find_events({ATTEMPTED, RESET}))
     assert len(whole) == 60
     lines = ledger.path.read_bytes().split(b"\n")
     text_of = dict(zip((each.hash for each in whole), lines, strict=False))
@@ -130,10 +130,10 @@ def test_what_a_ledger_mentions_is_what_all_its_events_say(tmp_path: Path) -> No
         ({ATTEMPTED, RESET}, {RESET}, {"made"}), ("", "a-0003", '"counts":true', "me", "nowhere")
     ):
         holders = [each for each in whole if each.kind in kinds and holding.encode() in text_of[each.hash]]
-        assert [each.hash for each in ledger.mentions(kinds, holding)] == [each.hash for each in holders]
+        assert [each.hash for each in ledger.find_events(kinds, holding)] == [each.hash for each in holders]
         for since in (NOW - 4000, NOW, NOW + 20_000.5):
             expected = [each.hash for each in holders if each.at >= durable_time(since)]
-            assert [each.hash for each in ledger.mentions(kinds, holding, since=since)] == expected
+            assert [each.hash for each in ledger.find_events(kinds, holding, since=since)] == expected
 
 
 def durable_time(seconds: float) -> str:

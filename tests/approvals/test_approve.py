@@ -596,7 +596,7 @@ def test_a_ledger_that_cannot_be_written_is_told_and_the_approval_holds(repo: Re
     events.mkdir(parents=True)
     answer = approve(repo, "@staged")
     assert answer.code == 0
-    assert "warning: the ledger has no record of this" in answer.err
+    assert "warning: this was not recorded in the ledger" in answer.err
     assert repo.check().verdict == "accepted"
 
 

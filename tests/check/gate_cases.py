@@ -138,7 +138,7 @@ def folders_of(names: Iterable[bytes]) -> dict[bytes, tuple[bytes, ...]]:
     return {folder: tuple(inside) for folder, inside in found.items()}
 
 
-def near(files: Iterable[FileChange], judging: Policy) -> PlaceholderFacts:
+def facts_of(files: Iterable[FileChange], judging: Policy) -> PlaceholderFacts:
     """Find the placeholders of files whose watched lines are all that they hold; nothing was moved."""
     marked: dict[RepoPath, tuple[AddedPlaceholder, ...]] = {}
     for file in files:
@@ -177,7 +177,7 @@ def case(
     if governance is None:
         governance = Governance(frozenset(file.path for file in files if is_control_by_name(file.path)))
     judging = judged_by or policy(toml)
-    found = placeholders or near(files, judging)
+    found = placeholders or facts_of(files, judging)
     return Case(
         change,
         judging,

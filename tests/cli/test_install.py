@@ -362,10 +362,10 @@ def test_a_ledger_that_cannot_be_written_is_a_warning(repo: Repo) -> None:
     (repo.path / ".git/patchgate/events.jsonl").mkdir(parents=True)
     answer = repo.cli("install")
     assert (answer.code, answer.out) == (0, INSTALLED)
-    assert answer.err.startswith("warning: the ledger has no record of this")
+    assert answer.err.startswith("warning: this was not recorded in the ledger")
     answer = repo.cli("uninstall")
     assert answer.code == 0
-    assert answer.err.startswith("warning: the ledger has no record of this")
+    assert answer.err.startswith("warning: this was not recorded in the ledger")
     assert hooks_in(repo.path / ".git/hooks") == []
 
 

@@ -179,7 +179,7 @@ def test_a_dependency_that_is_gone_ages_what_a_note_or_the_ledger_verified(tmp_p
     oid = repo.ask("rev-parse", "HEAD:.patchgate/baselines/b.json")
     ledger = Ledger(repo.opened.common_dir)
     assert ledger.record("verified", Attestation("b", oid, 0, below, "ledger").about()) is None
-    (event,) = ledger.mentions({"verified"})
+    (event,) = ledger.find_events({"verified"})
     now = calendar.timegm(time.strptime(event.at, "%Y-%m-%dT%H:%M:%SZ"))
     (found,) = baselines_of_head(repo.opened, now).components
     assert found.verified is not None
@@ -286,7 +286,7 @@ def test_the_ledger_counts_on_this_machine_alone(tmp_path: Path) -> None:
     ledger = Ledger(repo.opened.common_dir)
     made = Attestation("a", oid, 0, {}, "ledger")
     assert ledger.record("verified", made.about()) is None
-    (event,) = ledger.mentions({"verified"})
+    (event,) = ledger.find_events({"verified"})
     # The ledger's own clock says when: it is long after the day of the commit.
     later = calendar.timegm(time.strptime(event.at, "%Y-%m-%dT%H:%M:%SZ")) + 10 * DAY
     (found,) = baselines_of_head(repo.opened, later).components

@@ -122,7 +122,7 @@ class Pusher:
     def pushed(self) -> list[dict[str, Any]]:
         """Read what was recorded of pushes."""
         ledger = Ledger(str(self.world.state.parent))
-        return [{"kind": each.kind, "about": dict(each.about)} for each in ledger.mentions({"pushed"})]
+        return [{"kind": each.kind, "about": dict(each.about)} for each in ledger.find_events({"pushed"})]
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def test_recording_loads_nothing_that_costs_more_than_the_record(tmp_path: Path)
     assert numbers(ledger_of(tmp_path)) == [1]
     ours = sorted(name for name in loaded if name.startswith("patchgate."))
     assert ours == [
-        *("patchgate.errors", "patchgate.ledger", "patchgate.ledger.ledger"),
+        *("patchgate.errors", "patchgate.exit_codes", "patchgate.ledger", "patchgate.ledger.ledger"),
         *("patchgate.storage", "patchgate.storage.filesystem", "patchgate.storage.hash_chain"),
         *("patchgate.storage.lock", "patchgate.storage.owner", "patchgate.storage.record"),
     ]
@@ -100,7 +100,7 @@ def test_a_full_disk_costs_a_warning_and_nothing_that_was_recorded(tmp_path: Pat
     (printed,) = finish(start("--most", str(len(whole) + 40), "events", str(tmp_path), "late", "2"))
     assert len(printed) == 2
     for warning in printed:
-        assert warning.startswith("the ledger has no record of this")
+        assert warning.startswith("this was not recorded in the ledger")
         assert "File too large" in warning
     assert ledger.path.read_bytes() == whole
     assert ledger.record("pushed", {"commits": 3}) is None
@@ -110,7 +110,7 @@ def test_a_full_disk_costs_a_warning_and_nothing_that_was_recorded(tmp_path: Pat
 
 def test_a_full_disk_before_the_first_event_costs_a_warning(tmp_path: Path) -> None:
     (printed,) = finish(start("--most", "0", "events", str(tmp_path), "late", "1"))
-    assert "the ledger has no record of this" in printed[0]
+    assert "this was not recorded in the ledger" in printed[0]
     ledger = ledger_of(tmp_path, 1)
     assert (numbers(ledger), ledger.verify()) == ([0], [])
 
@@ -120,7 +120,7 @@ def test_a_folder_that_cannot_be_made_costs_a_warning(tmp_path: Path) -> None:
     (tmp_path / "patchgate").write_bytes(b"")
     warning = ledger_of(tmp_path).record("refused", ABOUT)
     assert warning is not None
-    assert warning.startswith("the ledger has no record of this: ")
+    assert warning.startswith("this was not recorded in the ledger: ")
     assert "events.jsonl" in warning
     assert "\n" not in warning
 
@@ -166,7 +166,7 @@ def test_a_stuck_writer_is_waited_for_once_and_not_for_each_event(
     monkeypatch.setattr(chain, "append", append)
     ledger = Ledger(str(tmp_path), patience_seconds=2.5)
     warnings = [ledger.record("refused", ABOUT) for _ in range(3)]
-    assert warnings == ["the ledger has no record of this: the lock is held"] * 3
+    assert warnings == ["this was not recorded in the ledger: the lock is held"] * 3
     assert patience == [2.5, 0.0, 0.0]
 
 
@@ -188,10 +188,7 @@ def test_a_torn_last_line_is_set_aside_and_told_and_the_event_is_recorded(tmp_pa
     assert [problem.torn for problem in ledger.verify()] == [True]
     assert numbers(ledger) == [0, 1]
     warning = ledger.record("pushed", {"commits": 2})
-    assert (
-        warning
-        == "the last line of the ledger was cut short by a crash and is set aside in events.jsonl.torn-1"
-    )
+    assert warning == "a crash cut the last line of the ledger short; it was moved to events.jsonl.torn-1"
     assert (numbers(ledger), ledger.verify()) == ([0, 1, 2], [])
     assert (ledger.path.parent / "events.jsonl.torn-1").read_bytes() == b'{"event":{"kin'
 
@@ -257,9 +254,9 @@ def test_wherever_a_crash_cut_it_the_whole_events_are_read_and_the_next_one_is_k
 
 def test_a_ledger_that_cannot_be_read_mentions_nothing_but_to_who_must_know(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path)
-    assert list(ledger.mentions({"pushed"}, strict=True)) == []
+    assert list(ledger.find_events({"pushed"}, strict=True)) == []
     ledger.path.mkdir(parents=True)
-    assert list(ledger.mentions({"pushed"})) == []
+    assert list(ledger.find_events({"pushed"})) == []
     with pytest.raises(UndecidedError, match="cannot be read") as told:
-        list(ledger.mentions({"pushed"}, strict=True))
+        list(ledger.find_events({"pushed"}, strict=True))
     assert told.value.hint

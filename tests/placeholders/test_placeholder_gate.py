@@ -55,13 +55,13 @@ def told(
     files: dict[str, tuple[AddedPlaceholder, ...]], gained: dict[bytes, int]
 ) -> list[tuple[str, int | None]]:
     """Judge files with these placeholders; give path and line of what is told."""
-    near = PlaceholderFacts({path(name): found for name, found in files.items()}, gained)
-    given = agents_with(near, *[added(name) for name in files])
+    facts = PlaceholderFacts({path(name): found for name, found in files.items()}, gained)
+    given = agents_with(facts, *[added(name) for name in files])
     return [(str(each.path), each.line) for each in findings(given) if each.rule == "placeholder-word"]
 
 
-def agents_with(near: PlaceholderFacts, *files: FileChange) -> Case:
-    return case(*files, profile=Profile.AGENT, placeholders=near)
+def agents_with(facts: PlaceholderFacts, *files: FileChange) -> Case:
+    return case(*files, profile=Profile.AGENT, placeholders=facts)
 
 
 # ---- levels -----------------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def test_a_marker_of_the_policy_names_its_key() -> None:
 
 @pytest.mark.parametrize("rule", [rule.id for rule in PLACEHOLDER_RULES])
 def test_the_hint_is_the_next_step_of_the_rule(rule: str) -> None:
-    near = PlaceholderFacts({path("a.py"): marked(b"x", rule=rule)}, {b"x": 1})
-    finding = only(agents_with(near, added("a.py")))
+    facts = PlaceholderFacts({path("a.py"): marked(b"x", rule=rule)}, {b"x": 1})
+    finding = only(agents_with(facts, added("a.py")))
     assert finding.hint is not None
     assert finding.hint.lower() + "." == RULES[rule].fix.lower()
 

@@ -327,9 +327,9 @@ def test_an_object_that_is_missing_leaves_the_gate_undecided(repo: Repo) -> None
         new = Entry("100644", repo.ask("rev-parse", "HEAD:old.py"))
         file = FileChange(RepoPath(b"new.py"), None, new, 2, 0, watched=(Line(1, TODO.strip().encode()),))
         change = Change(objects.empty_tree, "", (gone, file))
-        near = placeholder_search.gather_placeholders(objects, change, Policy(Config()), Profile.AGENT)
-    assert near is not None
-    assert "1" * 40 in str(near.fault)
+        facts = placeholder_search.gather_placeholders(objects, change, Policy(Config()), Profile.AGENT)
+    assert facts is not None
+    assert "1" * 40 in str(facts.fault)
 
 
 def test_where_the_policy_says_nothing_of_them_nothing_is_loaded_for_them(tmp_path: Path) -> None:

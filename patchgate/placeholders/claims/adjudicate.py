@@ -1,8 +1,8 @@
-"""`claim`: hold what a verifier said against the files, and remember what became of it.
+"""`claim`: check what a verifier said against the files, and record the result.
 
 Decides the order (policy, whether a scan could change anything, files, scan, record), and which files a claim
-is about, tier by tier: as they were given, else as intents, git and the ledger tell. What is remembered are
-counts and places, no content.
+is about, tier by tier: those that were given, else those from intents, git and the ledger. The record has
+counts and locations, and no content.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from patchgate.report.wording import safe
 
 RECORD = "the record of earlier attempts"
 _DEFAULT_SOURCE = SourceOptions()
-_UNSTAGED = "files that the claim names are not staged, so the working tree was read instead of the index"
+_UNSTAGED = "files that the claim names are not staged: the working tree was read instead of the index"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The files that a claim is about; `unread` stands for those that nobody can name, `warnings` say why."""
+    """The files that a claim is about. `unread` are those whose names are not known; `warnings` say why."""
 
     files: tuple[Candidate, ...]
     unread: tuple[Skipped, ...] = ()
@@ -60,14 +60,14 @@ class Candidates:
 
 
 def possible_paths(repository: Repository, claim: Claim) -> frozenset[RepoPath]:
-    """Give every path of high priority that a claim may name, in any of its forms."""
+    """List every path of high priority that a claim may name, in each possible form."""
     texts = (*claim.deliverables, *claim.changed_files, *claim.prior_changed_files)
     forms = (path_forms(text, repository.work_tree) for text in texts)
     return frozenset(path for each in forms for path in (each.literal, each.plain) if path is not None)
 
 
-def find_candidates(judged: ClaimSource, snapshot: Snapshot, claim: Claim, now: Moment) -> Candidates:
-    """Name all files that a claim is about, with the tier of each.
+def find_candidates(source: ClaimSource, snapshot: Snapshot, claim: Claim, now: Moment) -> Candidates:
+    """Find all files that a claim is about, with the tier of each.
 
     Raises:
         UndecidedError: an intent or the content cannot be read.
@@ -78,58 +78,58 @@ def find_candidates(judged: ClaimSource, snapshot: Snapshot, claim: Claim, now: 
         (Tier.PRIOR, claim.prior_changed_files),
         (Tier.EVIDENCE, claim.evidence_files),
     )
-    found = [*_given_files(judged.repository, snapshot, given)]
+    found = [*_given_files(source.repository, snapshot, given)]
     if not claim.changed_files:
         found += [
-            Candidate(Tier.CURRENT, path, safe(path.quoted)) for path in find_current_files(judged, now)
+            Candidate(Tier.CURRENT, path, safe(path.quoted)) for path in find_current_files(source, now)
         ]
     if claim.prior_changed_files or not claim.subject:
         return Candidates(tuple(found))
-    prior, fault = find_prior_files(judged.repository, claim.subject)
+    prior, fault = find_prior_files(source.repository, claim.subject)
     found += [Candidate(Tier.PRIOR, path, safe(path.quoted)) for path in prior]
     if fault is None:
         return Candidates(tuple(found))
     unread = Skipped(Candidate(Tier.PRIOR, None, RECORD), SkipReason.UNREADABLE)
-    warning = f"{RECORD} (the ledger) cannot be trusted: {safe(fault)}; see `git patchgate log --verify`"
+    warning = f"{RECORD} (the ledger) is damaged: {safe(fault)}; run git patchgate log --verify"
     return Candidates(tuple(found), (unread,), (warning,))
 
 
-def resolve_given(judged: ClaimSource, texts: Sequence[str]) -> tuple[RepoPath, ...]:
-    """Make paths of a list that was given, for the record: what leads nowhere is left out.
+def resolve_given(source: ClaimSource, texts: Sequence[str]) -> tuple[RepoPath, ...]:
+    """Resolve a list of paths for the record; what leads nowhere is left out.
 
     Raises:
         UndecidedError: the content cannot be read.
     """
-    with judged.snapshot() as snapshot:
-        found = _given_files(judged.repository, snapshot, [(Tier.CURRENT, texts)])
+    with source.snapshot() as snapshot:
+        found = _given_files(source.repository, snapshot, [(Tier.CURRENT, texts)])
         return tuple(dict.fromkeys(each.path for each in found if each.path is not None))
 
 
-def find_current_files(judged: ClaimSource, now: Moment) -> tuple[RepoPath, ...]:
-    """Find what this attempt changed, and did not remove.
+def find_current_files(source: ClaimSource, now: Moment) -> tuple[RepoPath, ...]:
+    """Find the files that this attempt changed and did not remove.
 
-    What differs from where the active intents of this worktree began, if there is one whose work can be in
-    what is judged, staged or not; else what is staged, or changed in the working tree, or by the revision.
-    What was so before an intent was declared is not its work until it is committed.
+    Where this worktree has active intents whose work can be in the source: what differs from where they
+    began, staged or not. Otherwise: what is staged, changed in the working tree, or changed by the
+    revision. What was already changed when an intent was declared counts only after it is committed.
 
     Raises:
         UndecidedError: an intent, or the content, cannot be read.
     """
-    here = ScopeGate(judged.repository, now).here
+    here = ScopeGate(source.repository, now).here
     if here is not None and here.fault is not None:
         raise here.fault
     paths: dict[RepoPath, None] = {}
-    intents = [] if here is None else [each for each in here.active if judged.holds(each.base)]
+    intents = [] if here is None else [each for each in here.active if source.may_follow(each.base)]
     for intent in intents:
-        for content in [judged, judged.on_disk()] if isinstance(judged, IndexSource) else [judged]:
+        for content in [source, source.on_disk()] if isinstance(source, IndexSource) else [source]:
             paths |= dict.fromkeys(_changed_since(content, intent))
-    if not intents and judged.before is not None:
-        paths |= dict.fromkeys(file.path for file in judged.changes_since(judged.before) if file.new)
+    if not intents and source.before is not None:
+        paths |= dict.fromkeys(file.path for file in source.changes_since(source.before) if file.new)
     return tuple(paths)
 
 
 def _changed_since(content: ClaimSource, intent: Intent) -> Iterator[RepoPath]:
-    """Find what a content has otherwise than an intent found it, but for what was so before."""
+    """Find what differs from the tree where an intent began, except what was already changed then."""
     files = content.changes_since(intent.tree)
     dirt = intent.unchanged_dirt(files)
     if dirt:
@@ -138,9 +138,10 @@ def _changed_since(content: ClaimSource, intent: Intent) -> Iterator[RepoPath]:
 
 
 def find_prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPath, ...], str | None]:
-    """Find what earlier attempts of a subject changed whose verdict had passed, as far as the ledger tells.
+    """Find the files that earlier attempts of a subject changed and whose verdict passed, from the ledger.
 
-    Also says what is wrong with the ledger; None: nothing is. A last line that a crash cut short is not.
+    The second value says what is wrong with the ledger, or is None. A last line that a crash cut short is
+    fine.
     """
     ledger = Ledger(repository.common_dir)
     events: list[Event] = []
@@ -164,26 +165,26 @@ def find_prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPa
 def _given_files(
     repository: Repository, snapshot: Snapshot, lists: Iterable[tuple[Tier, Sequence[str]]]
 ) -> Iterator[Candidate]:
-    """Say which file each given text names; where two forms of it are there, it names both."""
+    """Yield the file that each given text names; both files where two forms of the name exist."""
     forms = [
         (tier, safe(text), path_forms(text, repository.work_tree)) for tier, texts in lists for text in texts
     ]
-    asked = {path for _, _, each in forms if each.literal for path in (each.literal, each.plain) if path}
-    looked = snapshot.look(sorted(asked)) if asked else {}
-    is_there = {path for path, each in looked.items() if each.fault is None}
+    unsure = {path for _, _, each in forms if each.literal for path in (each.literal, each.plain) if path}
+    known = snapshot.inspect(sorted(unsure)) if unsure else {}
+    existing = {path for path, each in known.items() if each.fault is None}
     for tier, text, each in forms:
-        if each.literal is not None and each.literal in is_there:
+        if each.literal is not None and each.literal in existing:
             yield Candidate(tier, each.literal, text)
-            if each.plain not in is_there:
+            if each.plain not in existing:
                 continue
         yield Candidate(tier, each.plain, text)
 
 
 def record(repository: Repository, adjudication: Adjudication, changed: Iterable[RepoPath]) -> str | None:
-    """Add an adjudication to the ledger; None, or one sentence to warn with.
+    """Add an adjudication to the ledger; return None, or the text of a warning.
 
     Args:
-        changed: the files of a passed verdict, which become earlier work of its subject.
+        changed: the files of a passed verdict; they become earlier work of its subject.
     """
     claim = adjudication.claim
     recorded = AdjudicationRecord(
@@ -191,7 +192,7 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
         subject=claim.subject,
         reason_code=claim.reason_code,
         is_placeholder_claim=adjudication.is_placeholder_claim,
-        samples=adjudication.looked.samples,
+        samples=adjudication.scan_result.samples,
         changed_files=tuple(changed),
         **telemetry(adjudication),
     )
@@ -201,60 +202,61 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
 def adjudicate(
     repository: Repository,
     claim: Claim,
-    asked: SourceOptions = _DEFAULT_SOURCE,
+    options: SourceOptions = _DEFAULT_SOURCE,
     now: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Adjudication:
     """Decide what becomes of a verdict, and record it.
 
     Args:
-        asked: where the files are read.
-        now: seconds since the epoch, for the time of intents; None: this moment.
-        clock: seconds from any beginning, for the time that a scan may take.
+        options: where the files are read.
+        now: seconds since the epoch, for the time of intents; None: the current time.
+        clock: monotonic seconds, for the time limit of the scan.
 
     Raises:
         UsageError: there is no such revision, no index or no working tree.
         ConfigError: the policy cannot be used.
-        UndecidedError: what is judged cannot be read: conflicts, a damaged index, a folder's missing object.
+        UndecidedError: the source cannot be read: conflicts, a damaged index, a missing tree object.
     """
     moment = Moment(time.time() if now is None else now)
     with Objects(repository) as objects:
-        judged, policy = open_source(repository, objects, asked)
+        source, policy = open_source(repository, objects, options)
         settings = policy.config.claims
         seen: ScanResult | None = None
         warnings: tuple[str, ...] = ()
         if needs_scan(claim, settings):
-            work = use_worktree_if_unstaged(judged, possible_paths(repository, claim))
+            work = use_worktree_if_unstaged(source, possible_paths(repository, claim))
             seen, warnings = _scan_files(work, claim, settings, moment, clock)
-            if work is not judged:
-                judged, warnings = work, (*warnings, _UNSTAGED)
-        found = decide(claim, seen, settings, judged.read_from, warnings)
-        changed, doubt = _changed_files(judged, found, moment)
-    told = record(repository, found, changed)
-    return replace(found, warnings=(*found.warnings, *(each for each in (doubt, told) if each)))
+            if work is not source:
+                source, warnings = work, (*warnings, _UNSTAGED)
+        found = decide(claim, seen, settings, source.read_from, warnings)
+        changed, not_recorded = _changed_files(source, found, moment)
+    not_written = record(repository, found, changed)
+    more = tuple(each for each in (not_recorded, not_written) if each)
+    return replace(found, warnings=(*found.warnings, *more))
 
 
 def _scan_files(
-    judged: ClaimSource, claim: Claim, settings: ClaimsSettings, now: Moment, clock: Callable[[], float]
+    source: ClaimSource, claim: Claim, settings: ClaimsSettings, now: Moment, clock: Callable[[], float]
 ) -> tuple[ScanResult, tuple[str, ...]]:
     end = clock() + settings.contradiction_scan_timeout_seconds
-    with judged.snapshot() as snapshot:
-        candidates = find_candidates(judged, snapshot, claim, now)
+    with source.snapshot() as snapshot:
+        candidates = find_candidates(source, snapshot, claim, now)
         counting = {each.path for each in candidates.files if each.tier.is_high_priority}
         seen = scan(
             snapshot,
             candidates.files,
             caps_of(settings),
-            Markers(settings.markers, judged.repository.expression_time),
+            Markers(settings.markers, source.repository.expression_time),
             lambda: clock() >= end,
-            unstaged=judged.in_two_versions([path for path in counting if path is not None]),
+            unstaged=source.staged_differently([path for path in counting if path is not None]),
             is_excluded=_exclusion_test(settings),
         )
     return replace(seen, skipped=(*seen.skipped, *candidates.unread)), candidates.warnings
 
 
 def _exclusion_test(settings: ClaimsSettings) -> Callable[[bytes], bool] | None:
-    """Give the function that tells whether the config leaves a name out of the fallback."""
+    """Build the function that says whether `claims.exclude` leaves a name out of the fallback."""
     if not settings.exclude:
         return None
     from patchgate.policy.glob_matching import PatternSet
@@ -264,17 +266,17 @@ def _exclusion_test(settings: ClaimsSettings) -> Callable[[bytes], bool] | None:
 
 
 def _changed_files(
-    judged: ClaimSource, found: Adjudication, now: Moment
+    source: ClaimSource, found: Adjudication, now: Moment
 ) -> tuple[tuple[RepoPath, ...], str | None]:
-    """Find the files of a passed verdict, for later ones of its subject; or say why they are not known."""
+    """Find the files of a passed verdict, for later ones of its subject; else say why they are not known."""
     claim = found.claim
-    # Nobody would ever ask for those of a verdict without a subject.
+    # They are looked up by subject.
     if found.outcome is not ClaimOutcome.PASSED or claim.subject is None:
         return (), None
     try:
-        work = use_worktree_if_unstaged(judged, possible_paths(judged.repository, claim))
+        work = use_worktree_if_unstaged(source, possible_paths(source.repository, claim))
         if claim.changed_files:
             return resolve_given(work, claim.changed_files), None
         return find_current_files(work, now), None
     except UndecidedError as error:
-        return (), f"the changed files are not on record: {error.message}"
+        return (), f"the changed files were not recorded: {error.message}"

@@ -1,7 +1,6 @@
-"""A claim and what became of it: what a verifier said, what was looked at, what follows.
+"""The values of a claim: what a verifier said, what was scanned, what follows.
 
-Values only. What is scanned `placeholders.claims.claim_scan` decides, what follows from it
-`placeholders.claims.claim_decision`.
+`claim_scan` decides what is scanned, `claim_decision` what follows from it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from patchgate.git.path import RepoPath
 from patchgate.report.verdict import Json
 
 MOST_SAMPLES = 20
-"""How many places, and how many files that were not scanned, an answer or a record names."""
+"""How many placeholders, and how many files that were not scanned, an answer or a record lists."""
 
 
 class ClaimOutcome(StrEnum):
@@ -28,12 +27,12 @@ class ClaimOutcome(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """The exit code that goes with it: only what had passed is 0."""
+        """The exit code: 0 only for a verdict that had passed."""
         return {ClaimOutcome.PASSED: 0, ClaimOutcome.CONTRADICTED: 3}.get(self, 1)
 
 
 class Tier(StrEnum):
-    """Why a file is looked at, in the order in which they are."""
+    """Why a file is scanned; the tiers are scanned in this order."""
 
     CANONICAL = "canonical"
     CURRENT = "current_attempt"
@@ -43,7 +42,7 @@ class Tier(StrEnum):
 
     @property
     def is_high_priority(self) -> bool:
-        """Tell whether every file of it has to be scanned whole before a claim can be contradicted."""
+        """Whether every file of the tier must be scanned whole before a claim can be contradicted."""
         return self in {Tier.CANONICAL, Tier.CURRENT, Tier.PRIOR}
 
 
@@ -57,8 +56,9 @@ class ScanMode(StrEnum):
 class SkipReason(StrEnum):
     """Why a file was not scanned whole.
 
-    `EXCLUDED` (a hidden or heavy folder, or a path of `claims.exclude`) only in the fallback. `UNSTAGED`: the
-    working tree has it otherwise than the index, so no single content is the work.
+    `EXCLUDED` (a hidden or heavy folder, or a path of `claims.exclude`) exists only in the fallback.
+    `UNSTAGED`: the working tree and the index have different contents, and it is not known which one is the
+    work.
     """
 
     TOO_LARGE = "too_large"
@@ -75,7 +75,7 @@ class SkipReason(StrEnum):
 
 
 class SourceName(StrEnum):
-    """What a claim is held against where no revision is named, in the words for people."""
+    """What a claim is checked against where no revision is given, as messages name it."""
 
     INDEX = "the index"
     WORKING_TREE = "the working tree"
@@ -83,11 +83,11 @@ class SourceName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a verifier said of finished work.
+    """What a verifier said about finished work.
 
-    `issues` are the texts of its issues. The lists of files are as they were given, in any form. A failure
-    that `has_hard_invariant` is marked as one by a key or an issue of the document. `written` is the whole
-    document, also the keys that nobody here knows, in their order: it is handed back.
+    `issues` are the texts of its issues. The lists of files are as they were given, in any form.
+    `has_hard_invariant`: a key or an issue of the document marks the failure as one. `written` is the whole
+    document in its order, with unknown keys: it is part of the answer.
     """
 
     passed: bool
@@ -106,13 +106,13 @@ class Claim:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that it names, as they were given; the first tier's first."""
+        """The files that it names, as they were given, in the order of the tiers."""
         return (*self.deliverables, *self.changed_files, *self.prior_changed_files, *self.evidence_files)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that is to be looked at; `path` is None where what was `given` (safe to show) lies outside."""
+    """A file to scan; `path` is None where what was `given` (safe to print) is outside the repository."""
 
     tier: Tier
     path: RepoPath | None
@@ -121,7 +121,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PlaceholderLocation:
-    """Where a placeholder stands: `line` counts from 1, `rule` is that of the placeholder gate."""
+    """Where a placeholder is: `line` counts from 1, `rule` is that of the placeholder gate."""
 
     tier: Tier
     path: RepoPath
@@ -132,7 +132,7 @@ class PlaceholderLocation:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A candidate that was not scanned whole, and why; of what could be read of it the places still count."""
+    """A candidate that was not scanned whole, and why; placeholders in the part that was read still count."""
 
     candidate: Candidate
     reason: SkipReason
@@ -145,7 +145,7 @@ class ScanResult:
     `scanned` are the files that were scanned whole, `total_bytes` is the size of all that was read. `skipped`
     are the candidates of the tiers that were not scanned whole; `fallback_skipped` counts those of the
     fallback, by reason. `source_counts` counts the distinct files of each tier (of the fallback: those that
-    were read). `places` has every placeholder, in the order of the scan. `timed_out`: the time ran out first.
+    were read). `placeholders` are in the order of the scan. `timed_out`: the time ran out before the end.
     """
 
     scanned: tuple[Candidate, ...] = ()
@@ -153,39 +153,39 @@ class ScanResult:
     skipped: tuple[Skipped, ...] = ()
     fallback_skipped: Mapping[SkipReason, int] = field(default_factory=dict)
     source_counts: Mapping[Tier, int] = field(default_factory=dict)
-    places: tuple[PlaceholderLocation, ...] = ()
+    placeholders: tuple[PlaceholderLocation, ...] = ()
     used_fallback: bool = False
     timed_out: bool = False
 
     @property
     def mode(self) -> ScanMode:
-        """How far it went."""
+        """How far the scan went."""
         return ScanMode.WITH_FALLBACK if self.used_fallback else ScanMode.TARGETED
 
     @property
     def is_fallback_cut(self) -> bool:
-        """Tell whether a cap left files of the fallback unread."""
+        """Whether a cap left files of the fallback unread."""
         return bool(self.fallback_skipped.get(SkipReason.CAP))
 
     @property
     def is_cap_exhausted(self) -> bool:
-        """Tell whether a cap left a file of high priority, or of the fallback, unread or unread in part."""
+        """Whether a cap left a file of high priority, or of the fallback, unread or partly unread."""
         capped = (each for each in self.skipped if each.reason is SkipReason.CAP)
         return self.is_fallback_cut or any(each.candidate.tier.is_high_priority for each in capped)
 
     @property
     def matched_files(self) -> int:
-        """How many files hold a placeholder."""
-        return len({each.path for each in self.places})
+        """How many files have a placeholder."""
+        return len({each.path for each in self.placeholders})
 
     @property
     def samples(self) -> tuple[str, ...]:
-        """The first places as `path:line`, without what stands there."""
-        return tuple(f"{each.path.quoted}:{each.line}" for each in self.places[:MOST_SAMPLES])
+        """The first placeholders as `path:line`, without the text."""
+        return tuple(f"{each.path.quoted}:{each.line}" for each in self.placeholders[:MOST_SAMPLES])
 
     @property
     def unread(self) -> tuple[Skipped, ...]:
-        """What was skipped, that which counts first: high priority, and in it by the order of the reasons."""
+        """What was skipped: high priority first, and within that by the order of the reasons."""
         worst = {reason: place for place, reason in enumerate(SkipReason)}
         high = [each for each in self.skipped if each.candidate.tier.is_high_priority]
         rest = [each for each in self.skipped if not each.candidate.tier.is_high_priority]
@@ -194,32 +194,31 @@ class ScanResult:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Whether what was scanned is enough to contradict a claim; `reasons` say why not, in a fixed order."""
+    """Whether enough was scanned to contradict a claim; `reasons` say why not, in a fixed order."""
 
     is_sufficient: bool
     reasons: tuple[str, ...] = ()
 
     @property
     def joined(self) -> str | None:
-        """The reasons in one text; None where there is none."""
+        """The reasons in one text; None where there are none."""
         return ";".join(self.reasons) or None
 
 
 def outcome_of(scan: ScanResult, coverage: Coverage) -> ClaimOutcome:
-    """Say what becomes of a claim that was scanned for, by what was found and whether that was enough."""
-    if scan.places:
+    """Decide the outcome of a claim after a scan, by what was found and whether enough was scanned."""
+    if scan.placeholders:
         return ClaimOutcome.UPHELD
     return ClaimOutcome.CONTRADICTED if coverage.is_sufficient else ClaimOutcome.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)
 class Adjudication:
-    """What became of a claim: the amended verdict, and how it came to be.
+    """What became of a claim: the amended verdict, and the reason.
 
-    `is_placeholder_claim` is whether it was one at all; `scan` and `coverage` are None where nothing was
-    scanned, and `strict` is the coverage by the strict rule, whichever rule decided. `why` is one sentence,
-    `next_step` the smallest one (None: none). `read_from` names the tree for people: "the index", "the
-    working tree", a revision.
+    `scan` and `coverage` are None where nothing was scanned. `strict` is the coverage by the strict rule,
+    even where another rule decided. `why` is one sentence, `next_step` the smallest one (None: there is
+    none). `read_from` names the source: "the index", "the working tree", a revision.
     """
 
     claim: Claim
@@ -241,8 +240,8 @@ class Adjudication:
     warnings: tuple[str, ...] = ()
 
     @property
-    def looked(self) -> ScanResult:
-        """What was scanned; an empty scan where nothing was."""
+    def scan_result(self) -> ScanResult:
+        """The result of the scan; an empty one where nothing was scanned."""
         return self.scan or ScanResult()
 
     @property
@@ -252,18 +251,18 @@ class Adjudication:
 
     @property
     def marker_found(self) -> bool:
-        """Tell whether a placeholder was found."""
-        return bool(self.looked.places)
+        """Whether a placeholder was found."""
+        return bool(self.scan_result.placeholders)
 
     @property
     def corroborated(self) -> bool | None:
-        """Tell whether a placeholder is in the claim's own files; None where none was found.
+        """Whether a placeholder is in the claim's own files; None where none was found.
 
-        Where the verdict names no file, any file is its own.
+        Where the verdict names no file, every file counts as its own.
         """
-        if not self.looked.places:
+        if not self.scan_result.placeholders:
             return None
-        return self.looked.places[0].tier is not Tier.FALLBACK or not self.claim.files
+        return self.scan_result.placeholders[0].tier is not Tier.FALLBACK or not self.claim.files
 
     @property
     def strict_outcome(self) -> ClaimOutcome | None:
@@ -272,20 +271,20 @@ class Adjudication:
 
     @property
     def is_contradicted(self) -> bool:
-        """Tell whether the claim was taken back."""
+        """Whether the claim was contradicted."""
         return self.outcome is ClaimOutcome.CONTRADICTED
 
     @property
     def is_undecided(self) -> bool:
-        """Tell whether the claim stands though nothing was found, for too little was looked at."""
+        """Whether the claim was kept because too little was scanned, although nothing was found."""
         return self.outcome is ClaimOutcome.UNDECIDED
 
     @property
     def coverage_sufficient(self) -> bool | None:
-        """Tell whether enough was scanned; None where nothing was."""
+        """Whether enough was scanned; None where nothing was scanned."""
         return None if self.coverage is None else self.coverage.is_sufficient
 
     @property
     def coverage_insufficient_reason(self) -> str | None:
-        """Why too little was scanned, in one text; None where nothing was, or it was enough."""
+        """Why too little was scanned, in one text; None where nothing was scanned, or enough."""
         return None if self.coverage is None else self.coverage.joined

@@ -57,7 +57,7 @@ def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str
 
 def telemetry(adjudication: Adjudication) -> dict[str, Any]:
     """Give what an answer and its event in the ledger both say of a scan; no sentences."""
-    looked, mode, strict = adjudication.looked, adjudication.scan_mode, adjudication.strict
+    looked, mode, strict = adjudication.scan_result, adjudication.scan_mode, adjudication.strict
     strictly = adjudication.strict_outcome
     return {
         "contradiction_detected": adjudication.is_contradicted,
@@ -74,7 +74,7 @@ def telemetry(adjudication: Adjudication) -> dict[str, Any]:
         "candidate_source_counts": {tier.value: looked.source_counts.get(tier, 0) for tier in Tier},
         "skipped_counts": _skipped_counts(looked),
         "skipped_samples": [_skipped(each) for each in looked.unread[:MOST_SAMPLES]],
-        "places_total": len(looked.places),
+        "places_total": len(looked.placeholders),
         "guard_enabled": adjudication.guard_enabled,
         "strict_coverage": adjudication.strict_coverage,
         "strict_outcome": None if strictly is None else strictly.value,
@@ -84,7 +84,7 @@ def telemetry(adjudication: Adjudication) -> dict[str, Any]:
 
 
 def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Json]:
-    looked = adjudication.looked
+    looked = adjudication.scan_result
     return {
         **telemetry(adjudication),
         "samples": [*looked.samples],

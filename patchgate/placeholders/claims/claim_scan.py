@@ -1,8 +1,8 @@
 """The bounded scan for placeholders: the files that a claim is about, then other tracked files, within caps.
 
-Decides which files are read, in which order and how far, which of the tracked ones are passed by, and what is
-said of those that were not read. Not: what a placeholder is, which files a claim is about, how a file is read
-(a `Snapshot`), whether what was seen is enough (`claim_decision`).
+Decides which files are read, in which order and how far, which tracked files are skipped, and the reason for
+each file that was not read. Not: what a placeholder is, which files a claim is about, how a file is read (a
+`Snapshot`), whether enough was scanned (`claim_decision`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEAVY_FOLDERS = frozenset(
     b"venv env node_modules bower_components jspm_packages vendor site-packages __pycache__ __pypackages__ "
     b"build _build dist target out htmlcov coverage CVS".split()
 )
-"""Folders that hold what was made or fetched: besides the hidden ones they are no part of the fallback."""
+"""Folders with generated or downloaded files; the fallback skips them and hidden folders."""
 
 
 def _is_excluded_name(name: bytes) -> bool:
@@ -42,12 +42,12 @@ def _is_excluded_name(name: bytes) -> bool:
 
 
 class FallbackFilter:
-    """One way over all tracked files; `left_out` counts what was passed by so far.
+    """Selects the tracked files that the fallback scans; `skipped` counts the others so far.
 
     Args:
-        is_allowed: tells of a name whether its suffix is one of text.
-        known: names of files that somebody else reads and counts.
-        is_excluded: tells of a name whether the config leaves it out; None: of none.
+        is_allowed: returns whether a name has a suffix of text files.
+        known: names of files that the tiers read and count.
+        is_excluded: returns whether the config leaves a name out; None: it leaves out nothing.
     """
 
     def __init__(
@@ -56,20 +56,20 @@ class FallbackFilter:
         known: Collection[bytes] = (),
         is_excluded: Callable[[bytes], bool] | None = None,
     ) -> None:
-        self.left_out: Counter[SkipReason] = Counter()
+        self.skipped: Counter[SkipReason] = Counter()
         self._is_allowed = is_allowed
         self._is_excluded = is_excluded
         self._known = frozenset(known)
         self._sorted = sorted(self._known)
 
-    def over(
+    def select(
         self, pieces: Iterable[Sequence[bytes]], name_of: Callable[[bytes], bytes] = bytes
     ) -> Generator[bytes, None, None]:
-        """Yield the records that are worth reading, each name once.
+        """Yield the records to scan, each name once.
 
         Args:
-            pieces: records, some at a time, in the order of their names' bytes.
-            name_of: gives the name of a record.
+            pieces: records in batches, in the order of their names' bytes.
+            name_of: returns the name of a record.
         """
         folder, above, last = b"", None, None
         for records in pieces:
@@ -81,10 +81,10 @@ class FallbackFilter:
                 if here != folder:
                     folder, above = here, excluded_folder(here)
                 if above is not None:
-                    # `0` comes after `/`: what is called more than the folder itself does not lie in it.
+                    # `0` comes after `/`, so this is the end of the folder's own entries.
                     end = bisect_left(records, above + b"0", lo=at, key=name_of)
                     counted = self._known_among(records, at, end, above, name_of)
-                    self.left_out[SkipReason.EXCLUDED] += end - at - counted
+                    self.skipped[SkipReason.EXCLUDED] += end - at - counted
                     at = end
                     continue
                 at += 1
@@ -92,9 +92,9 @@ class FallbackFilter:
                     continue
                 last = name
                 if not self._is_allowed(name):
-                    self.left_out[SkipReason.SUFFIX] += 1
+                    self.skipped[SkipReason.SUFFIX] += 1
                 elif self._is_excluded is not None and self._is_excluded(name):
-                    self.left_out[SkipReason.EXCLUDED] += 1
+                    self.skipped[SkipReason.EXCLUDED] += 1
                 else:
                     yield record
 
@@ -106,7 +106,7 @@ class FallbackFilter:
         folder: bytes,
         name_of: Callable[[bytes], bytes],
     ) -> int:
-        """Count the records between two places, all of one folder, that somebody else counts."""
+        """Count the records between two positions, all of one folder, that the tiers count."""
         first = bisect_left(self._sorted, folder + b"/")
         found = 0
         for name in self._sorted[first : bisect_left(self._sorted, folder + b"0", lo=first)]:
@@ -116,7 +116,7 @@ class FallbackFilter:
 
 
 def excluded_folder(folder: bytes) -> bytes | None:
-    """Give the highest folder, of one and those above it, that is passed by: hidden, or heavy."""
+    """Return the highest folder, of this one and its parents, that is skipped: hidden, or heavy."""
     parts = folder.split(b"/") if folder else []
     for count, name in enumerate(parts, start=1):
         if _is_excluded_name(name):
@@ -125,20 +125,20 @@ def excluded_folder(folder: bytes) -> bytes | None:
 
 
 _ORDER = {tier: position for position, tier in enumerate(Tier)}
-# Paths that are looked at together, and names of the fallback that are taken at once; the clock is asked
-# between them.
+# Paths that are inspected together, and names of the fallback that are read at once; the clock is read
+# between batches.
 _AT_ONCE = 400
 _BATCH = 64
-# Why a file of high priority was not read, or not whole, where no cap leaves anything for the fallback.
+# Where a file of high priority was skipped for one of these, no budget is left for the fallback.
 _BUDGET_REASONS = frozenset({SkipReason.CAP, SkipReason.TOO_LARGE})
 
 
 @dataclass(frozen=True, slots=True)
 class PathInfo:
-    """What is known of a path before it is read: its `size` in bytes as stored, or else its `fault`.
+    """What is known about a path before it is read: its `size` in bytes as stored, or its `fault`.
 
     `fault` is MISSING (nothing there, or a folder), SYMLINK (it, or a folder above it), OUTSIDE (a gitlink or
-    below one, in `.git`) or UNREADABLE.
+    below one, or in `.git`) or UNREADABLE.
     """
 
     size: int | None = None
@@ -148,8 +148,8 @@ class PathInfo:
 class Snapshot(Protocol):
     """One tree: the index, a commit, the working tree."""
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
-        """Tell of every path what is known without reading it.
+    def inspect(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
+        """Look up every path without reading it.
 
         Raises:
             UndecidedError: the tree itself cannot be read.
@@ -157,14 +157,14 @@ class Snapshot(Protocol):
         ...
 
     def read(self, path: RepoPath, most: int) -> bytes | None:
-        """Read the first `most` bytes, no more than there are, of a path that was looked at without a fault.
+        """Read at most `most` bytes from the beginning of a path that was inspected and has no fault.
 
-        None: it cannot be read, or is no longer as it was when it was looked at.
+        None: it cannot be read, or it changed after it was inspected.
         """
         ...
 
-    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
-        """Yield the tracked files that a walk over all of them gives, lazily; closed where the scan ends.
+    def tracked(self, selection: FallbackFilter) -> Generator[RepoPath, None, None]:
+        """Yield the tracked files that a filter selects, lazily; closed when the scan ends.
 
         Raises:
             UndecidedError: they cannot be listed.
@@ -174,7 +174,7 @@ class Snapshot(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScanCaps:
-    """How much is read at most, inclusive: files, bytes of all, bytes of one; and which names are text."""
+    """The limits of a scan, inclusive: files, bytes in total, bytes of one file; and the suffixes of text."""
 
     max_files: int
     max_total_bytes: int
@@ -183,7 +183,7 @@ class ScanCaps:
 
 
 def caps_of(settings: ClaimsSettings) -> ScanCaps:
-    """Take the caps from the config; one file has no more room than all."""
+    """Read the caps from the config; the cap of one file is at most that of all."""
     total = settings.contradiction_scan_max_total_bytes
     return ScanCaps(
         max_files=settings.contradiction_scan_max_files,
@@ -198,30 +198,30 @@ def scan(
     candidates: Iterable[Candidate],
     caps: ScanCaps,
     markers: Markers,
-    is_over: Callable[[], bool] = no_timeout,
+    is_time_up: Callable[[], bool] = no_timeout,
     *,
     unstaged: Collection[RepoPath] = (),
     is_excluded: Callable[[bytes], bool] | None = None,
 ) -> ScanResult:
-    """Scan the candidates, tier by tier, and then, where they show no placeholder, other tracked files.
+    """Scan the candidates, tier by tier, and, where they have no placeholder, other tracked files.
 
     Args:
-        snapshot: the tree that is judged.
-        candidates: inside a tier the first comes first; the first tier that names a file owns it.
-        is_over: whether the time is up; asked around each file and inside it, and never again once it is.
-        unstaged: files of which the snapshot has one content and the working tree or the index another; those
-            of high priority are not read.
-        is_excluded: tells of a name whether the fallback leaves it out; None: of none.
+        snapshot: the tree to scan.
+        candidates: in order within a tier; a file belongs to the first tier that names it.
+        is_time_up: called before, in and after each file, and never again once it has returned True.
+        unstaged: files with different contents in the index and the working tree; those of high priority are
+            not read.
+        is_excluded: returns whether the fallback leaves a name out; None: it leaves out nothing.
 
     Raises:
-        UndecidedError: the tree cannot be read; a file that cannot be is UNREADABLE.
+        UndecidedError: the tree cannot be read; a file that cannot be read is UNREADABLE.
     """
     owned = _in_order(candidates)
-    reading = _ScanRun(snapshot, caps, markers, is_over)
-    looked = reading.look([each.path for each in owned if each.path is not None])
+    reading = _ScanRun(snapshot, caps, markers, is_time_up)
+    inspected = reading.inspect([each.path for each in owned if each.path is not None])
     skipped: list[Skipped] = []
     for candidate in owned:
-        reason = reading.attempt(candidate, looked, unstaged if candidate.tier.is_high_priority else ())
+        reason = reading.scan_file(candidate, inspected, unstaged if candidate.tier.is_high_priority else ())
         if reason is not None:
             skipped.append(Skipped(candidate, reason))
     counts = Counter(each.tier for each in owned)
@@ -229,7 +229,7 @@ def scan(
     is_spent = any(
         each.reason in _BUDGET_REASONS and each.candidate.tier.is_high_priority for each in skipped
     )
-    used_fallback = not reading.places and not is_spent and not reading.is_over()
+    used_fallback = not reading.placeholders and not is_spent and not reading.is_time_up()
     if used_fallback:
         before = reading.files
         known = [each.path.raw for each in owned if each.path is not None]
@@ -237,18 +237,18 @@ def scan(
         counts[Tier.FALLBACK] = reading.files - before
     return ScanResult(
         scanned=tuple(reading.scanned),
-        total_bytes=caps.max_total_bytes - reading.room,
+        total_bytes=caps.max_total_bytes - reading.bytes_left,
         skipped=tuple(skipped),
         fallback_skipped={reason: left_out[reason] for reason in SkipReason if left_out[reason]},
         source_counts={tier: counts[tier] for tier in Tier},
-        places=tuple(reading.places),
+        placeholders=tuple(reading.placeholders),
         used_fallback=used_fallback,
         timed_out=reading.timed_out,
     )
 
 
 def _in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Put the candidates in order, each file once."""
+    """Sort the candidates by tier, each file once."""
     owned: dict[RepoPath | str, Candidate] = {}
     for candidate in sorted(candidates, key=lambda each: _ORDER[each.tier]):
         owned.setdefault(candidate.given if candidate.path is None else candidate.path, candidate)
@@ -256,44 +256,47 @@ def _in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 class _ScanRun:
-    """What was read so far, and what may still be."""
+    """The state of a scan: what was read, and what the caps still allow."""
 
     def __init__(
-        self, snapshot: Snapshot, caps: ScanCaps, markers: Markers, is_over: Callable[[], bool]
+        self, snapshot: Snapshot, caps: ScanCaps, markers: Markers, is_time_up: Callable[[], bool]
     ) -> None:
         self.scanned: list[Candidate] = []
-        self.places: list[PlaceholderLocation] = []
+        self.placeholders: list[PlaceholderLocation] = []
         self.files = 0
-        self.room = caps.max_total_bytes
+        self.bytes_left = caps.max_total_bytes
         self.timed_out = False
         self.is_allowed = suffix_test(caps.suffixes)
         self._snapshot = snapshot
         self._caps = caps
         self._markers = markers
-        self._is_over = is_over
+        self._is_over = is_time_up
 
-    def is_over(self) -> bool:
-        """Tell whether the time is up; once it is, it stays so."""
+    def is_time_up(self) -> bool:
+        """Return whether the time is up; once True, it stays True."""
         self.timed_out = self.timed_out or self._is_over()
         return self.timed_out
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
-        """Tell what is known of paths, as far as the time goes."""
-        looked: dict[RepoPath, PathInfo] = {}
+    def inspect(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
+        """Inspect paths until the time is up."""
+        inspected: dict[RepoPath, PathInfo] = {}
         for start in range(0, len(paths), _AT_ONCE):
-            if self.is_over():
+            if self.is_time_up():
                 break
-            looked |= self._snapshot.look(paths[start : start + _AT_ONCE])
-        return looked
+            inspected |= self._snapshot.inspect(paths[start : start + _AT_ONCE])
+        return inspected
 
-    def attempt(
-        self, candidate: Candidate, looked: Mapping[RepoPath, PathInfo], unstaged: Collection[RepoPath] = ()
+    def scan_file(
+        self,
+        candidate: Candidate,
+        inspected: Mapping[RepoPath, PathInfo],
+        unstaged: Collection[RepoPath] = (),
     ) -> SkipReason | None:
-        """Scan a file, and tell why it was not scanned whole; None: it was."""
+        """Scan a file; return why it was not scanned whole, or None."""
         path = candidate.path
         if path is None:
             return SkipReason.OUTSIDE
-        known = looked.get(path)
+        known = inspected.get(path)
         if known is None:
             return SkipReason.TIMEOUT
         if path in unstaged and known.fault in {None, SkipReason.MISSING}:
@@ -307,12 +310,12 @@ class _ScanRun:
             return SkipReason.TOO_LARGE
         if self.files >= self._caps.max_files:
             return SkipReason.CAP
-        if self.is_over():
+        if self.is_time_up():
             return SkipReason.TIMEOUT
-        if is_minor and size > self.room:
+        if is_minor and size > self.bytes_left:
             return SkipReason.CAP
         cut = SkipReason.TOO_LARGE if size > self._caps.max_total_bytes else SkipReason.CAP
-        most = min(size, self.room)
+        most = min(size, self.bytes_left)
         if size and not most:
             return cut
         return self._read(candidate, path, size, most) or (cut if most < size else None)
@@ -323,17 +326,17 @@ class _ScanRun:
             return SkipReason.UNREADABLE
         content = content[:most]
         self.files += 1
-        self.room -= len(content)
+        self.bytes_left -= len(content)
         text = to_utf8(content, len(content) == size)
         if len(content) < size and text is not None:
-            # What a line says is not known before its end.
+            # The last line may be cut off.
             text = text[: text.rfind(b"\n") + 1]
-        for match in find_matches(text, path.raw, self._markers, self.is_over) if text else ():
+        for match in find_matches(text, path.raw, self._markers, self.is_time_up) if text else ():
             place = PlaceholderLocation(
                 tier=candidate.tier, path=path, line=match.line, rule=match.rule, marker=match.marker
             )
-            self.places.append(place)
-        if self.is_over():
+            self.placeholders.append(place)
+        if self.is_time_up():
             return SkipReason.TIMEOUT
         if len(content) < most:
             return SkipReason.UNREADABLE
@@ -345,21 +348,21 @@ class _ScanRun:
         return None
 
 
-def _scan_fallback(reading: _ScanRun, snapshot: Snapshot, walk: FallbackFilter) -> Counter[SkipReason]:
-    """Scan the files that a walk gives until one holds a placeholder, or a cap or the time ends it.
+def _scan_fallback(reading: _ScanRun, snapshot: Snapshot, selection: FallbackFilter) -> Counter[SkipReason]:
+    """Scan the files that a filter selects until one has a placeholder, or until a cap or the time ends it.
 
-    The others that were looked at are counted; the file that a cap left unread is one of them.
+    Returns how many were skipped, by reason; the file that a cap left unread is one of them.
     """
     left_out: Counter[SkipReason] = Counter()
-    with closing(snapshot.tracked(walk)) as tracked:
+    with closing(snapshot.tracked(selection)) as tracked:
         is_ended = False
         while not is_ended and (paths := list(islice(tracked, _BATCH))):
-            looked = reading.look(paths)
+            inspected = reading.inspect(paths)
             for path in paths:
-                reason = reading.attempt(Candidate(Tier.FALLBACK, path), looked)
+                reason = reading.scan_file(Candidate(Tier.FALLBACK, path), inspected)
                 if reason is not None:
                     left_out[reason] += 1
-                is_ended = reason in {SkipReason.CAP, SkipReason.TIMEOUT} or bool(reading.places)
+                is_ended = reason in {SkipReason.CAP, SkipReason.TIMEOUT} or bool(reading.placeholders)
                 if is_ended:
                     break
-    return left_out + walk.left_out
+    return left_out + selection.skipped

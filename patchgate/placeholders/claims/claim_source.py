@@ -1,7 +1,7 @@
-"""The content that a claim is held against: the index, the working tree or a revision; and by whose policy.
+"""The source that a claim is checked against: the index, the working tree or a revision; and whose policy.
 
-Decides which tree each of these is, what is read of it (on disk: regular files, no link followed), what
-differs there from an earlier tree, and whose `[claims]` count: the trusted ref's, else HEAD's, or those of
+Decides which tree each of these is, what is read from it (on disk: regular files, no link is followed), what
+differs there from an earlier tree, and whose `[claims]` apply: the trusted ref's, else HEAD's, or those of
 the revision's first parent.
 """
 
@@ -59,18 +59,18 @@ _MOST_NAME = 120
 
 @contextmanager
 def disk_snapshot(repository: Repository) -> Generator[DiskSnapshot, None, None]:
-    """Hold a working tree's folder open, and give what can be read of it.
+    """Open the folder of a working tree as a snapshot.
 
     Raises:
-        UndecidedError: it may not be opened.
+        UndecidedError: it cannot be opened.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            root = held.enter_context(open_root(repository.work_tree or ""))
+            root = stack.enter_context(open_root(repository.work_tree or ""))
         except OSError as error:
             raise UndecidedError(
                 f"the working tree cannot be read: {error.strerror or 'no reason given'}",
-                "see who may read it",
+                "check the permissions of its folder",
             ) from error
         yield DiskSnapshot(repository, root)
 
@@ -83,12 +83,12 @@ class DiskSnapshot:
         self._root = root
         self._states: dict[RepoPath, tuple[int, ...]] = {}
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
-        """Tell what stands at each path."""
-        return {path: self._look(path) for path in paths}
+    def inspect(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
+        """Look up what is at each path."""
+        return {path: self._inspect(path) for path in paths}
 
     def read(self, path: RepoPath, most: int) -> bytes | None:
-        """Read the first bytes of a file that was looked at; None: it may not be read, or is another one."""
+        """Read the first bytes of a file that was inspected; None: it cannot be read, or it has changed."""
         try:
             with folder_above(self._root, path) as above:
                 if isinstance(above, Obstruction):
@@ -101,18 +101,18 @@ class DiskSnapshot:
             return None
         return content if before == after == self._states[path] else None
 
-    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
-        """List the files that a walk gives: the untracked ones, which are the newest work, then the others.
+    def tracked(self, selection: FallbackFilter) -> Generator[RepoPath, None, None]:
+        """List the files that the filter accepts: untracked ones, the newest work, and then the others.
 
         Raises:
             UndecidedError: they cannot be listed.
         """
         for listed in (untracked_names, index_names):
             with closing(listed(self._repository)) as pieces:
-                for record in walk.over(pieces, name_of):
+                for record in selection.select(pieces, name_of):
                     yield RepoPath.from_git(name_of(record))
 
-    def _look(self, path: RepoPath) -> PathInfo:
+    def _inspect(self, path: RepoPath) -> PathInfo:
         if path.is_too_long:
             return PathInfo(fault=SkipReason.MISSING)
         if is_in_git(path):
@@ -143,7 +143,7 @@ def _read_first(file: FileIO, most: int) -> bytes:
 
 
 def _file_state(found: os.stat_result) -> tuple[int, ...]:
-    """What tells one content of a file from the next."""
+    """Return the fields that change when a file's content changes."""
     return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), found.st_size, found.st_mtime_ns
 
 
@@ -157,11 +157,11 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSource(ABC):
-    """The content that is judged: one class for each kind of it.
+    """The files that a claim is checked against; one subclass for each kind of source.
 
-    `read_from` names it for people. `before` is the tree that its newest work started from; None where nobody
-    can tell, as of a tree that no commit is named for. `committed` is the tree of what no longer is pending,
-    `policy_tree` has the policy that judges, unless a ref is trusted above all.
+    `read_from` is its name in messages. `before` is the tree that its newest work started from; None where
+    that is unknown, as for a tree without a commit. `committed` is the tree of what is no longer pending,
+    `policy_tree` has the policy that applies unless a ref is trusted.
     """
 
     repository: Repository
@@ -176,7 +176,7 @@ class ClaimSource(ABC):
     @abstractmethod
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
-        """Give what can be read of it.
+        """Open it for reading.
 
         Raises:
             UndecidedError: the index holds conflicts or is damaged.
@@ -186,7 +186,7 @@ class ClaimSource(ABC):
     def _compared(self, before: str) -> Sequence[FileChange]: ...
 
     def changes_since(self, before: str) -> Sequence[FileChange]:
-        """Tell what differs there from a tree; each tree is compared once.
+        """List what differs from a tree; each tree is compared once.
 
         Raises:
             UndecidedError: the index holds conflicts, or git failed.
@@ -195,12 +195,12 @@ class ClaimSource(ABC):
             self._differences[before] = self._compared(before)
         return self._differences[before]
 
-    def holds(self, commit: str | None) -> bool:
-        """Tell whether the work after a commit (None: after nothing) can be in it."""
+    def may_follow(self, commit: str | None) -> bool:
+        """Return whether work that follows a commit (None: the beginning) can be in it."""
         return True
 
-    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
-        """Find the files that are staged in one version and on disk in another, where nobody chose one.
+    def staged_differently(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files that differ between the index and the disk, where the user did not choose one.
 
         Raises:
             UndecidedError: they cannot be compared.
@@ -211,15 +211,15 @@ class ClaimSource(ABC):
 class IndexSource(ClaimSource):
     """What is staged, over HEAD."""
 
-    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
-        """Find the files that the working tree has otherwise; each path is compared once."""
+    def staged_differently(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files that differ in the working tree; each path is compared once."""
         unknown = [path for path in paths if path not in self._unlike]
         found = differing_from_index(self.repository, unknown)
         self._unlike.update((path, path in found) for path in unknown)
         return frozenset(path for path in paths if self._unlike[path])
 
     def on_disk(self) -> WorktreeSource:
-        """Give the working tree that the index belongs to."""
+        """Return the working tree that the index belongs to."""
         return WorktreeSource(
             repository=self.repository,
             objects=self.objects,
@@ -232,10 +232,10 @@ class IndexSource(ClaimSource):
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
-        """Give what the index holds."""
-        laid = {file.path.raw: file.new for file in self.changes_since(self.committed)}
+        """Open the index for reading."""
+        overlay = {file.path.raw: file.new for file in self.changes_since(self.committed)}
         listed = partial(index_records, self.repository)
-        yield ObjectSnapshot(self.objects, self.committed, laid, listed)
+        yield ObjectSnapshot(self.objects, self.committed, overlay, listed)
 
     def _compared(self, before: str) -> Sequence[FileChange]:
         return read_staged(
@@ -245,12 +245,12 @@ class IndexSource(ClaimSource):
 
 @dataclass(frozen=True, slots=True)
 class WorktreeSource(ClaimSource):
-    """What is on disk, tracked or not, over HEAD; `index` where that would have been judged by default."""
+    """What is on disk, tracked or not, over HEAD; `index` where that is the default source."""
 
     index: IndexSource | None = None
 
-    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
-        """Find the files of which another version is staged; none where the working tree was asked for."""
+    def staged_differently(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files that are staged with other content; none where the user chose the working tree."""
         if self.index is None:
             return frozenset()
         staged_too = {file.path for file in self.index.changes_since(self.index.committed)}
@@ -258,7 +258,7 @@ class WorktreeSource(ClaimSource):
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
-        """Give what is on disk."""
+        """Open the working tree for reading."""
         with disk_snapshot(self.repository) as disk:
             yield disk
 
@@ -272,14 +272,14 @@ class WorktreeSource(ClaimSource):
 
 @dataclass(frozen=True, slots=True)
 class TreeSource(ClaimSource):
-    """A tree that git has, and its commit where one was named."""
+    """A tree in git, and its commit where the revision names one."""
 
     tree: str
     commit: str | None
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
-        """Give what the tree holds."""
+        """Open the tree for reading."""
         listed = partial(tree_records, self.repository, self.tree)
         yield ObjectSnapshot(self.objects, self.tree, {}, listed)
 
@@ -288,65 +288,67 @@ class TreeSource(ClaimSource):
         files, _ = read_difference(self.repository, self.objects, ("diff-tree", "-r"), trees, Detail())
         return files
 
-    def holds(self, commit: str | None) -> bool:
-        """Tell whether a commit lies before this one, as far as anybody can."""
+    def may_follow(self, commit: str | None) -> bool:
+        """Return whether a commit is an ancestor of this one; False where that is unknown."""
         if commit is None:
             return True
         if self.commit is None or self.commit == commit:
             return False
-        asked = ("merge-base", "--is-ancestor", commit, self.commit)
-        return self.repository.git(*asked, answers=ANY_CODE).code == 0
+        command = ("merge-base", "--is-ancestor", commit, self.commit)
+        return self.repository.git(*command, answers=ANY_CODE).code == 0
 
 
-def open_source(repository: Repository, objects: Objects, asked: SourceOptions) -> tuple[ClaimSource, Policy]:
-    """Find what is judged, and the policy by which.
+def open_source(
+    repository: Repository, objects: Objects, options: SourceOptions
+) -> tuple[ClaimSource, Policy]:
+    """Find the source that the options choose, and the policy that applies.
 
     Raises:
         UsageError: there is no such revision, no index or no working tree.
         ConfigError: the policy cannot be used.
-        UndecidedError: something of it is not here.
+        UndecidedError: an object that it needs is missing.
     """
-    if asked.tree is not None and asked.worktree:
-        raise UsageError("a claim is held against one content", "name --tree or --worktree, not both")
-    judged: ClaimSource
-    if asked.tree is not None:
-        judged = _tree_source(repository, objects, asked.tree)
+    if options.tree is not None and options.worktree:
+        raise UsageError("--tree and --worktree exclude each other", "give one of them")
+    source: ClaimSource
+    if options.tree is not None:
+        source = _tree_source(repository, objects, options.tree)
     elif repository.work_tree is None:
         raise UsageError(
             "a bare repository has neither index nor working tree", "name a revision: --tree REV"
         )
     else:
         head = pending_base(repository, objects).policy_tree
-        judged = (WorktreeSource if asked.worktree else IndexSource)(
+        source = (WorktreeSource if options.worktree else IndexSource)(
             repository=repository,
             objects=objects,
-            read_from=(SourceName.WORKING_TREE if asked.worktree else SourceName.INDEX).value,
+            read_from=(SourceName.WORKING_TREE if options.worktree else SourceName.INDEX).value,
             before=head,
             committed=head,
             policy_tree=head,
         )
     policies = TreePolicies(objects)
     found = requested_policy(objects, policies, trusted_options(repository))
-    return judged, require_usable(found or policies.at(policies.key(judged.policy_tree)))
+    return source, require_usable(found or policies.at(policies.key(source.policy_tree)))
 
 
-def use_worktree_if_unstaged(judged: ClaimSource, named: Collection[RepoPath]) -> ClaimSource:
-    """Choose the working tree instead of the index where files that a claim names are there and not staged.
+def use_worktree_if_unstaged(source: ClaimSource, named: Collection[RepoPath]) -> ClaimSource:
+    """Choose the working tree instead of the index where files that a claim names exist and are not staged.
 
-    Where one of them is staged in another version, the index is kept: nobody knows which of the two is meant.
+    Where one of them is staged with other content, the index is kept: it is not known which one is meant.
 
     Raises:
         UndecidedError: the two cannot be compared.
     """
-    if not isinstance(judged, IndexSource):
-        return judged
-    unstaged = judged.in_two_versions(named)
-    if not unstaged or any(file.path in unstaged for file in judged.changes_since(judged.committed)):
-        return judged
-    with disk_snapshot(judged.repository) as disk:
-        if all(each.fault is not None for each in disk.look([*unstaged]).values()):
-            return judged
-    return judged.on_disk()
+    if not isinstance(source, IndexSource):
+        return source
+    unstaged = source.staged_differently(named)
+    if not unstaged or any(file.path in unstaged for file in source.changes_since(source.committed)):
+        return source
+    with disk_snapshot(source.repository) as disk:
+        if all(each.fault is not None for each in disk.inspect([*unstaged]).values()):
+            return source
+    return source.on_disk()
 
 
 def _tree_source(repository: Repository, objects: Objects, name: str) -> TreeSource:
@@ -363,7 +365,7 @@ def _tree_source(repository: Repository, objects: Objects, name: str) -> TreeSou
         return made(before=None, committed=head, policy_tree=head)
     before = _parent_tree(objects, commit)
     if before is None:
-        # Nothing was there before it, so that its own policy speaks.
+        # A root commit is checked by its own policy.
         return made(before=objects.empty_tree, committed=tree, policy_tree=tree)
     return made(before=before, committed=tree, policy_tree=before)
 

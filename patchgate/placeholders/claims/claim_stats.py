@@ -52,12 +52,14 @@ class ClaimStats:
     outcomes: Mapping[str, int]
     counts: Mapping[str, int]
     reversals: tuple[Reversal, ...]
-    told: History
+    history: History
 
     @property
     def is_whole(self) -> bool:
         """Tell whether every event that was recorded could be counted."""
-        return all(each.torn for each in self.told.problems) and self.told.comparison.state != CONTRADICTED
+        return (
+            all(each.torn for each in self.history.problems) and self.history.comparison.state != CONTRADICTED
+        )
 
     @property
     def attributed(self) -> int:
@@ -71,8 +73,8 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
     Raises:
         UndecidedError: the ledger cannot be read.
     """
-    told = history(repository, (KIND,))
-    found = read_adjudications(reversed(told.events))
+    events = history(repository, (KIND,))
+    found = read_adjudications(reversed(events.events))
     later: set[str] = set()
     reversed_of: Counter[str] = Counter()
     downgrades_of: Counter[str | None] = Counter()
@@ -108,7 +110,9 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
     }
     outcomes = Counter(each.outcome or "unknown" for each in counted)
     reversals = (Reversal(each, downgrades_of[each], times) for each, times in sorted(reversed_of.items()))
-    return ClaimStats(since=first, outcomes=outcomes, counts=counts, reversals=tuple(reversals), told=told)
+    return ClaimStats(
+        since=first, outcomes=outcomes, counts=counts, reversals=tuple(reversals), history=events
+    )
 
 
 def as_text(stats: ClaimStats) -> list[str]:

@@ -152,8 +152,8 @@ def explain(found: Adjudication, settings: ClaimsSettings) -> tuple[str, str | N
             f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned",
             f"set `{_GUARD} = true` to have the claim held against the files",
         )
-    if scan.places:
-        is_elsewhere = scan.places[0].tier is Tier.FALLBACK
+    if scan.placeholders:
+        is_elsewhere = scan.placeholders[0].tier is Tier.FALLBACK
         return _found(found.claim, scan), _TO_FIND if is_elsewhere else _TO_REPLACE
     seen = f"no placeholder was found in {count(len(scan.scanned), 'file')}"
     if outcome is ClaimOutcome.CONTRADICTED:
@@ -172,7 +172,7 @@ def _invariant(claim: Claim) -> str:
 
 
 def _found(claim: Claim, scan: ScanResult) -> str:
-    first, more = scan.places[0], len(scan.places) - 1
+    first, more = scan.placeholders[0], len(scan.placeholders) - 1
     others = f", and {count(more, 'more place')}" if more else ""
     is_elsewhere = first.tier is Tier.FALLBACK and claim.files
     where = "; this is none of the claim's files, so the claim is not corroborated" if is_elsewhere else ""
@@ -300,7 +300,7 @@ def _scanned(adjudication: Adjudication, limit: int) -> Iterator[list[str]]:
     scan = adjudication.scan
     if scan is None:
         return
-    places, unread = scan.places, scan.unread
+    places, unread = scan.placeholders, scan.unread
     yield _listed("placeholders", [_place(each) for each in places[:limit]], len(places))
     yield [_extent(scan, adjudication.read_from), *_coverage(adjudication)]
     # Those that count come first: for their sake the next step is told.

@@ -122,23 +122,27 @@ class ObjectSnapshot:
 
     Args:
         tree: the tree below.
-        laid: what lies over it, by path; None: it is gone.
+        overlay: what lies over it, by path; None: it is gone.
         listed: lists all of it.
     """
 
     def __init__(
-        self, objects: Objects, tree: str, laid: Mapping[bytes, Entry | None], listed: Callable[[], Records]
+        self,
+        objects: Objects,
+        tree: str,
+        overlay: Mapping[bytes, Entry | None],
+        listed: Callable[[], Records],
     ) -> None:
         self._objects = objects
         self._tree = tree
-        self._laid = laid
-        self._laid_names = sorted(name for name, entry in laid.items() if entry)
-        self._listed = listed
+        self._overlay = overlay
+        self._overlay_names = sorted(name for name, entry in overlay.items() if entry)
+        self._list = listed
         # What the listing said of a path that nobody looked at yet, so that no folder is read for it.
-        self._told: dict[bytes, Entry] = {}
+        self._listed_entries: dict[bytes, Entry] = {}
         self._oids: dict[RepoPath, str] = {}
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
+    def inspect(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         """Tell what stands at each path, in few round trips; a file whose object is not here is UNREADABLE.
 
         Raises:
@@ -147,7 +151,7 @@ class ObjectSnapshot:
         found: dict[RepoPath, PathInfo] = {}
         oids: dict[RepoPath, str] = {}
         for path in paths:
-            entry = self._told.pop(path.raw, None) or self._find(path)
+            entry = self._listed_entries.pop(path.raw, None) or self._find(path)
             fault = entry if isinstance(entry, SkipReason) else _skip_reason(entry)
             if fault is None and isinstance(entry, Entry):
                 oids[path] = entry.oid
@@ -169,16 +173,16 @@ class ObjectSnapshot:
         """
         return self._objects.head(self._oids[path], most)
 
-    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
+    def tracked(self, selection: FallbackFilter) -> Generator[RepoPath, None, None]:
         """List the files that a walk gives.
 
         Raises:
             UndecidedError: they cannot be listed.
         """
-        with closing(self._listed()) as pieces:
-            for record in walk.over(pieces, name_of):
+        with closing(self._list()) as pieces:
+            for record in selection.select(pieces, name_of):
                 name = name_of(record)
-                self._told[name] = entry_of(record)
+                self._listed_entries[name] = entry_of(record)
                 yield RepoPath.from_git(name)
 
     def _find(self, path: RepoPath) -> Entry | SkipReason | None:
@@ -192,20 +196,20 @@ class ObjectSnapshot:
             if fault in {SkipReason.SYMLINK, SkipReason.OUTSIDE}:
                 return fault
             tree = entry.oid if entry is not None and entry.mode == TREE_MODE else None
-            if tree is None and not self._is_laid_in(folder):
+            if tree is None and not self._is_in_overlay(folder):
                 return None
         return self._at(path.raw, tree)
 
     def _at(self, raw: bytes, tree: str | None) -> Entry | None:
-        """Find what a path holds, whose folder is this tree, or stands in what is laid over alone."""
-        if raw in self._laid:
-            return self._laid[raw]
+        """Find what a path holds, whose folder is this tree, or stands in what is overlay over alone."""
+        if raw in self._overlay:
+            return self._overlay[raw]
         return self._objects.tree(tree).get(raw.rpartition(b"/")[2]) if tree is not None else None
 
-    def _is_laid_in(self, folder: bytes) -> bool:
+    def _is_in_overlay(self, folder: bytes) -> bool:
         """Tell whether something new lies in a folder."""
-        place = bisect_left(self._laid_names, folder + b"/")
-        return place < len(self._laid_names) and self._laid_names[place].startswith(folder + b"/")
+        place = bisect_left(self._overlay_names, folder + b"/")
+        return place < len(self._overlay_names) and self._overlay_names[place].startswith(folder + b"/")
 
 
 def _skip_reason(entry: Entry | None) -> SkipReason | None:

@@ -70,7 +70,10 @@ UPHELD = Adjudication(
     *STANDS,
     is_placeholder_claim=True,
     scan=ScanResult(
-        (candidate("docs/out.md"),), 99, source_counts={Tier.CANONICAL: 1}, places=(place("docs/out.md"),)
+        (candidate("docs/out.md"),),
+        99,
+        source_counts={Tier.CANONICAL: 1},
+        placeholders=(place("docs/out.md"),),
     ),
     coverage=Coverage(True),
     why="a placeholder remains in 1 file",

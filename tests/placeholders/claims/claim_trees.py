@@ -29,7 +29,7 @@ class Tree:
     was_closed: bool = False
     listed: int = 0
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
+    def inspect(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
         return {each: self._looked(str(each)) for each in paths}
 
     def _looked(self, name: str) -> PathInfo:
@@ -45,10 +45,10 @@ class Tree:
         self.asked.append((str(path), most))
         return content[:most]
 
-    def tracked(self, walk: FallbackFilter) -> Generator[RepoPath, None, None]:
+    def tracked(self, selection: FallbackFilter) -> Generator[RepoPath, None, None]:
         self.was_listed = True
         try:
-            yield from map(RepoPath, walk.over(self._pieces()))
+            yield from map(RepoPath, selection.select(self._pieces()))
         finally:
             self.was_closed = True
 
@@ -102,4 +102,4 @@ def skips(found: ScanResult) -> dict[str, SkipReason]:
 
 def places(found: ScanResult) -> list[str]:
     """Write the places as `path:line`."""
-    return [f"{each.path}:{each.line}" for each in found.places]
+    return [f"{each.path}:{each.line}" for each in found.placeholders]

@@ -85,7 +85,7 @@ def reasons(found: Adjudication) -> tuple[str, ...]:
 def places(found: Adjudication) -> list[str]:
     """Where placeholders were found."""
     assert found.scan is not None
-    return [f"{each.path.quoted}:{each.line}" for each in found.scan.places]
+    return [f"{each.path.quoted}:{each.line}" for each in found.scan.placeholders]
 
 
 def scanned(found: Adjudication) -> dict[str, str]:
@@ -105,4 +105,4 @@ def skipped(found: Adjudication) -> dict[str, str]:
 
 def remembered(repo: Repo) -> list[AdjudicationRecord]:
     """What the ledger has of adjudications."""
-    return read_adjudications(Ledger(opened(repo).common_dir).mentions({KIND}))
+    return read_adjudications(Ledger(opened(repo).common_dir).find_events({KIND}))

@@ -129,7 +129,7 @@ def test_what_was_not_read_contradicts_nobody(shared: Repo, name: str, reason: s
     assert reasons(found) == (UNREAD + reason,)
     assert skipped(found) == {name: reason}
     assert found.scan is not None
-    assert not found.scan.places
+    assert not found.scan.placeholders
 
 
 @pytest.mark.parametrize("asked", [WORKTREE, SourceOptions("HEAD")], ids=["worktree", "tree"])
@@ -423,4 +423,4 @@ def test_a_ledger_that_cannot_be_written_is_a_warning(own: Repo) -> None:
     (own.path / ".git" / "patchgate").write_text("in the way\n")
     found = adjudged(own, claim(CODE, "docs/out.md"))
     assert found.outcome is CONTRADICTED
-    assert any("the ledger has no record of this" in warning for warning in found.warnings)
+    assert any("this was not recorded in the ledger" in warning for warning in found.warnings)

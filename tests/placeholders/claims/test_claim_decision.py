@@ -409,7 +409,7 @@ def test_a_cap_that_cuts_the_fallback_keeps_the_claim_and_one_that_leaves_nothin
         found = judged(tree, current("a.md", "b.md"), settings, replace(ROOMY, max_files=files))
         assert found.outcome is ClaimOutcome.UNDECIDED
         assert reasons(found) == ("cap_exhausted_in_fallback",)
-        assert found.looked.is_cap_exhausted
+        assert found.scan_result.is_cap_exhausted
         assert found.next_step is not None
         assert "`claims.contradiction_scan_max_files`" in found.next_step
         assert "`claims.exclude`" in found.next_step
@@ -417,7 +417,7 @@ def test_a_cap_that_cuts_the_fallback_keeps_the_claim_and_one_that_leaves_nothin
     assert reasons(large) == ("cap_exhausted_in_fallback",)
     for caps in (replace(ROOMY, max_files=4), replace(ROOMY, max_total_bytes=4 * len(CLEAN))):
         found = judged(tree, current("a.md", "b.md"), caps=caps)
-        assert (found.outcome, found.looked.is_cap_exhausted) == (ClaimOutcome.CONTRADICTED, False)
+        assert (found.outcome, found.scan_result.is_cap_exhausted) == (ClaimOutcome.CONTRADICTED, False)
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ SCANS = st.builds(
     lambda read, reasons, has_place, timed_out: ScanResult(
         tuple(canonical("a.md")[:read]),
         skipped=tuple(Skipped(Candidate(Tier.PRIOR, RepoPath(b"x")), reason) for reason in reasons),
-        places=(PlaceholderLocation(Tier.PRIOR, RepoPath(b"x"), 1, "placeholder-word", "todo"),)
+        placeholders=(PlaceholderLocation(Tier.PRIOR, RepoPath(b"x"), 1, "placeholder-word", "todo"),)
         if has_place
         else (),
         source_counts={Tier.CANONICAL: 1},
@@ -487,7 +487,7 @@ def test_only_what_had_passed_passes_and_only_the_three_conditions_contradict(
         assert needs_scan(claim, config)
         assert scan is not None
         assert scan.scanned
-        assert not scan.places
+        assert not scan.placeholders
         assert not config.contradiction_guard_strict_coverage or not scan.skipped
     else:
         assert (found.reason_code, found.severity_class, found.confidence) == (

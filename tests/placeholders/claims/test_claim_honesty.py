@@ -311,4 +311,4 @@ def test_a_passed_verdict_passes_beside_a_conflict_and_its_files_are_not_on_reco
     said = {"passed": True, "reason_code": None, "feedback": "", "subject": "s"}
     found = verdict(repo, deliverables=["docs/report.md"], **said)
     assert found["outcome"] == "passed"
-    assert any("not on record" in warning for warning in found["metadata"]["warnings"])
+    assert any("not recorded" in warning for warning in found["metadata"]["warnings"])

@@ -134,7 +134,7 @@ def test_samples_are_few_and_the_counts_are_of_all() -> None:
     names = [f"{number:02}.md" for number in range(15)]
     scan = replace(
         UPHELD.scan,
-        places=tuple(place(name, line) for name in names for line in (1, 2)),
+        placeholders=tuple(place(name, line) for name in names for line in (1, 2)),
         skipped=tuple(Skipped(candidate(f"x{number}", Tier.PRIOR), SkipReason.CAP) for number in range(40)),
     )
     data = told(replace(UPHELD, scan=scan, coverage=Coverage(False, ("no_files_scanned",))))["metadata"]
@@ -147,7 +147,7 @@ def test_samples_are_few_and_the_counts_are_of_all() -> None:
 def test_paths_that_are_no_plain_text_are_quoted_as_git_does() -> None:
     assert UPHELD.scan is not None
     odd = replace(place("x"), path=RepoPath.from_git(b"a\xff\n.md"))
-    value = told(replace(UPHELD, scan=replace(UPHELD.scan, places=(odd,))))
+    value = told(replace(UPHELD, scan=replace(UPHELD.scan, placeholders=(odd,))))
     assert value["metadata"]["samples"] == ['"a\\377\\n.md":3']
 
 
@@ -183,9 +183,9 @@ def test_a_confidence_is_left_as_it_was_written_where_nothing_changed() -> None:
 
 
 def test_warnings_of_the_config_and_of_the_ledger_are_there_once() -> None:
-    warned = replace(UPHELD, warnings=("the ledger has no record of this", "two"))
+    warned = replace(UPHELD, warnings=("this was not recorded in the ledger", "two"))
     assert told(warned, "two", "three")["metadata"]["warnings"] == [
-        "the ledger has no record of this",
+        "this was not recorded in the ledger",
         "two",
         "three",
     ]

@@ -76,7 +76,7 @@ def test_the_index_is_read_where_files_folders_and_links_took_each_others_places
     with Objects(opened(repo)) as objects:
         judged, _ = open_source(opened(repo), objects, SourceOptions())
         with judged.snapshot() as snapshot:
-            looked = snapshot.look([RepoPath(name.encode()) for name in (*faults, *contents)])
+            looked = snapshot.inspect([RepoPath(name.encode()) for name in (*faults, *contents)])
             assert {path.quoted: each.fault for path, each in looked.items() if each.fault} == faults
             read = {path: snapshot.read(path, each.size) for path, each in looked.items() if each.size}
             assert {path.quoted: content for path, content in read.items()} == contents
@@ -120,7 +120,7 @@ def test_what_nobody_may_read_on_disk_is_told_and_the_rest_is_read(own: Repo) ->
     (own.path / "closed").chmod(0)
     inside, closed, fine = (RepoPath(name) for name in (b"docs/more.md", b"closed/a.md", b"docs/out.md"))
     with disk_snapshot(opened(own)) as snapshot, without_rights():
-        looked = snapshot.look([inside, closed, fine])
+        looked = snapshot.inspect([inside, closed, fine])
         assert {path: each.fault for path, each in looked.items()} == {
             inside: None,
             closed: SkipReason.UNREADABLE,
@@ -134,7 +134,7 @@ def test_a_file_that_changes_while_it_is_read_gives_nothing(own: Repo) -> None:
     """C2."""
     path = RepoPath(b"docs/out.md")
     with disk_snapshot(opened(own)) as snapshot:
-        size = snapshot.look([path])[path].size
+        size = snapshot.inspect([path])[path].size
         assert size is not None
         assert snapshot.read(path, size) == b"# Report\n"
         own.write("docs/out.md", "# Report, longer\n")
@@ -223,7 +223,7 @@ def test_a_walk_down_ends_where_nothing_is_any_more(own: Repo) -> None:
 
         def look(name: bytes) -> tuple[SkipReason | None, int]:
             laid.asked = 0
-            return snapshot.look([RepoPath(name)])[RepoPath(name)].fault, laid.asked
+            return snapshot.inspect([RepoPath(name)])[RepoPath(name)].fault, laid.asked
 
         missing = SkipReason.MISSING
         assert look(b"a/" * 1_000 + b"b.md") == (missing, 1)

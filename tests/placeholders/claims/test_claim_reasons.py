@@ -131,7 +131,7 @@ def test_a_very_long_name_does_not_hide_the_sentence() -> None:
     place = PlaceholderLocation(
         Tier.FALLBACK, RepoPath.from_git(b"a/" * 50_000 + b"x.md"), 3, "placeholder-word", "todo"
     )
-    scan = ScanResult(places=(place, place))
+    scan = ScanResult(placeholders=(place, place))
     said, _ = explain(adjudication(ClaimOutcome.UPHELD, scan), SETTINGS)
     assert said.startswith("a placeholder stands in a/a/")
     assert said.endswith("x.md:3 (placeholder-word), and 1 more place")

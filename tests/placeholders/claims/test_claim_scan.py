@@ -71,8 +71,8 @@ def test_a_placeholder_in_any_tier_is_found_with_its_place(tier: Tier) -> None:
     tree = Tree({"a.md": CLEAN, "b.md": CLEAN + CLEAN + TODO})
     found = scanned(tree, [*canonical("a.md"), Candidate(tier, RepoPath(b"b.md"))])
     assert places(found) == ["b.md:3"]
-    assert found.places[0].tier is tier
-    assert found.places[0].rule == "placeholder-word"
+    assert found.placeholders[0].tier is tier
+    assert found.placeholders[0].rule == "placeholder-word"
 
 
 def test_all_tiers_are_read_to_their_end_after_a_match() -> None:
@@ -109,8 +109,8 @@ def test_hidden_and_heavy_folders_are_passed_by_in_the_fallback_alone() -> None:
     found = scanned(tree, canonical("build/y.md"))
     assert names(found) == ["build/y.md", ".y.md", "buildings/y.md"]
     assert found.fallback_skipped == {SkipReason.EXCLUDED: len(hidden) + len(files)}
-    assert scanned(tree, canonical("build/x.md")).places
-    assert scanned(tree, evidence(".venv/x.md")).places
+    assert scanned(tree, canonical("build/x.md")).placeholders
+    assert scanned(tree, evidence(".venv/x.md")).placeholders
 
 
 def test_other_suffixes_are_skipped_and_counted() -> None:
@@ -161,7 +161,7 @@ def test_binary_files_are_skipped_and_their_bytes_count() -> None:
     assert skips(found) == {"a.md": SkipReason.BINARY, "b.md": SkipReason.BINARY}
     assert found.fallback_skipped == {SkipReason.BINARY: 1}
     assert found.total_bytes == 8 + 9 + len(CLEAN) + 1
-    assert not found.places
+    assert not found.placeholders
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -175,8 +175,8 @@ def test_markers_of_the_policy_are_searched_too() -> None:
     markers = Markers((MarkerSettings("ticket", "ABC-0{4}", "ABC-0000"),))
     tree = Tree({"a.md": b"see ABC-0000\n"})
     found = scanned(tree, canonical("a.md"), markers=markers)
-    assert [(each.rule, each.marker) for each in found.places] == [("placeholder-marker", "ticket")]
-    assert not scanned(tree, canonical("a.md")).places
+    assert [(each.rule, each.marker) for each in found.placeholders] == [("placeholder-marker", "ticket")]
+    assert not scanned(tree, canonical("a.md")).placeholders
 
 
 def test_no_more_files_are_read_than_the_cap_says() -> None:
@@ -248,9 +248,9 @@ def test_what_the_rest_of_the_total_is_too_small_for_is_read_in_part_and_told_as
 
 def test_a_line_that_a_cap_cut_off_tells_nothing() -> None:
     tree = Tree({"a.md": b"# TODO app is what we sell\n"})
-    assert not scanned(tree, canonical("a.md")).places
+    assert not scanned(tree, canonical("a.md")).placeholders
     found = scanned(tree, canonical("a.md"), replace(ROOMY, max_total_bytes=6))
-    assert not found.places
+    assert not found.placeholders
     assert skips(found) == {"a.md": SkipReason.TOO_LARGE}
 
 
@@ -292,8 +292,8 @@ def test_a_file_that_gives_less_than_it_said_is_not_taken_for_read() -> None:
 class Guarded(Tree):
     """A tree in which nobody may read what is called `secret`, and one file is found out only when it is."""
 
-    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
-        looked = dict(super().look(paths))
+    def inspect(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
+        looked = dict(super().inspect(paths))
         return looked | {
             path: PathInfo(fault=SkipReason.UNREADABLE) for path in paths if b"secret" in path.raw
         }
@@ -361,7 +361,7 @@ def test_the_time_ends_inside_a_file() -> None:
     """C3: what was found until then counts, and the file was not scanned whole."""
     many = TODO * 5_000
     found = scan(Tree({"a.md": many, "b.md": TODO}), canonical("a.md", "b.md"), ROOMY, MARKERS, Clock(10))
-    assert 0 < len(found.places) < 5_000
+    assert 0 < len(found.placeholders) < 5_000
     assert skips(found) == {"a.md": SkipReason.TIMEOUT, "b.md": SkipReason.TIMEOUT}
 
 

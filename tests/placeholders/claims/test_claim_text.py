@@ -144,7 +144,7 @@ def test_long_lists_are_cut_and_the_rest_is_counted() -> None:
     assert UPHELD.scan is not None
     many = replace(
         UPHELD.scan,
-        places=tuple(place("a.md", number) for number in range(1, 31)),
+        placeholders=tuple(place("a.md", number) for number in range(1, 31)),
         skipped=tuple(Skipped(candidate(f"{number}.png"), SkipReason.BINARY) for number in range(25)),
     )
     told = lines(replace(UPHELD, scan=many), limit=20)
@@ -159,7 +159,7 @@ def test_a_very_long_name_is_cut_in_its_middle() -> None:
     assert UPHELD.scan is not None
     scan = replace(
         UPHELD.scan,
-        places=(place(long),),
+        placeholders=(place(long),),
         skipped=(
             Skipped(candidate(long), SkipReason.MISSING),
             Skipped(Candidate(Tier.CURRENT, None, "../" + long), SkipReason.OUTSIDE),
@@ -211,7 +211,9 @@ def test_nothing_foreign_reaches_a_terminal_raw(raw: bytes) -> None:
         replace(CLAIM, reason_code=text),
         ClaimOutcome.UPHELD,
         *(False, text, text, 0.9),
-        scan=replace(UPHELD.scan, places=(replace(place("x"), path=path, marker=text),), skipped=skipped),
+        scan=replace(
+            UPHELD.scan, placeholders=(replace(place("x"), path=path, marker=text),), skipped=skipped
+        ),
         coverage=Coverage(False, (text,)),
         why=text,
         next_step=text,

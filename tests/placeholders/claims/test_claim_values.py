@@ -30,7 +30,7 @@ def test_a_scan_tells_how_far_it_went() -> None:
 
 
 def test_where_nothing_was_scanned_nothing_is_known() -> None:
-    assert PASSED.looked == ScanResult()
+    assert PASSED.scan_result == ScanResult()
     assert (PASSED.marker_found, PASSED.coverage_sufficient, PASSED.coverage_insufficient_reason) == (
         *(False, None),
         None,
@@ -50,7 +50,9 @@ def test_each_outcome_is_contradicted_undecided_or_neither() -> None:
 
 def test_all_files_with_a_placeholder_are_counted_and_the_first_places_are_named() -> None:
     """C38."""
-    scan = ScanResult(places=tuple(place(f"{number:02}.md", line) for number in range(15) for line in (7, 9)))
+    scan = ScanResult(
+        placeholders=tuple(place(f"{number:02}.md", line) for number in range(15) for line in (7, 9))
+    )
     assert scan.matched_files == 15
     assert scan.samples[:3] == ("00.md:7", "00.md:9", "01.md:7")
     assert len(scan.samples) == MOST_SAMPLES

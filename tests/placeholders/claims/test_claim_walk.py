@@ -21,16 +21,16 @@ ALLOWED = suffix_test((".md", ""))
 def test_what_is_passed_by_is_a_folder_that_is_hidden_or_heavy_or_lies_in_one(folder: bytes) -> None:
     """C13."""
     assert excluded_folder(folder) is not None
-    walk = FallbackFilter(ALLOWED)
-    assert list(walk.over([[folder + b"/a.md", folder + b"/b.md"]])) == []
-    assert walk.left_out == {SkipReason.EXCLUDED: 2}
+    selection = FallbackFilter(ALLOWED)
+    assert list(selection.select([[folder + b"/a.md", folder + b"/b.md"]])) == []
+    assert selection.skipped == {SkipReason.EXCLUDED: 2}
 
 
 @pytest.mark.parametrize("folder", [b"", b"src/builds", b"src/build.md", b"x"])
 def test_what_is_called_nearly_so_is_not(folder: bytes) -> None:
     assert excluded_folder(folder) is None
     name = folder + b"/a.md" if folder else b"a.md"
-    assert list(FallbackFilter(ALLOWED).over([[name]])) == [name]
+    assert list(FallbackFilter(ALLOWED).select([[name]])) == [name]
 
 
 PARTS = st.sampled_from(["a", "b.md", "build", "build.md", "build0", ".h", "vendor", "vendor-x", "z.go", "z"])
@@ -44,25 +44,31 @@ def test_a_walk_gives_what_looking_at_each_name_would(
     """C13, C30: each name once, and what somebody else counts neither given nor counted."""
     names = sorted(set(listed))
     pieces = [names[start : start + size] for start in range(0, len(names), size)]
-    walk = FallbackFilter(ALLOWED, known)
-    found = list(walk.over(pieces))
+    selection = FallbackFilter(ALLOWED, known)
+    found = list(selection.select(pieces))
     rest = [name for name in names if name not in known]
     kept = [name for name in rest if excluded_folder(name.rpartition(b"/")[0]) is None]
     assert found == [name for name in kept if ALLOWED(name)]
     expected = {SkipReason.EXCLUDED: len(rest) - len(kept), SkipReason.SUFFIX: len(kept) - len(found)}
-    assert walk.left_out == +Counter(expected)
+    assert selection.skipped == +Counter(expected)
 
 
 def test_a_name_that_is_listed_twice_is_given_once() -> None:
-    walk = FallbackFilter(ALLOWED)
-    assert list(walk.over([[b"a.md", b"a.md"], [b"a.md", b"b.go", b"b.go", b"c.md"]])) == [b"a.md", b"c.md"]
+    selection = FallbackFilter(ALLOWED)
+    assert list(selection.select([[b"a.md", b"a.md"], [b"a.md", b"b.go", b"b.go", b"c.md"]])) == [
+        b"a.md",
+        b"c.md",
+    ]
 
 
 def test_a_record_may_hold_more_than_a_name() -> None:
-    walk = FallbackFilter(ALLOWED, {b"build/a.md"})
+    selection = FallbackFilter(ALLOWED, {b"build/a.md"})
     records = [b"1\ta.md", b"2\tbuild/a.md", b"3\tbuild/b.md", b"4\tc.md"]
-    assert list(walk.over([records], lambda record: record.partition(b"\t")[2])) == [b"1\ta.md", b"4\tc.md"]
-    assert walk.left_out == {SkipReason.EXCLUDED: 1}
+    assert list(selection.select([records], lambda record: record.partition(b"\t")[2])) == [
+        b"1\ta.md",
+        b"4\tc.md",
+    ]
+    assert selection.skipped == {SkipReason.EXCLUDED: 1}
 
 
 class Counted:
@@ -82,9 +88,9 @@ def test_a_folder_that_is_passed_by_costs_hardly_more_than_one_file(folder: byte
     names = [b"%s/%05d.md" % (folder, number) for number in range(20_000)]
     others = {b"other/%05d.md" % number for number in range(5_000)}
     names_of = Counted()
-    walk = FallbackFilter(ALLOWED, {names[7], *others})
-    assert list(walk.over([names], names_of)) == []
-    assert walk.left_out == {SkipReason.EXCLUDED: 19_999}
+    selection = FallbackFilter(ALLOWED, {names[7], *others})
+    assert list(selection.select([names], names_of)) == []
+    assert selection.skipped == {SkipReason.EXCLUDED: 19_999}
     assert names_of.asked < 100
 
 
@@ -97,5 +103,5 @@ def test_a_walk_asks_for_no_more_than_is_wanted() -> None:
             asked.append(number)
             yield [b"%03d.md" % number]
 
-    assert len(list(islice(FallbackFilter(ALLOWED).over(pieces()), 5))) == 5
+    assert len(list(islice(FallbackFilter(ALLOWED).select(pieces()), 5))) == 5
     assert len(asked) == 5
