@@ -28,12 +28,12 @@ from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.json import json_line, place_member
-from patchgate.report.schema import COUNT, Schema, Shape, document_schema, one_of, path_key
+from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, one_of, path_key
 from patchgate.report.verdict import Json, Verdict
 from patchgate.report.wording import count, safe, show_path
 
-LIST_SCHEMA = "patchgate.attempts/1"
-ATTEMPT_SCHEMA = "patchgate.attempt/1"
+LIST_SCHEMA = "patchgate.attempts/2"
+ATTEMPT_SCHEMA = "patchgate.attempt/2"
 
 STATES = ("applied", "accepted", "rejected", "undecided", "interrupted", "running")
 
@@ -392,13 +392,13 @@ def _entry(attempt: AttemptInfo) -> dict[str, Json]:
     entry: dict[str, Json] = {
         "state": attempt.state,
         "at": attempt.at or None,
-        "recovered": attempt.recovered,
+        "recovery_outcome": attempt.recovered,
         "is_recorded": attempt.record is not None,
     }
-    work_tree = plain.get("work_tree")
-    entry = plain | entry | place_member("dir", attempt.dir)
-    entry |= place_member("work_tree", work_tree if isinstance(work_tree, str) else None)
-    return entry
+    # The ledger's events keep the keys that they have always had.
+    work_tree, counts = plain.pop("work_tree", None), plain.pop("counts", None)
+    entry = plain | entry | {"counts_toward_retries": counts} | place_member("dir", attempt.dir)
+    return entry | place_member("worktree", work_tree if isinstance(work_tree, str) else None)
 
 
 _ENTRY: dict[str, Shape] = {
@@ -408,9 +408,10 @@ _ENTRY: dict[str, Shape] = {
     **dict.fromkeys(("chain", "retry_of", "verdict", "source", "patch_sha256", "patch_id"), str | None),
     **dict.fromkeys(("base", "after", "policy", "stage", "code"), str | None),
     **path_key("dir", str | None),
-    **path_key("work_tree", str | None),
-    **dict.fromkeys(("at", "recovered", "fallback_reason", "temp_path"), str | None),
-    **dict.fromkeys(("applied", "counts", "dry_run"), bool | None),
+    **path_key("worktree", str | None),
+    **dict.fromkeys(("at", "fallback_reason", "temp_path"), str | None),
+    "recovery_outcome": about(str | None, "of an attempt that was cut short: undone or landed"),
+    **dict.fromkeys(("applied", "counts_toward_retries", "dry_run"), bool | None),
     **dict.fromkeys(("number", "n_hunks", "added_lines", "removed_lines"), int | None),
     "rules": [str],
     "files": [

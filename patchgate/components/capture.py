@@ -223,11 +223,13 @@ class _CaptureRun:
         tried = [self._try(each) for each in self.components]
         if not all(each.has_passed for each in tried):
             # Where the tests of one passed nothing is kept, for those of another did not.
-            held_back = (
-                replace(each.captured, result=CaptureResult.HELD_BACK) if each.has_passed else each.captured
+            unrecorded = (
+                replace(each.captured, result=CaptureResult.NOT_RECORDED)
+                if each.has_passed
+                else each.captured
                 for each in tried
             )
-            return Capture(tuple(held_back), tuple(self.warnings))
+            return Capture(tuple(unrecorded), tuple(self.warnings))
         if self.request.reverify:
             done = self._verify(tried)
         else:

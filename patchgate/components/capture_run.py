@@ -98,7 +98,7 @@ class CaptureResult(StrEnum):
     VERIFIED = "verified"
     REFUSED = "refused"
     UNDECIDED = "undecided"
-    HELD_BACK = "held-back"
+    NOT_RECORDED = "not-recorded"
 
 
 @dataclass(frozen=True, slots=True)

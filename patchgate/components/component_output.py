@@ -45,7 +45,7 @@ from patchgate.report.schema import (
 from patchgate.report.verdict import Json
 from patchgate.report.wording import safe
 
-CAPTURE_SCHEMA = "patchgate.capture/1"
+CAPTURE_SCHEMA = "patchgate.capture/2"
 _ADDED = 20
 _GOOD = {
     CaptureResult.RECORDED: "recorded in",
@@ -70,7 +70,7 @@ def capture_text(capture: Capture) -> Iterator[str]:
 
 
 def _first(each: CapturedComponent) -> str:
-    if each.result is CaptureResult.HELD_BACK:
+    if each.result is CaptureResult.NOT_RECORDED:
         return f"{each.reason}, but nothing was kept"
     return each.reason
 
@@ -182,7 +182,7 @@ def baseline_schema() -> Schema:
     return Schema(schema, required=sorted(schema["required"]))
 
 
-BASELINES_SCHEMA = "patchgate.baselines/1"
+BASELINES_SCHEMA = "patchgate.baselines/2"
 
 
 def baselines_json(baselines: BaselineStatuses) -> str:
@@ -193,7 +193,7 @@ def baselines_json(baselines: BaselineStatuses) -> str:
         "window_days": baselines.window,
         "has_errors": baselines.has_errors,
         "components": [_component(each, baselines) for each in baselines.components],
-        **path_list("strays", baselines.orphans),
+        **path_list("orphans", baselines.orphans),
     }
     return json_line(value)
 
@@ -217,14 +217,14 @@ def _component(told: BaselineStatus, baselines: BaselineStatuses) -> dict[str, J
         "staleness": state,
         "reason": reason,
         "verified_at": at,
-        "verified_by": where,
+        "verified_source": where,
         "verified_commit": commit,
-        "days": days,
+        "age_days": days,
         "dependencies": list(status.dependencies),
         "changed_dependencies": [*changed],
         "tests": None if told.results is None or told.results.tests is None else {**told.results.tests},
         "tests_at": None if told.results is None else iso_if_any(told.results.seconds),
-        "tests_by": None if told.results is None else told.results.where,
+        "tests_source": None if told.results is None else told.results.where,
         "findings": finding_documents(told.findings),
     }
     return value
@@ -242,14 +242,14 @@ def baselines_schema() -> Schema:
         "staleness": Freshness | None,
         "reason": str | None,
         "verified_at": str | None,
-        "verified_by": one_of("commit", "note", "ledger", None),
+        "verified_source": one_of("commit", "note", "ledger", None),
         "verified_commit": str | None,
-        "days": MAYBE_COUNT,
+        "age_days": about(MAYBE_COUNT, "since it was verified"),
         "dependencies": [str],
         "changed_dependencies": [str],
         "tests": about(tests, "of the newest run on what the baseline records; null: no numbers are known"),
         "tests_at": str | None,
-        "tests_by": one_of("note", "ledger", None),
+        "tests_source": one_of("note", "ledger", None),
         "findings": [FINDING],
     }
     baselines: dict[str, Shape] = {
@@ -257,13 +257,13 @@ def baselines_schema() -> Schema:
         "window_days": COUNT,
         "has_errors": bool,
         "components": [component],
-        **path_keys("strays"),
+        **path_keys("orphans"),
     }
     return document_schema(BASELINES_SCHEMA, "How the baselines stand", baselines)
 
 
 LIST_SCHEMA = "patchgate.components/1"
-GRAPH_SCHEMA = "patchgate.component-graph/1"
+GRAPH_SCHEMA = "patchgate.component-graph/2"
 _STATES = ("readable", "unreadable", "missing", "not-a-file")
 _MOST_NAME = 100
 _HEAD = ("COMPONENT", "PARENT", "CONTRACT", "TESTS", "IMPLEMENTATION", "BASELINE")
@@ -344,9 +344,9 @@ def graph_json(graph: ComponentGraph) -> str:
                 "from": each.source,
                 "name": each.name,
                 "to": each.to,
-                "how": None if each.how is None else each.how.value,
+                "matched_by": None if each.how is None else each.how.value,
                 "is_external": each.is_external,
-                "is_across": each.is_across,
+                "crosses_subtrees": each.is_across,
                 "is_in_cycle": each.is_in_cycle,
             }
             for each in graph.dependencies
@@ -412,9 +412,9 @@ def graph_schema() -> Schema:
         "from": str,
         "name": str,
         "to": str | None,
-        "how": How | None,
+        "matched_by": How | None,
         "is_external": bool,
-        "is_across": bool,
+        "crosses_subtrees": bool,
         "is_in_cycle": bool,
     }
     graph: dict[str, Shape] = {

@@ -36,7 +36,7 @@ from patchgate.hooks.doctor_hooks import (
 from patchgate.hooks.doctor_repository import PROBES, DoctorContext
 from patchgate.report.json import place_member
 from patchgate.report.rules import Level
-from patchgate.report.schema import Schema, Shape, document_schema, maybe, path_key
+from patchgate.report.schema import Schema, Shape, about, document_schema, maybe, path_key
 from patchgate.report.verdict import Json
 from patchgate.report.wording import safe
 
@@ -228,7 +228,7 @@ def _unknown(worktree: Worktree, git: str) -> DoctorFinding:
     )
 
 
-DOCTOR_SCHEMA = "patchgate.doctor/1"
+DOCTOR_SCHEMA = "patchgate.doctor/2"
 _MOST_TEXT = 4000
 
 
@@ -238,7 +238,7 @@ def document(diagnosis: Diagnosis, fixed: Sequence[str] = ()) -> dict[str, Json]
         "schema": DOCTOR_SCHEMA,
         "tool": {"version": __version__},
         "git": ".".join(str(part) for part in diagnosis.git),
-        "runs": diagnosis.runs,
+        "gate_runs": diagnosis.runs,
         "fixed": [*fixed],
         "worktrees": [_worktree(place) for place in diagnosis.worktree_hooks],
         "findings": [_finding(finding) for finding in diagnosis.findings],
@@ -257,7 +257,7 @@ def _worktree(place: WorktreeHooks) -> dict[str, Json]:
     return {
         **place_member("path", worktree.path),
         "bare": worktree.is_bare,
-        "runs": place.runs,
+        "gate_runs": place.runs,
         **place_member("hooks_folder", worktree.folder or None),
         "hooks_path": hooks_path,
         "config_hooks": [
@@ -283,12 +283,16 @@ def _hook(hook: HookProbe) -> dict[str, Json]:
         **place_member("file", hook.file.path),
         "exists": hook.file.exists,
         "executable": hook.file.is_executable,
-        "by": hook.file.writer or None,
+        "written_by": hook.file.writer or None,
         "format": hook.file.format,
-        "before": None if before is None else {**place_member("file", before.path), "by": before.writer},
+        "chained": None
+        if before is None
+        else {**place_member("file", before.path), "written_by": before.writer},
         "displaced": None if moved is None else place_member("file", moved.path),
-        "reaches": None if answer is None or answer.version is None else _text(answer.version),
-        "through": None if through is None else {"by": through.by, **place_member("config", through.config)},
+        "patchgate_version": None if answer is None or answer.version is None else _text(answer.version),
+        "manager": None
+        if through is None
+        else {"name": through.by, **place_member("config", through.config)},
     }
 
 
@@ -296,9 +300,9 @@ def _finding(finding: DoctorFinding) -> dict[str, Json]:
     return {
         "level": finding.level.value,
         "events": [*finding.events],
-        "what": finding.what,
-        "remedy": finding.remedy,
-        "safe": finding.is_fixed_by_install or finding.is_fixed_by_renewal,
+        "message": finding.what,
+        "hint": finding.remedy,
+        "fixable": finding.is_fixed_by_install or finding.is_fixed_by_renewal,
     }
 
 
@@ -307,25 +311,36 @@ def _text(text: str) -> str:
 
 
 def json_schema() -> Schema:
-    """Build the JSON Schema of `patchgate.doctor/1`."""
-    finding: Shape = {"level": Level, "events": [str], "what": str, "remedy": str | None, "safe": bool}
+    """Build the JSON Schema of `patchgate.doctor/2`."""
+    finding: Shape = {
+        "level": Level,
+        "events": [str],
+        "message": str,
+        "hint": str | None,
+        "fixable": about(bool, "`doctor --fix` does it without a question"),
+    }
     hook: Shape = {
         "event": str,
         **path_key("file"),
         "exists": bool,
         "executable": bool,
-        "by": str | None,
+        "written_by": about(str | None, "patchgate, or the tool that wrote the file; null: there is none"),
         "format": int | None,
-        "before": maybe({**path_key("file"), "by": str}),
+        "chained": about(
+            maybe({**path_key("file"), "written_by": str}), "the hook that was there before, and runs first"
+        ),
         "displaced": maybe(path_key("file")),
-        "reaches": str | None,
-        "through": maybe({"by": str, **path_key("config")}),
+        "patchgate_version": about(str | None, "of the program that the hook starts; null: it starts none"),
+        "manager": about(
+            maybe({"name": str, **path_key("config")}),
+            "the hook manager that starts patchgate, and its config",
+        ),
     }
     config_hook: Shape = {"name": str, "command": str, "events": [str], "scope": str, "enabled": bool}
     worktree: Shape = {
         **path_key("path"),
         "bare": bool,
-        "runs": bool,
+        "gate_runs": bool,
         **path_key("hooks_folder", str | None),
         "hooks_path": maybe({"value": str, "scope": str, **path_key("file", str | None)}),
         "config_hooks": [config_hook],
@@ -335,7 +350,7 @@ def json_schema() -> Schema:
     diagnosis: dict[str, Shape] = {
         "tool": {"version": str},
         "git": str,
-        "runs": bool,
+        "gate_runs": about(bool, "in every worktree"),
         "fixed": [str],
         "worktrees": [worktree],
         "findings": [finding],

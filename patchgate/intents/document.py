@@ -1,4 +1,4 @@
-"""Intents as JSON: `patchgate.intent/1`, what a verb did, and `patchgate.intents/1`, a list; their schemas.
+"""Intents as JSON: `patchgate.intent/2`, what a verb did, and `patchgate.intents/2`, a list; their schemas.
 
 Decides the keys alone. Every key is always there, null where there is nothing.
 
@@ -148,8 +148,8 @@ def _local(seconds: float) -> str:
         return "a time that no clock shows"
 
 
-INTENT_SCHEMA = "patchgate.intent/1"
-INTENTS_SCHEMA = "patchgate.intents/1"
+INTENT_SCHEMA = "patchgate.intent/2"
+INTENTS_SCHEMA = "patchgate.intents/2"
 
 
 def outcome_json(outcome: IntentOutcome) -> str:
@@ -198,21 +198,21 @@ def _intent(info: IntentInfo) -> dict[str, Json]:
         **path_list("forbidden", (*intent.scope.forbidden, *info.controls)),
         **path_list("control_files", info.controls),
         **place_member("worktree", intent.work_tree),
-        "is_here": info.is_in_current_worktree,
-        "is_worktree_gone": info.is_gone,
+        "current_worktree": info.is_in_current_worktree,
+        "worktree_missing": info.is_gone,
         "base": intent.base,
         "tree": intent.tree,
-        "analyses": intent.analyses,
-        "before": intent.before,
+        "analyses_digest": intent.analyses,
+        "before_digest": intent.before,
         "digest": intent.digest,
         "declared_at": _iso(intent.declared.wall),
         "renewed_at": _at(intent.renewed),
-        "seen_at": _at(intent.seen),
+        "last_seen_at": _at(intent.seen),
         "expires_at": _iso(info.until),
         "seconds_left": max(0, int(info.seconds_left)),
         "ttl": intent.ttl,
         "lease": intent.lease,
-        "holder": _holder(intent, info),
+        "owner": _holder(intent, info),
         "dirty": [
             {**path_member("path", path), "oids": [*oids]} for path, oids in sorted(intent.dirty.items())
         ],
@@ -266,13 +266,13 @@ _INTENT: Shape = {
     "id": str,
     "reason": str,
     **path_key("worktree"),
-    **dict.fromkeys(("tree", "analyses", "digest", "declared_at", "expires_at"), str),
-    **dict.fromkeys(("base", "before", "renewed_at", "seen_at"), str | None),
+    **dict.fromkeys(("tree", "analyses_digest", "digest", "declared_at", "expires_at"), str),
+    **dict.fromkeys(("base", "before_digest", "renewed_at", "last_seen_at"), str | None),
     **path_keys("allowed", "related", "forbidden", "control_files"),
-    **dict.fromkeys(("is_here", "is_worktree_gone"), bool),
+    **dict.fromkeys(("current_worktree", "worktree_missing"), bool),
     **dict.fromkeys(("seconds_left", "ttl", "lease"), COUNT),
     "state": IntentStatus,
     "stored_state": State,
-    "holder": maybe({"host": str, "pid": COUNT, "is_running": bool}),
+    "owner": maybe({"host": str, "pid": COUNT, "is_running": bool}),
     "dirty": [{**path_key("path"), "oids": about([str | None], minItems=1)}],
 }

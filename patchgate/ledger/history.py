@@ -26,7 +26,7 @@ from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.hash_chain import ChainProblem
 from patchgate.storage.record import AT_END, BEFORE_END, CONTRADICTED, HeadComparison, Json, head_path_of
 
-VERIFIED_SCHEMA = "patchgate.ledger/1"
+VERIFIED_SCHEMA = "patchgate.ledger/2"
 
 _HEAD = "events.jsonl.head"
 _MOST_PATH = 4096
@@ -69,7 +69,7 @@ class LedgerCheck:
         problems = [{"line": each.line, "message": each.message, "torn": each.torn} for each in self.problems]
         value = {
             "schema": VERIFIED_SCHEMA,
-            "whole": self.is_whole,
+            "is_intact": self.is_whole,
             "events": self.events,
             "last": self.last,
             "problems": problems,

@@ -342,7 +342,7 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str | None:
     return f"did you mean `{close[0]}`?" if close else None
 
 
-DESCRIBE_SCHEMA = "patchgate.actions/1"
+DESCRIBE_SCHEMA = "patchgate.actions/2"
 
 _FORM = """\
 Answer with exactly one block, and nothing before or after it:
@@ -370,14 +370,14 @@ def example_of(action: ReplyAction) -> str:
 
 
 def table(actions: Sequence[ReplyAction] = ACTIONS) -> dict[str, Value]:
-    """Write the table as a document, `patchgate.actions/1`."""
+    """Write the table as a document, `patchgate.actions/2`."""
     return {
         "schema": DESCRIBE_SCHEMA,
         "max_bytes": MAX_REPLY_BYTES,
         "actions": [
             {
                 "name": action.name,
-                "about": action.about,
+                "description": action.about,
                 "parameters": [_parameter(parameter) for parameter in action.parameters],
                 "one_of": [list(group) for group in action.one_of],
                 "example": example_of(action),
@@ -395,9 +395,9 @@ def _parameter(parameter: Parameter) -> dict[str, Value]:
         "json": parameter.kind.is_json,
         "required": parameter.required,
         "default": parameter.default,
-        "least": parameter.least if is_number else None,
-        "most": parameter.most if is_number else None,
-        "about": parameter.about,
+        "minimum": parameter.least if is_number else None,
+        "maximum": parameter.most if is_number else None,
+        "description": parameter.about,
     }
 
 

@@ -31,7 +31,7 @@ from patchgate.verify.verification_reasons import MOST_NAME
 from patchgate.verify.verification_sarif import analysis_runs
 from patchgate.verify.verification_text import list_results, show_result
 
-ANALYSIS_SCHEMA = "patchgate.analysis/1"
+ANALYSIS_SCHEMA = "patchgate.analysis/2"
 _MOST_RESULTS = 50
 _MOST_ONCE = 5
 
@@ -120,10 +120,10 @@ def analysis_json(analysis: Analysis) -> str:
     document: Json = {
         "schema": ANALYSIS_SCHEMA,
         "outcome": _analysis_outcome(analysis),
-        "what": analysis.what,
+        "target": analysis.what,
         "commit": analysis.commit,
         "tree": runs.tree,
-        "analyses": runs.analyses,
+        "analyses_digest": runs.analyses,
         "digest": runs.digest,
         "is_stable": None if analysis.again is None else not unstable and not analysis.not_evaluated,
         "unstable": sorted(unstable),
@@ -192,10 +192,10 @@ def analysis_schema() -> Schema:
     }
     analysis: dict[str, Shape] = {
         "outcome": one_of(*_WORDS),
-        "what": str,
+        "target": str,
         "commit": about(maybe(OID), "HEAD, or the commit that was named"),
         "tree": OID,
-        "analyses": about(DIGEST, "of the settings and the programs together"),
+        "analyses_digest": about(DIGEST, "of the settings and the programs together"),
         "digest": about(DIGEST, "of the tree and all that was told"),
         "is_stable": about(bool | None, "null: nothing ran twice"),
         "unstable": [str],

@@ -36,7 +36,7 @@ from patchgate.report.verdict import Json, Verdict
 from patchgate.verify.suppression_abuse import TRIGGERS
 from patchgate.verify.verification_result import VerificationResult, VerificationStatus
 
-SCHEMA = "patchgate.verification/1"
+SCHEMA = "patchgate.verification/2"
 
 
 def render(verification: VerificationResult) -> str:
@@ -66,11 +66,11 @@ def render(verification: VerificationResult) -> str:
         "baseline_abuse": {
             "detected": bool(verification.abuse),
             "triggers": list(verification.abuse),
-            **path_list("baselines", verification.suppression_files),
+            **path_list("suppression_files", verification.suppression_files),
             "suppressed": [result_document(each) for each in verification.suppressed],
         },
         "contract_violations": list(verification.violations),
-        "told": list(verification.reported_only),
+        "reported": list(verification.reported_only),
         "next_step": verification.next_step,
         "external_commits": [
             {"commit": each.oid, "subject": each.subject} for each in verification.external_commits
@@ -87,7 +87,7 @@ def _runs(runs: TreeRuns | None) -> Json:
     return {
         "tree": runs.tree,
         "digest": runs.digest,
-        "analyses": runs.analyses,
+        "analyses_digest": runs.analyses,
         "is_evaluated": runs.is_evaluated,
         "runs": [_run(runs.runs[name]) for name in sorted(runs.runs)],
     }
@@ -141,7 +141,7 @@ def _threshold(state: ThresholdState) -> Json:
         "failed_before": state.failed_before,
         "fails_after": state.fails_after,
         "preexisting": state.is_preexisting,
-        "over": [
+        "exceeded_by": [
             result_document(each) if isinstance(each, AnalysisResult) else _worsened(each)
             for each in state.over
         ],
@@ -182,7 +182,7 @@ _RUN: Shape = {
     "metrics": COUNT,
     "warnings": [str],
 }
-_RUNS = maybe({"tree": OID, "digest": DIGEST, "analyses": str, "is_evaluated": bool, "runs": [_RUN]})
+_RUNS = maybe({"tree": OID, "digest": DIGEST, "analyses_digest": str, "is_evaluated": bool, "runs": [_RUN]})
 _WORSENED: Shape = {
     **path_key("path"),
     "symbol": str,
@@ -199,7 +199,7 @@ _THRESHOLD: Shape = {
     "failed_before": bool,
     "fails_after": bool,
     "preexisting": about(bool, "it fails as it did before"),
-    "over": [Schema(anyOf=[schema_of(RESULT), schema_of(_WORSENED)])],
+    "exceeded_by": [Schema(anyOf=[schema_of(RESULT), schema_of(_WORSENED)])],
 }
 _SCOPE: Shape = {
     "is_clean": bool,
@@ -208,8 +208,8 @@ _SCOPE: Shape = {
 _ABUSE: Shape = {
     "detected": bool,
     "triggers": [one_of(*TRIGGERS)],
-    **path_keys("baselines"),
-    "baselines": about([str], "the listed files that grew; with new findings, that changed"),
+    **path_keys("suppression_files"),
+    "suppression_files": about([str], "the listed files that grew; with new findings, that changed"),
     "suppressed": [RESULT],
 }
 
@@ -238,7 +238,7 @@ def json_schema() -> Schema:
         "scope": maybe(_SCOPE),
         "baseline_abuse": _ABUSE,
         "contract_violations": [str],
-        "told": about([str], "violations that strictness relaxed only tells"),
+        "reported": about([str], "violations that strictness relaxed reports without refusing"),
         "next_step": str | None,
         "external_commits": [{"commit": OID, "subject": str}],
         **path_keys("dirty_before"),

@@ -50,7 +50,7 @@ class ExternalCommit:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """The answer of `verify`; see `patchgate.verification/1`.
+    """The answer of `verify`; see `patchgate.verification/2`.
 
     `intent` is the id, None without one; `base` is the commit that it was compared with, where one was asked
     for. `violations` are the contract violations that count, `told` those that `relaxed` only tells.

@@ -105,7 +105,7 @@ def test_the_list_as_json_is_one_document_with_every_key(history: Repo) -> None:
     ]
     killed, _, retried, _ = told["attempts"]
     assert (killed["is_recorded"], killed["verdict"], killed["source"]) == (False, None, "patch")
-    assert (retried["retry_of"], retried["number"], retried["counts"]) == ("a-0001", 2, True)
+    assert (retried["retry_of"], retried["number"], retried["counts_toward_retries"]) == ("a-0001", 2, True)
     assert retried["files"][0]["path"] == "src/a.py"
     objects(history.cli("attempts", "list", "--format", "json", "-n", "1"), list_schema())
 

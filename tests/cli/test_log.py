@@ -234,8 +234,8 @@ def test_verify_says_how_many_events_are_whole_and_names_the_last(repo: Repo, le
     )
     (only,) = objects(repo.cli("log", "--verify", "--format", "json").out)
     assert only == {
-        "schema": "patchgate.ledger/1",
-        "whole": True,
+        "schema": "patchgate.ledger/2",
+        "is_intact": True,
         "events": 3,
         "last": last.hash,
         "problems": [],

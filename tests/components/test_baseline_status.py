@@ -180,7 +180,7 @@ def test_hashes_and_dates_are_told_to_programs(tmp_path: Path) -> None:
     assert [first["id"], second["id"]] == ["a", "b"]
     assert second["dependencies"] == ["a"]
     assert first["staleness"] == "stale"
-    assert first["verified_by"] == "commit"
+    assert first["verified_source"] == "commit"
     assert first["verified_commit"] == repo.ask("rev-parse", "HEAD")
     assert len({first["contract_hash"], first["test_hash"], first["impl_hash"]}) == 3
     # A name of the implementation is not in its hash alone: the other's differs by its paths.
@@ -199,7 +199,7 @@ def test_every_finding_and_state_fits_the_schema(tmp_path: Path) -> None:
     answer = repo.cli("baseline", "status", "--format", "json")
     jsonschema.validate(answer.report, baselines_schema())
     assert answer.code == 1
-    assert answer.report["strays"] == [".patchgate/baselines/old.json"]
+    assert answer.report["orphans"] == [".patchgate/baselines/old.json"]
     states = {each["id"]: each["staleness"] for each in answer.report["components"]}
     assert states == {"a": "stale", "b": "stale", "c": None}
 

@@ -329,7 +329,7 @@ def test_where_one_of_several_fails_nothing_is_written(repo: Repo) -> None:
     repo.stage({"src/cutting/__init__.py": WRONG})
     done = captured(repo, "shaping", "cutting")
     assert done.exit_code == 1
-    assert [each.result for each in done.components] == [CaptureResult.HELD_BACK, CaptureResult.REFUSED]
+    assert [each.result for each in done.components] == [CaptureResult.NOT_RECORDED, CaptureResult.REFUSED]
     assert not (repo.path / ".patchgate").exists()
     assert "refused: nothing was captured, because of cutting" in list(capture_text(done))
 

@@ -131,9 +131,9 @@ def test_the_graph_as_json_keeps_its_schema_and_says_how_a_name_was_found(repo: 
         "from": "shaping",
         "name": "Schemas_Wire",
         "to": "wire_schemas",
-        "how": "words",
+        "matched_by": "words",
         "is_external": False,
-        "is_across": True,
+        "crosses_subtrees": True,
         "is_in_cycle": True,
     }
 

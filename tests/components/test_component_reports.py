@@ -138,9 +138,9 @@ def test_the_results_of_a_capture_are_in_its_event_and_in_the_status(tmp_path: P
     status = repo.cli("baseline", "status", "--format", "json").report
     Draft202012Validator(repo.cli("schema", "baselines").report).validate(status)
     (row,) = status["components"]
-    assert (row["tests"], row["tests_at"], row["tests_by"]) == (tests, event["at"], "ledger")
+    assert (row["tests"], row["tests_at"], row["tests_source"]) == (tests, event["at"], "ledger")
     # A capture is no verification of later: only its commit makes the baseline fresh.
-    assert row["verified_by"] == "commit"
+    assert row["verified_source"] == "commit"
     assert "tests: 1 passed, 0 failed, 1 skipped on " in repo.cli("baseline", "status").out
     repo.cli("baseline", "capture", "shaping", "--reverify", "--commit-note")
     (note,) = repo.ask("notes", "--ref", "patchgate-verified", "show", event["baseline"]).splitlines()
@@ -148,7 +148,7 @@ def test_the_results_of_a_capture_are_in_its_event_and_in_the_status(tmp_path: P
     assert json.loads(repo.cli("log", "--kind", "verified", "--format", "json").out)["tests"] == tests
     (repo.path / ".git/patchgate/events.jsonl").unlink()
     (row,) = repo.cli("baseline", "status", "--format", "json").report["components"]
-    assert (row["tests"], row["tests_by"]) == (tests, "note")
+    assert (row["tests"], row["tests_source"]) == (tests, "note")
     # Whoever may push notes may write anything there.
     forged = json.loads(note) | {"tests": {"passed": "\x1b[31m"}}
     repo.git("notes", "--ref", "patchgate-verified", "add", "-f", "-m", json.dumps(forged), event["baseline"])

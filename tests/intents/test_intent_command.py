@@ -95,11 +95,11 @@ def test_every_document_is_as_its_schema_says(tmp_path: Path) -> None:
     assert [each["id"] for each in refused.report["conflicts"]] == [name]
     assert refused.report["conflicts"][0]["entries"] == ["a"]
     assert [each["state"] for each in listed.report["intents"]] == ["active", "queued"]
-    assert cleared.report["intent"]["is_here"] is True
-    assert cleared.report["intent"]["is_worktree_gone"] is False
+    assert cleared.report["intent"]["current_worktree"] is True
+    assert cleared.report["intent"]["worktree_missing"] is False
     assert cleared.report["promoted"] == [queued.report["intent"]["id"]]
     value: dict[str, Any] = first.report["intent"]
-    assert (value["is_here"], value["is_worktree_gone"], value["ttl"], value["lease"]) == (
+    assert (value["current_worktree"], value["worktree_missing"], value["ttl"], value["lease"]) == (
         True,
         False,
         3600,
@@ -109,7 +109,7 @@ def test_every_document_is_as_its_schema_says(tmp_path: Path) -> None:
     assert value["dirty"][0]["oids"] == [None]
     assert value["digest"].startswith("sha256:")
     assert value["expires_at"] > value["declared_at"]
-    assert value["holder"]["is_running"] is True
+    assert value["owner"]["is_running"] is True
 
 
 def test_a_refusal_names_who_has_the_file_and_the_next_step(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_of_a_moved_repository_it_is_told_in_words_and_documents(tmp_path: Path)
     assert "this repository was moved or copied since" in shown
     assert f"next: git patchgate intent recover {name}" in shown
     info = moved.cli("intent", "show", "--format", "json").report["intents"][0]
-    assert (info["is_here"], info["is_worktree_gone"]) == (False, True)
+    assert (info["current_worktree"], info["worktree_missing"]) == (False, True)
     taken = moved.cli("intent", "recover", name)
     assert (taken.code, taken.err) == (0, "")
 

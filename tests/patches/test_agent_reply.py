@@ -298,7 +298,7 @@ def test_the_table_is_printed_for_a_prompt_and_as_a_document(tmp_path: Path) -> 
     assert (words.returncode, words.stderr) == (0, "")
     told = outside(tmp_path / "b", "--describe", "--format", "json")
     document = json.loads(told.stdout)
-    assert document["schema"] == "patchgate.actions/1"
+    assert document["schema"] == "patchgate.actions/2"
     assert [each["name"] for each in document["actions"]] == [action.name for action in ACTIONS]
     for each in document["actions"]:
         assert each["example"] in words.stdout

@@ -301,7 +301,7 @@ def test_where_the_hooks_or_the_program_are_gone_that_is_what_is_said(adopted: R
     adopted.git("config", "core.hooksPath", ".husky/_")
     seen = adopted.cli("doctor", "--format", "json")
     rows = {each["event"]: each for each in seen.report["worktrees"][0]["hooks"]}
-    assert (seen.code, seen.report["runs"], rows["pre-commit"]["reaches"]) == (1, False, None)
+    assert (seen.code, seen.report["gate_runs"], rows["pre-commit"]["patchgate_version"]) == (1, False, None)
     adopted.git("config", "--unset", "core.hooksPath")
     adopted.write(".git/hooks/pre-commit", theirs, executable=True)
     adopted.install()
@@ -335,9 +335,9 @@ def test_doctor_knows_what_runs_through_a_framework(tmp_path: Path) -> None:
     subprocess.run([program, "install", *words], cwd=repo.path, env=repo.env, check=True, capture_output=True)
     answer = repo.cli("doctor", "--format", "json")
     (place,) = answer.report["worktrees"]
-    through = {each["event"] for each in place["hooks"] if each["through"]}
+    through = {each["event"] for each in place["hooks"] if each["manager"]}
     levels = {(each["level"], event) for each in place["findings"] for event in each["events"]}
-    assert (answer.code, answer.report["runs"], through) == (0, True, set(events))
+    assert (answer.code, answer.report["gate_runs"], through) == (0, True, set(events))
     assert ("warning", "reference-transaction") in levels
     assert not [each for each in levels if each[0] == "error"]
 

@@ -63,7 +63,7 @@ def test_a_cut_ledger_is_seen_everywhere_and_stays_seen(
             in verified.out
         )
         (document,) = map(json.loads, repo.cli("log", "--verify", "--format", "json").out.splitlines())
-        assert (document["whole"], document["head"]["state"]) == (False, "contradicted")
+        assert (document["is_intact"], document["head"]["state"]) == (False, "contradicted")
         for arguments in (["log"], ["claim", "stats"]):
             shown = repo.cli(*arguments)
             assert shown.code == 3

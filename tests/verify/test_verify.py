@@ -323,7 +323,7 @@ def test_relaxed_tells_regressions_and_never_touches_the_scope(tmp_path: Path) -
     shop.stage({"a.py": BAD})
     told = shop.verify()
     assert told["verdict"] == "accepted"
-    assert told["told"] == ["structural_regressions", "gate_failures"]
+    assert told["reported"] == ["structural_regressions", "gate_failures"]
     assert places(told["intent_regressions"]) == [("a.py", 2)]
     shop.stage({"b.py": "2\n"})
     assert shop.verify()["contract_violations"] == ["scope_violation"]
@@ -464,7 +464,7 @@ def test_suppressions_that_grow_beside_code_are_abuse(shop: Workshop) -> None:
     told = shop.verify()
     assert told["status"] == "violated"
     abuse = told["baseline_abuse"]
-    assert (abuse["detected"], abuse["triggers"], abuse["baselines"]) == (
+    assert (abuse["detected"], abuse["triggers"], abuse["suppression_files"]) == (
         True,
         ["baseline_changed_with_functional_code"],
         [],
@@ -482,7 +482,7 @@ def test_a_baseline_that_grows_while_somebody_else_regresses_is_abuse(tmp_path: 
     told = shop.verify()
     assert told["status"] == "violated"
     assert "baseline_updated_while_regressions_present" in told["baseline_abuse"]["triggers"]
-    assert told["baseline_abuse"]["baselines"] == ["known.json"]
+    assert told["baseline_abuse"]["suppression_files"] == ["known.json"]
     assert places(told["external_regressions"]) == [("b.py", 2)]
 
 
@@ -498,7 +498,7 @@ def test_any_change_of_a_baseline_is_abuse_while_something_got_worse(tmp_path: P
             shop.stage({"a.py": bad, **({} if content is None else {"debt.json": content})})
             told = shop.verify()["baseline_abuse"]
             assert told["detected"] is is_abuse
-            assert told["baselines"] == (["debt.json"] if is_abuse else [])
+            assert told["suppression_files"] == (["debt.json"] if is_abuse else [])
 
 
 def test_a_baseline_that_shrinks_is_none(tmp_path: Path) -> None:
@@ -545,11 +545,11 @@ def test_a16_the_before_report_is_captured_at_the_declaration_once_unless_lazy(s
             "intent", "declare", "-m", "Round prices", "--format", "json", "--allow", "a.py", *more
         )
         said = json.loads(done.out)["intent"]
-        assert (done.code, shop.runs, said["before"] is None) == (0, runs, bool(more))
+        assert (done.code, shop.runs, said["before_digest"] is None) == (0, runs, bool(more))
         told = shop.verify()
         intent = shop.intents.get(said["id"])
         assert intent is not None
-        assert said["before"] in {None, intent.before}
+        assert said["before_digest"] in {None, intent.before}
         assert intent.before == told["before"]["digest"]
         events = (shop.path / ".git" / "patchgate" / "events.jsonl").read_text()
         assert events.count('"action":"captured"') == 1 + (not more)

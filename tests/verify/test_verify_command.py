@@ -189,4 +189,4 @@ def test_the_schema_of_the_answer_is_printed(tmp_path: Path) -> None:
     shop = Workshop.open(tmp_path)
     told = shop.cli("schema", "verification")
     assert told.code == 0
-    assert json.loads(told.out)["$id"] == "urn:patchgate:verification:1"
+    assert json.loads(told.out)["$id"] == "urn:patchgate:verification:2"

@@ -243,26 +243,26 @@ def test_a_baseline_that_becomes_a_link_has_grown(tmp_path: Path) -> None:
     (shop.path / "lists/known.json").rename(shop.path / "lists/more.json")
     (shop.path / "lists/known.json").symlink_to("more.json")
     shop.stage()
-    assert shop.verify()["baseline_abuse"]["baselines"] == ["lists/known.json"]
+    assert shop.verify()["baseline_abuse"]["suppression_files"] == ["lists/known.json"]
     shop.git("commit", "-q", "-m", "A link")
     shop.stage({"a.py": "2\n"})
     assert shop.verify()["baseline_abuse"]["detected"] is False
     (shop.path / "lists/known.json").unlink()
     (shop.path / "lists/known.json").symlink_to("other.json")
     shop.stage()
-    assert shop.verify()["baseline_abuse"]["baselines"] == ["lists/known.json"]
+    assert shop.verify()["baseline_abuse"]["suppression_files"] == ["lists/known.json"]
 
 
 def test_a_baseline_that_becomes_a_folder_or_lies_behind_a_link_has_grown(tmp_path: Path) -> None:
     shop = listed(tmp_path)
     (shop.path / "lists/known.json").unlink()
     shop.stage({"lists/known.json/a.json": '["x", "y"]\n'})
-    assert shop.verify()["baseline_abuse"]["baselines"] == ["lists/known.json"]
+    assert shop.verify()["baseline_abuse"]["suppression_files"] == ["lists/known.json"]
     shop.git("reset", "-q", "--hard")
     (shop.path / "lists").rename(shop.path / "elsewhere")
     (shop.path / "lists").symlink_to("elsewhere")
     shop.stage()
-    assert shop.verify()["baseline_abuse"]["baselines"] == ["lists/known.json"]
+    assert shop.verify()["baseline_abuse"]["suppression_files"] == ["lists/known.json"]
 
 
 def test_a_file_that_is_control_by_what_it_holds_is_no_code_beside_a_baseline(tmp_path: Path) -> None:

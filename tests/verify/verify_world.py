@@ -148,7 +148,7 @@ class Workshop(Repo):
         """Verify, and give the document, which fits its schema as its exit code does."""
         done = self.answer(*arguments, cwd=cwd)
         document = done.report
-        assert document["schema"] == "patchgate.verification/1", document
+        assert document["schema"] == "patchgate.verification/2", document
         Draft202012Validator(json_schema()).validate(document)
         assert done.code == {"accepted": 0, "rejected": 1, "undecided": 3}[document["verdict"]]
         return document

@@ -88,7 +88,7 @@ def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Js
     return {
         **telemetry(adjudication),
         "samples": [*looked.samples],
-        "why": adjudication.why,
+        "reason": adjudication.why,
         "next_step": adjudication.next_step,
         "warnings": list(dict.fromkeys((*adjudication.warnings, *doubts))),
     }
@@ -129,7 +129,7 @@ _METADATA: Shape = {
     "skipped_counts": dict.fromkeys(SkipReason, COUNT),
     "skipped_samples": about([_SKIPPED], maxItems=MOST_SAMPLES),
     "samples": about([str], "`path:line` of placeholders", maxItems=MOST_SAMPLES),
-    "places_total": COUNT,
+    "places_total": about(COUNT, "placeholders in the scanned files"),
     "guard_enabled": bool,
     "strict_coverage": about(bool, "whether the strict rule decided"),
     "strict_outcome": about(
@@ -138,7 +138,7 @@ _METADATA: Shape = {
     ),
     "strict_insufficient_reason": str | None,
     "read_from": about(str | None, "the tree that was scanned"),
-    "why": str,
+    "reason": str,
     "next_step": str | None,
     "warnings": [str],
 }
@@ -159,7 +159,7 @@ def json_schema() -> Schema:
     return Schema(
         {
             "$schema": DRAFT,
-            "$id": "urn:patchgate:claim:1",
+            "$id": "urn:patchgate:claim:2",
             "title": "A verifier's verdict, amended by what was scanned",
             # What else the verifier wrote is handed back.
             **_open(verdict),

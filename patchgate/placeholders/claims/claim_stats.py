@@ -24,7 +24,7 @@ from patchgate.report.wording import count, safe
 from patchgate.storage.record import CONTRADICTED
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
-SCHEMA = "patchgate.claim-stats/1"
+SCHEMA = "patchgate.claim-stats/2"
 _MOST_SUBJECTS = 20
 _MOST_NAME = 100
 
@@ -182,7 +182,7 @@ def as_json(stats: ClaimStats) -> str:
         "cap_exhaustion_rate": _rate(counts["cap_exhaustion_count"], scans),
         "reversal_rate": _rate(counts["reversal_count"], stats.attributed),
         "reversals": [each._asdict() for each in stats.reversals],
-        "is_whole": stats.is_whole,
+        "is_complete": stats.is_whole,
     }
     return json_line({name: value[name] for name in json_schema()["properties"]})
 
@@ -215,6 +215,6 @@ def json_schema() -> Schema:
         "reversals": [{"subject": str, "downgrades": COUNT, "reversed": COUNT}],
         "unattributed_downgrade_count": about(COUNT, "downgrades without a subject"),
         "undated_count": about(COUNT, "events without a time; `since` leaves them out"),
-        "is_whole": about(bool, "false: the ledger is damaged or cut"),
+        "is_complete": about(bool, "false: the ledger is damaged or cut"),
     }
     return document_schema(SCHEMA, "What became of claims", stats)

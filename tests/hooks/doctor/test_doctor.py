@@ -290,7 +290,7 @@ def test_json_says_for_each_event_which_file_runs_and_what_it_reaches(tmp_path: 
     replace_hook(repo, "pre-push", "#!/bin/sh\ngit lfs pre-push\n")
     answer = repo.cli("doctor", "--format", "json")
     told = document(answer, repo)
-    assert (answer.code, told["runs"], told["fixed"]) == (1, False, [])
+    assert (answer.code, told["gate_runs"], told["fixed"]) == (1, False, [])
     worktree = answer.report["worktrees"][0]
     assert worktree["hooks_path"]["scope"] == "local"
     assert worktree["config_hooks"][0]["name"] == "lint"
@@ -300,17 +300,17 @@ def test_json_says_for_each_event_which_file_runs_and_what_it_reaches(tmp_path: 
         "file": str(hook(repo, "pre-commit")),
         "exists": True,
         "executable": True,
-        "by": "patchgate",
+        "written_by": "patchgate",
         "format": 1,
-        "before": None,
+        "chained": None,
         "displaced": None,
-        "reaches": __version__,
-        "through": None,
+        "patchgate_version": __version__,
+        "manager": None,
     }
-    assert (rows["pre-push"]["by"], rows["pre-push"]["reaches"]) == ("git-lfs", None)
+    assert (rows["pre-push"]["written_by"], rows["pre-push"]["patchgate_version"]) == ("git-lfs", None)
     fixed = repo.cli("doctor", "--fix", "--format", "json")
-    assert document(fixed, repo)["runs"] is True
-    assert fixed.report["worktrees"][0]["hooks"][3]["before"]["by"] == "git-lfs"
+    assert document(fixed, repo)["gate_runs"] is True
+    assert fixed.report["worktrees"][0]["hooks"][3]["chained"]["written_by"] == "git-lfs"
     assert fixed.report["fixed"][0].startswith("mended: ")
 
 

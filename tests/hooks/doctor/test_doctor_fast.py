@@ -204,7 +204,7 @@ def test_json_says_that_fix_may_mend_it(tmp_path: Path) -> None:
     repo = installed(tmp_path)
     copy(repo).unlink()
     (found,) = repo.cli("doctor", "--format", "json").report["findings"]
-    assert (found["level"], found["safe"], found["events"]) == ("warning", True, ["pre-commit"])
+    assert (found["level"], found["fixable"], found["events"]) == ("warning", True, ["pre-commit"])
     assert repo.cli("doctor", "--fix", "--format", "json").report["fixed"] == [
         "mended: what makes a clean commit fast was made anew"
     ]

@@ -57,11 +57,11 @@ def test_a_framework_that_runs_patchgate_is_no_missing_gate(tmp_path: Path, by: 
     repo.write(".pre-commit-config.yaml", YAML)
     answer = repo.cli("doctor", "--format", "json")
     code, levels = told(answer)
-    assert (code, answer.report["runs"]) == (0, True)
+    assert (code, answer.report["gate_runs"]) == (0, True)
     assert levels == {*(("note", event) for event in TYPES), ("warning", "reference-transaction")}
-    through = {each["event"]: each["through"] for each in answer.report["worktrees"][0]["hooks"]}
+    through = {each["event"]: each["manager"] for each in answer.report["worktrees"][0]["hooks"]}
     assert through.pop("reference-transaction") is None
-    assert list(through.values()) == [{"by": by, "config": ".pre-commit-config.yaml"}] * 4
+    assert list(through.values()) == [{"name": by, "config": ".pre-commit-config.yaml"}] * 4
     text = repo.cli("doctor").out
     assert f"4 of 5 hooks reach patchgate through {by}\n" in text
     assert "reference-transaction: only the native hooks see it" in text

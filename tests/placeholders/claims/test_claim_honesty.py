@@ -14,7 +14,7 @@ from tests.world import Answer, Repo
 CODE = "incomplete_deliverable_placeholder"
 MARK = "Totals: [TBD]\n"
 # What an answer says in sentences.
-WORDS = {"why", "next_step", "warnings"}
+WORDS = {"reason", "next_step", "warnings"}
 
 
 @pytest.fixture

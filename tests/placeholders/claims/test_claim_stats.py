@@ -190,7 +190,7 @@ def test_a_damaged_line_is_told_after_the_rest_with_exit_code_3(tmp_path: Path) 
     assert told.out.startswith("2 adjudications: 1 upheld, 1 contradicted\n")
     assert "line 2 of the ledger" in told.err
     assert "git patchgate log --verify" in told.err
-    assert stats(repo, code=3)["is_whole"] is False
+    assert stats(repo, code=3)["is_complete"] is False
 
 
 def test_a_torn_last_line_is_a_warning(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_torn_last_line_is_a_warning(tmp_path: Path) -> None:
     assert told.err.startswith("warning: line 3 of the ledger")
     # A whole event that lost its last bytes is no torn one: it had been recorded.
     os.truncate(place, place.stat().st_size - 20)
-    assert stats(repo, code=3)["is_whole"] is False
+    assert stats(repo, code=3)["is_complete"] is False
 
 
 def test_what_somebody_wrote_into_the_ledger_reaches_no_terminal_raw(tmp_path: Path) -> None:
