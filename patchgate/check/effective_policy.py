@@ -40,7 +40,7 @@ class EffectivePolicy:
         """List every key with its value; defaults say so."""
         everything = dataclasses.asdict(self.policy.config)
         # What is told of the config, and is no key of it.
-        del everything["written"], everything["doubts"], everything["claims"]["has_unusable_markers"]
+        del everything["written"], everything["warnings"], everything["claims"]["has_unusable_markers"]
         written = self.policy.as_written()
         yield from self._settings((), everything, written)
 
