@@ -47,6 +47,7 @@ HOMES = {
     "pydantic": {"policy", "components"},
     "pydantic_core": {"policy", "components"},
     "pathspec": {"policy"},
+    "packaging": {"policy"},
 }
 # Pure modules know no files, no children, no clock and no chance.
 PURE = {
