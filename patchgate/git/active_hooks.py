@@ -124,7 +124,7 @@ def list_worktree_hooks(
     place = (f"--git-dir={repository.common_dir}",)
     listed = around.ask(place, repository.common_dir, "worktree", "list", "--porcelain", "-z")
     if listed.code != 0:
-        raise UndecidedError("git does not list the worktrees", "run git worktree list to see why")
+        raise UndecidedError("git could not list the worktrees", "run git worktree list to see why")
     found: list[Worktree] = []
     for number, record in enumerate(listed.out.split(b"\0\0")):
         lines = [line for line in record.split(b"\0") if line]
@@ -136,7 +136,7 @@ def list_worktree_hooks(
         if is_main and not is_bare:
             path = _main_folder(around, path)
         if b"prunable" in words or not os.path.isdir(path):
-            found.append(Worktree(path, problem="its folder is gone", is_gone=True))
+            found.append(Worktree(path, problem="its folder does not exist", is_gone=True))
             continue
         try:
             found.append(_look(around, path, events, is_main=is_main, is_bare=is_bare))
@@ -185,7 +185,7 @@ def _look(
         done = around.ask(place, path, "rev-parse", *arguments)
         if done.code != 0:
             last = printable(done.err.strip().split(b"\n")[-1].removeprefix(b"fatal: "))
-            raise UndecidedError(f"git does not say where its hooks are: {last}", "run git status there")
+            raise UndecidedError(f"git could not name its hooks folder: {last}", "run git status there")
         return os.fsdecode(done.out.removesuffix(b"\n"))
 
     # A relative core.hooksPath counts from where hooks run: the top of the worktree, else the git directory.

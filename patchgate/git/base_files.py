@@ -241,7 +241,8 @@ def is_special(mode: int) -> bool:
 def special_file(path: RepoPath) -> UndecidedError:
     """Say that a FIFO, a socket or a device stands at a path: who opens it may wait for ever."""
     return UndecidedError(
-        f"{path.quoted} is a special file on disk (a FIFO, a socket or a device)", "move it away"
+        f"{path.quoted} is a special file on disk (a FIFO, a socket or a device)",
+        "move it out of the working tree",
     )
 
 

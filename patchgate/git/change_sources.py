@@ -122,7 +122,7 @@ def _require_unborn(repository: Repository) -> None:
     # Not by rev-parse: it takes a tag `HEAD` for it.
     is_there = repository.git("show-ref", "--verify", "--quiet", "HEAD", answers=(0, 1)).code == 0
     if named.code != 0 or is_there or os.path.isfile(os.path.join(repository.common_dir, branch)):
-        raise UndecidedError("HEAD names a commit that is not here", "run git fsck")
+        raise UndecidedError("HEAD points to a commit that is not in this repository", "run git fsck")
 
 
 def is_merging(repository: Repository) -> bool:
@@ -296,9 +296,9 @@ def _fill_in_sizes(objects: Objects, files: list[FileChange], *, is_required: bo
         kind = "commit" if entry.mode == GITLINK else "blob"
         if header.type != kind:
             raise UndecidedError(
-                f"{file.path.quoted} has the mode {entry.mode}, and its object {entry.oid[:12]} is a "
+                f"{file.path.quoted} has mode {entry.mode}, but its object {entry.oid[:12]} is a "
                 f"{header.type}, not a {kind}",
-                "run git fsck; make the change again from its files",
+                "run git fsck, then make the change again from its files",
             )
         if is_required and file.has_new_content:
             files[index] = file.with_size(header.size)
@@ -315,8 +315,11 @@ def list_tracked(repository: Repository, objects: Objects) -> list[FileChange]:
     found: list[FileChange] = []
     for path, entry, stage in staged_records(repository.output("ls-files", "-z", "--stage")):
         if stage != "0":
-            raise UndecidedError(f"{path.quoted} is not merged", "resolve the conflict, then git add it")
+            raise UndecidedError(
+                f"{path.quoted} has an unresolved merge conflict",
+                "resolve the conflict, then git add the file",
+            )
         if entry.mode not in _MODES:
-            raise UndecidedError("the index is damaged: it holds an unknown mode", "run git fsck")
+            raise UndecidedError("the index is damaged: it has an unknown file mode", "run git fsck")
         found.append(FileChange(path, None, entry))
     return found

@@ -63,7 +63,8 @@ def read_worktree_file(repository: Repository, path: RepoPath) -> FileContent | 
         return None
     except OSError as error:
         raise UndecidedError(
-            f"{path.quoted} cannot be read: {error.strerror}", "see who may read it and its folders"
+            f"{path.quoted} cannot be read: {error.strerror}",
+            "check the permissions of the file and its folders",
         ) from error
 
 
@@ -90,7 +91,7 @@ def _read_in(folder: int, path: RepoPath) -> FileContent | BlockedPath:
             return BlockedPath(path, stat.S_ISDIR(found.st_mode))
         if found.st_size > MOST_BYTES:
             raise UndecidedError(
-                f"{path.quoted} has {found.st_size >> 20} MiB, and at most {MOST_BYTES >> 20} are written",
+                f"{path.quoted} has {found.st_size >> 20} MiB; patchgate writes at most {MOST_BYTES >> 20}",
                 "change this file by hand",
             )
         return FileContent(EXECUTABLE if found.st_mode & 0o100 else REGULAR, file.read())

@@ -117,12 +117,12 @@ class DiffReader:
             found.append(_record(self._until(b"\0"), self._until(b"\0")))
         if len(found) > MOST_RECORDS:
             raise UndecidedError(
-                f"a change has more than {MOST_RECORDS:,} files and folders", "split the change"
+                f"the change has more than {MOST_RECORDS:,} files and folders", "split the change"
             )
         files = [record for record in found if not _is_folder(record)]
         if len(files) < len(found):
             if not self._has_folders:
-                raise UndecidedError("git lists a folder where a file was expected", "run git fsck")
+                raise UndecidedError("git listed a folder where a file was expected", "run git fsck")
             self._folders += [record for record in found if _is_folder(record)]
         return files
 
@@ -271,7 +271,7 @@ def _record(about: bytes, name: bytes) -> FileChange:
     path = RepoPath.from_git(name)
     if status == "U":
         raise UndecidedError(
-            f"{path.quoted} is not merged: the index holds a conflict",
+            f"{path.quoted} has an unresolved merge conflict",
             "resolve the conflict, then git add the file",
         )
     return FileChange(
@@ -337,7 +337,7 @@ def read_difference(
     }
     if not large:
         raise MemoryLimitError(
-            "git needs more memory than it may have to diff this change", "split the change"
+            "git needs more memory than patchgate allows to diff this change", "split the change"
         )
     left_out = [
         ":(top,exclude,literal)" + path.raw.decode("utf-8", "surrogateescape") for path in sorted(large)

@@ -55,7 +55,7 @@ def _read(listed: bytes) -> dict[RepoPath, RepoPath]:
     """Read records of `:mode mode oid oid Rscore NUL old NUL new NUL` (git-diff-tree, raw output)."""
     words = listed.split(b"\0")[:-1]
     if len(words) % 3:
-        raise UndecidedError("git lists renames in a form that is not known", "run git fsck")
+        raise UndecidedError("git listed renames in an unknown format", "run git fsck")
     found = {}
     for about, old, new in zip(words[::3], words[1::3], words[2::3], strict=True):
         modes = about.lstrip(b":").split(b" ")[:2]

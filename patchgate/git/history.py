@@ -67,7 +67,7 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Commi
     commits = listed(repository, "--topo-order", "--reverse", high, "^" + low)
     if not commits and repository.shallow:
         raise UndecidedError(
-            f"there is no commit in {low}..{high}, and this clone is shallow: commits can be missing",
+            f"{low}..{high} has no commits, but this clone is shallow: commits may be missing",
             "git fetch --unshallow",
         )
     return CommitRange(require_parents(repository, commits), (low, high))
@@ -82,7 +82,7 @@ def require_parents(repository: Repository, commits: list[Commit]) -> list[Commi
     for commit in commits:
         if commit.oid in repository.shallow:
             raise UndecidedError(
-                f"the parents of {commit.oid[:12]} are cut off: this clone is shallow",
+                f"the parents of {commit.oid[:12]} are missing: this clone is shallow",
                 "git fetch --deepen=50, or git fetch --unshallow",
             )
     return commits
@@ -354,4 +354,4 @@ def _next(reader: DiffReader, following: bytes, detail: Detail) -> Records:
 def _pass(reader: DiffReader, header: bytes) -> None:
     """Read the line that begins a pair of trees."""
     if reader.line() + b"\n" != header:
-        raise UndecidedError("git's walk lost its place", "run git fsck")
+        raise UndecidedError("git printed the changes of another commit than expected", "run git fsck")

@@ -119,8 +119,8 @@ def _slow(store: PrivateStore, pairs: Sequence[tuple[str, str]]) -> int:
 def _too_slow(heads: Sequence[str]) -> UndecidedError:
     named = ", ".join(head[:12] for head in heads[:-1]) + f" and {heads[-1][:12]}"
     return UndecidedError(
-        f"git takes too long to merge {named} anew, and against that a merge commit is judged",
-        f"replace this merge by a line of commits: git rebase {heads[0][:12]} {heads[1][:12]}",
+        f"git takes too long to repeat the merge of {named}, which the merge commit is compared with",
+        f"replace the merge with a rebase: git rebase {heads[0][:12]} {heads[1][:12]}",
     )
 
 
@@ -140,7 +140,7 @@ def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float
     for pair in pairs:
         status, tree = next(words, b""), next(words, b"")
         if status not in {b"0", b"1"}:
-            raise UndecidedError("git merge-tree did not say what it made", "run git fsck")
+            raise UndecidedError("git merge-tree printed no result", "run git fsck")
         # Listed up to an empty word: `mode SP oid SP stage TAB path`.
         conflicts = {word.partition(b"\t")[2]: pair for word in iter(lambda: next(words, b""), b"")}
         # merge-ort's unique_path: `path~head`, and a number where that is taken too.

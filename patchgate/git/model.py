@@ -243,11 +243,11 @@ class TreeObject:
         # One expression is ten times as fast as a loop: some folders have thousands of names.
         rows = _ENTRY[size].findall(raw)
         if sum(len(mode) + len(name) for mode, name, _ in rows) + len(rows) * (size + 2) != len(raw):
-            raise MalformedTreeError(oid, "an entry is cut off, or git writes no such mode or name")
+            raise MalformedTreeError(oid, "an entry is incomplete, or has an invalid mode or name")
         folders = {mode for mode in {mode for mode, _, _ in rows} if _mode(mode) == TREE_MODE}
         keys = [name + b"/" if mode in folders else name for mode, name, _ in rows]
         if len({name for _, name, _ in rows}) != len(rows):
-            raise MalformedTreeError(oid, f"it holds {_twice(rows)} twice")
+            raise MalformedTreeError(oid, f"it contains {_twice(rows)} twice")
         if not all(map(operator.lt, keys, islice(keys, 1, None))):
             raise MalformedTreeError(oid, "its entries are not sorted")
         return cls(oid, rows)
@@ -273,7 +273,7 @@ class TreeObject:
         odd = {mode for mode, _, _ in self.rows} - _MODES.keys() - {_GROUP_WRITABLE}
         odd -= {_PADDED_FOLDER} if is_past else set()
         if odd:
-            raise MalformedTreeError(self.oid, f"it holds the mode {min(odd).decode('ascii')}")
+            raise MalformedTreeError(self.oid, f"it contains the mode {min(odd).decode('ascii')}")
         nothing = bytes(len(self.oid) // 2)
         for _, name, oid in self.rows:
             if oid == nothing:

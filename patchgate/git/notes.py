@@ -71,8 +71,8 @@ def require_ref(repository: Repository, ref: str) -> None:
     with Objects(repository) as objects:
         head = objects.header(named.out.decode("ascii").strip())
     if head is None or head.type != "commit":
-        hint = f"look at it (git rev-parse {ref}), then remove it: git update-ref -d {ref}"
-        raise UndecidedError(f"{ref} names no commit, so no note can be added to it", hint)
+        hint = f"inspect it (git rev-parse {ref}), then remove it: git update-ref -d {ref}"
+        raise UndecidedError(f"{ref} does not point to a commit, so no note can be added", hint)
 
 
 def add_line(
@@ -112,7 +112,10 @@ def add_line(
         now = asked.out.decode("ascii", "replace").strip()
         if now == (head.oid if head is not None else ""):
             raise failed("update-ref", done)
-    raise UndecidedError(f"others keep moving {ref}, or it names no commit", "look at it, then try again")
+    raise UndecidedError(
+        f"{ref} keeps changing, or does not point to a commit",
+        f"inspect it (git rev-parse {ref}), then try again",
+    )
 
 
 def _write_tree(repository: Repository, objects: Objects, base: str, anchor: str, line: bytes) -> str:

@@ -111,7 +111,9 @@ class Objects:
             raise _missing(oid)
         _require_type(header, kind)
         if header.size > limit:
-            raise UndecidedError(f"object {oid[:12]} has {header.size} bytes, more than {limit} are not read")
+            raise UndecidedError(
+                f"object {oid[:12]} has {header.size} bytes; patchgate reads at most {limit}"
+            )
         self._ask(b"contents %s\n" % oid.encode("ascii"))
         self._next_header(oid)
         return self._take(header.size + 1)[:-1]
@@ -307,14 +309,14 @@ def _header(line: bytes) -> Header | None:
 def _require_type(header: Header, kind: str | None) -> None:
     if kind is not None and header.type != kind:
         raise UndecidedError(
-            f"object {header.oid[:12]} is a {header.type}, and the tree that names it says {kind}",
-            "run git fsck; make the commit that brings it again",
+            f"object {header.oid[:12]} is a {header.type}, but its tree lists a {kind}",
+            "run git fsck, then recreate the commit that adds it",
         )
 
 
 def _one_line(name: str) -> bytes:
     if "\n" in name or "\0" in name:
-        raise UndecidedError(f"{printable(name)} is no name of an object")
+        raise UndecidedError(f"{printable(name)} is not an object name")
     return name.encode("utf-8", "surrogateescape")
 
 

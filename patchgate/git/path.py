@@ -56,7 +56,7 @@ class RepoPath:
         if text.startswith("/"):
             raise UsageError(
                 f"{quote_path(text.encode('utf-8', 'surrogateescape'))} is an absolute path",
-                "name it relative to the repository",
+                "write it relative to the repository",
             )
         for part in text.split("/"):
             if part in {"", "."}:

@@ -243,7 +243,7 @@ def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, Fil
         path = RepoPath.from_git(name)
         if status == "U":
             raise UndecidedError(
-                f"{path.quoted} is not merged: the index holds a conflict",
+                f"{path.quoted} has an unresolved merge conflict",
                 "resolve the conflict, then git add the file",
             )
         if status == "D":

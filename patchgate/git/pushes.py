@@ -108,8 +108,8 @@ def _oid(repository: Repository, word: str, line: str) -> str | None:
 
 def _unreadable(line: str) -> UndecidedError:
     return UndecidedError(
-        f"git's list of refs has a line that cannot be read: {printable(line, 120)}",
-        "see what else reads or writes the input of this hook: git patchgate doctor",
+        f"the list of refs from git has an unreadable line: {printable(line, 120)}",
+        "check what else reads or writes the input of this hook: git patchgate doctor",
     )
 
 

@@ -58,8 +58,8 @@ def commits_made_in(git_dir: str, since: float) -> dict[str, str]:
         newest = max(newest, stamp)
         if is_first and not is_whole and newest >= wanted:
             raise UndecidedError(
-                f"the reflog of {git_dir!r} is too long to be read back so far",
-                "git reflog expire --expire=7.days HEAD shortens it",
+                f"the reflog of {git_dir!r} is too long to read back that far",
+                "shorten it: git reflog expire --expire=7.days HEAD",
             )
         is_first = False
         action = _making(message)
@@ -95,7 +95,7 @@ def _content(place: str) -> tuple[bytes, bool]:
     try:
         status = os.stat(place)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         with open(os.open(place, _READING), "rb") as file:
             left_out = max(0, status.st_size - _MOST_BYTES)
             file.seek(left_out)
@@ -104,7 +104,8 @@ def _content(place: str) -> tuple[bytes, bool]:
         return b"", True
     except OSError as error:
         raise UndecidedError(
-            f"the reflog {place!r} cannot be read: {error.strerror or error}", "mend the mode of that file"
+            f"the reflog {place!r} cannot be read: {error.strerror or error}",
+            "fix the permissions of that file",
         ) from error
 
 
@@ -271,7 +272,7 @@ def _renamed(
         target = targets.get(update.ref) or update.ref
         if target != update.ref:
             names = printable(update.ref, 200), printable(target, 200)
-            said.append("{} is a symbolic ref there: git writes {}, which is judged".format(*names))
+            said.append("{} is a symbolic ref there: git writes {}, so that ref is checked".format(*names))
         found[replace(update, ref=target)] = None
     return list(found), said
 
@@ -289,4 +290,4 @@ def describe_symbolic_refs(repository: Repository, refs: Iterable[str]) -> list[
 def describe_symbolic_ref(ref: str, target: str) -> str:
     """Say what a symbolic ref means for the hooks."""
     names = printable(ref, 200), printable(target, 200)
-    return "{} is a symbolic ref to {}: git writes that one, and no hook saw the change".format(*names)
+    return "{} is a symbolic ref to {}: git writes that ref, and no hook checked the change".format(*names)

@@ -188,12 +188,12 @@ def _command(arguments: Sequence[str]) -> str:
 def failed(command: str, done: Completed) -> UndecidedError:
     """Say that a git command failed, in one sentence with git's own last words."""
     lines = [line for line in done.err.split(b"\n") if line.strip()]
-    ended = f"exit code {done.code}" if done.code >= 0 else f"signal {-done.code} ended it"
+    ended = f"exit code {done.code}" if done.code >= 0 else f"it was ended by signal {-done.code}"
     said = printable(lines[-1]) if lines else ended
     hint = "run git fsck; in a partial or shallow clone, fetch what is missing (git fetch --unshallow)"
     if b"ut of memory" in done.err:
         return MemoryLimitError(
-            f"git {command} needs more memory than it may have: {said}", "split the change"
+            f"git {command} needs more memory than patchgate allows: {said}", "split the change"
         )
     return UndecidedError(f"git {command} failed: {said}", hint)
 
@@ -233,7 +233,9 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         UndecidedError: git is missing or too old, or refuses the repository (ownership, unknown format).
     """
     if not os.path.isdir(directory):
-        raise UsageError(f"there is no folder {printable(directory)}", "name an existing folder with -C")
+        raise UsageError(
+            f"the folder {printable(directory)} does not exist", "name an existing folder with -C"
+        )
     base = {
         **allowed_environment(environ),
         "GIT_NO_REPLACE_OBJECTS": "1",
@@ -252,7 +254,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     if len(lines) > 5 and (
         lines[2] not in {"true", "false"} or (found.code == 0 and not os.path.isabs(work_tree_said))
     ):
-        raise UndecidedError("the path of this repository holds a line feed", "give that folder another name")
+        raise UndecidedError("the path of this repository contains a line feed", "rename that folder")
     # In a bare repository the last question alone has no answer.
     is_answered = found.code == 0 or (found.code > 0 and lines[2:3] == ["true"] and b"work tree" in found.err)
     if len(lines) < 5 or not is_answered:
@@ -289,7 +291,7 @@ def _not_opened(found: Completed) -> UsageError | UndecidedError:
     if "dubious ownership" in text:
         return UndecidedError(
             "git refuses this repository: it belongs to another user",
-            "git config --global --add safe.directory PATH, if you trust it",
+            "if you trust it: git config --global --add safe.directory PATH",
         )
     if "work tree" in text:
         return UsageError("this is a git directory, not a working tree", "go to the working tree")
@@ -314,7 +316,7 @@ def version_in(said: bytes) -> tuple[int, ...]:
     """
     found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
     if found is None:
-        raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
+        raise UndecidedError("git did not print its version", "install git 2.39.2 or newer")
     return tuple(int(part or 0) for part in found.groups())
 
 
@@ -322,12 +324,12 @@ def _limits(git_dir: str, common_dir: str, object_format: str) -> tuple[str, ...
     """Say why libgit2 1.9 could not read this repository (libgit2#6132, #7260, pygit2#1411)."""
     found: list[str] = []
     if object_format != "sha1":
-        found.append(f"object format {object_format}: libgit2 cannot read it, git's plumbing did")
+        found.append(f"object format {object_format}: libgit2 cannot read it, git's plumbing was used")
     if os.path.isdir(os.path.join(common_dir, "reftable")):
-        found.append("reftable refs: libgit2 cannot read them, git's plumbing did")
+        found.append("reftable refs: libgit2 cannot read them, git's plumbing was used")
     try:
         if any(name.startswith("sharedindex.") for name in os.listdir(git_dir)):
-            found.append("split index: libgit2 cannot read it, git's plumbing did")
+            found.append("split index: libgit2 cannot read it, git's plumbing was used")
     except OSError:
         pass
     return tuple(found)

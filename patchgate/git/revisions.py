@@ -189,7 +189,7 @@ def commit_named(objects: Objects, text: str) -> str:
         UndecidedError: git could not answer.
     """
     if not is_name(text):
-        raise UsageError(f"{printable(text)} is no revision", NAME_ONE)
+        raise UsageError(f"{printable(text)} is not a revision", NAME_ONE)
     found = resolve(objects, text)
     header = objects.header(found.oid + "^{commit}") if found is not None else None
     if header is None:
@@ -284,7 +284,7 @@ def _exact_ref(objects: Objects, base: str, names: list[str]) -> tuple[str, str]
         shown = ", ".join(printable(name) for name in meant[:-1]) + f" and {printable(meant[-1])}"
         full = next((name for name in reversed(meant) if name.startswith("refs/")), meant[-1])
         raise UsageError(
-            f"{printable(base)} is ambiguous: it fits {shown}",
+            f"{printable(base)} is ambiguous: it matches {shown}",
             f"write the full name of the one you mean, like {printable(full)}",
         )
     return next(iter(found.items()), None)

@@ -56,7 +56,10 @@ def index_entries(repository: Repository, paths: Collection[RepoPath]) -> dict[R
         if not _is_within(path.raw, wanted):
             continue
         if stage != "0":
-            raise UndecidedError(f"{path.quoted} is in conflict in the index", "resolve it: git status")
+            raise UndecidedError(
+                f"{path.quoted} has an unresolved merge conflict",
+                "resolve the conflict, then git add the file",
+            )
         found[path] = entry
     return found
 
@@ -119,7 +122,7 @@ def new_index(repository: Repository, store: PrivateStore, files: Sequence[FileC
     if made_from is not None and _SPARSE in made_from:
         _require_readable(repository, variables)
     if content is None:
-        raise UndecidedError("git made no index", "run git status to see why")
+        raise UndecidedError("git could not write the new index", "run git status to see why")
     return StagedIndex(content, made_from)
 
 
@@ -132,8 +135,8 @@ def _require_readable(repository: Repository, variables: Mapping[str, str]) -> N
     as_git_does = repository.git(*listing, variables=variables, answers=ANY_CODE)
     if as_git_does != repository.git(*_WHOLE, *listing, variables=variables):
         raise UndecidedError(
-            "git does not read back the sparse index that would be written",
-            "leave --index out, or make the index whole: git sparse-checkout init --no-sparse-index",
+            "git cannot read the sparse index that --index would write",
+            "leave out --index, or expand the index: git sparse-checkout init --no-sparse-index",
         )
 
 
@@ -173,7 +176,7 @@ def keep_objects(
         _flush_names(objects, wanted, faults or FaultPoints())
     except OSError as error:
         raise UndecidedError(
-            f"the new objects could not be brought to the disk: {error.strerror}", "look at the disk"
+            f"the new objects could not be flushed to the disk: {error.strerror}", "check the disk"
         ) from error
 
 

@@ -91,7 +91,7 @@ class Links:
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise UndecidedError(
-                "to follow the symlinks of this tree needs too many steps", "make the targets shorter"
+                "following the symlinks of this tree takes too many steps", "make the targets shorter"
             )
 
     def _look_up(self, folder: bytes, name: bytes, *, is_folding: bool) -> tuple[bytes, Entry | None]:

@@ -59,7 +59,7 @@ def resulting_tree(
     for place, folder in reversed(list(_opened(objects, base, touched).items())):
         for name, entry in folder.here.items():
             if name in folder.below and name in folder.entries:
-                raise UndecidedError("the index holds a file and a folder of one name", "run git status")
+                raise UndecidedError("the index has a file and a folder of the same name", "run git status")
             folder.entries[name] = entry
         folders[place] = tuple(folder.entries)
         made = None
@@ -169,7 +169,7 @@ class TreeCheck:
         for touched, _ in changes:
             self._check_empty(touched)
         if _MISSING in listed:
-            raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
+            raise UndecidedError("a tree does not match its diff", "run git fsck")
         return [{folder: names[oid] for folder, oid in each.items()} for each in wanted]
 
     def _check(self, touched: Sequence[ChangedFolders], listed: Collection[str]) -> dict[str, Listing]:

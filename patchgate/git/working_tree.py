@@ -195,8 +195,8 @@ def differing_from_index(repository: Repository, paths: Collection[RepoPath]) ->
             return gone | _differing(repository, on_disk, _pathspecs(on_disk), own)
     except OSError as error:
         raise UndecidedError(
-            f"no temporary folder can be made: {printable(error.strerror or str(error))}",
-            "make room, or set TMPDIR to a folder with room",
+            f"cannot create a temporary folder: {printable(error.strerror or str(error))}",
+            "free some space, or set TMPDIR to a folder with free space",
         ) from error
 
 

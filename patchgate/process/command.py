@@ -322,7 +322,9 @@ class _ProcessRun:
                 )
         except OSError as error:
             if not os.path.isdir(cwd):
-                raise UndecidedError("the folder that a command runs in is not there", "try again") from error
+                raise UndecidedError(
+                    "the working directory of a command does not exist", "try again"
+                ) from error
             fault = _FAULTS.get(error.errno or 0, StartFault.REFUSED)
             return ProcessResult(
                 None, fault=fault, reason=os.strerror(error.errno) if error.errno else str(error)

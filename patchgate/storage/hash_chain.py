@@ -311,7 +311,7 @@ def _check_line(line: bytes, number: int, previous: str | None) -> Record | Chai
     except ValueError as error:
         return ChainProblem(number, str(error))
     if previous is not None and record.previous != previous:
-        return ChainProblem(number, "does not name the hash of the line before it")
+        return ChainProblem(number, "does not contain the hash of the line before it")
     return record
 
 
@@ -331,6 +331,5 @@ def _damaged(path: str, problem: ChainProblem) -> UndecidedError:
         commands += f" && mv {beside} {beside}.damaged"
     return UndecidedError(
         f"line {problem.line} of {path!r} {problem.message}",
-        f"keep it for whoever looks into it, for instance with `{commands}` in its folder; the next record "
-        "starts a new chain",
+        f"keep it for inspection: run `{commands}` in its folder; the next record starts a new chain",
     )

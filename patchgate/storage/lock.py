@@ -149,11 +149,11 @@ def _busy(path: str) -> UndecidedError:
     owner = Owner.from_bytes(raw)
     if owner is None or not owner.is_running():
         return UndecidedError(
-            f"the lock {path!r} is held by a process that has not written its name there",
-            "wait until it has ended and run the command again; `lsof` on that file names the process",
+            f"the lock {path!r} is held by a process that did not record its id",
+            "wait until it ends, then run the command again; `lsof` on that file shows the process",
         )
-    whose = "this very process" if owner.pid == os.getpid() else f"process {owner.pid}"
+    whose = "this process" if owner.pid == os.getpid() else f"process {owner.pid}"
     return UndecidedError(
         f"the lock {path!r} is held by {whose}",
-        f"wait until process {owner.pid} has ended (`ps -p {owner.pid}` shows it) and run the command again",
+        f"wait until process {owner.pid} ends (`ps -p {owner.pid}` shows it), then run the command again",
     )

@@ -69,7 +69,7 @@ def line_of(event: bytes, previous: str) -> tuple[str, bytes]:
     if len(line) > MAX_LINE:
         raise UndecidedError(
             f"a record of {len(line)} bytes is longer than the limit of {MAX_LINE}",
-            "keep the long part in a file of its own and record the file's digest",
+            "put the long part into a file and record the file's digest",
         )
     return digest, line
 
@@ -110,7 +110,7 @@ def _plain(value: Json, depth: int) -> object:
         raise ValueError(f"an event is at most {_MAX_DEPTH} levels deep")
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise ValueError("the keys of an event are text")
+            raise ValueError("the keys of an event must be text")
         return {key: _plain(each, depth + 1) for key, each in value.items()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

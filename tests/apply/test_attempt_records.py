@@ -321,7 +321,7 @@ def test_a_ledger_that_cannot_be_written_is_refused_with_the_next_step(tmp_path:
     ledger.path.unlink()
     with (
         acquire(ledger.path.with_name("events.jsonl.lock"), timeout_seconds=0),
-        pytest.raises(UndecidedError, match="is held by this very process"),
+        pytest.raises(UndecidedError, match="is held by this process"),
     ):
         ledger.require_writable()
 

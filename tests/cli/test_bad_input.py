@@ -72,7 +72,7 @@ def test_a_directory_that_is_missing_or_a_file_is_told_with_its_name(repo: Repo)
     for place in ("no/such/folder", "a.py", "esc\x1b[31m\u202e"):
         answer = plain(repo.cli("-C", place, "check"))
         assert answer.code == 2
-        assert "there is no folder" in answer.err
+        assert "does not exist" in answer.err
 
 
 def test_a_broken_repository_is_undecided(repo: Repo) -> None:

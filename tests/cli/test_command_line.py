@@ -223,7 +223,7 @@ def test_what_could_not_be_begun_is_an_error_document_with_exit_3(repo: Repo) ->
 def test_a_revision_that_looks_like_an_option_is_a_revision_after_two_dashes(repo: Repo) -> None:
     answer = repo.cli("check", "--", "--all")
     assert answer.code == 2
-    assert "--all is no revision" in answer.err
+    assert "--all is not a revision" in answer.err
 
 
 def test_init_asks_only_where_somebody_can_answer(repo: Repo) -> None:

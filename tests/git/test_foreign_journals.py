@@ -176,7 +176,7 @@ def test_a_working_tree_that_is_gone_is_told(tmp_path: Path) -> None:
     repo.git("worktree", "add", "-q", "../linked")
     kill(repo, tmp_path / "linked")
     shutil.rmtree(tmp_path / "linked")
-    refused(opened(repo), "is gone")
+    refused(opened(repo), "does not exist")
 
 
 def test_an_index_elsewhere_is_written_only_for_who_names_it_again(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_linked_worktree_has_its_own_index(repo: Repo, tmp_path: Path) -> None
 
 def test_outside_a_repository_the_arguments_are_wrong(repo: Repo, tmp_path: Path) -> None:
     refused_to_judge(repo.check(cwd=tmp_path), 2, "not a git repository")
-    refused_to_judge(repo.check("-C", str(tmp_path / "none")), 2, "no folder")
+    refused_to_judge(repo.check("-C", str(tmp_path / "none")), 2, "does not exist")
 
 
 def test_inside_the_git_directory_there_is_no_staged_change(repo: Repo) -> None:

@@ -630,7 +630,7 @@ def test_a_conflict_is_undecided(trial: Trial) -> None:
     repo.git("checkout", "-q", "main")
     repo.commit({"a": "c\n"})
     repo.try_git("merge", "other")
-    with pytest.raises(UndecidedError, match="not merged"), trial.tree():
+    with pytest.raises(UndecidedError, match="unresolved merge conflict"), trial.tree():
         pass
 
 

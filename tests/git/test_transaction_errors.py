@@ -80,7 +80,7 @@ def test_an_error_names_the_file_what_the_system_said_and_the_next_step() -> Non
         step = next(number for number, each in enumerate(operations, 1) if each.name == "exchange")
         with pytest.raises(WriteFailedError) as caught:
             here.land(Faults([Fault(step, Kind.ENOSPC)]))
-        assert "/tree/a: No space left on device; everything is as it was" in caught.value.message
+        assert "/tree/a: No space left on device; nothing was changed" in caught.value.message
         assert caught.value.hint == "free some space, then apply the patch again"
 
 

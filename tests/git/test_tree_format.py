@@ -57,13 +57,13 @@ def test_what_is_cut_off_is_malformed(entries: dict[bytes, Entry], cut: int) -> 
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (raw((b"100644", b"a"), (b"100644", b"a")), "it holds a twice"),
-        (raw((b"100644", b"a"), (b"100644", b"a.b"), (b"40000", b"a")), "it holds a twice"),
+        (raw((b"100644", b"a"), (b"100644", b"a")), "it contains a twice"),
+        (raw((b"100644", b"a"), (b"100644", b"a.b"), (b"40000", b"a")), "it contains a twice"),
         (raw((b"40000", b"a"), (b"100644", b"a.b")), "not sorted"),
-        (raw((b"100644", b"")), "cut off"),
-        (raw((b"100644", b"a/b")), "cut off"),
-        (raw((b"0", b"a")), "cut off"),
-        (raw((b"0100644", b"a")), "cut off"),
+        (raw((b"100644", b"")), "incomplete"),
+        (raw((b"100644", b"a/b")), "incomplete"),
+        (raw((b"0", b"a")), "incomplete"),
+        (raw((b"0100644", b"a")), "incomplete"),
         (raw((b"100644", b"\x1b[31m"), (b"100644", b"\x1b[31m")), r'"\\033\[31m" twice'),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_lock_that_is_held_costs_a_warning_that_names_the_holder(tmp_path: Pat
     with acquire(tmp_path / "patchgate" / "events.jsonl.lock", timeout_seconds=0):
         warning = ledger.record("refused", ABOUT)
     assert warning is not None
-    assert "is held by this very process" in warning
+    assert "is held by this process" in warning
     assert "run the command again" in warning
     assert numbers(ledger) == [0]
 

@@ -172,7 +172,7 @@ def let_time_pass(probe: str) -> None:
     while os.lstat(probe).st_mtime_ns == begun:
         if time.monotonic() > until:
             raise UndecidedError(
-                "the times of files in the cache folder stand still, so changes could not be seen",
+                "file times in the cache folder do not advance, so changes cannot be detected",
                 "set XDG_CACHE_HOME to a folder on a local disk",
             )
         time.sleep(0.001)

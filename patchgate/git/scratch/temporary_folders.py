@@ -70,7 +70,7 @@ class _FolderRecord:
 def records_folder(repository: Repository) -> str:
     """Name the folder of the records; it is made where it is missing."""
     folder = os.path.join(repository.common_dir, "patchgate", "scratch")
-    with translate_errors("the records of scratch trees cannot be written"):
+    with translate_errors("cannot write the records of scratch trees"):
         os.makedirs(folder, 0o700, exist_ok=True)
     return folder
 
@@ -85,8 +85,8 @@ def require_outside(repository: Repository, cache: str) -> str:
     for inside in (repository.work_tree, repository.git_dir, repository.common_dir):
         if inside is not None and _is_within(real, os.path.realpath(inside)):
             raise UndecidedError(
-                f"the folder for scratch trees lies inside the repository: {printable(cache)}",
-                "set XDG_CACHE_HOME to a folder outside of it",
+                f"the folder for scratch trees is inside the repository: {printable(cache)}",
+                "set XDG_CACHE_HOME to a folder outside it",
             )
     return real
 
@@ -111,7 +111,7 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
     path = os.path.join(parent, token)
     file = os.path.join(records_folder(repository), f"place-{token}.json")
     record = _FolderRecord(path, Owner.current(), kept=keep)
-    with translate_errors("a folder for the scratch tree cannot be made"):
+    with translate_errors("cannot create a folder for the scratch tree"):
         os.makedirs(parent, 0o700, exist_ok=True)
         _write(file, record)
         os.mkdir(path, 0o700)
@@ -285,5 +285,5 @@ def translate_errors(what: str) -> Iterator[None]:
         where = f" ({printable(name)})" if name else ""
         said = error.strerror or type(error).__name__
         raise UndecidedError(
-            f"{what}: {said}{where}", "make room or give the right to write there, then try again"
+            f"{what}: {said}{where}", "free some space or make that folder writable, then try again"
         ) from error

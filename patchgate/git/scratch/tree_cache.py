@@ -106,7 +106,7 @@ class CachedTree:
         """
         if _stamp(self.checkout.index) != self._own_index:
             raise UndecidedError(
-                "a command wrote beside the scratch tree", "let it write below its working directory only"
+                "a command wrote outside the scratch tree", "let it write only inside its working directory"
             )
         root = os.fsencode(self.checkout.root)
         tidy(root, self._marks, self.checkout.names_in_index, b".gitattributes")
@@ -199,7 +199,7 @@ class CachedTree:
                 os.unlink(path)
             elif not remove(path):
                 raise UndecidedError(
-                    f"an old scratch tree cannot be removed: {printable(path)}",
+                    f"cannot remove an old scratch tree: {printable(path)}",
                     "a command left files of another user there: remove that folder as that user",
                 )
         place = f"place-{secrets.token_hex(8)}"
@@ -308,7 +308,7 @@ def _read_json(path: str) -> Mapping[str, object] | None:
 
 def _replace(path: str, content: bytes) -> None:
     """Write a file whole; it need not outlive a power cut, after which its stamp no longer fits."""
-    with translate_errors("the state of the scratch tree cannot be written"):
+    with translate_errors("cannot write the state of the scratch tree"):
         spare = f"{path}.{secrets.token_hex(8)}"
         with open(spare, "wb") as file:
             file.write(content)

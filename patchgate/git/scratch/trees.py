@@ -136,7 +136,7 @@ class Scratch:
             UndecidedError: the tree itself is gone, or git failed.
         """
         self._require()
-        with translate_errors("what a command changed in the scratch tree cannot be put back"):
+        with translate_errors("cannot restore what a command changed in the scratch tree"):
             self._put_back()
 
     def _require(self) -> None:
@@ -144,7 +144,7 @@ class Scratch:
         if self._identity is None or identity_of(self.path) != self._identity:
             raise UndecidedError(
                 "a command removed or replaced the scratch tree itself",
-                "let it write below its working directory only",
+                "let it write only inside its working directory",
             )
 
 
@@ -175,7 +175,7 @@ def touched_files(
     with temporary(repository, os.path.join(cache, "kept" if keep else "touched"), keep=keep) as place:
         root = os.path.join(place, "tree")
         checkout = _small(repository, objects, store, tree, paths, place)
-        with translate_errors("the scratch tree cannot be made"):
+        with translate_errors("cannot create the scratch tree"):
             os.mkdir(root)
         identity = identity_of(root)
 
@@ -194,7 +194,7 @@ def touched_files(
                     raise PermissionError(1, "not permitted to remove it", path)
             write()
 
-        with translate_errors("the scratch tree cannot be written"):
+        with translate_errors("cannot write the scratch tree"):
             write()
         yield Scratch(root, checkout, identity, again)
 
@@ -252,20 +252,20 @@ def whole_tree(
     cache = require_outside(repository, cache)
     home = cache_folder_of(repository, cache)
     with contextlib.ExitStack() as stack:
-        with translate_errors("the scratch tree cannot be locked"):
+        with translate_errors("cannot lock the scratch tree"):
             lock = os.path.join(home, "lock")
             stack.enter_context(acquire(lock, timeout_seconds=patience_seconds, pause=pause))
-        with translate_errors("the scratch tree cannot be made"):
+        with translate_errors("cannot create the scratch tree"):
             kept = CachedTree(repository, store, home, tree)
             kept.prepare()
         if keep:
             place = stack.enter_context(temporary(repository, os.path.join(cache, "kept"), keep=True))
-            with translate_errors("the scratch tree cannot be kept"):
+            with translate_errors("cannot keep the scratch tree"):
                 kept.detach(os.path.join(place, "tree"))
         else:
             stack.callback(kept.take_back)
         checkout = kept.checkout
-        with translate_errors("the scratch tree cannot be made"):
+        with translate_errors("cannot create the scratch tree"):
             # The index is copied after its time is set, and the folders are marked after `.git` is there.
             make_git_dir(repository, store, checkout.root, commit, copies=keep)
             kept.settle()

@@ -100,7 +100,7 @@ def write_files(
         UsageError: there is no working tree.
     """
     if repository.work_tree is None:
-        raise UsageError("there is no working tree here", "go to the working tree")
+        raise UsageError("there is no working tree here", "run this in a working tree")
     steps = faults or FaultPoints()
     lock_file = os.path.join(repository.common_dir, LOCK)
     try:
@@ -299,7 +299,7 @@ class _WriteRun:
                 release_lock_quietly(self._workspace, folder, journal)
                 first = f"{describe_error(error)}, and " if isinstance(error, OSError) else ""
                 raise DirtyWorkspaceError(
-                    f"{first}the way back failed: {describe_error(second)}",
+                    f"{first}undoing the writes failed: {describe_error(second)}",
                     [self._workspace.path_of(entry) for entry in journal.entries],
                 ) from error
             raise

@@ -211,7 +211,7 @@ def read_journal(folder: OpenFolder) -> tuple[bytes, Journal] | None:
         except OSError as error:
             raise UndecidedError(
                 f"cannot read {quote_path(folder.at(state))}: {error.strerror or type(error).__name__}",
-                "put that right, then run git patchgate recover",
+                "fix that, then run git patchgate recover",
             ) from error
         return state, journal
     return None
@@ -307,6 +307,6 @@ def _raw(text: Any) -> bytes:
 def _damaged(folder: OpenFolder, state: bytes) -> UndecidedError:
     return UndecidedError(
         f"the journal {quote_path(folder.at(state))} of an interrupted apply is damaged",
-        "look with git status at what it left (.patchgate-* holds old or new contents), put that right by"
+        "run git status to see what it left (.patchgate-* files have old or new contents), repair that by"
         f" hand, then move {quote_path(os.path.normpath(folder.path))} away",
     )

@@ -1,6 +1,6 @@
 """What a landing finds before it writes, the places that follow from it, and the errors that stop it.
 
-Decides whether everything is as it was judged (each path, each folder above it), which folders will be made,
+Decides whether nothing was changed judged (each path, each folder above it), which folders will be made,
 which make room for a file, and where contents are kept aside. It writes nothing.
 """
 
@@ -46,19 +46,19 @@ class ConcurrentChangeError(UndecidedError):
     def __init__(self, paths: Sequence[RepoPath]) -> None:
         names = first_of(paths, _SHOWN, lambda path: path.quoted)
         super().__init__(
-            f"changed since the patch was judged: {names}; nothing was written",
-            "look at what changed there, then apply the patch again",
+            f"changed since the patch was checked: {names}; nothing was written",
+            "review what changed there, then apply the patch again",
         )
         self.paths = tuple(paths)
 
 
 class WriteFailedError(UndecidedError):
-    """A write failed; everything is as it was, or, while recovering, what was left waits still."""
+    """A write failed; nothing was changed, or, while recovering, what was left waits still."""
 
     def __init__(self, error: OSError, *, recovering: bool = False) -> None:
         then = "run git patchgate recover again" if recovering else "apply the patch again"
-        state = "what an interrupted apply left is still there" if recovering else "everything is as it was"
-        what = _NEXT.get(error.errno or 0, "put that right")
+        state = "the interrupted apply is not recovered yet" if recovering else "nothing was changed"
+        what = _NEXT.get(error.errno or 0, "fix that")
         super().__init__(f"{describe_error(error)}; {state}", f"{what}, then {then}")
 
 
@@ -70,7 +70,7 @@ class DirtyWorkspaceError(UndecidedError):
         told = f": {first_of(states, _SHOWN)}" if states else ""
         super().__init__(
             f"{reason}{told}",
-            "put these right, then run git patchgate recover; with --keep it leaves such files as they are",
+            "restore them, then run git patchgate recover; with --keep it leaves such files as they are",
         )
         self.paths = tuple(paths)
         self.states = tuple(states)
@@ -134,7 +134,7 @@ def _refuse_impossible(writes: Sequence[Write]) -> None:
         if write.path.raw in seen or any(not part or part in {b".", b".."} for part in parts):
             raise UndecidedError(f"{write.path.quoted} cannot be written", "name each file once, by its path")
         if any(is_git_alias(part) for part in parts):
-            raise UndecidedError(f"{write.path.quoted} lies in a git directory", "leave it out")
+            raise UndecidedError(f"{write.path.quoted} is in a git directory", "leave it out of the patch")
         seen.add(write.path.raw)
 
 

@@ -65,13 +65,14 @@ def find_working_tree(repository: Repository, journal: Journal, record: OpenFold
     quoted_name, own = quote_path(os.fsencode(journal.work_tree)), quote_path(record.path)
     if not os.path.isdir(journal.work_tree):
         raise UndecidedError(
-            f"the working tree {quoted_name} of an interrupted apply is gone",
-            f"put it back, or run the command where it is now, or remove the record {own}",
+            f"the working tree {quoted_name} of an interrupted apply does not exist",
+            f"restore it, or run the command where it is now, or remove the record {own}",
         )
     raise UndecidedError(
         f"the record {own} of an interrupted apply belongs to another working tree ({quoted_name})",
-        "if this is a copy, or that tree was made anew, look with git status at what the apply left here"
-        " (.patchgate-*, git's index.lock), then remove that record; else run git patchgate recover there",
+        "if this is a copy, or that tree was recreated, run git status to see what the apply left here"
+        " (.patchgate-*, git's index.lock), then remove that record; otherwise run git patchgate recover"
+        " there",
     )
 
 
@@ -126,7 +127,7 @@ def _index_of(repository: Repository, journal: Journal, git_dir: str, record: Op
         if journal.index_file != repository.index_file:
             quoted_name = quote_path(os.fsencode(journal.index_file))
             raise UndecidedError(
-                f"an interrupted apply wrote an index elsewhere: {quoted_name}",
+                f"an interrupted apply used another index: {quoted_name}",
                 "run git patchgate recover with GIT_INDEX_FILE set to it, or, if it is gone, remove the"
                 f" record {quote_path(record.path)}",
             )

@@ -25,7 +25,7 @@ from patchgate.git.transaction.preflight import DirtyWorkspaceError
 from patchgate.git.transaction.workspace import SavedContents, Workspace, release_lock, release_lock_quietly
 from patchgate.storage.open_folder import OpenFolder, is_folder
 
-_REASON = "not everything of an interrupted apply can be taken back"
+_REASON = "an interrupted apply cannot be undone completely"
 
 
 class _RollbackStep(Enum):

@@ -301,6 +301,6 @@ def _token(identity: str) -> bytes:
 def _held(workspace: Workspace) -> UndecidedError:
     name = quote_path(workspace.index.at(_lock_name(workspace)))
     return UndecidedError(
-        f"git's lock {name} is held: another git command runs in this repository, or one was killed",
-        f"wait until it has ended; if none runs, remove {name}; then run the command again",
+        f"git's lock {name} exists: another git command is running in this repository, or was killed",
+        f"wait until it ends, or, if none is running, remove {name}; then run the command again",
     )
