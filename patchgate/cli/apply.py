@@ -39,25 +39,29 @@ if TYPE_CHECKING:
 @click.command("apply")
 @click.argument("file", required=False)
 @click.option("--edits", metavar="FILE", help="Apply structured edits (JSON) instead of a patch.")
-@click.option("--dry-run", is_flag=True, help="Judge and try it, and write nothing to the working tree.")
-@click.option("--index", is_flag=True, help="Stage the result too; the index must hold the files as on disk.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check and test the patch, and write nothing to the working tree."
+)
+@click.option(
+    "--index", is_flag=True, help="Stage the result too; index and working tree must agree on the files."
+)
 @click.option(
     "--base",
     metavar="REV",
-    help="The patch was made for REV, which HEAD contains: lay it there, merge the result.",
+    help="Apply the patch to REV, an ancestor of HEAD, and merge the result.",
 )
 @click.option(
-    "--only", "only", metavar="PATH", multiple=True, help="Take from the patch what is at or below PATH."
+    "--only", "only", metavar="PATH", multiple=True, help="Apply only the changes at or below PATH."
 )
-@click.option("--retry-of", metavar="ATTEMPT", help="This is the next try of a refused attempt.")
+@click.option("--retry-of", metavar="ATTEMPT", help="Record this as the next try of a refused attempt.")
 @click.option(
     "--if-applied",
     type=click.Choice(["error", "ok"]),
     default="error",
-    help="ok: exit 0 where the patch was applied before and is still there.",
+    help="ok: exit with 0 if the patch was applied before and is still there.",
 )
-@click.option("--run-dir", metavar="DIR", help="Keep this attempt's evidence in DIR.")
-@click.option("--keep-scratch", is_flag=True, help="Keep the scratch tree, and name it.")
+@click.option("--run-dir", metavar="DIR", help="Write the evidence of this attempt to DIR.")
+@click.option("--keep-scratch", is_flag=True, help="Keep the scratch tree and print its path.")
 @report_options
 def apply_command(
     context: click.Context,
@@ -76,15 +80,16 @@ def apply_command(
     verbose: bool,
     quiet: bool,
 ) -> int:
-    """Apply a patch: judged, tried by the policy's commands in a scratch tree, written whole or not at all.
+    """Check a patch, test it in a scratch tree, and apply all of it or nothing.
 
-    FILE is a unified diff as git writes it; - is standard input. Each attempt leaves its evidence, and its
-    id; after a refusal the whole mended patch comes again with --retry-of.
+    FILE is a unified diff as git writes it; - is standard input. The tests are the commands of the policy.
+    Each attempt has an id and keeps its evidence. After a refusal, send the whole corrected patch again with
+    --retry-of.
     """
     if (file is None) == (edits is None):
-        raise UsageError("apply takes one patch", "name a file, - for standard input, or --edits FILE")
+        raise UsageError("apply takes one patch", "give a file, - for standard input, or --edits FILE")
     if edits is not None and only:
-        raise UsageError("--only narrows a patch, and edits name one file", "leave it out")
+        raise UsageError("--only needs a patch; edits name one file anyway", "remove --only")
     here = directory_of(context)
     raw = read_input(file or edits or "-", here)
     repository = open_to_write(context)
@@ -114,13 +119,13 @@ def apply_command(
 
 @click.group("agent")
 def agent_command() -> None:
-    """Hold what an agent answers against what it may ask for."""
+    """Check what an agent replies against the reply protocol."""
 
 
 @agent_command.command("reply")
 @click.argument("file", required=False, metavar="FILE")
 @click.option("--describe", is_flag=True, help="Print the actions and their parameters, for a prompt.")
-@click.option("--base", metavar="REV", help="Lay the patch of a repair on REV, merge the result.")
+@click.option("--base", metavar="REV", help="Apply the patch of a repair to REV, then merge.")
 @document_options
 def judge_reply(
     context: click.Context,
@@ -129,17 +134,20 @@ def judge_reply(
     base: str | None,
     form: str,
 ) -> int:
-    """Judge the raw reply in FILE (- is standard input), and the patch in it; nothing is applied.
+    """Check an agent's reply and the patch in it.
 
-    Exits 0 where the reply holds and the gate accepts what it proposes, 1 where either refuses.
+    FILE is the raw reply; - is standard input. Nothing is applied. Exits with 0 if the reply follows the
+    protocol and its patch is accepted, with 1 if not.
     """
     if describe:
         if file is not None or base is not None:
-            raise UsageError("--describe takes neither FILE nor --base", "leave them out")
+            raise UsageError("--describe takes neither FILE nor --base", "remove them")
         _describe_actions(form)
         return 0
     if file is None:
-        raise UsageError("no reply is named", "name a file, or - for standard input; or --describe")
+        raise UsageError(
+            "agent reply needs a reply", "give a file, or - for standard input; or use --describe"
+        )
     from patchgate.patches.check_reply import check_reply
 
     raw = read_input(file, directory_of(context))
@@ -167,7 +175,7 @@ def _describe_actions(form: str) -> None:
 
 
 def _print_reply(judged: ReplyVerdict) -> None:
-    """Write the findings of the protocol, or the report on what is proposed; the verdict comes last."""
+    """Print the findings of the protocol, or the report on the proposed change; the verdict comes last."""
     from patchgate.report import wording
 
     for note in judged.reading.notes:
@@ -181,7 +189,7 @@ def _print_reply(judged: ReplyVerdict) -> None:
         write(f"accepted: {judged.reading.action}\n")
     else:
         if judged.report.verdict == "accepted":
-            write("note: nothing is applied; git patchgate apply does that\n")
+            write("note: nothing was applied; git patchgate apply does that\n")
         show(judged.report, "full", "auto", verbose=False, quiet=False)
 
 
@@ -190,16 +198,17 @@ _form_option = click.option("--format", "form", type=click.Choice(["full", "text
 
 @click.group("attempts")
 def attempts_command() -> None:
-    """Show what apply tried, and where its evidence lies."""
+    """Show what apply tried, and where its evidence is."""
 
 
 @attempts_command.command("list")
-@click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
+@click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show only the last N.")
 @document_options
 def list_attempts(context: click.Context, most: int | None, form: str) -> int:
-    """List the attempts, the newest first: id, time, what became of it, the rules that refused it.
+    """List the attempts, newest first.
 
-    interrupted: it was killed before its verdict was on record; running: it goes on.
+    Each with its id, its time, its outcome, and the rules that refused it. `interrupted` means that it was
+    killed before its verdict was recorded, `running` that it has not ended yet.
     """
     repository = open_here(context)
     from patchgate.apply.attempt_list import list_attempts, list_text
@@ -211,7 +220,7 @@ def list_attempts(context: click.Context, most: int | None, form: str) -> int:
         write(list_json(found))
         return 0
     if not found and most is None:
-        write_error("there is no attempt: nothing was applied in this repository")
+        write_error("no attempts: apply has not run in this repository")
     write_lines(list_text(found))
     return 0
 
@@ -220,9 +229,10 @@ def list_attempts(context: click.Context, most: int | None, form: str) -> int:
 @click.argument("attempt", metavar="ID")
 @document_options
 def show_attempt(context: click.Context, attempt: str, form: str) -> int:
-    """Show one attempt: its verdict, rules, files and chain, its evidence, the ends of its logs.
+    """Show one attempt in full.
 
-    ID is an attempt's id, or a beginning that only one has.
+    Its verdict, rules, files, chain and evidence, and the ends of its logs. ID is the id of an attempt, or
+    the beginning of one.
     """
     repository = open_here(context)
     from patchgate.apply.attempt_list import list_attempts, resolve_attempt, show_text
@@ -238,14 +248,22 @@ def show_attempt(context: click.Context, attempt: str, form: str) -> int:
 
 
 @attempts_command.command("prune")
-@click.option("--keep", metavar="N", type=click.IntRange(0), help="Keep the evidence of the last N (100).")
-@click.option("--older-than", "age", metavar="AGE", help="Remove what is older, like 30d, 12h or 2w.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Keep the evidence of the last N attempts (default 100).",
+)
+@click.option("--older-than", "age", metavar="AGE", help="Remove evidence older than AGE: 30d, 12h, 2w.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @in_repository
 def prune_attempts(context: click.Context, keep: int | None, age: str | None, dry_run: bool) -> int:
-    """Remove the evidence of old attempts. The ledger keeps its events; a --run-dir is never touched."""
+    """Remove the evidence of old attempts.
+
+    The ledger keeps its events. A folder given by --run-dir is never touched.
+    """
     if keep is not None and age is not None:
-        raise UsageError("prune takes --keep or --older-than, not both", "leave one of them out")
+        raise UsageError("prune takes --keep or --older-than, not both", "remove one of them")
     repository = (open_here if dry_run else open_to_write)(context)
     from patchgate.apply.attempt_list import prune, render_pruned, seconds_of
 
@@ -258,19 +276,20 @@ def prune_attempts(context: click.Context, keep: int | None, age: str | None, dr
 
 @attempts_command.command("reset")
 @click.argument("attempt", required=False, metavar="[ID]")
-@click.option("--reason", metavar="TEXT", help="Why another try will go better; others read it.")
+@click.option("--reason", metavar="TEXT", help="Why another try may succeed; it is recorded.")
 @in_repository
 def reset_attempts(context: click.Context, attempt: str | None, reason: str | None) -> int:
-    """Let the retries of a chain begin again, with a reason that stays on record. For people only.
+    """Allow more retries of a chain, with a reason.
 
-    ID is any attempt of the chain; without it, the chain of the attempt that was refused last.
+    Only for maintainers. The reason is recorded. ID is any attempt of the chain; without ID, the chain of
+    the last refused attempt.
     """
     from patchgate.check.message import check_reason
 
-    example = 'say what is different now: --reason "the plan now names the file to change"'
+    example = 'say what changed: --reason "the plan now names the file to change"'
     reason = check_reason(reason or "", "a reset", example)
     refuse_agents("a reset")
-    require_terminal("a reset needs a person at a terminal", "run it in a terminal")
+    require_terminal("a reset needs a terminal, to ask you", "run it in a terminal")
     repository = open_to_write(context)
     from patchgate.apply.retries import chain_to_reset, refused_in, reset
     from patchgate.approvals.approvals import who_approves
@@ -284,14 +303,14 @@ def reset_attempts(context: click.Context, attempt: str | None, reason: str | No
         write_error(f"  {each.attempt} {safe(each.at, 40)}: {safe(', '.join(each.rules))}")
     write_error(f"reason: {safe(reason)}")
     write_error(f"by: {by}")
-    if not confirm("Let its retries begin again?"):
-        write_error("nothing was reset: the answer was not yes")
+    if not confirm("Allow more retries?"):
+        write_error("nothing was reset: you did not answer yes")
         return 1
     warning = reset(repository, chain, reason, by)
     if warning:
         write_error(f"warning: {warning}")
     last = refused[-1].attempt
-    write(f"the retries of {chain} begin again: git patchgate apply - --retry-of {last}\n")
+    write(f"{chain} may be retried again: git patchgate apply - --retry-of {last}\n")
     return 0
 
 
@@ -299,19 +318,19 @@ def reset_attempts(context: click.Context, attempt: str | None, reason: str | No
 @click.option(
     "--keep",
     is_flag=True,
-    help="Leave files that were changed since as they are, keep what stood there before, undo the rest.",
+    help="Leave files changed since then alone, keep a copy of what they were, undo the rest.",
 )
 @in_repository
 def recover_command(context: click.Context, keep: bool) -> int:
-    """Finish or undo what an apply has left that was killed, and remove what it used.
+    """Finish or undo an apply that was killed.
 
-    An apply that had not landed is undone: every file is as it was. One that had landed is finished. A file
-    that was changed since is never overwritten: then nothing is done, and every file is named.
+    If it had not written everything yet, every file is restored. If it had, the rest is finished. A file that
+    was changed since then is never overwritten: then nothing is done, and each such file is named.
     """
     repository = open_here(context)
     from patchgate.apply.recovery import recover_pending
 
     finished = recover_pending(repository, keep=keep)
     warn(finished.warnings)
-    write_lines(finished.lines or ("nothing was left to recover",))
+    write_lines(finished.lines or ("nothing to recover",))
     return 0

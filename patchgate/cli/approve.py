@@ -1,4 +1,4 @@
-"""`git patchgate approve`: a person grants one exception, with a reason."""
+"""`git patchgate approve`: a maintainer allows one refused change, with a reason."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ _MOST_PATHS = 20
 
 @click.command("approve")
 @click.argument("change", required=False, metavar="[@staged | ID]")
-@click.option("--last", is_flag=True, help="What was refused last.")
-@click.option("--reason", metavar="TEXT", help="Why this change is right all the same; others read it.")
-@click.option("--rule", "rules", multiple=True, metavar="RULE", help="Set only this rule aside; repeatable.")
-@click.option("--sign", is_flag=True, help="Sign it by user.signingKey: then it counts at the push too.")
-@click.option("--policy-from", metavar="REV", help="What the policy of REV refuses.")
-@click.option("--profile", type=click.Choice(["commit", "agent"]), help="What this profile refuses.")
+@click.option("--last", is_flag=True, help="The change that was refused last.")
+@click.option("--reason", metavar="TEXT", help="Why this change is right; it is recorded.")
+@click.option(
+    "--rule", "rules", multiple=True, metavar="RULE", help="Allow it for this rule only; repeatable."
+)
+@click.option("--sign", is_flag=True, help="Sign it with user.signingKey, so that the push accepts it too.")
+@click.option("--policy-from", metavar="REV", help="Use the policy of REV.")
+@click.option("--profile", type=click.Choice(["commit", "agent"]), help="Use the limits of this profile.")
 @in_repository
 def approve_command(
     context: click.Context,
@@ -44,11 +46,12 @@ def approve_command(
     policy_from: str | None,
     profile: str | None,
 ) -> int:
-    """Let one refused change pass, with a reason that stays on record.
+    """Allow one refused change, with a reason.
 
-    The exception holds for this very change under the policy that refused it, also after a rebase. ID is a
-    commit, or a change id or its first 8 digits or more. Without --sign it holds on this machine until the
-    push; signed by a key of .patchgate/allowed_signers it goes along in refs/notes/patchgate-approvals.
+    The reason is recorded. The approval is valid for exactly this change under the policy that refused it,
+    also after a rebase. ID is a commit, or the first 8 or more digits of a change id. Without --sign it is
+    valid on this machine, until the push. With --sign it is a note in refs/notes/patchgate-approvals, and
+    valid wherever .patchgate/allowed_signers has the key.
     """
     if (change is None) == (not last):
         raise UsageError(
@@ -60,7 +63,7 @@ def approve_command(
     refuse_agents("an approval")
     if not sign:
         require_terminal(
-            "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
+            "an approval needs a terminal, to ask you, or a signature", "run it in a terminal, or add --sign"
         )
     repository = open_to_write(context)
     from patchgate.approvals.approvals import who_approves
@@ -86,7 +89,7 @@ def approve_command(
     elif confirm("Approve this change?"):
         granted = grant(repository, exemption, statement)
     else:
-        write_error("nothing was approved: the answer was not yes")
+        write_error("nothing was approved: you did not answer yes")
         return 1
     warn(granted.warnings)
     write(_approved_text(exemption, granted.by, signed=sign))
@@ -94,7 +97,7 @@ def approve_command(
 
 
 def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
-    """Show what would be approved, on standard error, where the question is asked."""
+    """Show on standard error what would be approved."""
     from patchgate.git.quoting import printable
     from patchgate.report.wording import safe, show_place
 
@@ -116,6 +119,6 @@ def _approved_text(exemption: Exemption, by: str, *, signed: bool) -> str:
 
     what = f"approved: {', '.join(exemption.rules)} for the {exemption.name}"
     if signed:
-        along = "it counts where its note is: git push REMOTE BRANCH refs/notes/patchgate-approvals"
+        along = "push its note too: git push REMOTE BRANCH refs/notes/patchgate-approvals"
         return f"{what}, signed by {printable(by)}\n{along}\n"
     return f"{what}, on this machine until the push\n"

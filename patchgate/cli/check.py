@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @click.argument("revision", required=False, metavar="[REV | A..B]")
-@click.option("--staged", "--cached", is_flag=True, help="Judge the staged change; this is the default.")
-@click.option("--worktree", is_flag=True, help="Judge the working tree, untracked files included.")
-@click.option("--all", "everything", is_flag=True, help="Judge every tracked file as if it were new.")
-@click.option("--patch", metavar="FILE", help="Judge a unified diff; - is standard input.")
-@click.option("--edits", metavar="FILE", help="Judge structured edits (JSON); - is standard input.")
-@click.option("--base", metavar="REV", help="With --patch or --edits: lay it on REV, merge the result.")
-@click.option("--policy-from", metavar="REV", help="Judge by the policy of REV.")
-@click.option("--profile", type=click.Choice(["commit", "agent"]), help="Judge by this profile.")
-@click.option("--exit-zero", is_flag=True, help="Exit 0 also where the change is rejected.")
+@click.option("--staged", "--cached", is_flag=True, help="Check the staged change (the default).")
+@click.option("--worktree", is_flag=True, help="Check the working tree, untracked files included.")
+@click.option("--all", "everything", is_flag=True, help="Check every tracked file as if it were new.")
+@click.option("--patch", metavar="FILE", help="Check a unified diff; - is standard input.")
+@click.option("--edits", metavar="FILE", help="Check structured edits (JSON); - is standard input.")
+@click.option("--base", metavar="REV", help="With --patch or --edits: apply it to REV, then merge.")
+@click.option("--policy-from", metavar="REV", help="Use the policy of REV.")
+@click.option("--profile", type=click.Choice(["commit", "agent"]), help="Use the limits of this profile.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the change is rejected.")
 @report_options
 def check_command(
     context: click.Context,
@@ -48,17 +48,17 @@ def check_command(
     verbose: bool,
     quiet: bool,
 ) -> int:
-    """Judge a change by what git will really do.
+    """Check what git will really record against the policy.
 
-    Without arguments: what `git commit` would commit now. REV is one commit, A..B every commit of a range,
-    each by itself.
+    Without arguments: what `git commit` would commit now. REV is one commit. A..B is a range, whose commits
+    are checked one by one.
     """
     is_proposal = patch is not None or edits is not None
     if sum((revision is not None, staged, worktree, everything, patch is not None, edits is not None)) > 1:
         forms = "REV, --staged, --worktree, --all, --patch and --edits"
-        raise UsageError(f"{forms} exclude each other", "name one of them")
+        raise UsageError(f"{forms} cannot be combined", "use one of them")
     if base is not None and not is_proposal:
-        raise UsageError("--base goes with --patch or --edits", "leave it out")
+        raise UsageError("--base needs --patch or --edits", "remove --base")
     repository = open_here(context)
     from patchgate.apply.recovery import pending_warnings
     from patchgate.check.policy_lookup import CheckOptions, trusted_options
@@ -96,7 +96,7 @@ def check_command(
 def _of_commits(
     repository: Repository, revision: str, asked: CheckOptions, *, is_whole: bool, quiet: bool
 ) -> Report:
-    """Judge the commits of a revision or range, and with `is_whole` also the range as one change."""
+    """Check the commits of a revision or range; with `is_whole` also the range as one change."""
     from patchgate.check.commits import check_revision
 
     with Progress(quiet=quiet) as progress:
@@ -113,10 +113,10 @@ def _of_commits(
 
 
 def _require_no_file(error: UsageError, name: str, directory: str) -> None:
-    """Say how a file is checked, where what is no revision is the name of one.
+    """Explain how to check a file, where an unknown revision is the name of one.
 
     Raises:
-        UsageError: it is.
+        UsageError: the name is that of a file.
     """
     is_unknown = error.message.startswith("unknown revision") and "\0" not in name
     if not (is_unknown and os.path.lexists(os.path.join(directory, name))):
@@ -128,17 +128,17 @@ def _require_no_file(error: UsageError, name: str, directory: str) -> None:
         hint = f"git patchgate check --patch {shown}"
     else:
         hint = f"git add {shown} && git patchgate check, or git patchgate explain --path {shown}"
-    raise UsageError(f"{shown} is a file, and check takes a commit or a range", hint)
+    raise UsageError(f"{shown} is a file, but check takes a commit or a range", hint)
 
 
 def _with_approvals(
     repository: Repository, report: Report, policy_from: str | None, profile: str | None
 ) -> Report:
-    """Let approvals count that count here, and name the command by which a person may give one."""
+    """Apply the approvals that are valid here, and name the command that grants one."""
     from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
     from patchgate.check.hook_decision import with_approvals
 
-    # A machine of CI's may keep its clone; what was approved there without a signature is nobody's word.
+    # A CI machine may keep its clone, and an unsigned approval there proves nothing.
     place = PUSH if os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
     report = with_approvals(repository, report, local=place == LOCAL)
     line = approve_command(report, place=place, policy_from=policy_from, profile=profile)

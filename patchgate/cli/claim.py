@@ -1,4 +1,4 @@
-"""`git patchgate claim`: is the reviewer right? What a verifier says is held against the files."""
+"""`git patchgate claim`: is the reviewer right? Checks what a verifier claims against the files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _STATS = "stats"
 
 
 class _ClaimGroup(click.Group):
-    """`claim stats` is a command of its own; whatever else follows `claim` are the arguments of a claim."""
+    """`claim stats` is a subcommand; anything else after `claim` is an argument of a claim."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Begin with the command that is meant."""
+        """Choose between `claim` and `claim stats`."""
         place = _place_of_stats(args)
         if place is None:
             return adjudicate_claim.make_context(info_name, args, parent, **extra)
@@ -35,7 +35,7 @@ class _ClaimGroup(click.Group):
 
 
 def _place_of_stats(args: Sequence[str]) -> int | None:
-    """Find `stats` where a file would stand, also behind options; not where it is an option's value."""
+    """Find `stats` in the place of FILE, also after options; not as the value of an option."""
     for place, each in enumerate(args):
         if each == _STATS and "--" not in args[:place]:
             parser = adjudicate_claim.make_parser(
@@ -44,47 +44,55 @@ def _place_of_stats(args: Sequence[str]) -> int | None:
             try:
                 named, rest, _ = parser.parse_args([*args[:place]])
             except click.UsageError:
-                # An option that waits for its value, or one that there is not.
+                # An option that lacks its value, or an unknown one.
                 continue
             return None if rest or isinstance(named.get("file"), str) else place
     return None
 
 
 class _AdjudicateCommand(click.Command):
-    """Its help lists what else `claim` does."""
+    """A command whose help also lists `claim stats`."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, and the command beside it."""
+        """Write the options, and the subcommand."""
         super().format_options(ctx, formatter)
         with formatter.section("Commands"):
-            formatter.write_dl([(_STATS, "Count what became of claims. (A file of this name is ./stats.)")])
+            formatter.write_dl([(_STATS, "Count the outcomes of claims. (For a file of this name: ./stats)")])
 
 
 @click.group("claim", cls=_ClaimGroup)
 def claim_command() -> None:
-    """Hold what a verifier says against the files, and tell how often that went wrong."""
+    """Check what a verifier claims against the files, and count how often that was wrong."""
 
 
-# Without a name: it is what `claim` itself does.
+# Without a name: this is what `claim` without a subcommand does.
 @claim_command.command("", cls=_AdjudicateCommand)
 @click.argument("file", required=False, metavar="[FILE|-]")
-@click.option("--reason", "reason_code", metavar="CODE", help="What the verifier says, instead of FILE.")
-@click.option("--deliverable", "deliverables", metavar="FILE", multiple=True, help="What was to be made.")
+@click.option("--reason", "reason_code", metavar="CODE", help="The verdict of the verifier, instead of FILE.")
+@click.option(
+    "--deliverable",
+    "deliverables",
+    metavar="FILE",
+    multiple=True,
+    help="A file that the work had to produce.",
+)
 @click.option("--changed", metavar="FILE", multiple=True, help="A file that this attempt changed.")
-@click.option("--prior", metavar="FILE", multiple=True, help="One that an earlier, passed attempt changed.")
-@click.option("--evidence", metavar="FILE", multiple=True, help="A text that tells of the work.")
-@click.option("--subject", metavar="NAME", help="Which work it is; earlier attempts of it are known by it.")
-@click.option("--feedback", metavar="TEXT", help="What the verifier says in words.")
-@click.option("--tree", metavar="REV", help="Scan the files of REV; otherwise those of the index.")
+@click.option(
+    "--prior", metavar="FILE", multiple=True, help="A file that an earlier attempt changed, and that passed."
+)
+@click.option("--evidence", metavar="FILE", multiple=True, help="A text that describes the work.")
+@click.option("--subject", metavar="NAME", help="The name of the work, the same for all its attempts.")
+@click.option("--feedback", metavar="TEXT", help="The words of the verifier.")
+@click.option("--tree", metavar="REV", help="Scan the files of REV (default: the index).")
 @click.option("--worktree", is_flag=True, help="Scan the files of the working tree.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing for a verdict that had passed.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing if the verdict was a pass.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.option(
     "--format",
     "form",
     type=_FORMATS,
     default="full",
-    help="json: the verifier's verdict, amended; text is another word for full.",
+    help="json: the verdict of the verifier, amended. text is the same as full.",
 )
 @in_repository
 def adjudicate_claim(
@@ -98,15 +106,15 @@ def adjudicate_claim(
     form: str,
     **given: Any,
 ) -> int:
-    """Adjudicate a verifier's verdict: does a placeholder remain, as it says?
+    """Check a reviewer's claim that a placeholder remains.
 
-    FILE holds the verdict as JSON (- is standard input); --reason and --deliverable say the same in options.
-    A bounded scan decides. Exit code 1: the verdict stands; 3: contradicted, so inconclusive; 0: it had
-    passed.
+    FILE is the verdict as JSON (- is standard input); or give it by --reason and --deliverable. A bounded
+    scan of the files decides. Exits with 1 if the claim is right, with 3 if the files contradict it, which
+    makes it inconclusive, and with 0 if the verdict was a pass.
     """
     _require_one_claim(context, file, given)
     if tree is not None and worktree:
-        raise UsageError("--tree and --worktree name two trees", "leave one of them out")
+        raise UsageError("--tree and --worktree cannot be combined", "remove one of them")
     repository = open_here(context)
     claim = _claim(repository, file, directory_of(context), given)
     from patchgate.placeholders.claims.adjudicate import adjudicate
@@ -119,7 +127,7 @@ def adjudicate_claim(
 
 
 def _require_one_claim(context: click.Context, file: str | None, given: dict[str, Any]) -> None:
-    """Take a verdict from a file or from options, not from both.
+    """Require a verdict, from a file or from options, not from both.
 
     Raises:
         UsageError: there is none, or there are two.
@@ -127,12 +135,12 @@ def _require_one_claim(context: click.Context, file: str | None, given: dict[str
     named = [each.opts[0] for each in context.command.params if given.get(str(each.name)) not in {None, ()}]
     if file is not None and named:
         raise UsageError(
-            f"a verdict comes from a file or from options, and {named[0]} is given too", "leave it out"
+            f"a verdict comes from a file or from options, not from both: {named[0]}", "remove it"
         )
     if file is None and given["reason_code"] is None:
         raise UsageError(
-            "there is no verdict to adjudicate",
-            "name a file, - for standard input, or say it by --reason CODE --deliverable FILE",
+            "claim needs a verdict",
+            "give a file, - for standard input, or --reason CODE --deliverable FILE",
         )
 
 
@@ -158,14 +166,15 @@ def _print(found: Adjudication, doubts: Sequence[str], form: str, color: str, *,
 
 @claim_command.command(_STATS)
 @click.option(
-    "--since", metavar="WHEN", help="Only from then on: 2026-01-31, 2026-01-31T12:00:00Z, '2 weeks ago'."
+    "--since", metavar="WHEN", help="Count from WHEN on: 2026-01-31, 2026-01-31T12:00:00Z, '2 weeks ago'."
 )
-@click.option("--format", "form", type=_FORMATS, default="full", help="text is another word for full.")
+@click.option("--format", "form", type=_FORMATS, default="full", help="text is the same as full.")
 @in_repository
 def claim_stats(context: click.Context, since: str | None, form: str) -> int:
-    """Count what became of claims, and how often one that was contradicted turned out to be true.
+    """Count the outcomes of claims, and how often a contradicted one was true.
 
-    That is where a placeholder was found later in the same subject. From the ledger of this repository.
+    It was true if a placeholder was found later in the same subject. The numbers come from the ledger of this
+    repository.
     """
     repository = open_here(context)
     from patchgate.ledger.history import describe_problem, require_all
@@ -175,10 +184,10 @@ def claim_stats(context: click.Context, since: str | None, form: str) -> int:
 
     stats = counted(repository, None if since is None else parse_date(since, time.time()))
     if not stats.history.exists and stats.history.comparison.head is None:
-        write_error("there is no ledger: nothing has been recorded in this repository")
+        write_error("the ledger is empty: nothing has been recorded in this repository")
     write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
     for problem in stats.history.problems:
         if problem.torn:
-            write_error(f"warning: {describe_problem(problem)}; the next event sets it aside")
+            write_error(f"warning: {describe_problem(problem)}; the next event moves it aside")
     require_all(stats.history.problems, stats.history.comparison)
     return 0

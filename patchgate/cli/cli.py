@@ -1,4 +1,4 @@
-"""The commands: which there are, and what becomes of arguments that none can read."""
+"""The table of commands, and how wrong arguments are reported."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from patchgate.git.quoting import printable
 
 # Name, the module that has it as `NAME_command`, what it does. Shown in this order.
 COMMANDS = (
-    ("init", "install", "Look at the repository, write patchgate.toml, rehearse on the last commits."),
-    ("check", "check", "Judge a change: the staged one, REV, A..B, --worktree or --all."),
-    ("apply", "apply", "Judge a patch, try it, and apply it whole or not at all."),
-    ("approve", "approve", "Grant one exception, with a reason."),
-    ("intent", "intent", "Declare what a piece of work will touch; show, renew, clear it."),
-    ("analyze", "verify", "Run the analyses of the policy on a tree: clean, findings, or no answer."),
-    ("verify", "verify", "Compare the analyses of two trees: did it get worse, and was it me?"),
-    ("claim", "claim", "Hold a verifier's verdict against the files: does a placeholder remain?"),
-    ("component", "component", "Show components, validate their contracts, make tests of them."),
-    ("baseline", "component", "Record what the tests of a component passed on, see what drifted."),
-    ("explain", "explain", "Say what a rule means, or which line decides about a path."),
-    ("doctor", "doctor", "Tell whether the gate really runs here, in every worktree."),
-    ("install", "install", "Install the hooks; what is there runs before them."),
-    ("log", "log", "Show the ledger: refusals, exceptions, what was skipped and why."),
-    ("uninstall", "install", "Take the hooks out; what was there before is there again."),
-    ("hook", "install", "What the installed hooks call."),
-    ("recover", "apply", "Finish or undo what a killed apply has left."),
-    ("attempts", "apply", "What was tried: list, show, prune, reset."),
-    ("agent", "apply", "Hold an agent's reply against the reply protocol."),
-    ("policy", "explain", "Show the policy in force, and where each key comes from."),
-    ("selftest", "explain", "Raise every rule from its built-in case."),
-    ("schema", "explain", "Print the JSON Schema of the config or of an output."),
+    ("init", "install", "Write a first patchgate.toml, try it on the last commits, install the hooks."),
+    ("check", "check", "Check a change: the staged one, REV, A..B, --worktree or --all."),
+    ("apply", "apply", "Check a patch, test it, and apply all of it or nothing."),
+    ("approve", "approve", "Allow one refused change, with a reason."),
+    ("intent", "intent", "Declare which files your work will touch; show, renew and clear that."),
+    ("analyze", "verify", "Run the analyses of the policy on a tree."),
+    ("verify", "verify", "Compare two trees: did quality drop, and did this change cause it?"),
+    ("claim", "claim", "Check a reviewer's claim that a placeholder remains."),
+    ("component", "component", "Show components, validate their contracts, generate tests."),
+    ("baseline", "component", "Record components whose tests pass; show what changed since."),
+    ("explain", "explain", "Explain a rule, or which line of the policy decides about a path."),
+    ("doctor", "doctor", "Check that the hooks really run, in every worktree."),
+    ("install", "install", "Install the hooks; existing hooks run before them."),
+    ("log", "log", "Show what was refused, approved and skipped, and why."),
+    ("uninstall", "install", "Remove the hooks and restore what was there before."),
+    ("hook", "install", "Called by the installed hooks."),
+    ("recover", "apply", "Finish or undo an apply that was killed."),
+    ("attempts", "apply", "List, show, prune and reset the attempts of apply."),
+    ("agent", "apply", "Check an agent's reply against the reply protocol."),
+    ("policy", "explain", "Show the policy in effect, and where each key comes from."),
+    ("selftest", "explain", "Trigger every rule with its built-in case."),
+    ("schema", "explain", "Print the JSON Schema of a file or of an output."),
 )
 _CLOSING = (
-    "check: may this land? verify: did it get worse? claim: is the reviewer right?\n\n"
-    "Exit codes: 0 accepted, 1 rejected, 2 wrong arguments, 3 undecided."
+    "check: may this land? verify: did quality drop? claim: is the reviewer right?\n\n"
+    "Exit codes: 0 accepted, 1 rejected, 2 wrong arguments or config, 3 undecided."
 )
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command's module only when that command is called."""
+    """A group that imports the module of a command only when that command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order of the table."""
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may have been meant."""
+        """Find the command, or suggest a similar one."""
         if args and args[0] not in self.list_commands(ctx):
             import difflib
 
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table without loading anything."""
+        """Write the table without importing any command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, _, about in COMMANDS])
 
@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, "-V", "--version", message="patchgate %(version)s")
 @click.pass_context
 def cli(context: click.Context, directory: str | None) -> None:
-    """Judge what git will really do, before it lands."""
+    """Check what git will really record, before it lands."""
     context.obj = directory
 
 
@@ -90,8 +90,8 @@ def call(arguments: list[str]) -> int:
     """Run one command and give its exit code.
 
     Raises:
-        PatchgateError: it could not do what was asked.
-        KeyboardInterrupt: somebody interrupted it.
+        PatchgateError: the command failed.
+        KeyboardInterrupt: the user interrupted it.
     """
     try:
         result = cli.main(arguments, prog_name="git patchgate", standalone_mode=False)
@@ -102,19 +102,19 @@ def call(arguments: list[str]) -> int:
     except click.Abort as error:
         raise KeyboardInterrupt from error
     except SystemExit:
-        # click ends so when nobody reads its help or version to the end; reports are written by `write`.
+        # click exits like this when the reader of its help or version closes the pipe early.
         return 0
     return result if isinstance(result, int) else 0
 
 
 def _fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
-    """Tell that click could not read the arguments; they may be names of files, so they are escaped."""
+    """Report arguments that click could not read; they may be file names, so they are escaped."""
     if asks_for_json(arguments):
         hint = "git patchgate -h lists commands and options"
         return report_error(UsageError(printable(error.format_message()), hint), arguments)
     output = io.StringIO()
     error.show(output)
     for line in output.getvalue().splitlines():
-        # What git calls itself it answers `--help` for by a man page.
+        # `git patchgate --help` opens a man page, `-h` prints the help.
         write_error(printable(line.replace(" --help'", " -h'")))
     return error.exit_code

@@ -1,4 +1,4 @@
-"""`git patchgate component` and `baseline`: what is declared, whether it holds, what its tests ran on."""
+"""`git patchgate component` and `baseline`: declared components, their contracts, tests and baselines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXTS = frozenset({"full", "text", "concise"})
 
 @click.group("component")
 def component_command() -> None:
-    """Show the components, validate their contracts, make tests of them."""
+    """Show components, validate their contracts, generate tests."""
 
 
 @component_command.command("list")
@@ -28,7 +28,7 @@ def component_command() -> None:
 def list_components(context: click.Context, form: str) -> int:
     """List the components of the index.
 
-    Each with its contract, its numbers of files, and whether it has a baseline.
+    Each with its contract, the number of its files, and whether it has a baseline.
     """
     repository = open_here(context)
     from patchgate.components.component_list import list_components
@@ -60,10 +60,10 @@ def validate_components(
     verbose: bool,
     quiet: bool,
 ) -> int:
-    """Validate components of the index: their contracts, and drift from their baselines.
+    """Validate contracts and drift.
 
-    Those named, or those that the staged change touches; what depends on a contract that is touched is
-    validated too.
+    Validates the components of the index that you name, or those that the staged change touches. Components
+    that depend on a touched contract are validated too.
     """
     repository = open_here(context)
     from patchgate.components.validate import validate
@@ -76,18 +76,18 @@ def validate_components(
 
 
 def _validated_text(validated: Validated, *, fail_fast: bool) -> str:
-    """Say how much a verdict is about: a report without findings is the same of nothing."""
+    """Say how much was validated, for a report without findings does not."""
     from patchgate.components.policy_tree import no_components_message
     from patchgate.report import wording
 
     if not validated.declares:
         return no_components_message(validated.content)
     if not validated.is_touched:
-        return "nothing that is staged touches a component; --all validates every one"
+        return "no staged file touches a component; --all validates every component"
     is_cut = fail_fast and validated.report.verdict != "accepted"
     until = ", up to the first error" if is_cut else ""
     compared = f", {wording.count(validated.baselines, 'baseline')} compared" if validated.baselines else ""
-    return f"{wording.count(validated.contracts, 'contract')} looked at{compared}{until}"
+    return f"{wording.count(validated.contracts, 'contract')} validated{compared}{until}"
 
 
 @component_command.command("graph")
@@ -96,7 +96,7 @@ def _validated_text(validated: Validated, *, fail_fast: bool) -> str:
 def graph_components(context: click.Context, form: str) -> int:
     """Show the tree, the dependencies and the cycles.
 
-    Those of the components of the index.
+    Shows the components of the index.
     """
     repository = open_here(context)
     from patchgate.components.component_list import build_graph
@@ -116,13 +116,13 @@ def graph_components(context: click.Context, form: str) -> int:
 @component_command.command("tests")
 @click.argument("name", metavar="ID")
 @click.option(
-    "--staged", "--cached", "cached", is_flag=True, help="Take the contract from the index instead of HEAD."
+    "--staged", "--cached", "cached", is_flag=True, help="Use the contract in the index instead of HEAD."
 )
 @in_repository
 def make_tests(context: click.Context, name: str, cached: bool) -> int:
-    """Print tests made from a contract.
+    """Print tests generated from a contract.
 
-    They are a pytest module that holds a component to its contract in HEAD. Examples, error cases,
+    The output is a pytest module that checks a component against its contract in HEAD. Examples, error cases,
     idempotence and budgets become assertions. An unchanged contract gives the same bytes.
     """
     repository = open_here(context)
@@ -131,21 +131,24 @@ def make_tests(context: click.Context, name: str, cached: bool) -> int:
     made = generate_tests(repository, name, cached=cached)
     write(made.text)
     for function, measure in made.untested:
-        write_error(f"warning: `{function}` promises {measure}, and no test measures it: it has no examples")
+        write_error(f"warning: `{function}` promises {measure}, but no test measures it: it has no examples")
     if made.is_staged_otherwise:
-        write_error("these are the tests of HEAD; the staged contract is another: --staged")
+        write_error("these are the tests of HEAD; the staged contract differs: use --staged")
     return 0
 
 
 @click.group("baseline")
 def baseline_command() -> None:
-    """Record what the tests of a component have passed on, and see what has drifted since."""
+    """Record components whose tests pass; show what changed since."""
 
 
 @baseline_command.command("status")
 @document_options
 def show_baselines(context: click.Context, form: str) -> int:
-    """Show the drift and the age of each component of HEAD. Exit code 1 where something is an error."""
+    """Show the drift and age of each component.
+
+    Reads HEAD. Exits with 1 if one of the findings is an error.
+    """
     repository = open_here(context)
     from patchgate.components.baseline_status import baselines_of_head, status_text
 
@@ -165,13 +168,13 @@ def show_baselines(context: click.Context, form: str) -> int:
 @click.option(
     "--reverify",
     is_flag=True,
-    help="Run the tests of an unchanged component again, and record that they passed.",
+    help="Run the tests of unchanged components again, and record that they passed.",
 )
 @click.option(
-    "--commit-note", is_flag=True, help="With --reverify: keep it in refs/notes/patchgate-verified too."
+    "--commit-note", is_flag=True, help="With --reverify: record it in refs/notes/patchgate-verified too."
 )
 @click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
-@click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @in_repository
 def capture_baselines(
     context: click.Context,
@@ -184,9 +187,9 @@ def capture_baselines(
 ) -> int:
     """Record components whose tests pass.
 
-    What is recorded is exactly what the tests ran on: a scratch tree of the index. If the tests of any
-    component fail, are empty or cannot be run, nothing is written. The baselines are files to commit, alone
-    or with what they record.
+    Records exactly the files that the tests ran on: a scratch tree of the index. If the tests of any
+    component fail, are empty or cannot run, nothing is written. Commit the baselines alone, or with the
+    files that they record.
     """
     repository = open_to_write(context)
     from patchgate.components.capture import capture

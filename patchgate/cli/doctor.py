@@ -1,4 +1,4 @@
-"""`git patchgate doctor`: does the gate really run here, in every worktree; and put back what can be."""
+"""`git patchgate doctor`: do the hooks really run in every worktree? `--fix` installs them again."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="Put back hooks that are missing, stale or cannot run.")
+@click.option("--fix", is_flag=True, help="Install hooks again that are missing, stale or cannot run.")
 @document_options
 def doctor_command(context: click.Context, fix: bool, form: str) -> int:
-    """Say which hook runs at each event, in each worktree, and prove that it reaches patchgate.
+    """Check that the hooks really run, in every worktree.
 
-    Ends with 1 if the gate would not run somewhere. Nothing of the repository changes without --fix, and
-    core.hooksPath never does.
+    Starts the hook of each event to see that it reaches patchgate. Exits with 1 if a hook would not run
+    somewhere. Changes nothing without --fix, and never core.hooksPath.
     """
     repository = open_here(context)
     from patchgate.hooks.doctor import examine
@@ -49,7 +49,7 @@ def doctor_command(context: click.Context, fix: bool, form: str) -> int:
 
 
 def _fix(repository: Repository, diagnosis: Diagnosis) -> list[str]:
-    """Put the hooks in where that is safe, once for each folder of hooks; say what was done."""
+    """Install the hooks where that is safe, once for each hooks folder; return what was done."""
     from patchgate.cli.install import NOTHING_IN_CI, find_program, is_ci
     from patchgate.hooks.install import install_hooks
 
@@ -65,17 +65,17 @@ def _fix(repository: Repository, diagnosis: Diagnosis) -> list[str]:
             place = _opened(repository, worktree)
             done = install_hooks(place, os.environ, find_program(), is_server=worktree.is_bare)
         except PatchgateError as error:
-            lines.append(f"not mended: {error.message}" + (f" ({error.hint})" if error.hint else ""))
+            lines.append(f"not fixed: {error.message}" + (f" ({error.hint})" if error.hint else ""))
             continue
         if done.changed:
-            lines.append(f"mended: installed in {done.folder.name}: {', '.join(done.changed)}")
+            lines.append(f"fixed: installed in {done.folder.name}: {', '.join(done.changed)}")
         lines += [f"  {hook.name}: {note}" for hook in done.hooks for note in hook.notes]
         lines += [f"  note: {note}" for note in (*done.notes, *done.warnings)]
     return lines + _renew(repository, diagnosis)
 
 
 def _renew(repository: Repository, diagnosis: Diagnosis) -> list[str]:
-    """Make anew what the fast path keeps, for every worktree; say it once."""
+    """Rebuild the cache of the fast path for every worktree; report it once."""
     from patchgate.hooks.fast.renewal import renew_all
 
     lines: dict[str, None] = {}
@@ -83,17 +83,17 @@ def _renew(repository: Repository, diagnosis: Diagnosis) -> list[str]:
         try:
             made = renew_all(_opened(repository, worktree))
         except PatchgateError as error:
-            lines[f"not mended: {error.message}"] = None
+            lines[f"not fixed: {error.message}"] = None
             continue
         if made.warning:
-            lines[f"not mended: {made.warning}"] = None
+            lines[f"not fixed: {made.warning}"] = None
         elif made.has_copy or made.has_policy:
-            lines["mended: what makes a clean commit fast was made anew"] = None
+            lines["fixed: the cache for fast commits was rebuilt"] = None
     return list(lines)
 
 
 def _opened(repository: Repository, worktree: Worktree) -> Repository:
-    """Open the repository at another worktree; the one at hand may be known by the environment alone."""
+    """Open the repository at another worktree, without the variables that name this one."""
     if worktree.git_dir == repository.git_dir:
         return repository
     from patchgate.git.repository import open_repository
@@ -104,7 +104,7 @@ def _opened(repository: Repository, worktree: Worktree) -> Repository:
 
 
 def _report_lines(diagnosis: Diagnosis) -> list[str]:
-    """Write it for people: a line for each worktree, what is wrong there, and the commands that mend it."""
+    """Write the diagnosis: a line for each worktree, its problems, and the commands that fix them."""
     lines: list[str] = []
     shown: dict[tuple[DoctorFinding, ...], WorktreeHooks] = {}
     for place in diagnosis.worktree_hooks:
@@ -133,12 +133,12 @@ def _headline(place: WorktreeHooks, like: WorktreeHooks | None) -> str:
     said += f" {safe(', '.join(versions), 60)}" if versions else ""
     chained = [(hook.event, first.writer) for hook in place.hooks if (first := _chained(hook))]
     before = ", ".join(f"{event} ({writer})" for event, writer in chained)
-    said += f"; before ours: {before}" if before else ""
-    return said + (f"; as {safe(like.worktree.path)}" if like else "")
+    said += f"; run before ours: {before}" if before else ""
+    return said + (f"; same as {safe(like.worktree.path)}" if like else "")
 
 
 def _chained(hook: HookProbe) -> HookFile | None:
-    """Give the hook that ours runs first."""
+    """Return the hook that ours runs first."""
     return hook.previous if hook.file.is_ours and hook.previous and hook.previous.is_executable else None
 
 

@@ -1,4 +1,4 @@
-"""`git patchgate explain`, `policy`, `schema`, `selftest`: what the program knows of rules and of itself."""
+"""`git patchgate explain`, `policy`, `schema`, `selftest`: the rules, the policy, the output formats."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ SCHEMAS = (
 @click.command("schema")
 @click.argument("name", type=click.Choice([name for name, _, _ in SCHEMAS]))
 def schema_command(name: str) -> None:
-    """Print the JSON Schema of a file (config, contract, baseline) or of an output (report, event, …)."""
+    """Print the JSON Schema of a file or of an output.
+
+    Files are config, contract and baseline; the other names are outputs.
+    """
     import json
 
     module, function = next((module, function) for each, module, function in SCHEMAS if each == name)
@@ -54,14 +57,14 @@ def schema_command(name: str) -> None:
 
 @click.group("policy")
 def policy_command() -> None:
-    """Show the policy in force."""
+    """Show the policy in effect."""
 
 
 @policy_command.command("show")
 @click.option("--policy-from", metavar="REV", help="Show the policy of REV.")
 @document_options
 def show_policy(context: click.Context, policy_from: str | None, form: str) -> None:
-    """Print every key of the policy in force with its value and its line."""
+    """Print every key of the policy in effect, with its value and line."""
     import json
 
     repository = open_here(context)
@@ -95,9 +98,14 @@ _LISTED = 68
 
 @click.command("explain")
 @click.argument("rule", required=False)
-@click.option("--path", metavar="P", help="Say which line of which file decides about P.")
-@click.option("--policy-from", metavar="REV", help="With --path: by the policy of REV.")
-@click.option("--profile", type=click.Choice(["commit", "agent"]), default="commit", help="With --path.")
+@click.option("--path", metavar="P", help="Show which line of which file decides about P.")
+@click.option("--policy-from", metavar="REV", help="With --path: use the policy of REV.")
+@click.option(
+    "--profile",
+    type=click.Choice(["commit", "agent"]),
+    default="commit",
+    help="With --path: use this profile.",
+)
 @in_repository
 def explain_command(
     context: click.Context,
@@ -106,7 +114,10 @@ def explain_command(
     policy_from: str | None,
     profile: str,
 ) -> None:
-    """Say what RULE means: what, why, an example, the next step. Without RULE: list them all."""
+    """Explain a rule: what it reports, why, an example, the next step.
+
+    Without RULE, list all rules. With --path, show which line decides about a path.
+    """
     if path is not None:
         _decide_path(context, path, policy_from, profile)
     elif rule is not None:
@@ -124,8 +135,8 @@ def _rule_text(name: str) -> str:
 
         close = difflib.get_close_matches(name, RULES, n=1)
         raise UsageError(
-            "there is no such rule",
-            f"did you mean {close[0]}?" if close else "git patchgate explain lists them",
+            "unknown rule",
+            f"did you mean {close[0]}?" if close else "git patchgate explain lists all rules",
         )
     about = f"{rule.level.value}, stage {rule.stage.value}, code {rule.code}, gate {rule.gate}"
     lines = [
@@ -143,11 +154,13 @@ def _rule_text(name: str) -> str:
 def _more_on(rule: Rule) -> str:
     text = ""
     if rule.invariant:
-        text += "\nIt is an invariant: no policy, level, approval or suppression touches it.\n"
+        text += "\nThis rule is an invariant: no policy, level, approval or suppression can turn it off.\n"
     else:
-        text += f'\nIts level can be set: [rules] {rule.id} = "error", "warning", "note" or "off".\n'
+        text += f'\nSet its level: [rules] {rule.id} = "error", "warning", "note" or "off".\n'
     if rule.inline:
-        text += f"On the line, in the commits of people: patchgate: allow {rule.id} REASON\n"
+        text += (
+            f"Allow one line (commit profile only) by a comment on it: patchgate: allow {rule.id} REASON\n"
+        )
     if rule.id == "deny-class":
         from patchgate.policy.file_kinds import CLASSES
 
@@ -170,7 +183,7 @@ def _listing() -> str:
         what = textwrap.shorten(rule.what, _LISTED, placeholder=" …")
         lines.append(f"  {rule.id:<{width}}  {rule.level.value:<7}  {what}\n")
     listed = "\n".join(f"{stage}\n{''.join(lines)}" for stage, lines in stages.items())
-    return f"{listed}\ngit patchgate explain RULE says more\n"
+    return f"{listed}\ngit patchgate explain RULE explains one\n"
 
 
 def _decide_path(context: click.Context, path: str, policy_from: str | None, profile: str) -> None:
@@ -194,10 +207,10 @@ def _decide_path(context: click.Context, path: str, policy_from: str | None, pro
 
 
 @click.command("selftest")
-@click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only failures.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the refusal of each rule first.")
 def selftest_command(quiet: bool, verbose: bool) -> int:
-    """Raise every rule from its built-in case, in a throw-away repository."""
+    """Trigger every rule with its built-in case, in a temporary repository."""
     from patchgate.cli.selftest import refusals, selftest, summary
 
     results = list(selftest(os.environ))

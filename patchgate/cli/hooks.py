@@ -1,8 +1,7 @@
-"""What the installed hooks call: how git speaks to a hook, and how a hook answers.
+"""The entry of the installed hooks: reads what git gives a hook, prints a report, returns an exit code.
 
-Arguments, standard input and environment in, a report and an exit code out. With nothing to say it prints
-nothing. An error of ours refuses: git stops at any exit code but 0. No click here: it costs 25 ms, and people
-wait for these.
+Prints nothing when there is nothing to report. An internal error refuses: git stops at any exit code but 0.
+Does not import click, which costs 25 ms.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")
 
 @dataclass(frozen=True, slots=True)
 class _HookCall:
-    """One call of a hook: its name, and the moment when it began, by the monotonic clock."""
+    """One call of a hook: its name, and when it began, by the monotonic clock."""
 
     name: str
     began: float
 
 
 def run_hook(name: str, arguments: Sequence[str], directory: str) -> int:
-    """Answer git at one hook.
+    """Run one hook.
 
     Args:
         name: as git names the hook.
@@ -66,17 +65,17 @@ def run_hook(name: str, arguments: Sequence[str], directory: str) -> int:
         The exit code.
 
     Raises:
-        PatchgateError: it could not be judged, or there is no such hook.
+        PatchgateError: no verdict could be reached, or the hook is unknown.
     """
     at = _HOOKS.get(name)
     if at is None:
-        raise UsageError(f"there is no hook {printable(name)} here", f"one of: {', '.join(_HOOKS)}")
+        raise UsageError(f"unknown hook {printable(name)}", f"use one of: {', '.join(_HOOKS)}")
     _sign_witness_file(name)
     return at(_HookCall(name, time.monotonic()), tuple(arguments), directory)
 
 
 def _sign_witness_file(name: str) -> None:
-    """Tell `doctor` that this hook was reached; what is judged is judged all the same."""
+    """Record for `doctor` that this hook was reached; the change is checked as usual."""
     place = os.environ.get(WITNESS)
     if place:
         with open(place, "a", encoding="utf-8") as file:
@@ -84,10 +83,10 @@ def _sign_witness_file(name: str) -> None:
 
 
 def _skip_reason() -> str | None:
-    """Read the reason for which a person skips the local hooks of this command; None where nobody does.
+    """Read the reason to skip the local hooks of this command; None if they are not skipped.
 
     Raises:
-        UsageError: the reason says nothing.
+        UsageError: the reason is empty or too short.
     """
     reason = os.environ.get(SKIP)
     if reason is None:
@@ -100,7 +99,7 @@ def _skip_reason() -> str | None:
 
 
 def _report_skip(what: str, reason: str) -> None:
-    write_error(f"patchgate: {what} skipped the hooks ({printable(reason, 200)}); the push judges it")
+    write_error(f"patchgate: {what} skipped the hooks ({printable(reason, 200)}); the push checks it")
 
 
 def _on_commit(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
@@ -109,7 +108,7 @@ def _on_commit(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> i
     from patchgate.hooks.pre_commit import judge_commit, skip_commit
 
     if reason is not None:
-        # The transaction records the skip with its commit; under a framework there is none.
+        # The reference transaction records the skip with its commit; under a framework there is none.
         is_alone = _is_framework(os.environ)
         if is_alone:
             _report_skip("this commit", reason)
@@ -126,18 +125,20 @@ def _on_message(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> 
     if _skip_reason() is not None:
         return 0
     if len(arguments) != 1:
-        raise UsageError("commit-msg takes the file of the message", "git patchgate hook commit-msg FILE")
+        raise UsageError(
+            "commit-msg takes one argument, the message file", "git patchgate hook commit-msg FILE"
+        )
     repository = open_repository(os.environ, directory)
     from patchgate.hooks.commit_msg import judge_message
 
-    # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
+    # Git sets this if no editor was opened; then it keeps lines that look like comments.
     judged = judge_message(repository, arguments[0], edited=os.environ.get("GIT_EDITOR") != ":")
-    # The hook that judged the commit has told them.
+    # The hook before this one has reported the config warnings.
     return _finish(repository, hook, judged, doubts=())
 
 
 def _on_placeholders(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
-    """Judge the placeholders alone, in the files that a framework names; git itself calls no such hook."""
+    """Check only placeholders, in the files that a framework names; git has no such hook."""
     if _skip_reason() is not None:
         return 0
     repository = open_repository(os.environ, directory)
@@ -166,27 +167,27 @@ def _on_ref(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
             write_error(f"warning: {warning}")
         return 0
     judged = judge_transaction(repository, lines, _command_at_work, _process_above, _pusher_of)
-    # Commits that a hook let through just now are not judged again here, and nothing is told again.
+    # Commits that a hook has just accepted are not checked again, and no warning is repeated.
     return _finish(
         repository, hook, judged, doubts=repository.config_warnings if judged.report.changes else ()
     )
 
 
 def _command_at_work() -> str:
-    # Merges and pulls say it themselves (git, GIT_REFLOG_ACTION); of the rest only the process tells.
+    # Merges and pulls set GIT_REFLOG_ACTION (git); for the rest, the parent process is asked.
     action = os.environ.get("GIT_REFLOG_ACTION", "").split(" ")[0]
     return action or _process_above()
 
 
 def _process_above() -> str:
-    # A variable is anybody's to set; the process above is git's own.
+    # Anyone can set a variable; the parent process is git.
     from patchgate.git.operations import command_at_work
 
     return command_at_work(os.getppid())
 
 
 def _pusher_of(repository: Repository) -> Repository | None:
-    # Only a push into a repository that has intents asks.
+    # Only called for a push into a repository that has intents.
     from patchgate.git.operations import pusher_of
 
     return pusher_of(repository, os.getppid())
@@ -224,13 +225,13 @@ def _verify_push(
     updates: Sequence[RefUpdate],
     report: Report,
 ) -> Report:
-    """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
+    """Verify what the branches get, if the policy asks for it, and report progress."""
     from patchgate.verify.verify_push import branches_to_verify
 
     asking = branches_to_verify(repository, remote, updates)
     if asking is None:
         return report
-    # Most policies do not ask for it.
+    # Imported here, for most policies do not ask for it.
     from patchgate.verify.verify_push import verify_pushed
 
     try:
@@ -241,7 +242,7 @@ def _verify_push(
 
 def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     signal.signal(signal.SIGALRM, _too_long)
-    # Again each second: one gate that gives up does not end the whole.
+    # Repeated each second: one gate that is interrupted does not end the whole.
     signal.setitimer(signal.ITIMER_REAL, _RECEIVE_SECONDS, 1)
     try:
         repository = open_repository(os.environ, directory)
@@ -249,7 +250,7 @@ def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> 
 
         report = judge_receive(repository, _read_lines())
     finally:
-        # What is said of an error must not be broken off.
+        # The report must not be interrupted.
         signal.setitimer(signal.ITIMER_REAL, 0)
     if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
         _show_short(report)
@@ -259,12 +260,12 @@ def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> 
 
 def _too_long(number: int, frame: FrameType | None) -> None:
     raise UndecidedError(
-        f"the push took longer than {_RECEIVE_SECONDS} s to judge", "push fewer commits at once"
+        f"the push took longer than {_RECEIVE_SECONDS} s to check", "push fewer commits at once"
     )
 
 
 def _show_short(report: Report) -> None:
-    """Answer a push on the server: short lines, of what is no error only the number."""
+    """Report a push on the server: short lines for errors, only the number of the rest."""
     from patchgate.report import wording
     from patchgate.report.text import concise
 
@@ -278,19 +279,21 @@ def _show_short(report: Report) -> None:
 
 
 def _is_framework(environ: Mapping[str, str]) -> bool:
-    """Tell whether pre-commit or prek runs this hook: it has eaten what git says on standard input."""
+    """Whether pre-commit or prek runs this hook; it has then consumed standard input."""
     return environ.get("PRE_COMMIT") == "1"
 
 
 def _read_lines() -> bytes:
-    """Read what git says on standard input.
+    """Read what git writes to standard input.
 
     Raises:
-        UndecidedError: it is longer than anything that is read.
+        UndecidedError: it is longer than the limit.
     """
     raw = sys.stdin.buffer.read(_MOST_LINES + 1)
     if len(raw) > _MOST_LINES:
-        raise UndecidedError("git names more refs than are read at once", "update fewer refs at once")
+        raise UndecidedError(
+            "git updates more refs at once than patchgate reads", "update fewer refs at once"
+        )
     return raw
 
 
@@ -303,13 +306,13 @@ def _finish(
     is_approvable: bool = True,
     doubts: Sequence[str] | None = None,
 ) -> int:
-    """Show what was found, if anything, and let git go on or stop it.
+    """Print the report, if there is anything to report, and return the exit code that git gets.
 
     Args:
         is_approvable: whether `approve` sees the same refusal as this hook.
-        doubts: what is told of the policy's values that cannot be used; None: all of them.
+        doubts: the warnings about unusable values of the policy; None: all of them.
     """
-    # What libgit2 could not have read here is told by check; in each commit it would be a nuisance.
+    # `check` reports what libgit2 cannot read here; at each commit it would be noise.
     warnings = tuple(each for each in judged.report.warnings if each not in repository.limits)
     report = replace(judged.report, warnings=warnings)
     findings = any(change.findings for change in report.changes)
@@ -324,13 +327,13 @@ def _finish(
     _record_slow(repository, hook, judged.report)
     if not judged.stops:
         if report.verdict != "accepted":
-            write_error("patchgate: told only, by [hooks] of the policy; nothing is stopped")
+            write_error("patchgate: warning only ([hooks] mode of the policy); nothing was stopped")
         return 0
     return report.verdict.exit_code or 1
 
 
 def _record_slow(repository: Repository, hook: _HookCall, report: Report) -> None:
-    """Record a hook that took longer than the policies that it judged by allow."""
+    """Record a hook that took longer than the policy allows ([hooks] budget_ms)."""
     budgets = [change.policy.budget_ms for change in report.changes if change.policy.budget_ms is not None]
     taken = round(1000 * (time.monotonic() - hook.began))
     if not budgets or taken <= min(budgets):

@@ -1,4 +1,4 @@
-"""`git patchgate init`, `install`, `uninstall`, `hook`: the first policy, and the hooks in their place."""
+"""`git patchgate init`, `install`, `uninstall` and `hook`: the first policy, and the hooks."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ _MOST_LISTS = 10
 
 
 @click.command("init")
-@click.option("--yes", is_flag=True, help="Take the defaults, ask nothing.")
-@click.option("--show", "only_show", is_flag=True, help="Say what is there already; write nothing.")
+@click.option("--yes", is_flag=True, help="Use the defaults and ask nothing.")
+@click.option(
+    "--show", "only_show", is_flag=True, help="Show the policy and hooks that are there; write nothing."
+)
 @in_repository
 def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
-    """Write a first patchgate.toml, rehearse it on the last 200 commits, install the hooks.
+    """Write a first patchgate.toml, try it on the last 200 commits, install the hooks.
 
-    Nothing is overwritten: where there is a policy already, that one is rehearsed; a hook that is there runs
-    before ours. With CI=true in the environment no hooks are installed.
+    Overwrites nothing: an existing policy is kept and tried, and existing hooks run before ours. With CI=true
+    in the environment, no hooks are installed.
     """
     repository = open_to_write(context)
     from patchgate.check.effective_policy import effective_policy
@@ -54,46 +56,46 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
         if there is None:
             adds_submodules = click.confirm("May commits add submodules?", default=False, err=True)
     if policy.file:
-        write(f"there is a policy already ({there}); nothing was written\n")
+        write(f"found a policy ({there}); nothing was written\n")
     elif there is not None:
-        write(f"{there} is there already, not committed; nothing was written ({force.place} judge)\n")
+        write(f"found {there}, which is not committed; nothing was written ({force.place} in effect)\n")
     else:
         lists = exception_lists(repository)
         policy = write_first_policy(repository, lists, adds_submodules=adds_submodules)
-        write("wrote patchgate.toml; commit it by itself: git add patchgate.toml && git commit\n")
+        write("wrote patchgate.toml; commit it alone: git add patchgate.toml && git commit\n")
     _report_suppression_files(exception_lists(repository), policy)
     _rehearse(repository, policy)
     _install_hooks(repository)
 
 
 def _report_suppression_files(lists: Sequence[str], policy: Policy) -> None:
-    """Say which lists of exceptions the policy names, and which it does not."""
+    """Report which suppression files the policy names, and which it does not."""
     from patchgate.git.quoting import printable
 
     known = policy.config.verify.baselines
     for is_named, said in ((True, "in [verify] baselines"), (False, "could be in [verify] baselines")):
         found = [name for name in lists if (name in known) is is_named]
         if found:
-            write(f"lists of exceptions {said}: {first_of(found, _MOST_LISTS, printable)}\n")
+            write(f"suppression files {said}: {first_of(found, _MOST_LISTS, printable)}\n")
 
 
 def _require_yes(question: str) -> None:
     if not sys.stdin.isatty():
-        raise UsageError("init asks before it writes, and there is nobody to ask", "add --yes")
+        raise UsageError("init asks before it writes, but standard input is not a terminal", "add --yes")
     if not click.confirm(question, default=True, err=True):
         raise click.Abort
 
 
 def _show_state(repository: Repository, policy: str | None) -> None:
-    """Say what init would find: where the policy is, which hooks are in."""
+    """Print what init would find: the policy, and the installed hooks."""
     from patchgate.git.active_hooks import LOCAL_EVENTS
     from patchgate.git.hook_files import read_hook
     from patchgate.hooks.hooks_folder import find_hooks_folder
 
     folder = find_hooks_folder(repository, os.environ)
     ours = [name for name in LOCAL_EVENTS if read_hook(str(folder.path / name)).is_ours]
-    write(f"policy: {policy or 'none yet'}\n")
-    write(f"hooks of patchgate in {folder.name}: {', '.join(ours) or 'none yet'}\n")
+    write(f"policy: {policy or 'none'}\n")
+    write(f"patchgate hooks in {folder.name}: {', '.join(ours) or 'none'}\n")
 
 
 def _rehearse(repository: Repository, policy: Policy) -> None:
@@ -104,14 +106,14 @@ def _rehearse(repository: Repository, policy: Policy) -> None:
     try:
         rehearsal = rehearse(repository, policy, _REHEARSED)
     except UndecidedError as error:
-        # History that nobody can read keeps no hook from being installed.
-        write(f"rehearsal: not possible: {printable(error.message, 500)}\n")
+        # Unreadable history is no reason not to install the hooks.
+        write(f"trial run: not possible: {printable(error.message, 500)}\n")
         return
     if not rehearsal.commits:
-        write("rehearsal: there are no commits yet\n")
+        write("trial run: no commits yet\n")
         return
     write(
-        f"rehearsal on the last {count(rehearsal.commits, 'commit')}: {rehearsal.refused} would be rejected, "
+        f"trial run on the last {count(rehearsal.commits, 'commit')}: {rehearsal.refused} would be rejected, "
         f"{rehearsal.undecided} undecided\n"
     )
     for tally in rehearsal.tallies:
@@ -127,7 +129,7 @@ def _install_hooks(repository: Repository) -> None:
     if is_ci(os.environ):
         write(f"{NOTHING_IN_CI}\n")
     elif repository.work_tree is None:
-        write("no hooks were installed; on a server: git patchgate install --server\n")
+        write("no hooks installed: this is a bare repository; on a server: git patchgate install --server\n")
     else:
         report_installed(install_hooks(repository, os.environ, find_program()))
 
@@ -137,36 +139,36 @@ def _install_hooks(repository: Repository) -> None:
 @click.argument("arguments", nargs=-1, metavar="[ARGS]")
 @in_repository
 def hook_command(context: click.Context, name: str, arguments: tuple[str, ...]) -> int:
-    """Judge at one of git's hooks. The installed hooks call this; people call check."""
+    """Answer git at a hook. The installed hooks call this; use `check` yourself."""
     from patchgate.cli.hooks import run_hook
 
     return run_hook(name, arguments, directory_of(context))
 
 
 @click.command("uninstall")
-@click.option("--global", "everywhere", is_flag=True, help="Also out of a global core.hooksPath.")
+@click.option("--global", "everywhere", is_flag=True, help="Also remove them from a global core.hooksPath.")
 @in_repository
 def uninstall_command(context: click.Context, everywhere: bool) -> None:
-    """Take the hooks out; what was there before is there again.
+    """Remove the hooks and restore what was there before.
 
-    Reads no policy. What the ledger and the receipts hold stays in the git directory.
+    Reads no policy. The ledger and the receipts stay in the git directory.
     """
     repository = open_to_write(context)
     from patchgate.hooks.install import record_uninstall, uninstall_hooks
 
     done = uninstall_hooks(repository, os.environ, is_global=everywhere)
     if not done.folders:
-        write("there was no hook of patchgate here\n")
+        write("no patchgate hooks were installed here\n")
     for folder, removed in done.folders:
-        write(f"taken out of {folder.name}: {', '.join(hook.name for hook in removed)}\n")
+        write(f"removed from {folder.name}: {', '.join(hook.name for hook in removed)}\n")
         restored = [hook.name for hook in removed if hook.is_restored]
         if restored:
-            write(f"  there again, as it was: {', '.join(restored)}\n")
+            write(f"  restored: {', '.join(restored)}\n")
         for hook in removed:
             for note in hook.notes:
                 write(f"  {hook.name}: {note}\n")
     if done.trust_ref is not None:
-        write(f"the policy of {printable(done.trust_ref)} is not trusted above others any more\n")
+        write(f"patchgate.trustRef is unset; it was {printable(done.trust_ref)}\n")
     warn(record_uninstall(repository, done))
 
 
@@ -174,17 +176,17 @@ _PROGRAM = "git-patchgate"
 
 
 @click.command("install")
-@click.option("--server", is_flag=True, help="pre-receive, in a bare repository.")
-@click.option("--global", "everywhere", is_flag=True, help="Into the folder of a global core.hooksPath.")
+@click.option("--server", is_flag=True, help="Install pre-receive in a bare repository.")
+@click.option("--global", "everywhere", is_flag=True, help="Install into a global core.hooksPath.")
 @click.option(
-    "--trust-ref", metavar="REF", help="Judge by the policy of REF from now on, as refs/remotes/origin/main."
+    "--trust-ref", metavar="REF", help="Always use the policy of REF, such as refs/remotes/origin/main."
 )
 @in_repository
 def install_command(context: click.Context, server: bool, everywhere: bool, trust_ref: str | None) -> None:
-    """Put the hooks where git looks for them; a hook that is there runs before ours.
+    """Install the hooks; existing hooks run before them.
 
-    Installing again changes nothing, or brings the hooks up to date. With CI=true in the environment nothing
-    is installed.
+    Installing again updates the hooks, or changes nothing. With CI=true in the environment, nothing is
+    installed.
     """
     if is_ci(os.environ):
         write(f"{NOTHING_IN_CI}\n")
@@ -203,36 +205,36 @@ def install_command(context: click.Context, server: bool, everywhere: bool, trus
     report_installed(done)
 
 
-NOTHING_IN_CI = "CI=true: no hooks were installed; let the build run git patchgate check"
+NOTHING_IN_CI = "CI=true: no hooks installed; run git patchgate check in the build instead"
 
 
 def is_ci(environ: Mapping[str, str]) -> bool:
-    """Tell whether a build runs this: its checkout makes no commits that a hook could judge."""
+    """Whether a CI build runs this; nobody commits in its checkout."""
     return environ.get("CI", "").lower() in {"true", "1"}
 
 
 def report_installed(done: Installed) -> None:
-    """Say which hooks are where, and what there is to know about them."""
+    """Print which hooks were installed where, with their notes."""
     if done.changed:
         write(f"installed in {done.folder.name}: {', '.join(done.changed)}\n")
     else:
-        new = "what makes a clean commit fast was made anew" if done.has_copy else "nothing was changed"
-        write(f"the hooks are in {done.folder.name} already; {new}\n")
+        new = "rebuilt the cache for fast commits" if done.has_copy else "nothing changed"
+        write(f"the hooks in {done.folder.name} are up to date; {new}\n")
     for hook in done.hooks:
         for note in hook.notes:
             write(f"  {hook.name}: {note}\n")
     if done.trust_ref is not None:
-        write(f"the policy of {printable(done.trust_ref)} judges here from now on\n")
+        write(f"changes here are checked by the policy of {printable(done.trust_ref)} from now on\n")
     for note in done.notes:
         write(f"note: {note}\n")
     warn(done.warnings)
 
 
 def find_program() -> str:
-    """Find the git-patchgate that runs this, for hooks may be started where PATH has none.
+    """Find the git-patchgate that runs this; hooks may run with a PATH that lacks it.
 
     Raises:
-        UndecidedError: it is nowhere.
+        UndecidedError: it was not found.
     """
     folders = (os.path.dirname(os.path.abspath(sys.argv[0])), os.path.dirname(sys.executable))
     for folder in folders:
@@ -242,6 +244,6 @@ def find_program() -> str:
     found = shutil.which(_PROGRAM)
     if found is None:
         raise UndecidedError(
-            f"{_PROGRAM} is not beside this patchgate, nor on PATH", "install patchgate again"
+            f"{_PROGRAM} was not found, neither next to this patchgate nor on PATH", "install patchgate again"
         )
     return os.path.abspath(found)

@@ -1,4 +1,4 @@
-"""`git patchgate intent`: what one piece of work declares that it will touch, and for how long."""
+"""`git patchgate intent`: declare which files a piece of work will touch, and for how long."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 @click.group("intent")
 def intent_command() -> None:
-    """Declare what a piece of work will touch; show, renew, clear and recover it."""
+    """Declare which files your work will touch; show, renew, clear and recover that."""
 
 
 @intent_command.command("declare")
-@click.option("-m", "--reason", "reason", metavar="TEXT", default="", help="Why; others read it.")
+@click.option(
+    "-m", "--reason", "reason", metavar="TEXT", default="", help="What the work is for; others see it."
+)
 @click.option(
     "--allow",
     "allowed",
@@ -31,12 +33,16 @@ def intent_command() -> None:
     multiple=True,
     help="A file, folder or glob that the work may touch.",
 )
-@click.option("--related", metavar="PATH", multiple=True, help="What goes with those, as their tests.")
-@click.option("--forbid", "forbidden", metavar="PATH", multiple=True, help="What it must not touch.")
-@click.option("--ttl", metavar="TIME", help="How long it holds: 1m to 24h (1h).")
-@click.option("--lease", metavar="TIME", help="How long after its last activity it stays yours (5m).")
-@click.option("--queue", is_flag=True, help="Where another has these files: be the next.")
-@click.option("--lazy", is_flag=True, help="Leave the analyses to the first verify.")
+@click.option(
+    "--related", metavar="PATH", multiple=True, help="A file that belongs to them, such as their tests."
+)
+@click.option(
+    "--forbid", "forbidden", metavar="PATH", multiple=True, help="A file that the work must not touch."
+)
+@click.option("--ttl", metavar="TIME", help="How long the intent is valid, 1m to 24h (default 1h).")
+@click.option("--lease", metavar="TIME", help="How long it stays yours without activity (default 5m).")
+@click.option("--queue", is_flag=True, help="Wait in the queue if another intent has these files.")
+@click.option("--lazy", is_flag=True, help="Run the analyses at the first verify, not now.")
 @document_options
 def declare_intent(
     context: click.Context,
@@ -50,11 +56,11 @@ def declare_intent(
     lazy: bool,
     form: str,
 ) -> int:
-    """Declare what a piece of work will touch.
+    """Declare which files your work will touch.
 
-    Commits of this worktree are then held to these files, and judged under the agent profile, until the
-    intent is cleared or its time is over. Control files are always forbidden. The analyses of the policy run
-    now, on what the work begins with, so that `verify` can tell what got worse.
+    Until the intent is cleared or expires, commits of this worktree may touch only these files, and the
+    limits of the agent profile apply. Control files are always forbidden. The analyses of the policy run
+    now, on the state before your work, so that `verify` can report what got worse.
     """
     repository = open_to_write(context)
     from patchgate.intents.actions import declare
@@ -75,7 +81,7 @@ def declare_intent(
     if intent is None or lazy:
         return _print_outcome(outcome, form)
     if form != "json":
-        # What is declared is said before the analyses run, which may take long.
+        # Reported first, for the analyses may take long.
         _print_outcome(outcome, form)
         warn(_capture_before(repository, intent))
         return outcome.exit_code
@@ -86,7 +92,7 @@ def declare_intent(
 
 
 def _capture_before(repository: Repository, intent: Intent) -> tuple[str, ...]:
-    """Run the analyses on what the work of an intent begins with; give what to warn of."""
+    """Run the analyses on the tree on which an intent began; return warnings."""
     from patchgate.verify.checked_intent import capture_before_report
 
     with Progress(quiet=False) as progress:
@@ -97,10 +103,9 @@ def _capture_before(repository: Repository, intent: Intent) -> tuple[str, ...]:
 @click.argument("name", required=False, metavar="[ID]")
 @document_options
 def show_intent(context: click.Context, name: str | None, form: str) -> int:
-    """Show an intent: its files, when it expires, who holds it.
+    """Show an intent: its files, when it expires, who owns it.
 
-    Without ID, those of this worktree. One that waits there becomes active where nothing stands in its way
-    any more.
+    Without ID, those of this worktree. A queued one becomes active if nothing blocks it any more.
     """
     repository = open_here(context)
     from patchgate.intents.actions import find_intents
@@ -114,7 +119,7 @@ def show_intent(context: click.Context, name: str | None, form: str) -> int:
             write_error(f"{each.id} is active now")
     found = find_intents(repository, name, caller)
     if form != "json" and not found:
-        write_error("this worktree has no intent")
+        write_error("no intent in this worktree")
     return _print_intents(
         found,
         repository,
@@ -130,7 +135,7 @@ def show_intent(context: click.Context, name: str | None, form: str) -> int:
 def list_intents(context: click.Context, form: str) -> int:
     """List the intents of all worktrees.
 
-    The oldest first, one a line: state, time, holder, files, worktree, reason.
+    Oldest first, one per line: state, time, owner, files, worktree, reason.
     """
     repository = open_here(context)
     from patchgate.intents.actions import all_intents
@@ -138,7 +143,7 @@ def list_intents(context: click.Context, form: str) -> int:
 
     found, damaged = all_intents(repository)
     if form != "json" and not (found or damaged):
-        write_error("there is no intent")
+        write_error("no intents")
     warnings = [error.sentence for error in damaged]
     _print_intents(found, repository, _caller(), form, lambda info: list(list_text(info)), warnings)
     return 3 if damaged else 0
@@ -148,7 +153,10 @@ def list_intents(context: click.Context, form: str) -> int:
 @click.argument("name", required=False, metavar="[ID]")
 @document_options
 def renew_intent(context: click.Context, name: str | None, form: str) -> int:
-    """Let the time of an intent begin anew. One whose time is over is recovered instead."""
+    """Restart the time of an intent.
+
+    An expired one cannot be renewed; use `recover`.
+    """
     from patchgate.intents.actions import renew
 
     return _print_outcome(renew(open_here(context), name, _caller()), form)
@@ -158,9 +166,10 @@ def renew_intent(context: click.Context, name: str | None, form: str) -> int:
 @click.argument("name", required=False, metavar="[ID]")
 @document_options
 def clear_intent(context: click.Context, name: str | None, form: str) -> int:
-    """End an intent: the work is done, or given up. Those that wait for its files become active.
+    """End an intent.
 
-    Without ID, that of this worktree; another worktree's only by its ID.
+    The work is done or given up. Intents that wait for its files become active. Without ID, the one of this
+    worktree.
     """
     from patchgate.intents.actions import clear
 
@@ -171,10 +180,10 @@ def clear_intent(context: click.Context, name: str | None, form: str) -> int:
 @click.argument("name", metavar="ID")
 @document_options
 def recover_intent(context: click.Context, name: str, form: str) -> int:
-    """Take over an intent that is dead or over.
+    """Take over an intent that expired or is dead.
 
-    Its time is over; or its owner has ended, and so has its lease. It is active again, with a new owner and
-    a new time. It stays in its worktree; where that is gone, it comes into this one.
+    It is dead if its owner has ended and its lease is over. It becomes active again, with you as owner and a
+    new time. It stays in its worktree, or moves to this one if that worktree is gone.
     """
     from patchgate.intents.actions import recover
 

@@ -1,8 +1,7 @@
-"""`git patchgate log`: the ledger, whether its chain is whole, and whether its end is missing.
+"""`git patchgate log`: show the ledger, and verify its chain and its end.
 
-The newest event comes first, in both formats, because that is what `git log` does and what somebody who was
-just refused looks for; `-n 1` is the last event. Standard output holds events alone: that there are none, or
-that a line is torn, goes to standard error.
+The newest event comes first, as in `git log`. Standard output has events only; that there are none, or that a
+line is torn, goes to standard error.
 """
 
 from __future__ import annotations
@@ -16,16 +15,18 @@ from patchgate.ledger.ledger import KINDS
 
 
 @click.command("log")
-@click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
-@click.option("--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Only these events.")
-@click.option("--verify", is_flag=True, help="Check the chain and its end; name the first fault, exit 1.")
-@click.option("-v", "--verbose", is_flag=True, help="Show all that an event has, below its line.")
+@click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show only the last N.")
+@click.option(
+    "--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Show only events of this kind."
+)
+@click.option("--verify", is_flag=True, help="Verify the chain and its end; exit with 1 at the first fault.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all details of each event.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["full", "text", "json"]),
     default="full",
-    help="json: one event a line, with full ids.",
+    help="json: one event per line, with full ids.",
 )
 @in_repository
 def log_command(
@@ -36,14 +37,14 @@ def log_command(
     verbose: bool,
     form: str,
 ) -> int:
-    """Show what was refused, let through, skipped and approved here, a line each, the newest first.
+    """Show what was refused, approved and skipped, one event per line, newest first.
 
-    The chain proves the order and the content of the events that are there. That none was cut off at the end
-    shows events.jsonl.head, which names the last. Neither proves who wrote them: whoever can write .git can
-    write both anew. The push, CI and the server always judge again.
+    The hash chain proves the order and content of the events. events.jsonl.head names the last one and so
+    shows whether the end was cut off. Neither proves who wrote them: anyone who can write to .git can write
+    both again. The push, CI and the server always check again.
     """
     if verify and (most is not None or kinds):
-        raise UsageError("--verify checks the whole ledger", "leave -n and --kind out")
+        raise UsageError("--verify checks the whole ledger", "remove -n and --kind")
     repository = open_here(context)
     from patchgate.ledger import history
 
@@ -52,7 +53,7 @@ def log_command(
         found = history.check_ledger(repository)
         is_there = found.exists or found.comparison.head is not None
         if not is_there:
-            _say_that_there_is_none()
+            _report_no_ledger()
         if is_json:
             write_lines([found.as_json()])
         elif is_there:
@@ -60,7 +61,7 @@ def log_command(
         return 0 if found.is_whole else 1
     shown = history.history(repository, kinds, most)
     if not shown.exists and shown.comparison.head is None:
-        _say_that_there_is_none()
+        _report_no_ledger()
     for event in shown.events:
         if is_json:
             write_lines([history.as_json(event)])
@@ -68,10 +69,10 @@ def log_command(
             write_lines(history.as_text(event) if verbose else [history.as_line(event)])
     for problem in shown.problems:
         if problem.torn:
-            write_error(f"warning: {history.describe_problem(problem)}; the next event sets it aside")
+            write_error(f"warning: {history.describe_problem(problem)}; the next event moves it aside")
     history.require_all(shown.problems, shown.comparison)
     return 0
 
 
-def _say_that_there_is_none() -> None:
-    write_error("there is no ledger: nothing has been recorded in this repository")
+def _report_no_ledger() -> None:
+    write_error("the ledger is empty: nothing has been recorded in this repository")

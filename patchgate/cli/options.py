@@ -1,4 +1,4 @@
-"""The options that commands share, the repository that they mean, and whether a person meant it."""
+"""Options that commands share, opening the repository, and asking for confirmation."""
 
 from __future__ import annotations
 
@@ -23,34 +23,35 @@ AGENT_MARKERS = {
     "CODEX_SANDBOX": "Codex",
     "GEMINI_CLI": "Gemini CLI",
 }
-"""The variables by which coding agents mark what they start, and whose they are."""
+"""Environment variables that coding agents set for the programs that they start."""
 
 
 def refuse_agents(what: str) -> None:
-    """Make sure that no coding agent runs this.
+    """Refuse to run for a coding agent.
 
     Raises:
-        UsageError: the environment has the marker of one.
+        UsageError: the environment has the variable of one.
     """
     for name, agent in AGENT_MARKERS.items():
         if os.environ.get(name):
             raise UsageError(
-                f"{what} is for people, and {name} says that {agent} runs this", "run it in your own terminal"
+                f"{what} is for maintainers, but {name} is set: {agent} runs this",
+                "run it in your own terminal",
             )
 
 
 def require_terminal(message: str, hint: str) -> None:
-    """Make sure that somebody sits at a terminal.
+    """Require a terminal.
 
     Raises:
-        UsageError: nobody does.
+        UsageError: standard input or standard error is not a terminal.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(message, hint)
 
 
 def confirm(question: str) -> bool:
-    """Ask, on standard error; without an answer it is no."""
+    """Ask on standard error; no answer means no."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
@@ -78,29 +79,29 @@ _directory = click.option(
 
 
 def in_repository(command: InContext[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Give a command its context, and `-C DIR`, which also stands before the command's name."""
+    """Give a command its context and the option `-C DIR`."""
     return _directory(click.pass_context(command))
 
 
 def document_options(command: InContext[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Give a command its context, and the options of one that writes text or JSON of a repository."""
+    """Give a command its context and the options of commands that print text or JSON."""
     add = click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
     return add(in_repository(command))
 
 
 def report_options(command: InContext[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Give a command its context, and the options of every command that prints a report."""
+    """Give a command its context and the options of commands that print a report."""
     made = click.pass_context(command)
     for add in (
-        click.option("-q", "--quiet", is_flag=True, help="Print nothing for an accepted change."),
-        click.option("-v", "--verbose", is_flag=True, help="Add ids, gates and budgets."),
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing if accepted."),
+        click.option("-v", "--verbose", is_flag=True, help="Show ids, gates and budgets too."),
         click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
         click.option(
             "--format",
             "form",
             type=click.Choice([*(name for name, _, _ in FORMATS), "text"]),
             default="full",
-            help="How to write it.",
+            help="The output format.",
         ),
         _directory,
     ):
@@ -111,10 +112,10 @@ def report_options(command: InContext[Parameters, Result]) -> Callable[Parameter
 def open_here(context: click.Context) -> Repository:
     """Open the repository that the options and the environment name.
 
-    What cannot be used of the policies that are read from it is told when the command ends, however it ends.
+    Reports the config warnings of the policies that were read when the command ends.
 
     Raises:
-        PatchgateError: there is none, or git refuses it.
+        PatchgateError: there is none, or git refuses to open it.
     """
     from patchgate.git.repository import open_repository
 
@@ -124,7 +125,7 @@ def open_here(context: click.Context) -> Repository:
 
 
 def with_config_warnings(report: Report, repository: Repository, form: str) -> Report:
-    """Put what cannot be used of the policy into a document; people read it on standard error."""
+    """Add the config warnings to a JSON document; the other formats have them on standard error."""
     return (
         replace(report, warnings=(*report.warnings, *repository.config_warnings))
         if form == "json"
@@ -133,10 +134,10 @@ def with_config_warnings(report: Report, repository: Repository, form: str) -> R
 
 
 def open_to_write(context: click.Context) -> Repository:
-    """Open the repository for a command that writes: what a killed apply has left is settled first.
+    """Open the repository for a command that writes, after recovering from a killed apply.
 
     Raises:
-        PatchgateError: as `open_here`; or what was left cannot be settled.
+        PatchgateError: as for `open_here`, or the recovery failed.
     """
     from patchgate.apply.recovery import recover_pending
 
@@ -147,12 +148,12 @@ def open_to_write(context: click.Context) -> Repository:
 
 
 def directory_of(context: click.Context) -> str:
-    """Find where a command is to run: `-C DIR` before its name, then the one after it."""
+    """Return the directory to run in: `-C DIR` before the command, then the one after it."""
     return os.path.abspath(os.path.join(*_named_directories(context)) or os.curdir)
 
 
 def names_directory(context: click.Context) -> bool:
-    """Tell whether `-C` names the repository."""
+    """Whether `-C` was given."""
     return any(_named_directories(context))
 
 

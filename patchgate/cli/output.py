@@ -1,6 +1,6 @@
-"""What every command shares: reports, colours, progress, how an error is told. Imports no click.
+"""Output that all commands share: reports, colours, progress, errors. Does not import click.
 
-Of an internal error a trace file is kept that can be reported, and one sentence names it.
+An internal error is reported in one sentence, which names the file with its traceback.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from patchgate.report.verdict import Report
     from patchgate.verify.analysis_runner import AnalysisEnvironment
 
-# Name, the module of `report` that writes it, its function there. What a person reads comes first.
+# Name, the module of `report` that writes it, its function there.
 FORMATS = (
     ("full", "text", "full"),
     ("concise", "text", "concise"),
@@ -41,7 +41,7 @@ FORMATS = (
 
 
 def wants_color(choice: str) -> bool:
-    """Decide about colours: the option, then NO_COLOR, FORCE_COLOR, then a terminal that can.
+    """Decide whether to use colours: by the option, NO_COLOR, FORCE_COLOR, then the terminal.
 
     Sources: no-color.org, force-color.org, terminfo's `dumb`.
     """
@@ -58,14 +58,14 @@ MOST_INPUT = 256 << 20
 
 
 def read_input(name: str, directory: str = "", most: int = MOST_INPUT) -> bytes:
-    """Read a file, or standard input for `-`: at most one byte more than it may have.
+    """Read a file, or standard input for `-`: at most one byte more than allowed.
 
     Args:
-        directory: where a relative name begins.
-        most: how many bytes it may have.
+        directory: the folder that a relative name starts from.
+        most: the allowed number of bytes.
 
     Raises:
-        UsageError: there is no such file, or it cannot be read.
+        UsageError: the file is missing or unreadable.
     """
     try:
         if name == "-":
@@ -74,14 +74,14 @@ def read_input(name: str, directory: str = "", most: int = MOST_INPUT) -> bytes:
             return file.read(most + 1)
     except OSError as error:
         raise UsageError(
-            f"{printable(name)} cannot be read: {error.strerror}", "name a file, or - for standard input"
+            f"{printable(name)} cannot be read: {error.strerror}", "give a file, or - for standard input"
         ) from error
 
 
 def write(text: str) -> None:
-    """Write to standard output as it is; names that it cannot show come out escaped.
+    """Write to standard output; names that it cannot show are escaped.
 
-    A reader who went away changes no verdict: the rest is dropped.
+    If the reader closed the pipe, the rest is dropped.
 
     Raises:
         UndecidedError: it could not be written (a full disk).
@@ -90,11 +90,11 @@ def write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What the buffer still holds has to go somewhere, or the interpreter complains at its end.
+        # The interpreter flushes the rest of the buffer at exit, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         message = f"the output could not be written: {error.strerror}"
-        raise UndecidedError(message, "make room, or write it elsewhere") from error
+        raise UndecidedError(message, "free disk space, or write it elsewhere") from error
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -103,7 +103,7 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def write_error(line: str) -> None:
-    """Write a line to standard error; where nobody reads it, the exit code speaks alone."""
+    """Write a line to standard error; errors of writing are ignored."""
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr, flush=True)
 
@@ -118,16 +118,14 @@ _MOST_DOUBTS = 10
 
 
 def report_config_warnings(doubts: Sequence[str]) -> None:
-    """Tell what of the policy cannot be used as it is, a line each, at most ten."""
+    """Report the warnings about the config, one per line, at most ten."""
     warn(doubts[:_MOST_DOUBTS])
     if len(doubts) > _MOST_DOUBTS:
-        write_error(
-            f"warning: {len(doubts) - _MOST_DOUBTS} more such warnings of the policies that were read"
-        )
+        write_error(f"warning: {len(doubts) - _MOST_DOUBTS} more warnings about the policies that were read")
 
 
 def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:
-    """Write a report in the form that was asked for; of a gate that failed, say where the traceback is."""
+    """Print a report in a format, and where the traceback of a crashed gate is."""
     report_failed_gates(report)
     form = "full" if form == "text" else form
     if quiet and report.verdict == "accepted" and form in {"full", "concise"}:
@@ -139,18 +137,18 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
 
 
 def report_failed_gates(report: Report) -> None:
-    """Say of each gate that failed by a fault of ours which file has the traceback."""
+    """Report for each gate that crashed which file has the traceback."""
     for change in report.changes:
         for outcome in (*change.gates, *change.context_gates):
             if outcome.trace:
                 kept = save_traceback(outcome.trace, sys.argv[1:])
                 write_error(
-                    f"warning: the gate {outcome.gate} failed; " + (kept or "its traceback was not kept")
+                    f"warning: the gate {outcome.gate} crashed; " + (kept or "its traceback was not saved")
                 )
 
 
 def report_error(error: PatchgateError, arguments: list[str]) -> int:
-    """Tell an error: in words on standard error, or as a document where JSON was asked for."""
+    """Report an error on standard error, or as a JSON document with `--format json`."""
     if asks_for_json(arguments):
         from patchgate.report.json import error_document
 
@@ -179,19 +177,19 @@ def report_error(error: PatchgateError, arguments: list[str]) -> int:
         )
         write_error(attempt_line(attempt))
     if error.exit_code == 3:
-        write_error("undecided: nothing was judged")
+        write_error("undecided: no verdict was reached")
     return error.exit_code
 
 
 def asks_for_json(arguments: list[str]) -> bool:
-    """Tell whether the arguments ask for a document instead of words."""
+    """Whether the arguments contain `--format json`."""
     return "--format=json" in arguments or any(
         pair == ("--format", "json") for pair in itertools.pairwise(arguments)
     )
 
 
 def cache_folder() -> str:
-    """Name the folder for what can be made anew (XDG Base Directory); a temporary one without a home."""
+    """Return the cache folder (XDG Base Directory); a temporary one if there is no home."""
     import tempfile
 
     home = os.environ.get("HOME", "")
@@ -202,7 +200,7 @@ def cache_folder() -> str:
 
 
 def analysis_environment(progress: Progress) -> AnalysisEnvironment:
-    """Say what analyses need to know of this process: environment, cache, whom to tell, the time."""
+    """Return what analyses need from this process: environment, cache, progress, time."""
     from patchgate.verify.analysis_runner import AnalysisEnvironment
 
     return AnalysisEnvironment(
@@ -215,12 +213,12 @@ _MOST_LINE = 1000
 
 
 def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError:
-    """Keep the traceback of an internal error, and give what to report of it.
+    """Save the traceback of an internal error, and return the error to report.
 
-    With `PATCHGATE_DEBUG=1` the traceback is printed too.
+    `PATCHGATE_DEBUG=1` prints the traceback too.
 
     Args:
-        arguments: the command line; `-C` in it says where the repository is.
+        arguments: the command line; its `-C` names the repository.
     """
     import traceback
 
@@ -236,7 +234,7 @@ def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError
 
 
 def save_traceback(trace: str, arguments: Sequence[str]) -> str | None:
-    """Keep a traceback, and print it under `PATCHGATE_DEBUG=1`; say where it is, None where nowhere."""
+    """Save a traceback, and print it under `PATCHGATE_DEBUG=1`; return where it is, None if not saved."""
     from patchgate.ledger.traces import write_trace
 
     if os.environ.get(DEBUG) == "1":
@@ -247,7 +245,7 @@ def save_traceback(trace: str, arguments: Sequence[str]) -> str | None:
 
 
 def _common_dir(arguments: Sequence[str]) -> str | None:
-    """Find git's common directory once more; None where that fails too."""
+    """Find git's common directory; None if that fails too."""
     from patchgate.git.repository import open_repository
 
     named = [value for option, value in itertools.pairwise(arguments) if option == "-C"]
@@ -257,14 +255,14 @@ def _common_dir(arguments: Sequence[str]) -> str | None:
         return None
 
 
-# To the line's beginning, and what stands there is erased (ECMA-48, EL).
+# Go to the start of the line and erase it (ECMA-48, EL).
 _ERASE = "\r\x1b[K"
 _SELDOM = 30.0
-"""Seconds between two lines about one command, where a line cannot be written over."""
+"""Seconds between two lines about one command, where a line cannot be overwritten."""
 
 
 class Progress:
-    """Tells, from the second second on, which command runs: in one line of a terminal, elsewhere at times."""
+    """Reports running commands: on a terminal in one line that is overwritten, elsewhere now and then."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -278,7 +276,7 @@ class Progress:
         self.end()
 
     def report(self, what: str, seconds: float) -> None:
-        """Say that a command has run, or is waited for (`waiting …`), for so many seconds."""
+        """Report how many seconds a command has run; `what` may begin with `waiting `."""
         if self._quiet:
             return
         doing = what if what.startswith("waiting ") else f"running {what}"
@@ -291,13 +289,13 @@ class Progress:
             write_error(text)
 
     def count(self, done: int, total: int) -> None:
-        """Say how many commits are judged; only on a terminal, where the line is written over."""
+        """Report how many commits are checked; only on a terminal."""
         if self._is_terminal and not self._quiet:
             self._reported["commits"] = done
-            self._write(f"{_ERASE}{done:,} of {total:,} commits judged …\r")
+            self._write(f"{_ERASE}{done:,} of {total:,} commits checked …\r")
 
     def end(self) -> None:
-        """Leave no line behind on a terminal."""
+        """Erase the line on a terminal."""
         if self._is_terminal and self._reported:
             self._write(_ERASE)
 

@@ -1,7 +1,7 @@
 """The program: `git patchgate`, and `patchgate`, which is the same.
 
-Decides how the process starts and ends, and what becomes of an error: one sentence, the next step, an exit
-code. Which commands there are is told in `cli`.
+Starts and ends the process, and turns an error into one sentence, the next step and an exit code. `cli` has
+the table of commands.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from patchgate.exit_codes import INTERRUPTED, TERMINATED
 
 
 class _Terminated(BaseException):
-    """A signal asked this process to end."""
+    """SIGTERM or SIGHUP."""
 
 
 _received: list[int] = []
-"""The signals that asked this process to end; a library may turn what they raise into an error of its own."""
+"""Signals received so far; a library may turn what they raise into another error."""
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -32,9 +32,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    # One command, one process: nothing lives long enough to be worth the collector's walks (13 % of a range).
+    # The process is short-lived: without the collector, checking a range takes 13 % less time.
     gc.disable()
-    # One that is ignored (nohup, a job in the background) stays so.
+    # An ignored signal (nohup, a background job) stays ignored.
     for number, handler in (
         (signal.SIGTERM, _end),
         (signal.SIGHUP, _end),
@@ -42,11 +42,11 @@ def main() -> None:
     ):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, handler)
-    # Whoever closed them does not want to read; but no other file may take their numbers.
+    # If they are closed, no other file may get their descriptors.
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
-        # A terminal in the C locale cannot show every name; it must not make us crash.
+        # A terminal in the C locale cannot show every name; that must not crash.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
@@ -56,14 +56,14 @@ def main() -> None:
         sys.stderr.flush()
     except OSError:
         os.close(1)
-    # Nothing is left to do; the interpreter's own tidying costs 5 ms.
+    # Skips the cleanup of the interpreter, which costs 5 ms.
     os._exit(code)
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and give its exit code, whatever happens."""
+    """Run one command and return its exit code; raises nothing."""
     try:
-        # What git waits for is answered without click (25 ms), unless options are given.
+        # A hook without options runs without click, which costs 25 ms.
         if (
             arguments[:1] == ["hook"]
             and arguments[1:]
@@ -81,13 +81,13 @@ def run(arguments: list[str]) -> int:
         return _report_signal(signal.SIGINT)
     except _Terminated:
         return _report_signal(signal.SIGTERM)
-    except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
+    except Exception as error:  # noqa: BLE001 - an internal error must be a refusal with one sentence
         if _received and not isinstance(error, OSError):
             return _report_signal(_received[-1])
         return report_error(internal_error(error, arguments), arguments)
 
 
 def _report_signal(number: int) -> int:
-    """Say that a signal ended this process, and give its exit code."""
+    """Report that a signal ended this process, and return its exit code."""
     write_error("interrupted" if number == signal.SIGINT else "ended by a signal")
     return INTERRUPTED if number == signal.SIGINT else TERMINATED

@@ -1,4 +1,4 @@
-"""`git patchgate analyze` and `verify`: what the analyses tell of a tree; did it get worse, and was it me?"""
+"""`git patchgate analyze` and `verify`: run the analyses on a tree, or compare two trees by them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from patchgate.errors import UsageError
     "--tree",
     "what",
     metavar="REV|staged|worktree",
-    help="What is analysed; the staged tree where nothing is said.",
+    help="The tree to analyse (default: staged).",
 )
-@click.option("--staged", "--cached", is_flag=True, help="Analyse the staged tree; this is the default.")
+@click.option("--staged", "--cached", is_flag=True, help="Analyse the staged tree (the default).")
 @click.option("--worktree", is_flag=True, help="Analyse the working tree, untracked files included.")
-@click.option("--check-stable", is_flag=True, help="Run each analysis twice, and tell which say two things.")
+@click.option(
+    "--check-stable", is_flag=True, help="Run each analysis twice, and report those whose output differs."
+)
 @click.option("--format", "form", type=click.Choice(["full", "text", "json", "sarif"]), default="full")
-@click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @in_repository
 def analyze_command(
     context: click.Context,
@@ -31,13 +33,13 @@ def analyze_command(
     form: str,
     quiet: bool,
 ) -> int:
-    """Run the analyses of the policy of HEAD.
+    """Run the analyses of the policy on a tree.
 
-    Each runs in a scratch tree, and what it tells of a tree is kept: the same is never run twice. Exit code
-    0 with findings and without; 3 where an analysis could not be evaluated.
+    The policy is that of HEAD. Each analysis runs in a scratch tree, and its result is cached. Exits with 0,
+    with or without findings, and with 3 if an analysis could not be evaluated.
     """
     if sum((what is not None, staged, worktree)) > 1:
-        raise UsageError("--tree, --staged and --worktree exclude each other", "name one of them")
+        raise UsageError("--tree, --staged and --worktree cannot be combined", "use one of them")
     what = what or ("worktree" if worktree else "staged")
     repository = open_here(context)
     from patchgate.verify.analysis_output import (
@@ -64,10 +66,10 @@ _TEXTS = frozenset({"full", "text"})
 @click.command("verify")
 @click.argument("revision", required=False, metavar="[REV]")
 @click.option(
-    "--intent", metavar="ID", help="Hold it against this intent; otherwise against this worktree's."
+    "--intent", metavar="ID", help="Compare with the start of this intent (default: of this worktree's)."
 )
-@click.option("--base", metavar="REV", help="Compare with REV, without any intent.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress, and nothing for what is accepted.")
+@click.option("--base", metavar="REV", help="Compare with REV, and use no intent.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress, and nothing if accepted.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json", "sarif"]), default="full")
 @in_repository
@@ -80,10 +82,10 @@ def verify_command(
     color: str,
     form: str,
 ) -> int:
-    """Compare the analyses of two trees, and tell whose regression it is.
+    """Compare the analyses of two trees: did quality drop, and did this change cause it?
 
-    What is staged, or REV, against the tree that the intent of this worktree began on. Without an intent:
-    against --base, or else against HEAD (REV: its first parent).
+    Compares the staged tree, or REV, with the tree on which the intent of this worktree began. Without an
+    intent: with --base, or else with HEAD (for REV: with its first parent).
     """
     repository = open_here(context)
     from patchgate.verify.analyze import VerifyOptions

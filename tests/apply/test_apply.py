@@ -468,7 +468,7 @@ def test_a_ledger_that_fails_after_the_patch_landed_is_a_warning_and_recorded_la
     ledger.rmdir()
     assert "had landed, and is finished" in repo.run("recover").out
     assert apply(repo, change_of()).errors == ["duplicate-patch"]
-    assert repo.run("recover").out == "nothing was left to recover\n"
+    assert repo.run("recover").out == "nothing to recover\n"
 
 
 def test_a_new_process_knows_what_an_old_one_applied_until_it_is_reverted(repo: Repo) -> None:

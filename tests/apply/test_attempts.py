@@ -145,7 +145,7 @@ def test_where_nothing_was_tried_there_is_nothing_and_nothing_is_made(repo: Repo
     else:
         assert (answer.out, answer.err) == (
             "",
-            "there is no attempt: nothing was applied in this repository\n",
+            "no attempts: apply has not run in this repository\n",
         )
     assert sorted(os.listdir(repo.path / ".git")) == before
 
@@ -358,9 +358,9 @@ def test_a_person_at_a_terminal_lets_the_retries_begin_again(history: Repo) -> N
         "  a-0002 2023-11-14T23:13:20Z: hunk-mismatch\n"
         "reason: the plan now names the file\n"
         "by: A U Thor <author@example.com>\n"
-        "Let its retries begin again? [y/N] "
+        "Allow more retries? [y/N] "
     )
-    assert answer.out == "the retries of a-0001 begin again: git patchgate apply - --retry-of a-0002\n"
+    assert answer.out == "a-0001 may be retried again: git patchgate apply - --retry-of a-0002\n"
     assert left_in(history) == []
     assert "begun again by A U Thor <author@example.com>: the plan now names the file" in (
         history.cli("attempts", "show", "a-0002").out
@@ -371,14 +371,14 @@ def test_a_person_at_a_terminal_lets_the_retries_begin_again(history: Repo) -> N
 def test_any_other_answer_resets_nothing(history: Repo, typed: bytes) -> None:
     answer = at_terminal(history, "attempts", "reset", "a-0002", *WHY, typed=typed)
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.endswith("nothing was reset: the answer was not yes\n")
+    assert answer.err.endswith("nothing was reset: you did not answer yes\n")
     assert left_in(history) == ["a-0001", "a-0002"]
 
 
 def test_nobody_at_a_terminal_can_reset_nothing(history: Repo) -> None:
     answer = history.run("attempts", "reset", "a-0002", *WHY, stdin=b"yes\n")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == "error: a reset needs a person at a terminal\nhelp: run it in a terminal\n"
+    assert answer.err == "error: a reset needs a terminal, to ask you\nhelp: run it in a terminal\n"
     assert left_in(history) == ["a-0001", "a-0002"]
 
 

@@ -95,7 +95,7 @@ def test_a_killed_apply_is_told_by_check_and_undone_by_recover(repo: Repo) -> No
     done = repo.run("recover")
     assert (done.code, done.out.endswith(" is undone\n")) == (0, True)
     assert state(repo) == "old"
-    assert repo.run("recover").out == "nothing was left to recover\n"
+    assert repo.run("recover").out == "nothing to recover\n"
     assert repo.check().report["warnings"] == []
     assert "undone" in repo.run("log", "--verbose").out
 

@@ -119,7 +119,7 @@ def test_a_person_at_a_terminal_sees_what_it_is_and_says_yes(repo: Repo) -> None
 def test_any_other_answer_approves_nothing(repo: Repo, typed: bytes) -> None:
     answer = at_terminal(repo, "approve", "@staged", *WHY, typed=typed)
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.endswith("nothing was approved: the answer was not yes\n")
+    assert answer.err.endswith("nothing was approved: you did not answer yes\n")
     assert not (repo.path / ".git" / "patchgate" / "approvals.jsonl").exists()
     assert repo.check().verdict == "rejected"
 
@@ -128,7 +128,7 @@ def test_nobody_at_a_terminal_can_approve_nothing(repo: Repo) -> None:
     answer = repo.run("approve", "@staged", *WHY, stdin=b"yes\n")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
-        "error: an approval needs a person at a terminal, or a signature\n"
+        "error: an approval needs a terminal, to ask you, or a signature\n"
         "help: run it in a terminal, or add --sign\n"
     )
 
@@ -671,7 +671,7 @@ def test_a_signed_approval_needs_no_terminal_and_counts_everywhere(signing: Repo
     assert answer.out == (
         f"approved: deny-prefix for the staged change ({change['change_id'][:19]}), "
         "signed by author@example.com\n"
-        "it counts where its note is: git push REMOTE BRANCH refs/notes/patchgate-approvals\n"
+        "push its note too: git push REMOTE BRANCH refs/notes/patchgate-approvals\n"
     )
     assert "reason: vendored on purpose\n" in answer.err
     assert elsewhere(signing).verdict == "accepted"
@@ -867,4 +867,4 @@ def test_help_is_told_without_a_repository(tmp_path: Path) -> None:
     for option in ("-h", "--help"):
         answer = repo.cli("approve", option, cwd=tmp_path)
         assert answer.code == 0
-        assert "Let one refused change pass, with a reason that stays on record." in answer.out
+        assert "Usage: git patchgate approve" in answer.out

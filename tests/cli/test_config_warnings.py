@@ -144,5 +144,5 @@ def test_many_warnings_are_ten_lines_and_a_number_and_nothing_raw_reaches_the_te
     repo.policy('[claims]\nmarkers = ["\\u001b[31m\\u202e", ' + "5, " * 40 + "]\n")
     lines = repo.cli("check").err.splitlines()
     assert len(lines) == 11
-    assert lines[-1] == "warning: 1 more such warnings of the policies that were read"
+    assert lines[-1] == "warning: 1 more warnings about the policies that were read"
     assert not any(set("\x1b\u202e") & set(line) for line in lines)

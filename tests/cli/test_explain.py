@@ -49,7 +49,7 @@ def test_every_rule_is_explained_with_what_why_example_and_next_step(repo: Repo,
     assert answer.out.startswith(f"{rule} (")
     for part in (definition.what, definition.why, definition.example, definition.fix, definition.code):
         assert part in answer.out
-    assert ("It is an invariant" in answer.out) is definition.invariant
+    assert ("This rule is an invariant" in answer.out) is definition.invariant
     assert ("[rules]" in answer.out) is not definition.invariant
 
 

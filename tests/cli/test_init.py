@@ -1,4 +1,4 @@
-"""`init --yes`: the first policy, written once, a rehearsal on the last commits, and the hooks."""
+"""`init --yes`: the first policy, written once, a trial run on the last commits, and the hooks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_init_writes_a_policy_that_says_why_in_comments_and_equals_the_defaults_
     repo.commit({"a.py": "one\n"})
     answer = repo.cli("init", "--yes")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("wrote patchgate.toml; commit it by itself")
+    assert answer.out.startswith("wrote patchgate.toml; commit it alone")
     text = (repo.path / "patchgate.toml").read_text(encoding="utf-8")
     assert text.count("\n#") > 10
     before = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
@@ -61,11 +61,11 @@ def test_init_lists_the_exceptions_of_other_tools_that_it_finds(repo: Repo) -> N
     assert answer.code == 0
     raw = (repo.path / "patchgate.toml").read_bytes()
     assert parse(raw, "patchgate.toml").verify.baselines == tuple(sorted(lists, key=str.encode))
-    assert "lists of exceptions in [verify] baselines: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
+    assert "suppression files in [verify] baselines: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
     repo.commit()
     repo.commit({"new-baseline.json": "{}\n"})
     again = repo.cli("init", "--yes").out
-    assert "lists of exceptions could be in [verify] baselines: new-baseline.json\n" in again
+    assert "suppression files could be in [verify] baselines: new-baseline.json\n" in again
 
 
 def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:
@@ -86,7 +86,7 @@ def test_init_writes_nothing_but_the_policy_and_the_hooks(repo: Repo) -> None:
 def test_init_in_a_repository_without_commits_has_nothing_to_rehearse(repo: Repo) -> None:
     answer = repo.cli("init", "--yes")
     assert answer.code == 0
-    assert answer.out.endswith("rehearsal: there are no commits yet\n" + INSTALLED)
+    assert answer.out.endswith("trial run: no commits yet\n" + INSTALLED)
     assert (repo.path / "patchgate.toml").exists()
 
 
@@ -101,7 +101,7 @@ def test_init_never_overwrites_a_policy(repo: Repo) -> None:
     repo.policy("# mine\n")
     answer = repo.cli("init", "--yes")
     assert answer.code == 0
-    assert answer.out.startswith("there is a policy already (HEAD:patchgate.toml); nothing was written\n")
+    assert answer.out.startswith("found a policy (HEAD:patchgate.toml); nothing was written\n")
     assert (repo.path / "patchgate.toml").read_bytes() == b"# mine\n"
 
 
@@ -111,7 +111,7 @@ def test_init_never_overwrites_a_file_that_is_not_committed(repo: Repo) -> None:
     for _ in range(2):
         answer = repo.cli("init", "--yes")
         assert answer.code == 0
-        assert answer.out.startswith("patchgate.toml is there already, not committed; nothing was written")
+        assert answer.out.startswith("found patchgate.toml, which is not committed; nothing was written")
         assert (repo.path / "patchgate.toml").read_bytes() == b"# a draft\n"
 
 
@@ -155,7 +155,7 @@ def test_the_rehearsal_counts_by_rule_and_names_the_value_that_would_have_given_
     repo.commit({"keys/server.pem": "x\n"}, "A key")
     repo.commit({"large": b"x" * 1_048_577}, "A large file")
     lines = repo.cli("init", "--yes").out.splitlines()
-    assert lines[1] == "rehearsal on the last 6 commits: 3 would be rejected, 0 undecided"
+    assert lines[1] == "trial run on the last 6 commits: 3 would be rejected, 0 undecided"
     assert lines[-1] + "\n" == INSTALLED
     assert sorted(lines[2:-1]) == [
         "  conflict-marker (error): 2 findings in 1 commit; none with [content] conflict_markers = false",
@@ -208,7 +208,7 @@ def test_the_rehearsal_and_check_agree_on_every_commit(repo: Repo) -> None:
     made = repo.ask("rev-list", f"{adopting}~1").split()
     answers = [repo.check("--policy-from", adopting, commit) for commit in made]
     refused = sum(answer.verdict == "rejected" for answer in answers)
-    assert f"rehearsal on the last {len(made)} commits: {refused} would be rejected, 0 undecided" in out
+    assert f"trial run on the last {len(made)} commits: {refused} would be rejected, 0 undecided" in out
     for rule in {rule for answer in answers for rule in answer.rules}:
         assert f"  {rule} (" in out
     assert refused == 4
@@ -227,7 +227,7 @@ def test_history_that_cannot_be_read_keeps_no_hook_from_being_installed(repo: Re
         )
     answer = repo.cli("init", "--yes")
     assert (answer.code, answer.err) == (0, "")
-    assert "rehearsal: not possible: the tree " in answer.out
+    assert "trial run: not possible: the tree " in answer.out
     assert answer.out.endswith(INSTALLED)
 
 
@@ -242,7 +242,7 @@ def test_the_rehearsal_looks_at_the_last_200_commits_and_no_further(repo: Repo) 
     repo.git("fast-import", "--quiet", stdin=b"".join(stream))
     repo.git("reset", "-q", "--hard")
     lines = repo.cli("init", "--yes").out.splitlines()
-    assert lines[1:-1] == ["rehearsal on the last 200 commits: 0 would be rejected, 0 undecided"]
+    assert lines[1:-1] == ["trial run on the last 200 commits: 0 would be rejected, 0 undecided"]
 
 
 def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None:
@@ -255,7 +255,7 @@ def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None
 def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: Repo) -> None:
     repo.write("pyproject.toml", "[tool.patchgate.policy]\n")
     answer = repo.cli("init", "--yes")
-    assert "pyproject.toml is there already" in answer.out
+    assert "found pyproject.toml" in answer.out
     assert not (repo.path / "patchgate.toml").exists()
 
 
@@ -289,7 +289,7 @@ def test_init_installs_the_hooks_and_says_which(repo: Repo) -> None:
     repo.commit({"a.py": "one\n"})
     assert repo.cli("init", "--yes").out.endswith(INSTALLED)
     again = repo.cli("init", "--yes").out
-    assert again.endswith("the hooks are in .git/hooks already; nothing was changed\n")
+    assert again.endswith("the hooks in .git/hooks are up to date; nothing changed\n")
     assert (repo.path / ".git/hooks/pre-push").exists()
 
 
@@ -297,7 +297,7 @@ def test_init_in_a_build_writes_the_policy_and_installs_nothing(repo: Repo) -> N
     repo.commit({"a.py": "one\n"})
     answer = repo.cli("init", "--yes", CI="true")
     assert answer.code == 0
-    assert "CI=true: no hooks were installed" in answer.out
+    assert "CI=true: no hooks installed" in answer.out
     assert (repo.path / "patchgate.toml").exists()
     assert not (repo.path / ".git/hooks/pre-push").exists()
 
@@ -312,11 +312,11 @@ def test_init_with_a_policy_in_a_bare_repository_names_the_hook_for_servers(repo
 
 def test_init_show_says_what_is_there_and_writes_nothing(repo: Repo) -> None:
     repo.commit({"a.py": "one\n"})
-    assert repo.cli("init", "--show").out == "policy: none yet\nhooks of patchgate in .git/hooks: none yet\n"
+    assert repo.cli("init", "--show").out == "policy: none\npatchgate hooks in .git/hooks: none\n"
     assert not (repo.path / "patchgate.toml").exists()
     repo.cli("init", "--yes")
     shown = repo.cli("init", "--show").out
-    assert shown.startswith("policy: patchgate.toml\nhooks of patchgate in .git/hooks: pre-commit, ")
+    assert shown.startswith("policy: patchgate.toml\npatchgate hooks in .git/hooks: pre-commit, ")
 
 
 def test_init_asks_before_it_installs_where_there_is_a_policy_already(repo: Repo) -> None:

@@ -71,7 +71,7 @@ def test_a_second_install_changes_nothing_at_all(repo: Repo) -> None:
     repo.cli("install")
     before = state(repo.path / ".git")
     answer = repo.cli("install")
-    assert (answer.code, answer.out) == (0, "the hooks are in .git/hooks already; nothing was changed\n")
+    assert (answer.code, answer.out) == (0, "the hooks in .git/hooks are up to date; nothing changed\n")
     assert state(repo.path / ".git") == before
 
 
@@ -87,13 +87,13 @@ def test_uninstall_leaves_nothing_but_the_record(repo: Repo) -> None:
     repo.cli("install", "--trust-ref", "main")
     answer = repo.cli("uninstall")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith(f"taken out of .git/hooks: {', '.join(NAMES)}\n")
+    assert answer.out.startswith(f"removed from .git/hooks: {', '.join(NAMES)}\n")
     after = {name: held for name, held in state(repo.path / ".git").items() if "patchgate/" not in name}
     config = before.pop("config"), after.pop("config")
     assert after == before
     assert b"patchgate.trustref" not in repo.git("config", "--list")
     assert config[1][1].startswith(config[0][1])
-    assert repo.cli("uninstall").out == "there was no hook of patchgate here\n"
+    assert repo.cli("uninstall").out == "no patchgate hooks were installed here\n"
 
 
 def test_the_hooks_that_were_installed_judge_a_commit(repo: Repo) -> None:
@@ -113,7 +113,7 @@ def test_in_a_build_nothing_is_installed_and_one_note_says_so(repo: Repo, value:
     before = state(repo.path / ".git")
     answer = repo.cli("install", CI=value)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out == "CI=true: no hooks were installed; let the build run git patchgate check\n"
+    assert answer.out == "CI=true: no hooks installed; run git patchgate check in the build instead\n"
     assert state(repo.path / ".git") == before
     assert repo.cli("install", CI="false").out == INSTALLED
 
@@ -124,15 +124,13 @@ def test_every_worktree_shares_the_hooks(repo: Repo) -> None:
     answer = linked.cli("install")
     assert answer.out == INSTALLED.replace(".git/hooks", f"{repo.path}/.git/hooks")
     assert hooks_in(repo.path / ".git/hooks") == sorted(NAMES)
-    assert repo.cli("install").out.endswith("nothing was changed\n")
+    assert repo.cli("install").out.endswith("nothing changed\n")
 
 
 def test_from_a_subfolder_and_by_minus_c_it_is_the_same_place(repo: Repo) -> None:
     (repo.path / "deep" / "er").mkdir(parents=True)
     assert repo.cli("install", cwd=repo.path / "deep" / "er").out == INSTALLED
-    assert repo.cli("-C", str(repo.path), "install", cwd=repo.path.parent).out.endswith(
-        "nothing was changed\n"
-    )
+    assert repo.cli("-C", str(repo.path), "install", cwd=repo.path.parent).out.endswith("nothing changed\n")
 
 
 def test_a_relative_hooks_path_counts_from_the_top_of_the_working_tree(repo: Repo) -> None:
@@ -265,7 +263,7 @@ def test_uninstall_finds_the_hooks_in_gits_own_folder_after_hooks_path_was_set(r
     repo.cli("install")
     repo.git("config", "core.hooksPath", ".hooks")
     repo.cli("install")
-    assert repo.cli("uninstall").out.count("taken out of") == 2
+    assert repo.cli("uninstall").out.count("removed from") == 2
     assert hooks_in(repo.path / ".git/hooks") == []
     assert hooks_in(repo.path / ".hooks") == []
 
@@ -278,7 +276,7 @@ def test_in_a_bare_repository_the_hook_is_pre_receive_and_has_to_be_asked_for(re
     answer = server.cli("install", "--server")
     assert (answer.code, answer.out) == (0, "installed in hooks: pre-receive\n")
     assert hooks_in(server.path / "hooks") == ["pre-receive"]
-    assert server.cli("uninstall").out == "taken out of hooks: pre-receive\n"
+    assert server.cli("uninstall").out == "removed from hooks: pre-receive\n"
     assert hooks_in(server.path / "hooks") == []
 
 
@@ -293,14 +291,14 @@ def test_a_trusted_ref_is_checked_and_written_by_its_full_name(repo: Repo) -> No
     pending = repo.path / ".git/patchgate-pending"
     pending.write_text("judged by another policy\n", encoding="utf-8")
     answer = repo.cli("install", "--trust-ref", "origin/main")
-    assert "the policy of refs/remotes/origin/main judges here from now on\n" in answer.out
+    assert "changes here are checked by the policy of refs/remotes/origin/main from now on\n" in answer.out
     assert repo.ask("config", "--local", "patchgate.trustRef") == "refs/remotes/origin/main"
     assert not pending.exists()
     before = state(repo.path / ".git")
     repo.cli("install", "--trust-ref", "origin/main")
     repo.cli("install")
     assert state(repo.path / ".git") == before
-    assert "is not trusted above others any more" in repo.cli("uninstall").out
+    assert "patchgate.trustRef is unset" in repo.cli("uninstall").out
     assert repo.try_git("config", "patchgate.trustRef").returncode == 1
 
 
@@ -384,7 +382,7 @@ def test_uninstall_reads_no_policy_and_loads_nothing_that_judges(repo: Repo) -> 
     assert {"pygit2", "pydantic", "tomllib"} & set(names) == set()
     folders = {".".join(name.split(".")[1:3]) for name in names if name.startswith("patchgate.")}
     assert {folder.split(".")[0] for folder in folders} <= {
-        *("apply", "cli", "errors", "git", "hooks", "ledger", "process", "storage")
+        *("apply", "cli", "errors", "exit_codes", "git", "hooks", "ledger", "process", "storage")
     }
     assert hooks_in(repo.path / ".git/hooks") == []
 
@@ -418,7 +416,7 @@ def test_the_program_that_installed_is_named_by_its_absolute_path(repo: Repo) ->
         check=True,
         capture_output=True,
     )
-    assert done.stdout.endswith(b"nothing was changed\n")
+    assert done.stdout.endswith(b"nothing changed\n")
 
 
 def test_a_repository_with_an_awkward_path_works(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_a_repository_without_a_ledger_says_so_and_nothing_is_made(repo: Repo, a
     before = sorted(os.listdir(repo.path / ".git"))
     answer = repo.cli("log", *arguments)
     assert (answer.code, answer.out) == (0, "")
-    assert answer.err == "there is no ledger: nothing has been recorded in this repository\n"
+    assert answer.err == "the ledger is empty: nothing has been recorded in this repository\n"
     assert sorted(os.listdir(repo.path / ".git")) == before
 
 
@@ -192,7 +192,7 @@ def test_a_torn_last_line_is_a_warning_and_the_rest_is_shown(repo: Repo, ledger:
     answer = repo.cli("log", "--format", form)
     assert (answer.code, answer.out) == (0, whole)
     assert answer.err == (
-        "warning: line 4 of the ledger was cut short by a crash; the next event sets it aside\n"
+        "warning: line 4 of the ledger was cut short by a crash; the next event moves it aside\n"
     )
     ledger.record("pushed", PUSHED)
     assert repo.cli("log").err == ""

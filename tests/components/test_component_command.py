@@ -203,7 +203,7 @@ def test_a_contract_that_breaks_its_word_is_rejected_in_every_form_of_report(rep
 def test_validate_without_ids_asks_what_the_staged_change_touches(repo: Repo) -> None:
     assert repo.cli("component", "validate", "-q").code == 0
     told = repo.cli("component", "validate").err
-    assert told == "nothing that is staged touches a component; --all validates every one\n"
+    assert told == "no staged file touches a component; --all validates every component\n"
     repo.stage({"src/other/a.py": ""})
     assert repo.cli("component", "validate", "-q").out == ""
     repo.stage(
@@ -223,17 +223,17 @@ def test_validate_tells_how_many_contracts_it_looked_at(repo: Repo) -> None:
         return repo.cli("component", "validate", *arguments).err
 
     for form in ("full", "text", "concise"):
-        assert told("--all", "--format", form) == "3 contracts looked at, 1 baseline compared\n"
-    assert told("agents") == "1 contract looked at\n"
-    assert told("store") == "0 contracts looked at\n"
+        assert told("--all", "--format", form) == "3 contracts validated, 1 baseline compared\n"
+    assert told("agents") == "1 contract validated\n"
+    assert told("store") == "0 contracts validated\n"
     assert (
         told("--all", "-q") == told("--all", "--format", "json") == told("--all", "--format", "sarif") == ""
     )
-    assert told("--all", "--fail-fast") == "3 contracts looked at, up to the first error\n"
+    assert told("--all", "--fail-fast") == "3 contracts validated, up to the first error\n"
     repo.stage({"contracts/agents/interface.json": contract("agents", "shaping", version="2.0.0")})
-    assert told() == "1 contract looked at\n"
+    assert told() == "1 contract validated\n"
     repo.stage({"contracts/wire_schemas/interface.json": contract("wire_schemas")})
-    assert told() == "3 contracts looked at, 1 baseline compared\n"
+    assert told() == "3 contracts validated, 1 baseline compared\n"
 
 
 def test_validate_tells_where_no_component_is_declared(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_the_module_is_made_of_head_and_of_the_index_only_where_that_is_asked_fo
     answer = repo.cli("component", "tests", "shaping")
     assert (answer.out, answer.err) == (
         first,
-        "these are the tests of HEAD; the staged contract is another: --staged\n",
+        "these are the tests of HEAD; the staged contract differs: use --staged\n",
     )
     staged = repo.cli("component", "tests", "shaping", "--cached")
     assert staged.out == first.replace('VERSION = "1.2.0"', 'VERSION = "2.0"')

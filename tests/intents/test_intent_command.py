@@ -60,7 +60,7 @@ def test_a_whole_piece_of_work_in_words(tmp_path: Path) -> None:
     assert listed.out.startswith(f"{name}  active   expires in 1 hour")
     assert repo.cli("intent", "renew").out.startswith(f"renewed {name} (expires in 1 hour 30 minutes")
     assert repo.cli("intent", "clear").out == f"cleared {name}\n"
-    for verb, said_then in (("show", "this worktree has no intent"), ("list", "there is no intent")):
+    for verb, said_then in (("show", "no intent in this worktree"), ("list", "no intents")):
         nothing = repo.cli("intent", verb)
         assert (nothing.code, nothing.out, nothing.err) == (0, "", f"{said_then}\n")
     assert repo.cli("intent", "clear").code == 2

@@ -153,7 +153,7 @@ def test_a_repair_that_fits_is_accepted_by_the_gate_and_not_applied(repo: Repo) 
     file.write_text(GOOD, encoding="utf-8")
     assert told["report"] == repo.check("--patch", str(file)).report
     assert judge(repo, reply, form="full").out == (
-        "note: nothing is applied; git patchgate apply does that\naccepted: 1 file, no findings\n"
+        "note: nothing was applied; git patchgate apply does that\naccepted: 1 file, no findings\n"
     )
 
 

@@ -105,7 +105,7 @@ def test_a_repository_without_hooks_is_told_what_to_run_and_fix_runs_it(tmp_path
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
     assert answer.out.splitlines() == [
-        f"mended: installed in .git/hooks: {', '.join(EVENTS)}",
+        f"fixed: installed in .git/hooks: {', '.join(EVENTS)}",
         f"{repo.path}: {ALL_WELL}",
     ]
     assert refuses_a_bad_commit(repo)
@@ -135,7 +135,7 @@ def test_fix_mends_a_hook_that_is(tmp_path: Path, fault: str) -> None:
     assert "    git patchgate install\n" in told.out
     assert told.code == (0 if fault in {"of another version", "program gone"} else 1)
     answer = repo.cli("doctor", "--fix")
-    assert (answer.code, answer.out.splitlines()[0][:8]) == (0, "mended: ")
+    assert (answer.code, answer.out.splitlines()[0][:8]) == (0, "fixed: i")
     assert repo.cli("doctor").out.startswith(f"{repo.path}: {ALL_WELL}")
     assert refuses_a_bad_commit(repo)
 
@@ -161,7 +161,7 @@ def test_fix_leaves_hooks_path_alone_whoever_set_it(tmp_path: Path) -> None:
     repo.cli("doctor")
     before = everything(repo.path)
     answer = repo.cli("doctor", "--fix")
-    assert (answer.code, "mended" in answer.out) == (1, False)
+    assert (answer.code, "fixed" in answer.out) == (1, False)
     assert f"git config --file {repo.path}/.git/config --unset-all core.hooksPath" in answer.out
     assert everything(repo.path) == before
     repo.git("config", "--unset", "core.hooksPath")
@@ -194,7 +194,7 @@ def test_what_install_refuses_is_told_and_the_gate_stays_open(tmp_path: Path) ->
     hook(repo, "commit-msg").mkdir()
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 1
-    assert "not mended: " in answer.out
+    assert "not fixed: " in answer.out
     assert f"    mv {hook(repo, 'commit-msg')} {hook(repo, 'commit-msg')}.aside\n" in answer.out
 
 
@@ -311,7 +311,7 @@ def test_json_says_for_each_event_which_file_runs_and_what_it_reaches(tmp_path: 
     fixed = repo.cli("doctor", "--fix", "--format", "json")
     assert document(fixed, repo)["gate_runs"] is True
     assert fixed.report["worktrees"][0]["hooks"][3]["chained"]["written_by"] == "git-lfs"
-    assert fixed.report["fixed"][0].startswith("mended: ")
+    assert fixed.report["fixed"][0].startswith("fixed: ")
 
 
 def test_a_name_that_may_not_be_printed_is_escaped_in_words_and_whole_in_json(tmp_path: Path) -> None:

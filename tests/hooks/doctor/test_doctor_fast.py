@@ -140,7 +140,7 @@ def test_what_keeps_the_fast_path_from_working_is_one_warning_that_fix_mends(
     assert found.what == words.format(fast=fast(repo), folder=tmp_path)
     assert (found.remedy, diagnosis.runs) == ("git patchgate doctor --fix", True)
     answer = repo.cli("doctor", "--fix")
-    assert answer.out.startswith("mended: what makes a clean commit fast was made anew\n")
+    assert answer.out.startswith("fixed: the cache for fast commits was rebuilt\n")
     assert examined(repo).findings == ()
 
 
@@ -153,7 +153,7 @@ def test_a_compiled_policy_that_cannot_be_used_is_one_note_that_fix_mends(tmp_pa
     (found,) = examined(repo).findings
     assert found.level is Level.NOTE
     assert found.what == f"the compiled policy at HEAD is {words}; {NEXT}"
-    assert repo.cli("doctor", "--fix").out.startswith("mended: ")
+    assert repo.cli("doctor", "--fix").out.startswith("fixed: ")
     assert examined(repo).findings == ()
 
 
@@ -195,9 +195,7 @@ def test_under_hooks_that_all_repositories_share_the_first_commit_makes_it(tmp_p
     assert examined(repo).findings == ()
     fast(repo).mkdir()
     active(repo, "damaged\n")
-    assert repo.cli("doctor", "--fix").out.startswith(
-        "mended: what makes a clean commit fast was made anew\n"
-    )
+    assert repo.cli("doctor", "--fix").out.startswith("fixed: the cache for fast commits was rebuilt\n")
 
 
 def test_json_says_that_fix_may_mend_it(tmp_path: Path) -> None:
@@ -206,7 +204,7 @@ def test_json_says_that_fix_may_mend_it(tmp_path: Path) -> None:
     (found,) = repo.cli("doctor", "--format", "json").report["findings"]
     assert (found["level"], found["fixable"], found["events"]) == ("warning", True, ["pre-commit"])
     assert repo.cli("doctor", "--fix", "--format", "json").report["fixed"] == [
-        "mended: what makes a clean commit fast was made anew"
+        "fixed: the cache for fast commits was rebuilt"
     ]
 
 
@@ -216,7 +214,7 @@ def test_what_cannot_be_mended_is_told_in_one_line(tmp_path: Path) -> None:
     fast(repo).write_text("in the way")
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
-    assert answer.out.startswith("not mended: what makes a clean commit fast could not be written (")
+    assert answer.out.startswith("not fixed: what makes a clean commit fast could not be written (")
 
 
 def test_a_folder_in_the_way_is_told_and_stays(tmp_path: Path) -> None:
@@ -224,7 +222,7 @@ def test_a_folder_in_the_way_is_told_and_stays(tmp_path: Path) -> None:
     (fast(repo) / "active").unlink()
     (fast(repo) / "active").mkdir()
     answer = repo.cli("doctor", "--fix")
-    assert answer.out.startswith("not mended: what makes a clean commit fast could not be written (")
+    assert answer.out.startswith("not fixed: what makes a clean commit fast could not be written (")
     assert f"warning: {fast(repo)}/active cannot be read (Is a directory), {SLOW}\n" in answer.out
     assert (fast(repo) / "active").is_dir()
 

@@ -182,7 +182,7 @@ def test_what_is_damaged_is_judged_in_full_and_made_anew_and_doctor_does_so_befo
         return
     assert (told.code, "    git patchgate doctor --fix\n" in told.out) == (0, True)
     fixed = story.tool.run(story.repo, "doctor", "--fix")
-    assert fixed.out == f"mended: what makes a clean commit fast was made anew\n{healthy}"
+    assert fixed.out == f"fixed: the cache for fast commits was rebuilt\n{healthy}"
     assert (story.commits(), story.refuses()) == ("fast", True)
 
 
@@ -202,7 +202,7 @@ def test_a_stale_policy_is_seen_and_mended(story: Story) -> None:
     told = story.tool.run(story.repo, "doctor").out
     assert "note: the compiled policy at HEAD is of another patchgate or another Python" in told
     before = (version / "recognise.pyc").read_bytes()
-    assert "mended: " in story.tool.run(story.repo, "doctor", "--fix").out
+    assert "fixed: " in story.tool.run(story.repo, "doctor", "--fix").out
     assert (version / "recognise.pyc").read_bytes() == before
     assert story.commits() == "fast"
 

@@ -392,7 +392,7 @@ def test_install_makes_the_copy_and_uninstall_removes_all_of_it(tmp_path: Path) 
     renew_at_head(opened(repo))
     (repo.path / ".git/patchgate/fast/active").unlink()
     assert repo.cli("install").out == (
-        "the hooks are in .git/hooks already; what makes a clean commit fast was made anew\n"
+        "the hooks in .git/hooks are up to date; rebuilt the cache for fast commits\n"
     )
     repo.cli("uninstall")
     assert not (repo.path / ".git/patchgate/fast").exists()

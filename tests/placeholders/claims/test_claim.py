@@ -316,16 +316,16 @@ def test_input_that_cannot_be_read_is_exit_code_2_and_no_record(repo: Repo, raw:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "there is no verdict to adjudicate"),
-        (["--deliverable", "docs/report.md"], "there is no verdict to adjudicate"),
-        (["../verdict.json", "--reason", "x"], "from a file or from options, and --reason is given too"),
-        (["../verdict.json", "--deliverable", "x"], "and --deliverable is given too"),
-        (["../verdict.json", "--evidence", "x"], "and --evidence is given too"),
-        (["../verdict.json", "--feedback", ""], "and --feedback is given too"),
+        ([], "claim needs a verdict"),
+        (["--deliverable", "docs/report.md"], "claim needs a verdict"),
+        (["../verdict.json", "--reason", "x"], "from a file or from options, not from both: --reason"),
+        (["../verdict.json", "--deliverable", "x"], "not from both: --deliverable"),
+        (["../verdict.json", "--evidence", "x"], "not from both: --evidence"),
+        (["../verdict.json", "--feedback", ""], "not from both: --feedback"),
         (["--reason", ""], "--reason is empty"),
         (["--tree", "HEAD", "stats"], "--tree"),
         (["--reason", "stats", "stats"], "--reason"),
-        (["../verdict.json", "--tree", "HEAD", "--worktree"], "--tree and --worktree name two trees"),
+        (["../verdict.json", "--tree", "HEAD", "--worktree"], "--tree and --worktree cannot be combined"),
         (["../verdict.json", "--tree", "nobody"], "nobody"),
         (["../verdict.json", "--tree=--all"], "--all"),
         (["../gone\x1b.json"], "../gone\\x1b.json cannot be read"),
@@ -374,7 +374,7 @@ def test_the_help_loads_nothing_heavy_and_an_adjudication_neither(repo: Repo) ->
 
 def test_the_list_of_commands_asks_whether_the_reviewer_is_right(repo: Repo) -> None:
     told = " ".join(repo.cli("-h").out.split())
-    assert "check: may this land? verify: did it get worse? claim: is the reviewer right?" in told
+    assert "check: may this land? verify: did quality drop? claim: is the reviewer right?" in told
     assert "git patchgate claim [OPTIONS] [FILE|-]" in repo.cli("claim", "-h").out
     assert "\nCommands:\n  stats  " in repo.cli("claim", "-h").out
     assert "git patchgate claim stats" in repo.cli("claim", "stats", "-h").out

@@ -75,7 +75,7 @@ def test_without_a_ledger_everything_is_nothing_and_no_rate_is_known(tmp_path: P
     repo = Repo.create(tmp_path)
     told = text(repo)
     assert (told.code, told.out) == (0, "0 adjudications\n")
-    assert told.err == "there is no ledger: nothing has been recorded in this repository\n"
+    assert told.err == "the ledger is empty: nothing has been recorded in this repository\n"
     value = stats(repo)
     assert (value["adjudications"], value["downgrade_rate"], value["reversal_rate"]) == (0, None, None)
 
