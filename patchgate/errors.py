@@ -1,7 +1,7 @@
-"""What cannot go on, and whose fault it is.
+"""Exceptions that end a command without a verdict.
 
-A refusal is a value (`verdict`); an exception here means that no verdict could be reached.
-Every one carries one sentence and the next step, so that a surface never shows a traceback.
+A refusal is a value (`report.verdict`), not an exception. Each exception has one sentence and the next
+step, so that the command line never shows a traceback.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Which hooks git would run: for each worktree and each event the file, and the config that leads to it.
+"""Find the hooks that git would run: for each worktree and event the file, and the config that selects it.
 
-Decides by asking git, in the caller's own environment: `git worktree list`, `rev-parse --git-path`, and
-`config --show-scope` (`git -c`, `GIT_CONFIG_*`, includes and `config.worktree` count as they do for git). It
-runs no hook, and does not judge what it finds. Sources: githooks(5), git-config(1) `core.hooksPath`, and
-`hook.<name>.*` of git 2.54, which older ones ignore.
+Git is asked in the caller's own environment (`git -c`, `GIT_CONFIG_*`, includes and `config.worktree` count
+as they do for git). No hook is run, and nothing is judged. Sources: githooks(5), git-config(1)
+`core.hooksPath`, and `hook.<name>.*` of git 2.54, which older versions ignore.
 """
 
 from __future__ import annotations

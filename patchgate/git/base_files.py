@@ -1,8 +1,8 @@
-"""The files that a patch meets: those of a commit's tree, or those on disk as `git apply` would find them.
+"""Read the files that a patch applies to: of a commit's tree, or on disk as `git apply` would find them.
 
-Decides what stands at a path and what keeps a path from being reached (a parent that is a symlink, a
-submodule or a file). Files on disk are read through git's own clean filters, into a private store; a special
-file (a FIFO, a socket, a device) is never opened.
+Reports what is at a path, and what blocks the way to it (a parent that is a symlink, a submodule or a file).
+Files on disk are read through git's clean filters into a private store. A special file (a FIFO, a socket, a
+device) is never opened.
 """
 
 from __future__ import annotations

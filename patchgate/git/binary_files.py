@@ -1,9 +1,8 @@
-"""Decide from bytes which files are binary, and read the lines of text that git's diff does not show.
+"""Decide from bytes which files are binary, and read the lines that git's diff does not show.
 
 Git decides "binary" by attributes, size or a NUL in the first 8,000 bytes (buffer_is_binary in
-xdiff-interface.c). Only the bytes count here, whatever git's diff says. Where git hides lines of a text,
-libgit2's diff of two buffers counts them; a blob too large to hold is read in pieces, and all its lines count
-as added.
+xdiff-interface.c). Here only the bytes count. Where git hides the lines of a text, libgit2 compares the two
+buffers. A blob that is too large for memory is read in pieces, and all its lines count as added.
 """
 
 from __future__ import annotations

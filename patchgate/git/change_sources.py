@@ -1,7 +1,7 @@
-"""Where a change is read: the index, the working tree, everything that is tracked.
+"""Read a change from the index or the working tree, or list everything that is tracked.
 
-Each function says what git would really commit, and turns it into a `Change`. Nothing is written: what git
-needs to write goes to a private store. Commits and ranges are in `history`.
+Each function finds what git would really commit, as a `Change`. Nothing is written to the repository: objects
+that git has to write go to a private store. Commits and ranges are in `history`.
 """
 
 from __future__ import annotations

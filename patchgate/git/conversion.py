@@ -1,8 +1,8 @@
-"""Files on disk beside git's blobs: what stands at a path, and git's conversions between the two, both ways.
+"""Read files on disk, and convert between their bytes and git's blobs in both directions.
 
-No link is followed, on the way to a path or at it. The attributes are those of the files on disk, never of
-the index alone or of the user's global file: so the patch was judged (`base_files`). A `.gitattributes` that
-the patch changes counts as it is before, as with `git apply`. Filters are the user's, run at the tree's root.
+No symlink is followed. The attributes come from the files on disk, never from the index alone or the user's
+global file, because the patch is checked that way (`base_files`). A `.gitattributes` that the patch changes
+counts in its old form, as in `git apply`. Filters are the user's and run at the root of the tree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Read the raw diff of two trees, or of a tree and an index, with the added lines where they were asked for.
+"""Read the raw diff of two trees, or of a tree and an index, with the added lines on request.
 
-`--raw -z` gives paths, modes and ids, and beside it a patch without context gives counts and added lines.
-Hunks are walked by their own counts, so no line of a file can pass for a header. Where git needs too much
-memory, large files are left out of the patch. Source: git-diff-tree, "Raw output format".
+`--raw -z` gives paths, modes and ids; a patch without context gives counts and added lines. Hunks are read
+by their own counts, so no line of a file can be taken for a header. If git needs too much memory, large
+files are left out of the patch. Source: git-diff-tree, "Raw output format".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where files came from: under which name an older tree had them, and which commit made them what they are.
+"""Find renames between two trees, and the commit that gave a file its content.
 
-A commit made a file if it changed it (a merge: from every parent) and left it with the very content and kind
-that is asked for. So what a side branch did and a merge threw away does not count, and a change that was
-taken back counts as new.
+A commit counts if it changed the file (a merge: from every parent) and left it with exactly the content and
+mode in question. So a change on a side branch that the merge dropped does not count, and a change that was
+reverted counts as new.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Commits and ranges as changes: one streaming walk, never a process per commit.
+"""Read commits and ranges as changes: one streaming diff-tree child, never a process for each commit.
 
-Decides which commits a revision or range names, against what each is judged (its first parent, the empty
-tree, or the merge that git makes by itself), and reads them through one diff-tree child.
+Decides which commits a revision or range names, and what each is compared with: its first parent, the empty
+tree, or the merge that git makes without help.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The files of a hooks folder: would git run one, whose is it, and which tool hands events to patchgate.
+"""Read the files of a hooks folder: would git run one, who wrote it, and does it call patchgate.
 
-A hook of ours has a marker on its second line; another tool's is known by what it writes into its files.
-Whether that is a fault is not decided here.
+Our hooks have a marker on their second line; those of other tools are recognised by their text. Whether
+that is a fault is decided elsewhere.
 """
 
 from __future__ import annotations

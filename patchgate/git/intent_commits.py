@@ -1,9 +1,9 @@
-"""Commits as intents see them: what their trailers name, which are new, how a trailer gets into a message.
+"""Commits as intents see them: their trailers, which are new, and how a trailer gets into a message.
 
-A commit is new if no branch, no remote and no fetch has it, and a replay if it is the same change as one that
-the update replaces, as after a rebase: every line that goes and comes is the same, whitespace too, so that
-nothing slips through. Where a conflict was solved, git's own map of the rebase at work tells what became of a
-commit, as far as it touches no other files. What follows from all this is decided in `intents`.
+A commit is new if no branch, remote or fetch has it. It is a replay if it is the same change as one that the
+update replaces, as after a rebase: every added and removed line is the same, whitespace included. Where a
+conflict was resolved, git's map of the rebase in progress names the replaced commit, if it touches no other
+files. `intents` decides what follows.
 """
 
 from __future__ import annotations

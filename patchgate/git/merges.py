@@ -1,8 +1,8 @@
-"""The merge that git makes by itself: the base against which a merge commit is judged.
+"""The merge that git makes without help: the base that a merge commit is compared with.
 
-What a person added while merging is the difference between that merge and the result. Only a path in conflict
-has no such base: it may be as either side has it, anything else is judged, as a change of the first parent.
-An octopus is merged head by head. Source: git-merge-tree, `--write-tree --stdin`.
+The difference between that merge and the commit is what somebody added while merging. Only a path in conflict
+has no such base: it may be as on either side, and anything else is judged as a change of the first parent. An
+octopus is merged head by head. Source: git-merge-tree, `--write-tree --stdin`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A change: what would be different between two trees, file by file; the form of trees; folders above paths.
+"""A change as the difference of two trees, file by file; the format of trees; folders above paths.
 
-Decides the shape of a change, how exact renames are paired, the change id, and which bytes are a tree. It
-knows nothing of where a change came from beyond a label, and nothing of policy.
+Defines the shape of a change, how exact renames are paired, the change id, and which bytes are a valid
+tree. Of a change's origin it has only a label, and it knows no policy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which commits an update of a branch brings in that nobody has answered for yet.
+"""Find the new commits that an update of a branch brings in.
 
-Decides what counts as known: what the branch holds, what a remote-tracking ref reaches, the tips that were
-there at install; for a branch that is created, also what any branch or FETCH_HEAD reaches. Neither `HEAD` nor
-`--all` is asked: at the last step of a rebase the detached `HEAD` already holds the new commits. What was
-fetched from this very repository, and what this worktree's reflog shows as made here, came from nobody else.
+Known are the branch's own commits, those of remote-tracking refs, and the tips at install; for a new branch
+also those of any branch or FETCH_HEAD. `HEAD` and `--all` are not used: at the last step of a rebase the
+detached `HEAD` has the new commits already. Commits that were fetched from this repository, or that this
+worktree's reflog shows as made here, are its own.
 """
 
 from __future__ import annotations

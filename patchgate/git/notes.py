@@ -1,9 +1,8 @@
-"""Notes about a change: where they hang, how they are read at any commit, how a line is added.
+"""Notes about a change: which object they belong to, how to read them at any commit, how to add a line.
 
-Decides by which object a note about a change is found: the id that git gives a blob of the text
-`patchgate.change <change id>` and LF. That object need not exist, so a note outlives every rebase of the
-commits that make the change. What a note says is not decided here. Source of the tree's form: git-notes,
-and `notes.c` for its fan-out: the id in hex, its first pairs of digits split off as folders.
+The object is the id that git gives a blob of the text `patchgate.change <change id>` and LF. It need not
+exist, so a note survives every rebase of the commits that make the change. Source of the tree's format:
+git-notes, and `notes.c` for its fan-out: the id in hex, its first pairs of digits split off as folders.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read objects through one long-lived child: revisions, sizes, blobs, trees.
 
-Decides how objects are asked for. Every question and answer is bounded, so that neither side of the pipe
-can block the other. Source of the protocol: git-cat-file, `--batch-command`.
+Every question and answer is bounded, so neither side of the pipe can block the other. Source of the protocol:
+git-cat-file, `--batch-command`.
 """
 
 from __future__ import annotations

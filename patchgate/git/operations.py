@@ -1,8 +1,9 @@
-"""What git is in the middle of (a rebase, a merge), which command is at work now, and who pushes.
+"""Find the operation in progress (a rebase, a merge), the command that runs now, and who pushes.
 
-An operation shows by the files in the git directory (`wt-status.c` reads the same). A single revert, reset or
-switch leaves none: it can only be read off the arguments of a process above the hook. So can a push from a
-worktree of the same repository; whoever starts `git receive-pack` apart is not found: a witness and no proof.
+An operation shows in the files of the git directory (`wt-status.c` reads the same). A single revert, reset
+or switch leaves none: it is recognised by the arguments of a process above the hook, and so is a push from
+a worktree of the same repository. A `git receive-pack` that somebody starts separately is not found, so the
+answer is evidence and not proof.
 """
 
 from __future__ import annotations

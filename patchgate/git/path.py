@@ -1,8 +1,8 @@
 """A path inside a repository, as bytes, and what can be wrong with one.
 
-One constructor for each origin. A `RepoPath` may hold a hostile name: git can store nearly any bytes.
-`faults` says which path rules a name breaks; the `paths` gate decides what follows.
-Sources: git's `verify_path` and `is_ntfs_dotgit`/`is_hfs_dotgit` (path.c, utf8.c) for the aliases of `.git`.
+There is one constructor for each origin. A `RepoPath` may be hostile: git can store nearly any bytes.
+`faults` names the path rules that it breaks; the `paths` gate decides what follows. Sources: git's
+`verify_path` and `is_ntfs_dotgit`/`is_hfs_dotgit` (path.c, utf8.c) for the aliases of `.git`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Private objects and indexes, for what git must write to answer a question: nothing is written elsewhere.
+"""Private objects and indexes, for what git must write to answer a question.
 
-Objects go to a temporary directory that has the repository's own as an alternate (git,
-"GIT_ALTERNATE_OBJECT_DIRECTORIES"); it is gone when the question is answered. Such questions are: which tree
-a patch is tried on, and which patch id a change has.
+Objects go to a temporary directory that has the repository's own as an alternate
+("GIT_ALTERNATE_OBJECT_DIRECTORIES" in git(1)), and that is removed afterwards. Such questions are: which
+tree a patch results in, and which patch id a change has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a push does to the refs of another repository, and what is known here of what that one has.
+"""Read what a push does to the refs of another repository, and what is known of that repository.
 
-Decides how git's lines are read, what a remote is known to have (by the old values that git tells and its own
-tracking refs, never by `--all`), what a tag stands for, and which questions about ancestry are asked.
-Which of it may be pushed is not decided here. Source of the lines: githooks, pre-push and pre-receive.
+Decides how git's lines are read, what a remote is known to have (by the old values from git and our tracking
+refs, never by `--all`), and which commit a tag points to. What may be pushed is decided elsewhere. Source of
+the lines: githooks, pre-push and pre-receive.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Bytes of a repository as text that is safe to print; names in the headers of a patch as git quotes them.
+"""Print bytes of a repository safely, and quote the names in patch headers as git does.
 
-`quote_path` quotes as git does (`core.quotePath=false`), and also escapes what can rewrite what a reader sees
+`quote_path` quotes as git does (`core.quotePath=false`), and also escapes what can deceive a reader
 ("Trojan Source", CVE-2021-42574): C1 and bidirectional controls, Unicode line separators. A name in a patch
-is read only in the one form that git writes (`quote_c_style`): another reader may decode others differently.
+is read only in the form that git writes (`quote_c_style`): other readers may decode other forms
+differently.
 """
 
 from __future__ import annotations

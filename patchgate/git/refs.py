@@ -1,9 +1,9 @@
-"""Symbolic refs, which git follows before it writes, and what the reflog of a worktree shows as made there.
+"""Follow symbolic refs as git does before it writes, and read the reflog of a worktree.
 
-Before git 2.46 no hook runs when a symbolic ref is set, so what a ref names in the end decides, not what it
-is called. Git writes `logs/HEAD` whatever hook is left out, but whoever may write into git's folder can
-change it: a witness and no proof. Sources: git-symbolic-ref, git-reflog, refs.c, and the messages that git
-2.39 writes (builtin/commit.c, sequencer.c, builtin/merge.c, builtin/am.c).
+Before git 2.46 no hook runs when a symbolic ref is set, so the ref that is written counts, not the name
+that was given. Git writes `logs/HEAD` even with `--no-verify`, but a user can edit it: it is evidence and
+not proof. Sources: git-symbolic-ref, git-reflog, refs.c, and the messages of git 2.39 (builtin/commit.c,
+sequencer.c, builtin/merge.c, builtin/am.c).
 """
 
 from __future__ import annotations

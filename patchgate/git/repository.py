@@ -1,7 +1,7 @@
-"""Open a repository: the one function that finds it, in whatever environment git left us.
+"""Open a repository: the one function that finds it, in any environment that git sets.
 
-Decides where the git directory, the working tree and the index of this very moment are. Git finds them, so
-its ownership check (`safe.directory`) stays on; afterwards every child is told them explicitly.
+Finds the git directory, the working tree and the index in use. Git does the search, so its ownership check
+(`safe.directory`) applies; afterwards every child gets these paths explicitly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Resolve what a user calls a revision, once, to a ref and an object id; find first commit and main line.
+"""Resolve a revision once, to a ref and an object id; find the first commit and the main line.
 
-Git takes the first ref that fits a short name, and a tag comes before a remote-tracking branch: whoever may
-push a tag `origin/main` chooses what `origin/main` means. Here a name that fits more than one ref is refused,
-and nobody who can push chooses the main line, by a date or by a name. Source: gitrevisions(7).
+Git takes the first ref that matches a short name, and a tag comes before a remote-tracking branch: whoever
+may push a tag `origin/main` chooses what `origin/main` means. Here a name that matches more than one ref is
+refused, and nobody who can push chooses the main line by a date or a name. Source: gitrevisions(7).
 """
 
 from __future__ import annotations

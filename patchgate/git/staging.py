@@ -1,7 +1,7 @@
-"""The index that `apply --index` leaves: whether it holds what was judged, and the new one, made aside.
+"""Prepare the index for `apply --index`: check that it is as judged, and make the new one in a copy.
 
-Decides how entries are set in a copy of the index and how the new blobs come into the repository before an
-index names them. Nothing here writes the index that the user has, but for `refresh_index`, after all is done.
+Sets entries in the copy, and brings the new blobs into the repository before an index names them. The user's
+own index is written only by `refresh_index`, after everything else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where the symlinks of a tree lead, followed as a kernel does: through links, `..` from where they lead.
+"""Follow the symlinks of a tree as a kernel does, through links and `..`.
 
 Decides whether a link leaves the repository. A name that is not in the tree counts as a folder, so a link to
-what is not there (yet) is judged by its text. Each link is followed twice: with names as they are, and as a
-file system that folds case finds them. Every walk is bounded.
+something that does not exist yet is judged by its text. Each link is followed twice: with names as they are,
+and as a case-insensitive file system finds them. Every walk is bounded.
 """
 
 from __future__ import annotations

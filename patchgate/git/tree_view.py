@@ -1,7 +1,7 @@
-"""Look at trees: one with paths laid over it, many paths of many trees at once, or one beside others.
+"""Read trees: one with other entries over it, many paths of many trees at once, or several compared.
 
-What is staged or proposed has no tree object yet; the files around it are asked all the same. Costs what is
-asked: a folder that nobody asks for, or that is equal on both sides, is not read.
+What is staged or proposed has no tree object yet, so `TreeView` overlays it on one. A folder that no caller
+asks for, or that is equal on both sides, is not read.
 """
 
 from __future__ import annotations

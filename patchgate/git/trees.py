@@ -1,8 +1,8 @@
-"""The tree that a change results in, and whether the trees that it brings and replaces are well formed.
+"""Compute the tree that a change results in, and check the format of the trees that it adds and replaces.
 
-Git trusts that trees are sorted and hold each name once, so a change is only what git says it is if every
-tree on its way has that form. Nothing is written (unlike `git write-tree`), and the cost is that of the
-change: a folder that stays as it is is not read. Git's own `fsck` would read the whole repository.
+Git trusts that trees are sorted and have each name once, so a change is what git reports only if every tree
+on its way has that format. Nothing is written (unlike `git write-tree`), and unchanged folders are not
+read. Git's own `fsck` would read the whole repository.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""List the files of an index, a tree or the working tree; reach one on disk and follow no link on the way.
+"""List the files of an index, a tree or the working tree; open one on disk without following links.
 
-Lists are in the order of the paths' bytes and come in pieces: a loop over the records of 500,000 files costs
-more than git. Git's child is ended as soon as nobody wants more. Sources: git-ls-files, git-ls-tree.
+Lists are sorted by the bytes of the paths and come in pieces: a loop over the records of 500,000 files costs
+more than git. Git's child is ended when the caller stops reading. Sources: git-ls-files, git-ls-tree.
 """
 
 from __future__ import annotations

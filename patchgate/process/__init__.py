@@ -1,12 +1,11 @@
-"""One child process: start it, feed it, end it.
+"""Child processes: start one, feed it, end it.
 
-Belongs here: argument list in, scrubbed environment, time and output limits, one process group, its end.
-Does not: which command to run, what its output means. Only here subprocess is imported.
+Belongs here: argument list in, restricted environment, time and output limits, one process group, its end.
+Does not: which command to run, what its output means. Only this folder imports subprocess.
 
-Two kinds of children: git, and what else we run for ourselves (`child`), gets little of everything, and its
-overrun is an `UndecidedError`; a command of the user's (`command`) gets what it wants but time, and whatever
-becomes of it is a value. Of that one nothing lives on, not even what left its process group.
-`command` is imported from its own module: a hook never needs it.
+Git and our other helpers (`child`) get narrow limits, and exceeding one is an `UndecidedError`. A command
+of the user's (`command`) gets everything but unlimited time, and its end is always a value; no process of
+it survives. `command` is imported from its own module: a hook never needs it.
 """
 
 from __future__ import annotations

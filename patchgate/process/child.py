@@ -1,7 +1,7 @@
-"""Run one child to its end, or talk to one while it lives; both end it as a group, and orphans after it.
+"""Run one child to its end, or talk to one while it runs; end its process group and its orphans.
 
-A child gets an environment from an allow-list, and limits. One that cannot start, overruns its time or its
-output raises `UndecidedError`: it says nothing about the change that is judged.
+A child gets an environment from an allow-list, and limits. If it cannot start, or exceeds its time or output,
+that is an `UndecidedError`: it says nothing about the change that is judged.
 """
 
 from __future__ import annotations

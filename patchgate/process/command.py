@@ -1,8 +1,7 @@
-"""Run one command of the user's to its end, log its output, and see to it that nothing of it lives on.
+"""Run a command of the user's to its end, log its output, and leave no process of it running.
 
-It is trusted (the policy names it), so it gets its environment as it is handed in and all the memory it
-wants; but it may hang, flood, fork and hide. That it failed or could not be started is a value here: what
-that means for a change others decide.
+It is trusted (the policy names it), so it gets the environment that the caller gives and as much memory as it
+wants. But it may hang, flood, fork and hide. Failure, also to start, is a value; others decide what it means.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A limit on the processor time of foreign regular expressions. See `docs/decisions/commands.md`.
+"""Limit the processor time of regular expressions from a policy. See `docs/decisions/commands.md`.
 
-Python's `re` has no time limit, but looks for signals while it searches (`_sre`, every 4,096 steps; tried on
-3.11). So a timer that counts this process's own time ends a search. Time that other processes use, or that is
-spent waiting, does not count: a busy machine changes no verdict.
+Python's `re` has no time limit, but checks for signals while it searches (`_sre`, every 4,096 steps;
+measured on 3.11). So a timer on this process's own time ends a search. Time of other processes, or spent
+waiting, does not count: a busy machine changes no verdict.
 """
 
 from __future__ import annotations

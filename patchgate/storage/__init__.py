@@ -1,15 +1,13 @@
-"""Storage: the one way to lock, append, replace atomically and flush. See `docs/decisions/storage.md`.
+"""Storage: lock, append, replace atomically and flush. See `docs/decisions/storage.md`.
 
-Belongs here: locks between processes, files that are replaced whole, the hash-chained append-only file, the
-few calls that change a disk, each a numbered step that a test can make fail. Does not: what the bytes mean,
-git, the environment, wording of verdicts. Public: `Value`, `lock.hold`, `replace.write_atomically`,
-`replace.unbroken` (signals wait), `chain.append`, `chain.read`, `chain.verify`, `record`, `owner.Owner`,
-`temporary.TemporaryFolder`, and, for protocols that are longer than one file, `filesystem` and
-`folder.Folder` (the same calls below an open folder, no link followed).
+Belongs here: locks between processes, atomic replacement, the hash-chained append-only file, and the few
+calls that change a disk, each a numbered step that a test can make fail. Does not: what the bytes mean,
+git, the environment, texts of verdicts. Public: `Value`, `lock.acquire`, `atomic_write.write_atomically`,
+`signals.defer_signals`, `hash_chain`, `record`, `owner.Owner`, `temporary_folder.TemporaryFolder`, and, for
+longer protocols, `filesystem` and `open_folder.OpenFolder`.
 
-Errors: an `OSError` passes through as the system gave it, for only the caller knows what it costs.
-`UndecidedError` is for what this folder itself finds: a held lock, a damaged chain, a record that is too
-large.
+An `OSError` is passed on unchanged, because only the caller knows what it costs. `UndecidedError` is for
+what this folder finds: a lock that is held, a damaged chain, a record that is too large.
 """
 
 from __future__ import annotations

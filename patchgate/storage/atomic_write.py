@@ -1,7 +1,7 @@
 """Replace a file atomically: readers see the old content or the new, never a part.
 
-Decides the order of calls that makes a write atomic, durable and reversible until it is both, and which
-left-over temporary files may go. It does not lock: of two writers at once, the last rename wins, whole.
+Decides the order of calls that makes a write atomic and durable, and reversible until then, and which old
+temporary files may be removed. It does not lock: of two writers at once, the last rename wins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The calls that change a disk, each a numbered step; nothing else in `storage` changes one.
 
-Decides how a single call is made: exclusively, without following a link, whole, again after EINTR. It does
-not decide in which order calls make a protocol. Every file that is written here is written at its end
-(`O_APPEND`), so that a recorded write needs no position.
+Decides how a single call is made: exclusively, without following a link, completely, again after EINTR. The
+order of calls is decided by the callers. Every file is written at its end (`O_APPEND`), so a recorded write
+needs no position.
 """
 
 from __future__ import annotations

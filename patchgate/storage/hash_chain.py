@@ -1,8 +1,8 @@
 """An append-only file of JSON lines, each with the hash of the one before.
 
-Decides how a record gets to the end of the file once, whole and flushed, whoever else appends, and what a
-crash or a damaged byte looks like afterwards. It does not know what the events mean. The chain proves order
-and content, not length; the head file (`record`) keeps where the last record ended.
+Decides how a record is appended once, complete and flushed, while others append too, and how a crash or a
+damaged byte shows afterwards. It does not know what the events mean. The chain proves order and content, not
+length; the head file (`record`) has the position of the last record.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One holder at a time, across processes.
+"""Exclusive locks across processes.
 
-Decides who holds a lock and what the others are told. The kernel keeps the lock (`flock`) and drops it when
-the holder ends, however it ends; the owner record in the file only gives the holder a name.
-A lock file is never removed: a waiter could then lock a file that has no name any more.
+The kernel keeps the lock (`flock`) and drops it when the owner ends, however it ends; the record in the file
+only names the owner for the error message. A lock file is never removed: a waiting process could then lock a
+file that has no name any more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""An open folder: what is changed in it is changed there, wherever its name leads by now.
+"""An open folder: changes go to this folder, even if its name leads elsewhere by now.
 
-Below its descriptor no link is followed, no name leads out, and none is overwritten unless that is the call's
-purpose. Every call that changes the disk is one numbered step. Two renames that Python does not offer (see
-`exchange`, `move`) become several steps where a system or file system does not have them.
+Below its descriptor no link is followed, no name leads out, and no file is overwritten unless that is the
+call's purpose. Every call that changes the disk is one numbered step. Two renames that Python does not
+offer (see `exchange`, `move`) become several steps where a system or file system does not have them.
 """
 
 from __future__ import annotations

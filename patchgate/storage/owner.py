@@ -1,8 +1,8 @@
-"""Who owns a lock or a temporary file, told apart from whoever gets the same pid later.
+"""The process that owns a lock or a temporary file, distinguished from later ones with the same pid.
 
 Decides whether an owner still runs. Source: proc(5), field 22 of `/proc/PID/stat` and
-`/proc/sys/kernel/random/boot_id`. Where there is no `/proc` (macOS), boot and start time are unknown and an
-owner is its pid alone.
+`/proc/sys/kernel/random/boot_id`. Without `/proc` (macOS), boot and start time are unknown and an owner is
+its pid alone.
 """
 
 from __future__ import annotations

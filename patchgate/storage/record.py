@@ -1,8 +1,8 @@
-"""One record of a chain, the only bytes that can stand for it, and the head file that names the last one.
+"""One record of a chain, its only valid bytes, and the head file that names the last record.
 
 A line is a record only if encoding it again (JSON with sorted keys, ASCII, no spaces) gives the same bytes,
-so that no byte of a file can change unseen. The head file shows that a chain was cut; whoever can write both
-files can rewrite both, and no file beside a chain prevents that.
+so no byte of a file can change without notice. The head file shows that a chain was truncated. Whoever can
+write both files can rewrite both; a file next to the chain cannot prevent that.
 """
 
 from __future__ import annotations

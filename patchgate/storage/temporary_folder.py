@@ -1,9 +1,9 @@
-"""A temporary folder that goes at the end, whatever happens: by its owner, or after a kill by the next one.
+"""A temporary folder that is always removed: by its owner, or after a kill by the next process.
 
-Decides how a folder says that its owner lives: by the lock on a file in it, which the kernel drops at the
-owner's end. Only a folder of this user that has such a file, unlocked, is ever swept; and, for an owner that
-was killed before it could write, an empty one whose name says a process that has ended. It does not decide
-what lies in it. Nothing here has to outlive a crash, so nothing is a numbered step.
+The owner keeps a lock on a file in it, which the kernel drops when the owner ends. Only a folder of this
+user with such a file, unlocked, is ever removed; and an empty folder whose name names a process that has
+ended, for an owner that was killed before it could write. Nothing here must survive a crash, so nothing is
+a numbered step.
 """
 
 from __future__ import annotations

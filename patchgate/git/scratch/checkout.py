@@ -1,7 +1,7 @@
-"""A working tree and an index of our own, written by git, and the folders of it that somebody else wrote to.
+"""A separate working tree and index, written by git, and the detection of later writes to it.
 
 Git writes and compares files with the repository's config and the attributes of the tree that is written (a
-`.gitattributes` that a command planted has no say), but without its hooks, its index, its sparse checkout.
+`.gitattributes` that a command added does not count), but without its hooks, index and sparse checkout.
 """
 
 from __future__ import annotations

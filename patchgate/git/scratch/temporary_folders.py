@@ -1,9 +1,9 @@
-"""Temporary places outside the repository: recorded before they are made, and removed by their record.
+"""Temporary folders outside the repository: recorded before they are made, and removed by their record.
 
-Decides what may be removed after a kill: only a place whose record's owner has ended, and which is the very
-folder that the owner made (device and inode), under the record's own token in a cache folder's `touched` or
-`kept`. A name alone never removes anything. A record lies in
-`<common dir>/patchgate/scratch/`. It survives a kill; after a power cut a place may stay without one.
+After a kill, a folder is removed only if the owner in its record has ended, and if it is the same folder
+(device and inode), under the record's token in a cache folder's `touched` or `kept`. A name alone never
+removes anything. A record is in `<common dir>/patchgate/scratch/`. It survives a kill; after a power cut a
+folder may remain without one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The one whole tree that is kept for a repository, and moved from one patch to the next.
+"""The one whole tree that is cached for a repository, and updated from one patch to the next.
 
-It is moved only if the last use ended well, with every file as git wrote it, and nothing that conversions
-depend on has changed since. What says so lies in the user's repository and is gone while the tree is in use;
-so after a kill the tree is made anew, elsewhere: a command that was left behind may still write to the old.
+It is reused only if the last use ended well, with every file as git wrote it, and nothing that conversions
+depend on has changed since. The file that says so is in the user's repository and is removed while the tree
+is in use. So after a kill the tree is made again elsewhere: a command that still runs may write to the old
+one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Scratch trees: where the policy's commands try a patch, never in the user's own working tree.
+"""Make scratch trees, where the policy's commands try a patch, never in the user's working tree.
 
-Some commands need only the touched files, in a fresh folder; others the whole tree, kept and moved at the
-cost of the change, with a repository of its own. Neither shares a file with the user's. Nothing keeps a
-command from writing elsewhere by an absolute path, or through a symlink that the tree itself holds.
+Some commands need only the touched files, in a fresh folder; others the whole tree, which is cached and
+updated and has a repository. Neither shares a file with the user's. A command can still write elsewhere by
+an absolute path, or through a symlink of the tree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Land a set of files in the working tree, and the index with them: all of it, or nothing.
+"""Write a set of files to the working tree, and to the index with them: all of it, or nothing.
 
-The new contents come to the disk beside their places, each changes places with the old one, and the journal
-is renamed to `landed`: with that one rename the patch is in force. Until then every error undoes everything.
-Afterwards the old contents go, the folders that became empty, and git's lock.
+The new contents are flushed to disk next to their targets, each is exchanged with the old one, and the
+journal is renamed to `landed`: with that rename the patch is applied. Until then every error undoes
+everything. Afterwards the old contents, the empty folders and git's lock are removed.
 """
 
 from __future__ import annotations

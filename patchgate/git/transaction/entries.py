@@ -1,8 +1,8 @@
-"""The places that a transaction writes: what stands at each, what is to stand there, and what lies beside it.
+"""The entries of a transaction: the old content of each path, the new one, and its temporary name.
 
-The same thing is the same kind, exec bit, and bytes. Everything is reached from an open root, through no
-link. Beside each place, in the deepest folder above it that stays, a new content grows under `<aside>.part`;
-whole and on the disk it becomes `<aside>`, which changes places with what stood there.
+Contents are equal if kind, exec bit and bytes are. Every path is opened from a root, through no link. The new
+content is written to `<aside>.part`, in the deepest folder above the path that stays. When it is complete on
+disk it is renamed to `<aside>`, which is then exchanged with the old file.
 """
 
 from __future__ import annotations

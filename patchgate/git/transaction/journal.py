@@ -1,8 +1,8 @@
-"""The journal of one landing, by which a later process undoes it or finishes tidying, if it can be believed.
+"""The journal of one transaction, by which a later process undoes it or finishes it.
 
-A chain of records (`storage.record`): one for the whole, then one for each place. Contents are named by their
-hash; the bytes lie beside the places. Its name says how far the work is: `journal` while it may have to be
-undone, `landed` once it is in force, `undone` once it was taken back; without one nothing was touched.
+A chain of records (`storage.record`): one for the whole, then one for each entry. Contents are named by their
+hash. The file's name is the state: `journal` while it may have to be undone, `landed` once it is applied,
+`undone` once it was rolled back. Without one, no file was touched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a landing finds before it writes, the places that follow from it, and the errors that stop it.
+"""Check the files before a transaction writes, and plan its entries; the errors that stop it.
 
-Decides whether nothing was changed judged (each path, each folder above it), which folders will be made,
-which make room for a file, and where contents are kept aside. It writes nothing.
+Decides whether each path and each folder above it is still as it was judged, which folders will be made,
+which are replaced by a file, and where temporary contents are kept. It writes nothing.
 """
 
 from __future__ import annotations

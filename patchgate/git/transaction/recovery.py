@@ -1,8 +1,8 @@
-"""What a killed landing left, whether it is of a working tree of this repository, and how it ends.
+"""Finish or undo the transactions that killed processes left, if they belong to this repository.
 
-It is undone or tidied only in the very folder that it wrote (device and inode, as the journal has them),
-wherever that is now. A copy has other folders and no say in the tree that it was copied from. Nothing is
-guessed: what cannot be believed, or stands in the way, is told. The caller records each outcome.
+A transaction is touched only in the folder that it wrote (device and inode, from the journal), even if that
+was moved. A copy of the repository never changes the tree that it was copied from. Nothing is guessed: a
+journal that is not valid, or a file that blocks the rollback, is an error. The caller records each outcome.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The way back, from a journal and what stands at its places; and what is tidied once a landing is in force.
+"""Undo a transaction from its journal and the files that are there, or clean up after it.
 
-Decides for each place what has to happen, from what is found alone, so that it can be begun again at any
-point, by any process. It undoes only what is exactly ours. What a person wrote since stays: then nothing is
-undone, or, where that is asked for, everything else is.
+Each step is decided from the files alone, so any process can start again at any point. Only exactly our own
+writes are undone. If somebody edited a file since, nothing is undone, or, with `keep`, everything but that
+file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where a transaction writes: the working tree and the index's folder, git's lock, and what is kept aside.
+"""The working tree and the index's folder that a transaction writes to, git's lock, and saved contents.
 
-Every change of contents is one rename, exchange or folder of `storage`, and the folders in which names
-changed are remembered until they are flushed. The order is decided elsewhere. Git makes the same lock file
-(`O_EXCL`) for all that writes the index, so git is shut out meanwhile, and shuts us out.
+Every change is one call of `storage`, and the folders in which names changed are remembered until they are
+flushed. The order is decided elsewhere. Git makes the same lock file (`O_EXCL`) for every write of the
+index, so git and a transaction exclude each other.
 """
 
 from __future__ import annotations
