@@ -74,8 +74,8 @@ def find_duplicate(
         if (is_left and applied.patch_sha256 == patch_sha256) or _is_revertible(repository, judged):
             return Finding.of(
                 "duplicate-patch",
-                f"attempt {applied.attempt} has applied this patch already, and its effect is still there",
-                hint="nothing has to be done; after a revert it may come again",
+                f"attempt {applied.attempt} has already applied this patch, and its effect is still there",
+                hint="there is nothing to do; after a revert the patch may be applied again",
                 details={"attempt": applied.attempt},
             )
     return None
@@ -148,7 +148,7 @@ def require_outside(repository: Repository, run_dir: str | None) -> None:
         first = os.path.relpath(place, own).split(os.sep)[0]
         if first in _OWN_NAMES or first in {os.curdir, os.pardir}:
             raise UsageError(
-                "the folder of --run-dir lies among git's own folders",
+                "the folder of --run-dir is inside git's own folders",
                 "name one elsewhere, or one of your own below .git/patchgate/, like .git/patchgate/runs",
             )
         return
@@ -161,8 +161,8 @@ def require_outside(repository: Repository, run_dir: str | None) -> None:
             or repository.git(*asked, in_work_tree=True, answers=ANY_CODE).code != 0
         ):
             raise UsageError(
-                "the folder of --run-dir lies in the working tree and is not ignored",
-                "name one outside, or one that .gitignore names",
+                "the folder of --run-dir is in the working tree and is not ignored",
+                "name one outside, or add it to .gitignore",
             )
 
 
@@ -176,7 +176,7 @@ def _working_trees(repository: Repository) -> list[str]:
     """Name all working trees of the repository that are there."""
     listed = repository.git("worktree", "list", "--porcelain", "-z", in_work_tree=True, answers=ANY_CODE)
     if listed.code != 0:
-        raise UndecidedError("git does not list the working trees", "run git worktree list to see why")
+        raise UndecidedError("git cannot list the working trees", "run git worktree list to see why")
     lines = listed.out.split(b"\0")
     found = [os.fsdecode(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")]
     # Where its git directory lies elsewhere, git lists that one for the main working tree (git 2.39).

@@ -130,7 +130,7 @@ def resolve_attempt(known: Sequence[AttemptInfo], text: str) -> AttemptInfo:
     shown = printable(text, 60)
     if found:
         names = ", ".join(each.id for each in found[:10])
-        raise UsageError(f"{shown} is the beginning of several attempts", f"name one of: {names}")
+        raise UsageError(f"{shown} matches several attempts", f"name one of: {names}")
     raise UsageError(f"there is no attempt {shown}", "git patchgate attempts list shows them")
 
 
@@ -209,7 +209,7 @@ def _chain_lines(chain: Sequence[AttemptRecord | ResetRecord]) -> list[str]:
     lines = []
     for each in chain:
         if isinstance(each, ResetRecord):
-            lines.append(f"begun again by {safe(each.by, 100)}: {safe(each.reason, 200)}")
+            lines.append(f"reset by {safe(each.by, 100)}: {safe(each.reason, 200)}")
         else:
             rules = f" {_rules(each.rules)}" if each.rules else ""
             what = "applied" if each.applied else safe(each.verdict, 40)
@@ -231,10 +231,10 @@ def _what_happened(file: TouchedFile) -> str:
 
 def _evidence_lines(attempt: AttemptInfo) -> list[str]:
     if attempt.dir is None:
-        return ["  evidence: none is known"]
+        return ["  evidence: none"]
     kept = contents(attempt.dir)
     if not kept:
-        return [f"  evidence: {_show_folder(attempt.dir)} (nothing is there any more)"]
+        return [f"  evidence: {_show_folder(attempt.dir)} (empty or gone)"]
     lines = [f"  evidence: {_show_folder(attempt.dir)}"]
     lines += [f"    {safe(quote_path(os.fsencode(name)))} ({count(size, 'byte')})" for name, size in kept]
     for name, tail in log_tails(attempt.dir, kept):
@@ -281,7 +281,9 @@ def seconds_of(text: str) -> int:
     """
     match = _AGE.fullmatch(text)
     if match is None:
-        raise UsageError(f"{printable(text, 40)} is no age", "write a number and s, m, h, d or w, like 30d")
+        raise UsageError(
+            f"{printable(text, 40)} is not an age", "write a number and s, m, h, d or w, like 30d"
+        )
     return int(match[1]) * _SECONDS[match[2]]
 
 
@@ -317,7 +319,7 @@ def prune(
         if why is None:
             removed.append(each.id)
         else:
-            warnings.append(f"the evidence of {each.id} stays: {printable(why)}")
+            warnings.append(f"the evidence of {each.id} was not removed: {printable(why)}")
     return Pruned(tuple(removed), len(ours) - len(removed), tuple(warnings))
 
 
@@ -327,7 +329,7 @@ def _folders(repository: Repository) -> list[EvidenceFolder]:
     except OSError as error:
         raise UndecidedError(
             f"the evidence of the attempts cannot be read: {error.strerror or error}",
-            "mend the mode of the folder patchgate/attempts in the git directory",
+            "fix the permissions of the folder patchgate/attempts in the git directory",
         ) from error
 
 

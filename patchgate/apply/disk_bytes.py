@@ -106,8 +106,8 @@ def read_file_state(
         hidden = [path for path in skipped if path in removed and path not in differing]
         if hidden and not with_index:
             raise UndecidedError(
-                f"{hidden[0].quoted} is left out by the sparse checkout: it is not here to be deleted",
-                "use --index, or bring it here: git sparse-checkout add",
+                f"{hidden[0].quoted} is excluded by the sparse checkout, so it cannot be deleted here",
+                "use --index, or check it out: git sparse-checkout add",
             )
     converted = {path: old[path] for path in paths[_DiskMatch.OTHER_BYTES]}
     differing.update(_stored_otherwise(repository, store, converted, contents))
@@ -155,7 +155,7 @@ def _require_forms(repository: Repository, files: Sequence[FileChange], *, with_
         if any(side is not None and side.mode != GITLINK for side in (file.old, file.new)):
             raise UndecidedError(
                 f"{file.path.quoted} would change between a submodule and a file",
-                "remove the one by hand, then apply the rest",
+                "remove it by hand, then apply the rest",
             )
     links = [file for file in files for side in (file.old, file.new) if side and side.mode == SYMLINK]
     if links and is_switched_off(repository, "core.symlinks"):
@@ -355,7 +355,7 @@ class _Conversions:
 
 def _no_form(path: RepoPath) -> UndecidedError:
     return UndecidedError(
-        f"no bytes were found for {path.quoted} that git would store as what was judged: its attributes or a"
-        " filter change them",
+        f"{path.quoted} cannot be written so that git stores what was judged: an"
+        " attribute or a filter changes it",
         "see what converts it: git check-attr -a, git config core.autocrlf",
     )

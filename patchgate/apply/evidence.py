@@ -98,7 +98,7 @@ def open_evidence(
             raise UndecidedError(
                 f"the evidence of this attempt cannot be written, so nothing was judged:"
                 f" {printable(str(error.filename or place or common_dir))}: {error.strerror or error}",
-                "make room or mend the folder's mode; --run-dir DIR keeps the evidence elsewhere",
+                "free disk space, fix the folder's permissions, or use another folder: --run-dir DIR",
             ) from error
         undo.pop_all()
     return Evidence(name=name, folder=place, own=own, held=held, masks=masks or Masks(), faults=faults)
@@ -164,7 +164,7 @@ class Evidence:
                 self._bundle(events)
             except OSError as error:
                 failed.append(f"{BUNDLE}: {error.strerror or error}")
-        return f"the evidence of {self.id} is not complete: {'; '.join(failed)}" if failed else None
+        return f"the evidence of {self.id} is incomplete: {'; '.join(failed)}" if failed else None
 
     def discard(self) -> None:
         """Take everything away again, where nothing was judged; what cannot be removed stays."""
@@ -243,8 +243,8 @@ def _make_own(
             flush_folder(os.path.dirname(folder), faults)
     if os.path.islink(above):
         raise UndecidedError(
-            f"{printable(above)} is a symlink, so the evidence of this attempt would lie elsewhere",
-            "put a folder in its place; --run-dir DIR keeps the evidence of one attempt elsewhere",
+            f"{printable(above)} is a symlink, so the evidence of this attempt would be written elsewhere",
+            "replace it with a folder, or use --run-dir DIR for this attempt",
         )
     for width in _WIDTHS:
         name = f"a-{chance(width).hex()}"
@@ -260,9 +260,7 @@ def _make_given(run_dir: str, undo: ExitStack, faults: FaultPoints) -> str:
     """Make the caller's folder, or find it empty."""
     parent = os.path.dirname(run_dir)
     if not os.path.isdir(parent):
-        raise UsageError(
-            f"there is no folder {printable(parent)} to make the one of --run-dir in", "make it first"
-        )
+        raise UsageError(f"the folder above --run-dir does not exist: {printable(parent)}", "create it first")
     try:
         _make(run_dir, undo, faults)
     except FileExistsError:
@@ -270,7 +268,7 @@ def _make_given(run_dir: str, undo: ExitStack, faults: FaultPoints) -> str:
             held = os.listdir(run_dir)
         except NotADirectoryError as error:
             raise UsageError(
-                f"{printable(run_dir)} is no folder", "name another one with --run-dir"
+                f"{printable(run_dir)} is not a folder", "name another one with --run-dir"
             ) from error
         if held:
             raise _not_empty(run_dir) from None
@@ -280,7 +278,7 @@ def _make_given(run_dir: str, undo: ExitStack, faults: FaultPoints) -> str:
 def _not_empty(run_dir: str) -> UsageError:
     return UsageError(
         f"the folder of --run-dir is not empty: {printable(run_dir)}",
-        "each attempt has a folder of its own; name one that is empty or does not exist",
+        "each attempt needs its own folder: name one that is empty or does not exist",
     )
 
 

@@ -129,13 +129,13 @@ def read_evidence(place: str, name: str, most: int | None = None) -> bytes:
     """Read a file of the evidence, or the last bytes of it; never through a symlink.
 
     Raises:
-        OSError: it is no plain file, or cannot be read.
+        OSError: it is not a regular file, or cannot be read.
     """
     descriptor = os.open(os.path.join(place, name), _READING)
     with open(descriptor, "rb") as file:
         seen = os.fstat(descriptor)
         if not stat.S_ISREG(seen.st_mode):
-            raise OSError("it is no plain file")
+            raise OSError("it is not a regular file")
         if most is not None:
             file.seek(max(0, seen.st_size - most))
         return file.read()
@@ -175,11 +175,11 @@ def remove(folder: EvidenceFolder) -> str | None:
     try:
         with _reserved(folder.path) as is_free:
             if not is_free:
-                return "its attempt goes on"
+                return "its attempt is still running"
             empty_folder(folder.path)
             left = sorted(set(os.listdir(folder.path)) - {MARKER})
             if left:
-                return f"it holds what is not of the evidence: {left[0]}"
+                return f"it contains other files: {left[0]}"
             # The marker goes last: as long as anything is there, it says whose it is.
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder.path, MARKER))

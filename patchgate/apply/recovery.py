@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from patchgate.storage.record import Json
 
 _LEFT = {
-    "interrupted": "was cut short while it was applied",
-    "landed": "was applied, and is not on record",
-    "undone": "was undone, and is not on record",
+    "interrupted": "was interrupted while it was applied",
+    "landed": "was applied but not recorded",
+    "undone": "was undone but not recorded",
 }
 
 
@@ -88,11 +88,11 @@ def pending_warnings(repository: Repository) -> tuple[str, ...]:
 
 
 def _said(each: RecoveredTransaction) -> str:
-    what = "had landed, and is finished" if each.outcome == "landed" else "is undone"
-    kept = f"; left as they are: {', '.join(path.quoted for path in each.kept)}" if each.kept else ""
+    what = "was applied, and is now recorded" if each.outcome == "landed" else "is undone"
+    kept = f"; unchanged: {', '.join(path.quoted for path in each.kept)}" if each.kept else ""
     return f"attempt {_name(each.note)} {what}{kept}"
 
 
 def _name(note: Mapping[str, Json]) -> str:
     named = note.get("attempt")
-    return printable(named, 40) if isinstance(named, str) and named else "without a name"
+    return printable(named, 40) if isinstance(named, str) and named else "(no id)"

@@ -59,10 +59,9 @@ class Chain:
 
     @property
     def named(self) -> str:
-        """Name the chain, and why the attempt belongs to it where that was not said by the option."""
-        return f"the chain {self.first}" + (
-            f", to which this belongs because it {self.why}," if self.why else ""
-        )
+        """Name the chain, and why the attempt belongs to it if `--retry-of` was not given."""
+        why = f" (this attempt belongs to it because it {self.why})" if self.why else ""
+        return f"the chain {self.first}{why}"
 
     @property
     def number(self) -> int:
@@ -92,9 +91,9 @@ def find_chain(ledger: Ledger, retry_of: str | None) -> Chain:
         )
     for each in records(ledger, f'"{tried.chain}"'):
         if each.chain == tried.chain and each.applied:
-            by = "" if each.attempt == tried.attempt else f" with {each.attempt}"
+            by = "" if each.attempt == tried.attempt else f" as {each.attempt}"
             raise UsageError(
-                f"attempt {tried.attempt} has landed{by}, so there is nothing to retry",
+                f"attempt {tried.attempt} was applied{by}, so there is nothing to retry",
                 "leave --retry-of out: another change is a new attempt",
             )
     if tried.verdict == Verdict.ACCEPTED:
@@ -169,7 +168,7 @@ def _exhausted(chain: Chain, limit: int) -> Finding | None:
     return _refuse(
         "retry-exhausted",
         f"{refused} attempts of {chain.named} were refused; the limit is {limit}",
-        f"a person looks at the evidence, then runs {reset_command(chain.retry_of)}",
+        f"a maintainer reads the evidence, then runs {reset_command(chain.retry_of)}",
         {"limit": limit, "actual": refused, "chain": chain.first},
         who=Fixer.PERSON,
     )
@@ -204,7 +203,7 @@ def refuse_meanwhile(
     if landed:
         return _refuse(
             "concurrent-change",
-            f"attempt {printable(landed[0], 40)} of the same chain has landed meanwhile",
+            f"attempt {printable(landed[0], 40)} of the same chain was applied meanwhile",
             "look at what it changed; another change is a new attempt, without --retry-of",
             {"attempt": landed[0]},
             who=Fixer.ENVIRONMENT,
@@ -219,7 +218,7 @@ def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
         # What was refused came by the same channel, and goes through the same gates.
         return None
     if kind != "patch":
-        return _refuse("retry-not-a-diff", f"{what} came as {kind}; only a unified diff may come again", hint)
+        return _refuse("retry-not-a-diff", f"{what} was sent as {kind}; only a unified diff is allowed", hint)
     parsed = parse(raw)
     if not isinstance(parsed, tuple):
         return None
@@ -228,11 +227,11 @@ def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
         return None
     first = finding_of(found[0])
     if found[0].rule == "not-a-unified-diff":
-        other = "JSON" if _JSON.match(raw) else "no diff at all: text, or the content of a file"
+        other = "JSON" if _JSON.match(raw) else "not a diff: it is text, or the content of a file"
         return _refuse("retry-not-a-diff", f"{what} is {other}", hint)
     return _refuse(
         "retry-not-a-diff",
-        f"{what} holds more than a diff: {first.message}",
+        f"{what} contains more than a diff: {first.message}",
         "send the whole patch again, and nothing before, between or after its sections",
         {"patch_line": found[0].line},
         first,
@@ -259,7 +258,7 @@ def after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding
                 "retry-identical",
                 f"this is the very change that attempt {earlier.attempt} was refused for ({cause}), "
                 "and its base and the policy are the same",
-                "mend what that refusal names, then send the whole patch again",
+                "fix what that refusal reports, then send the whole patch again",
                 {"attempt": earlier.attempt, "rules": list(earlier.rules[:20])},
             )
     return None
@@ -334,9 +333,7 @@ def chain_to_reset(repository: Repository, text: str | None) -> str:
         what = "no attempt was refused" if text is None else f"there is no attempt {printable(text, 60)}"
         raise UsageError(what, "git patchgate attempts list shows them")
     if not any(each.counts for each in chain_since_reset(ledger, chosen.chain)):
-        raise UsageError(
-            f"nothing was refused in the chain {chosen.chain} since it began", "go on with --retry-of"
-        )
+        raise UsageError(f"the chain {chosen.chain} has no refusals to reset", "continue with --retry-of")
     return chosen.chain
 
 
@@ -357,7 +354,7 @@ def reset(repository: Repository, chain: str, reason: str, by: str) -> str | Non
     before = _resets(ledger, chain)
     warning = record_reset(ledger, ResetRecord(chain, reason, by))
     if _resets(ledger, chain) == before:
-        raise UndecidedError(f"nothing was reset: {warning}", "mend that, then reset again")
+        raise UndecidedError(f"nothing was reset: {warning}", "fix that, then reset again")
     return warning
 
 

@@ -150,12 +150,12 @@ def _candidate(report: Report, tried: AttemptSummary) -> list[str]:
         "## The patch",
         "",
         f"- SHA-256: {tried.record.patch_sha256}",
-        "- kept as it came, byte for byte, in artifacts/diff.patch (nothing in it is masked)",
+        "- stored unchanged, byte for byte, in artifacts/diff.patch (nothing in it is masked)",
     ]
     if tried.record.kind != "patch":
         lines.append(f"- it came as {_span(tried.record.kind)}")
     if tried.only:
-        lines.append(f"- narrowed before it was judged to: {_spans(tried.only)}")
+        lines.append(f"- reduced with --only to: {_spans(tried.only)}")
     for change in report.changes:
         policy = change.policy
         lines += [
@@ -183,7 +183,7 @@ def _reasons(change: ChangeVerdict) -> list[str]:
         hint = wording.hint_of(finding)
         if hint:
             lines.append(f"  - help: {_span(hint)}")
-        lines.append(f"  - who can mend it: {finding.who_can_fix.value}")
+        lines.append(f"  - who can fix it: {finding.who_can_fix.value}")
         if tail:
             lines += ["", code_block("\n".join(tail))]
     if len(ranked) > _MOST_FINDINGS:
@@ -239,7 +239,7 @@ def _commands(tried: AttemptSummary) -> list[str]:
 def _chain(tried: AttemptSummary, name: str) -> list[str]:
     of = "" if tried.limit is None else f" of {tried.limit}"
     if tried.record.retry_of is None:
-        said = "this apply started a new chain, for it names no attempt with --retry-of"
+        said = "this apply started a new chain: it was run without --retry-of"
     else:
         chain, before = _span(tried.record.chain), _span(tried.record.retry_of)
         said = f"retry {tried.record.number}{of} in the chain {chain}, after {before}"
@@ -252,18 +252,16 @@ def _next(report: Report) -> list[str]:
     if report.retry is not None:
         lines.append(f"- {_span(wording.retry_line(report.retry))}")
     elif report.verdict is Verdict.ACCEPTED:
-        lines.append("- the patch was accepted, so nothing has to be sent again")
+        lines.append("- the patch was accepted: nothing needs to be sent again")
     if report.verdict is Verdict.UNDECIDED:
-        lines.append(
-            "- what could not be decided does not count: mend the cause, then send the same patch again"
-        )
+        lines.append("- an undecided attempt does not count: fix the cause, then send the same patch again")
     return [
         *lines,
-        "- only one whole unified diff may come again: `git patchgate apply - --retry-of ATTEMPT`",
-        "- refused are: the full text of a file, prose, the same patch again, and any other way in",
-        "- edits may come again where all that was refused came as edits",
-        "- it is judged anew by every gate; a part of a patch is never applied",
-        "- when no retry is left, a person looks at this and runs `git patchgate attempts reset ATTEMPT`",
+        "- a retry is one whole unified diff: `git patchgate apply - --retry-of ATTEMPT`",
+        "- refused: the full text of a file, prose, the same patch again, and any other channel",
+        "- edits are allowed if all refused attempts were edits",
+        "- every gate judges it again; a part of a patch is never applied",
+        "- when no retry is left, a maintainer reads this and runs `git patchgate attempts reset ATTEMPT`",
     ]
 
 
@@ -278,7 +276,7 @@ def _applied(report: Report, tried: AttemptSummary) -> list[str]:
 
 
 def _about(tried: AttemptSummary) -> list[str]:
-    return [f"Duration of the whole: {tried.seconds:.1f} s. What looks like a secret is masked here (`***`)."]
+    return [f"Total duration: {tried.seconds:.1f} s. What looks like a secret is masked here (`***`)."]
 
 
 def _span(text: str) -> str:

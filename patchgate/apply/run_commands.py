@@ -50,7 +50,9 @@ def run_commands(
     try:
         stuck = sweep(repository, environment.cache)
         tried = _CommandRunner(repository, judged, evidence, environment, keeps=keeps).run()
-        left = tuple(f"{printable(each)} is left of a killed attempt and cannot be removed" for each in stuck)
+        left = tuple(
+            f"{printable(each)} was left by a killed attempt and cannot be removed" for each in stuck
+        )
         return replace(tried, warnings=(*tried.warnings, *left))
     except UndecidedError as error:
         return CommandResults(tuple(GateOutcome(kind, Outcome.UNDECIDED, error.sentence) for kind in KINDS))
@@ -148,7 +150,7 @@ class _CommandRunner:
                     said[name][0] = before.settle(name, settings, ran, said[name][0])
                 self._runs += before.runs
         except UndecidedError as error:
-            self._warnings.append(f"nothing could be run without the patch: {error.message}")
+            self._warnings.append(f"the commands could not be run without the patch: {error.message}")
 
 
 def _outcome_of(findings: list[Finding]) -> Outcome:
@@ -183,7 +185,8 @@ def _changed(
     finding = Finding(
         definition.id,
         level,
-        f"command `{name}` changed {named}, " + (_DECLARED if is_declared else "which does not land"),
+        f"command `{name}` changed {named}, "
+        + (_DECLARED if is_declared else "and that change is discarded"),
         paths[0],
         hint=definition.fix[:1].lower() + definition.fix[1:],
         who_can_fix=Fixer.PERSON,

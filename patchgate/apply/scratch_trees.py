@@ -201,7 +201,7 @@ def _report_of(settings: CommandSettings) -> Iterator[str | None]:
         except OSError as error:
             said = error.strerror or type(error).__name__
             raise UndecidedError(
-                f"the folder for a report of tests cannot be made: {said}", "make room, then try again"
+                f"the folder for the test report cannot be created: {said}", "free disk space, then try again"
             ) from error
         yield os.path.join(folder.path, "report.xml")
 
@@ -331,5 +331,5 @@ def _incomparable(finding: Finding, details: dict[str, Detail]) -> Finding:
     return replace(
         finding,
         message=f"{finding.message}; it fails without the patch too, and the two cannot be compared",
-        hint=f"{finding.hint}; a report as JUnit (pytest) or SARIF would show what is new",
+        hint=f"{finding.hint}; a JUnit (pytest) or SARIF report shows what is new",
     )

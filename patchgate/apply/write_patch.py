@@ -72,14 +72,15 @@ def stored_otherwise_after(
             _make_copy(repository, os.fsencode(folder), written)
         except OSError as error:
             raise UndecidedError(
-                f"the files beside the patch cannot be read: {error.strerror}", "see who may read them"
+                f"the other files of the working tree cannot be read: {error.strerror}",
+                "check their permissions",
             ) from error
         try:
             found = read_files(replace(repository, work_tree=folder), store, asked, known)
         except UndecidedError as error:
             raise UndecidedError(
-                f"git could not store what the patch writes by attributes that it brings: {error.message}",
-                "leave .gitattributes out of the patch, or mend it there",
+                f"git could not store the files of the patch under the .gitattributes in it: {error.message}",
+                "leave .gitattributes out of the patch, or fix it there",
             ) from error
     return tuple(path for path in asked if _oid(found.get(path)) != _oid(judged[path]))
 
@@ -200,7 +201,10 @@ def write_judged(
         return _refused([_dirty(error)])
     except UndecidedError as error:
         return _undecided(error)
-    late = tuple(f"somebody wrote while the patch landed; it is kept in {place}" for place in landing.kept)
+    late = tuple(
+        f"a file was changed while the patch was written; that change is saved in {place}"
+        for place in landing.kept
+    )
     gate = GateOutcome("apply", Outcome.PASS)
     return WriteResult((gate,), warnings=(*warnings, *late), landing=landing)
 
@@ -210,12 +214,12 @@ def _warn_of_storing(
 ) -> tuple[str, ...]:
     """Tell which files git will store otherwise than they were judged, when they are next added."""
     ends = (
-        f"{path.quoted} keeps its line ends; git will store others when it is next added"
+        f"{path.quoted} keeps its line endings; `git add` will store different ones"
         for path in made.unsteady[:_SHOWN]
     )
     brought = (
-        f"{path.quoted}: git will store something else than was judged when it is next added, by the"
-        " attributes that the patch brings"
+        f"{path.quoted}: `git add` will store something other than what was judged, because of the"
+        " .gitattributes in the patch"
         for path in stored_otherwise_after(repository, files, made.writes)[:_SHOWN]
         if path not in made.unsteady
     )
@@ -258,9 +262,11 @@ def _require_as_judged(
     """Look once more, under the locks, whether everything is as it was judged and tried."""
     found = last_look()
     if found is None and not is_as_judged(repository, judged):
-        found = _finding("concurrent-change", "HEAD or the index was changed while the patch was tried")
+        found = _finding(
+            "concurrent-change", "HEAD or the index was changed while the patch was being applied"
+        )
     if found is None and staged is not None and not staged.is_current(repository):
-        found = _finding("concurrent-change", "the index was changed while the patch was tried")
+        found = _finding("concurrent-change", "the index was changed while the patch was being applied")
     if found is not None:
         raise _StoppedError(found)
     if tried is not None:
@@ -292,11 +298,11 @@ def _finding(
 
 
 def _concurrent(path: RepoPath) -> Finding:
-    return _finding("concurrent-change", f"{path.quoted} was changed while the patch was tried", path)
+    return _finding("concurrent-change", f"{path.quoted} was changed while the patch was being applied", path)
 
 
 def _index_differs(path: RepoPath) -> Finding:
-    message = f"the index does not hold {path.quoted} as it is on disk"
+    message = f"{path.quoted} in the index differs from the file on disk"
     return _finding("index-differs", message, path, who=Fixer.PERSON)
 
 

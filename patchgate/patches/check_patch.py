@@ -1,8 +1,8 @@
-"""The judgement of a patch or of edits: what each is laid on, and what comes of bytes that cannot be read.
+"""Check a patch or edits: apply the proposal in private, and judge what git makes of it.
 
-A proposal is laid on the files as they are on disk, or on a commit (`--base`), whose result is merged with
-what came after it. `check` asks for the report alone; `apply` keeps the private store open, which holds the
-result. What edits were last checked on is remembered for an hour: an edit without an anchor is refused after.
+A proposal is applied to the files on disk, or to a commit (`--base`), whose result is merged with HEAD.
+`check` needs only the report. `apply` keeps the private store open, because it contains the result. The file
+that edits were checked against is remembered for an hour: if it changed, edits without anchors are refused.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class CheckedEdits:
     edits: str
 
     def is_outdated_for(self, now: CheckedEdits, *, lands: bool) -> bool:
-        """Tell whether the file has changed since; a check may be of other edits, made for what it is now."""
+        """Return whether the file has changed since; a check of other edits starts from the new file."""
         return self.content != now.content and (lands or self.edits == now.edits)
 
 
 def last_checked(repository: Repository, path: RepoPath, now: float) -> CheckedEdits | None:
-    """Find what edits of a file were checked on within the hour; None where nothing is known."""
+    """Find what edits of a file were checked against within the hour; None if nothing is known."""
     kept = _memory_of(repository, path).load()
     return (
         None
@@ -65,20 +65,20 @@ def last_checked(repository: Repository, path: RepoPath, now: float) -> CheckedE
 
 
 def remember(repository: Repository, path: RepoPath, checked: CheckedEdits, now: float) -> None:
-    """Keep what edits of a file were checked on."""
+    """Remember what edits of a file were checked against."""
     memory = _memory_of(repository, path)
     memory.store(json.dumps({"at": now, "content": checked.content, "edits": checked.edits}).encode("ascii"))
     drop_oldest(os.path.dirname(memory.path), _MOST_FILES)
 
 
 def forget(repository: Repository, path: RepoPath) -> None:
-    """Drop what is known of a file: a patch of it landed."""
+    """Forget a file: a patch of it was applied."""
     with suppress(OSError):
         os.unlink(_memory_of(repository, path).path)
 
 
 def digest_of(raw: bytes) -> str:
-    """Give the digest by which contents and edits are compared."""
+    """Return the digest by which contents and edits are compared."""
     return hashlib.sha256(raw).hexdigest()
 
 
@@ -90,12 +90,13 @@ def _memory_of(repository: Repository, path: RepoPath) -> SealedFile:
 
 @dataclass(frozen=True, slots=True)
 class PatchVerdict:
-    """A proposal that was judged, while what git made of it can still be read.
+    """The verdict on a proposal, while git's result can still be read.
 
-    `patch` is what was judged, byte for byte (of edits the diff that they became); `policy` the one from
-    before the change, None where there was none. `objects` reads the repository and what lies in `store`.
-    `index_stamp` tells an index that was written since from the one of before the judgement; `index` is its
-    tree where a patch for a commit is to land, and makes new files.
+
+    `patch` is what was judged, byte for byte (for edits, the diff made of them). `policy` is the one from
+    before the change, None if there was none. `objects` reads the repository and `store`. `index_stamp`
+    changes if the index is written again. `index` is the index's tree, if a patch for a commit is to be
+    applied and adds files.
     """
 
     verdict: ChangeVerdict
@@ -119,19 +120,19 @@ def judge_patch(
     lands: bool = False,
     now: float | None = None,
 ) -> Iterator[PatchVerdict]:
-    """Judge a patch or edits by what git would make of them; the private store lives as long as the block.
+    """Judge a patch or edits by what git would make of them; the private store exists during the block.
 
-    Args:
-        raw: the patch, byte for byte, or the JSON document of edits.
-        base: a revision that it was made for; None lays it on the files as they are.
-        kind: `patch`, which is judged as it is, or a key of `FORMATS`.
-        lands: the caller means to write the result: what is staged and on disk counts also with a base.
-        now: seconds since the epoch: on what edits are checked is remembered for a time; None: it is not.
+        Args:
+            raw: the patch, byte for byte, or the JSON document of edits.
+    base: the revision that it was made for; None applies it to the files on disk.
+            kind: `patch`, which is judged as it is, or a key of `FORMATS`.
+    lands: the caller will write the result, so staged changes and files on disk count even with a base.
+    now: seconds since the epoch, to remember what edits were checked against; None remembers nothing.
 
-    Raises:
-        UsageError: the revision is unknown, or there is neither a working tree nor a base; or HEAD does not
-            contain the base of what is to land.
-        UndecidedError: something could not be read.
+        Raises:
+            UsageError: the revision is unknown, there is neither a working tree nor a base, or the result is
+                to be written and HEAD does not contain the base.
+            UndecidedError: something could not be read.
     """
     with ExitStack() as held:
         store = held.enter_context(PrivateStore(repository))
@@ -181,7 +182,7 @@ def _judge(dry_run: DryRun, raw: bytes) -> ChangeVerdict:
 def _under_intents(
     repository: Repository, objects: Objects, dry_run: DryRun, verdict: ChangeVerdict
 ) -> ChangeVerdict:
-    """Hold what is proposed for this worktree against the intents that it has."""
+    """Check what is proposed for this worktree against its intents."""
     work = worktree_scope(repository) if verdict.change.files else None
     if work is None:
         return verdict
@@ -191,9 +192,9 @@ def _under_intents(
 
 
 def is_as_judged(repository: Repository, judged: PatchVerdict) -> bool:
-    """Tell whether HEAD and the index are still those that a proposal was judged on.
+    """Return whether HEAD and the index are still those that a proposal was judged on.
 
-    An index that was only refreshed is: then what is staged is compared, and the files of the change.
+    If the index was written again, what is staged and the files of the change are compared.
 
     Raises:
         UndecidedError: the index cannot be read.
@@ -243,9 +244,9 @@ def _diff_of(
 ) -> bytes | ChangeVerdict:
     """Write edits as a diff of the file that they name, or refuse them.
 
-    Args:
-        memory: where it is remembered which content was last checked; None where the edits are for a commit.
-        lands: the result is to be written; else it is a check, which is remembered.
+        Args:
+    memory: the repository that remembers which content was last checked; None for edits of a commit.
+            lands: the result will be written; otherwise it is a check, which is remembered.
     """
     edits = parse_edits(raw)
     if isinstance(edits, tuple):
@@ -265,14 +266,14 @@ def _diff_of(
         checked = CheckedEdits(digest_of(preimage), digest_of(raw))
         before = last_checked(memory, edits.path, now)
         if before is not None and before.is_outdated_for(checked, lands=lands):
-            found = find_missing_anchors(edits, "the file has changed since edits of it were last checked")
+            found = find_missing_anchors(edits, "the file changed since its edits were last checked")
         if not lands and not found:
             remember(memory, edits.path, checked, now)
     return dry_run.refuse_unreadable(found, edits.path) if found else made
 
 
 class FormatReader(Protocol):
-    """Makes a unified diff of a proposal in another format, or refuses it."""
+    """A function that turns a proposal in another format into a unified diff, or refuses it."""
 
     def __call__(
         self, dry_run: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
@@ -282,7 +283,7 @@ class FormatReader(Protocol):
 
 
 FORMATS: Mapping[str, FormatReader] = {"edits": _diff_of}
-"""The formats besides a unified diff, by the kind that a report names."""
+"""The formats other than a unified diff, by the kind that a report names."""
 
 
 def _objects_of(repository: Repository, store: PrivateStore) -> Objects:

@@ -1,8 +1,6 @@
-"""The judgement of an agent's raw reply: the protocol first, then the gate for what it proposes.
+"""Check an agent's raw reply: first against the protocol, then what it proposes, as `check` does.
 
-Decides which of the two speaks: a reply that does not hold is refused by the rules of the protocol, and its
-patch is not looked at; one that holds and proposes a change is judged as `check` judges it. Nothing is
-applied.
+A reply that breaks the protocol is refused by its rules, and its patch is not read. Nothing is applied.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ REPLY_SCHEMA = "patchgate.reply/2"
 
 @dataclass(frozen=True, slots=True)
 class ReplyVerdict:
-    """What was read, the findings of the protocol, and the report on what the reply proposes, if it does."""
+    """What was read, the findings of the protocol, and the report on the proposed change, if any."""
 
     reading: ParsedReply
     refusals: tuple[Finding, ...]
@@ -35,7 +33,7 @@ class ReplyVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """Rejected where the protocol refuses, else what the gate says; accepted where nothing is asked."""
+        """Rejected if the protocol is broken, else the report's verdict; accepted if nothing is proposed."""
         if self.refusals:
             return Verdict.REJECTED
         return self.report.verdict if self.report is not None else Verdict.ACCEPTED
@@ -44,17 +42,17 @@ class ReplyVerdict:
 def check_reply(
     raw: bytes, here: Callable[[], Repository], *, base: str | None = None, now: float | None = None
 ) -> ReplyVerdict:
-    """Hold a raw reply against the protocol, and what it proposes against the gate.
+    """Check a raw reply against the protocol, and what it proposes against the policy.
 
-    Args:
-        raw: the reply, byte for byte.
-        here: opens the repository; it is called only for a reply that holds and proposes a change.
-        base: the revision that the change was made for; None lays it on the files as they are.
-        now: seconds since the epoch.
+        Args:
+            raw: the reply, byte for byte.
+    here: opens the repository; called only for a valid reply that proposes a change.
+    base: the revision that the change was made for; None applies it to the files on disk.
+            now: seconds since the epoch.
 
-    Raises:
-        UsageError: there is no repository, or no such revision.
-        UndecidedError: something could not be read.
+        Raises:
+            UsageError: there is no repository, or the revision is unknown.
+            UndecidedError: something could not be read.
     """
     reading = read_reply(raw)
     refusals = tuple(finding_of(fault) for fault in reading.faults)

@@ -1,4 +1,4 @@
-"""The trial of one patch: plan every section, let git make the effect in private, compare the two.
+"""The dry run of one patch: plan every section, let git apply it in private, compare the two.
 
 Decides the order within a trial. After a clean parse policy and git's check are both evaluated, and all
 findings are given. Nothing is written outside a private store.
@@ -56,9 +56,9 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcom
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """What became of a patch before policy: its findings, and the reading of its effect (or of its plan).
+    """The result before policy: findings, and the reading of git's effect (or of our plan).
 
-    `is_made` is true only where git made the effect and it was what we planned; nothing else can pass.
+    `is_made` is true only if git made the effect and it equals our plan; nothing else can pass.
     """
 
     findings: tuple[Finding, ...]
@@ -71,7 +71,7 @@ class DryRunResult:
 class _PatchPlan:
     """Our own reading of what a patch makes: entries that change, faults, notes, sources of copies.
 
-    `adapted` is the patch with its line ends made like the files', None where it stays as it is.
+    `adapted` is the patch with the files' line endings; None if it needs no change.
     """
 
     entries: Mapping[RepoPath, Entry | None]
@@ -84,7 +84,7 @@ class _PatchPlan:
 class DryRun:
     """One patch on its patch_base, and what it is judged with.
 
-    `index` is the tree of the index that new names were looked up in; None where none were.
+    `index` is the tree of the index in which new names were looked up; None if there were none.
     """
 
     def __init__(
@@ -114,11 +114,11 @@ class DryRun:
 
     @property
     def policy(self) -> Policy | None:
-        """The policy from before the change; None where there was none that could be read."""
+        """The policy from before the change; None if there was none that could be read."""
         return self._before.policy
 
     def refuse_unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
-        """Refuse what is no patch, or edits of a file: nothing else was looked at."""
+        """Refuse what cannot be read as a patch or as edits; nothing else was checked."""
         tree = self._patch_base.tree
         change = Change(tree, tree, ())
         verdict = self._apply_policy(LoadedChange(change, self._source, is_proposed=True), {}, judged=False)
@@ -127,7 +127,7 @@ class DryRun:
         return replace(verdict, gates=(*gates, *verdict.gates), findings=findings)
 
     def refuse_path(self, path: RepoPath) -> ChangeVerdict:
-        """Refuse edits of a file whose name may not be; it is never looked up."""
+        """Refuse edits of a file whose name is forbidden; the file is never looked up."""
         tree = self._patch_base.tree
         entry = Entry(REGULAR, "0" * len(tree))
         change = Change(tree, tree, (FileChange(path, None, entry, added_lines=0, size=0),))
@@ -137,7 +137,7 @@ class DryRun:
         return replace(verdict, gates=(*gates, *verdict.gates))
 
     def preimage(self, path: RepoPath) -> bytes | None:
-        """Read the file that edits name, as they meet it; None where there is none."""
+        """Read the file that edits name, from the base; None if it does not exist."""
         ground = self._base_files([path], frozenset())
         return content_of(Preimages(self._objects, ground.entries)[path])
 
@@ -146,7 +146,7 @@ class DryRun:
         tried = self._try(patch, self._detail([self._before.policy or built_in()]))
         after = self._policies.at(self._key(tried.after_root))
         if after.policy is not None and after.policy is not self._before.policy:
-            # The change brings a policy of its own: read what that one asks too.
+            # The change contains a new policy: also read what that one needs.
             judging = [each for each in (self._before.policy, after.policy) if each is not None]
             tried = self._try(patch, self._detail(judging))
         reading = replace(tried.reading, rename_pairs=named_together(patch))
@@ -160,7 +160,7 @@ class DryRun:
         return replace(verdict, gates=(*gates, *verdict.gates), findings=(*tried.findings, *verdict.findings))
 
     def _detail(self, judging: list[Policy]) -> Detail:
-        # A proposal is small, and its report is kept as evidence.
+        # A proposal is small, and its report is saved as evidence.
         return detail_for(judging, self._profile, in_full=True)
 
     def _key(self, root: Mapping[bytes, Entry | None]) -> tuple[str | None, str | None]:
@@ -185,17 +185,17 @@ class DryRun:
         return replace(verdict, gates=not_run, limits={})
 
     def _try(self, patch: Patch, detail: Detail) -> DryRunResult:
-        """Plan every section, let git make the effect, and hold the two against each other."""
+        """Plan every section, let git apply the patch, and compare the two."""
         paths = paths_of(patch)
         if any(faults(path, from_text=True) for path in paths):
-            # A name that may not be is never looked up, on disk or by git.
+            # A forbidden name is never looked up, neither on disk nor by git.
             return self._proposed(patch, BaseFiles(self._patch_base.tree, {}, {}, {}), {}, (), detail)
         removed = removed_by(patch.sections)
         ground = self._base_files(paths, removed)
         ground = replace(ground, blocked={**ground.blocked, **behind_links(patch)})
         if ground.blocked:
             return self._refuse_mismatch(patch, ground, self._plan(patch, ground, removed), detail)
-        # git works while we plan: neither engine sees anything of the other's.
+        # git works while we plan: neither sees the other's result.
         with GitApply(self._repository, self._store, ground.entries, patch.raw) as git:
             plan = self._plan(patch, ground, removed)
             if plan.found:
@@ -226,7 +226,7 @@ class DryRun:
                 found.extend((fault, section.path) for fault in plan)
             else:
                 self._enter(plan, planned)
-                # The bytes of all results together would cost as much as the patch once more.
+                # All results together would take as much memory as the patch.
                 plans.append(replace(plan, steps=()))
         adapted = None
         if any(plan.adapted for plan in plans) and len(plans) == len(patch.sections):
@@ -243,7 +243,7 @@ class DryRun:
     def _refuse_mismatch(
         self, patch: Patch, ground: BaseFiles, plan: _PatchPlan, detail: Detail, effect: Effect | None = None
     ) -> DryRunResult:
-        """Refuse a patch that does not meet its files; `effect` has what git said of it, if it was asked."""
+        """Refuse a patch that does not match its files; `effect` has git's words, if git was run."""
         hint = suggest_base(self._repository, self._objects, self._patch_base, patch) if plan.found else None
         found = [finding_of(fault, path, also=hint) for fault, path in plan.found]
         findings = (*with_words_of_git(found, effect), *plan.notes)
@@ -256,7 +256,7 @@ class DryRun:
         return base_files_of_tree(self._objects, tree, paths, removed)
 
     def _enter(self, plan: SectionPlan, planned: dict[RepoPath, Entry | None]) -> None:
-        """Turn a plan into entries; a path that is removed and made anew (by a rename) is made."""
+        """Turn a plan into entries; a path that is removed and added again (by a rename) is added."""
         for step in plan.steps:
             if step.mode is not None:
                 planned[step.path] = Entry(step.mode, self._oid_of(step))
@@ -276,7 +276,7 @@ class DryRun:
         findings: tuple[Finding, ...],
         detail: Detail,
     ) -> DryRunResult:
-        """Read a patch that cannot land by its plan, so that policy can still speak about its paths."""
+        """Read a patch that cannot be applied by its plan, so that policy can still check its paths."""
         tree = self._patch_base.tree
         unknown = "0" * len(self._objects.empty_tree)
         base = resulting_tree(self._objects, tree, ground.pending.values()).tree
@@ -291,7 +291,7 @@ class DryRun:
     def _read_effect(
         self, effect: Effect, ground: BaseFiles, plan: _PatchPlan, detail: Detail
     ) -> DryRunResult:
-        """Read what git made: the change between the ground and the result, in full."""
+        """Read git's result in full: the change from the base files to it."""
         files = fill_in_details(self._objects, effect.files, effect.binary, detail)
         pending = dict(ground.pending)
         base = resulting_tree(self._objects, ground.tree, pending.values()).tree
@@ -316,7 +316,7 @@ class DryRun:
         return self._check_existing(DryRunResult(plan.notes, reading, root_entries, is_made=True))
 
     def _check_existing(self, made: DryRunResult) -> DryRunResult:
-        """Hold a change that will land, but was made from a commit, against what is staged and on disk."""
+        """Check what is staged and on disk, if a change that was made for a commit is to be written."""
         if not self._patch_base.lands or self._patch_base.on_disk:
             return made
         reading = made.reading
@@ -331,6 +331,6 @@ class DryRun:
         return replace(made, findings=(*found, *made.findings), reading=reading, is_made=is_made)
 
     def _store_tree(self, kind: str, content: bytes) -> None:
-        """Keep new trees where git can find them, if they are to be merged."""
+        """Store new trees where git can find them, if they are to be merged."""
         if self._patch_base.merges:
             self._store.write(kind, content)

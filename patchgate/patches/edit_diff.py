@@ -1,7 +1,7 @@
-"""The unified diff that structured edits stand for; it goes through the same gates as any other.
+"""Write structured edits as a unified diff, which goes through the same gates as any other.
 
-Lines at both ends of an edit that stay as they are do not count as changed. An edit's anchors must be the
-lines that it replaces.
+Unchanged lines at both ends of an edit do not count as changed. An edit's anchors must match the lines that
+it replaces.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _SHOWN = 160
 def find_anchor_mismatches(
     edits: Edits, file: FileLines, *, is_crlf: bool, is_mixed: bool
 ) -> tuple[Fault, ...]:
-    """Say which anchors do not fit the file, all at once; it has the lines of the edits.
+    """Find the anchors that do not match the file, which has all lines that the edits name.
 
-    Args:
-        file: the file, its line ends made LF where all of them are CR LF.
-        is_crlf: all its lines end in CR LF on disk; an anchor may be written with either.
-        is_mixed: its line ends are mixed, so that an anchor is compared byte for byte.
+        Args:
+    file: the file, with LF line endings if all of them were CR LF.
+    is_crlf: all its lines end in CR LF on disk; an anchor may use either.
+    is_mixed: its line endings are mixed, so an anchor is compared byte for byte.
     """
     faults: list[Fault] = []
     for edit in edits.edits:
         lines = file.lines[edit.start - 1 : edit.end]
         text = b"\n".join(lines)
         given = edit.old_text if is_mixed or edit.old_text is None else edit.old_text.replace(b"\r\n", b"\n")
-        # The newline of the last line is no part of what is compared.
+        # The newline of the last line is not compared.
         is_text = given is None or (given.removesuffix(b"\n") == text and bool(given) == bool(lines))
         if not (is_text and _has_digest(edit, lines, text, is_crlf=is_crlf)):
             faults.append(_mismatch(edits, edit, lines, file, given))
@@ -65,25 +65,25 @@ def _mismatch(
         "found_at": places,
     }
     which = "old_sha256" if given is None else "old_text"
-    what = "nothing, it inserts" if not lines else f"`{printable(lines[0], 80)}`"
+    what = "no line" if not lines else f"`{printable(lines[0], 80)}`"
     where = f"line {edit.start}" if len(lines) < 2 else f"lines {edit.start} to {edit.end}"
-    hint = "read the file again, and give the lines that hold this text"
+    hint = "read the file again, and give the lines that contain this text"
     if places:
-        hint = f"its text stands at line {' and '.join(map(str, places[:3]))} now: give these lines"
-    message = f"the edit of {where} of {edits.path} replaces {what}, which is not its `{which}`"
+        hint = f"its text is at line {' and '.join(map(str, places[:3]))} now: give these lines"
+    message = f"the edit of {where} in {edits.path} replaces {what}, which does not match its `{which}`"
     return Fault("anchor-mismatch", None, message, hint, details=details)
 
 
 def find_missing_anchors(edits: Edits, why: str) -> tuple[Fault, ...]:
-    """Say which edits of an existing file do not say what they replace, and why they have to."""
+    """Find the edits of an existing file that do not say what they replace, but must."""
     return tuple(
         Fault(
             "anchor-missing",
             None,
-            f"the edit of line {edit.start} of {edits.path} does not say what it replaces, and {why}",
+            f"the edit of line {edit.start} in {edits.path} does not say what it replaces, and {why}",
             "read the file again, and give `old_text`: the lines as they are"
             if edit.end >= edit.start
-            else "replace a line beside the insertion by itself and the new lines, and give its `old_text`",
+            else "replace a line next to the insertion with itself and the new lines, and give `old_text`",
             details={"file_line": edit.start},
         )
         for edit in edits.edits[:MAX_FAULTS]
@@ -94,13 +94,13 @@ def find_missing_anchors(edits: Edits, why: str) -> tuple[Fault, ...]:
 def edits_to_diff(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
     """Write edits as a unified diff with three lines of context.
 
-    Args:
-        preimage: the file as it is; None where it does not exist. A file that wholly ends its lines in
-            CR LF is written with LF: the diff is then adapted like any other.
+        Args:
+    preimage: the current file; None if it does not exist. The diff of a file whose lines all end in
+                CR LF is written with LF, and adapted later like any other.
 
-    Returns:
-        The diff; or the faults `target-missing`, `range-invalid`, `encoding-unsupported`, `missing-hunk`,
-        `anchor-mismatch`.
+        Returns:
+            The diff; or the faults `target-missing`, `range-invalid`, `encoding-unsupported`, `missing-hunk`,
+            `anchor-mismatch`.
     """
     if preimage is None:
         return _print_new_file(edits)
@@ -151,11 +151,11 @@ class _LineChange:
 
 
 def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> _LineChange:
-    """Leave out the lines at both ends of an edit that stay as they are."""
+    """Leave out the unchanged lines at both ends of an edit."""
     text = edit.new_text.replace(b"\r\n", b"\n") if normalise else edit.new_text
     new = text.split(b"\n")[:-1]
     start, stop = edit.start - 1, edit.end
-    # The file's last line without newline is never the same as a new line, which has one.
+    # The file's last line without a newline never equals a new line, which has one.
     ended = file.count if file.is_complete else file.count - 1
     first = 0
     while start < min(stop, ended) and first < len(new) and file.lines[start] == new[first]:
@@ -164,13 +164,13 @@ def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> _LineChange:
     while stop > start and stop <= ended and last > first and file.lines[stop - 1] == new[last - 1]:
         stop, last = stop - 1, last - 1
     if start == stop == file.count and not file.is_complete and last > first:
-        # Appending gives the last line the newline that it lacks.
+        # Appending adds the missing newline to the last line.
         return _LineChange(start - 1, stop, [file.lines[start - 1], *new[first:last]])
     return _LineChange(start, stop, new[first:last])
 
 
 def _group(changes: Sequence[_LineChange]) -> list[list[_LineChange]]:
-    """Join changes whose context would touch, and an appending one with one that ends where it begins."""
+    """Join changes whose context would touch, and an append with a change that ends where it begins."""
     groups: list[list[_LineChange]] = []
     for change in changes:
         if groups and change.start - groups[-1][-1].stop <= 2 * _CONTEXT:

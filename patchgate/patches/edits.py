@@ -1,6 +1,6 @@
 """Structured edits: JSON that replaces ranges of lines in one file; `edit_diff` makes a diff of them.
 
-An unknown or repeated key, `true` or `1.0` for a number, is refused, never read as something near it.
+An unknown or repeated key, or `true` or `1.0` for a number, is refused; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 class Edit:
     """Replace lines `start` to `end` (from 1, inclusive) by `new_text`; `end = start - 1` inserts before.
 
-    The anchors say what these lines hold: `old_text` itself, or `old_sha256`, the hexadecimal digest of it.
+    The anchors say what these lines contain: `old_text` is the text, `old_sha256` its hexadecimal digest.
     """
 
     start: int
@@ -41,7 +41,7 @@ class Edit:
 
     @property
     def is_anchored(self) -> bool:
-        """Tell whether the edit says what it replaces; an insertion replaces nothing."""
+        """Return whether the edit says what it replaces; an insertion replaces nothing."""
         return self.end >= self.start and (self.old_text is not None or self.old_sha256 is not None)
 
 
@@ -55,7 +55,7 @@ class Edits:
 
 
 class _RefusedError(Exception):
-    """Carries a fault out of the JSON reader's callbacks; never leaves this module."""
+    """A fault found in the JSON reader's callbacks; never leaves this module."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -69,7 +69,7 @@ class LongNumber(str):
 
 
 def parse_edits(raw: bytes) -> Edits | tuple[Fault, ...]:
-    """Read structured edits; for anything else, say what is wrong."""
+    """Read structured edits, or return the faults."""
     try:
         return _read_document(_load(raw))
     except _RefusedError as refusal:
@@ -110,7 +110,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise _wrong(f"the key `{printable(key, 60)}` stands twice in one object")
+            raise _wrong(f"the key `{printable(key, 60)}` occurs twice in one object")
         found[key] = value
     return found
 
@@ -176,7 +176,7 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
     name = f"edit {number}"
     if isinstance(entry, dict) and entry.get("path", "") == "":
         raise _wrong(
-            f"{name} names no path", "name the file, relative to the repository's root", rule="path-missing"
+            f"{name} has no path", "name the file, relative to the repository's root", rule="path-missing"
         )
     fields = _object(entry, name, set(_FIELDS), set(_ANCHORS))
     path, start, end, new_text = (fields[field] for field in _FIELDS)
@@ -186,10 +186,12 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
     if old_text is not None and not isinstance(old_text, str):
         raise _wrong(f"`old_text` of {name} is not a string", "write the text of the lines that are replaced")
     if digest is not None and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-        raise _wrong(f"`old_sha256` of {name} is no SHA-256", "write 64 hexadecimal digits, or `old_text`")
+        raise _wrong(
+            f"`old_sha256` of {name} is not a SHA-256 digest", "write 64 hexadecimal digits, or `old_text`"
+        )
     for field, value in (("start", start), ("end", end)):
         if isinstance(value, LongNumber):
-            raise _wrong(f"`{field}` of {name} is no line number", "count lines from 1", rule=_RANGE)
+            raise _wrong(f"`{field}` of {name} is not a line number", "count lines from 1", rule=_RANGE)
         if type(value) is not int:
             hint = 'write a plain number: 1, not true, 1.0 or "1"'
             raise _wrong(f"`{field}` of {name} is not a whole number", hint)
@@ -202,11 +204,15 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
         raw_path, raw_text = path.encode("utf-8"), new_text.encode("utf-8")
         raw_old = None if old_text is None else old_text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _wrong(f"{name} holds half a surrogate pair", "send real characters", rule=_ENCODING) from None
+        raise _wrong(
+            f"{name} contains half a surrogate pair", "send real characters", rule=_ENCODING
+        ) from None
     if "\0" in path:
-        raise _wrong(f"the path of {name} holds a NUL")
+        raise _wrong(f"the path of {name} contains a NUL byte")
     if "\0" in new_text:
-        raise _wrong(f"the text of {name} holds a NUL", "edits are for text files", rule="binary-payload")
+        raise _wrong(
+            f"the text of {name} contains a NUL byte", "edits are for text files", rule="binary-payload"
+        )
     if new_text and not new_text.endswith("\n"):
         raise _wrong(
             f"the text of {name} does not end in a newline", "end `new_text` with \\n", rule="newline-missing"

@@ -1,8 +1,8 @@
-"""The effect of a patch, made by git in private and read back; and what is wrong with a patch, as findings.
+"""Let git apply a patch in private and read the effect back; turn faults of a patch into findings.
 
-`git apply --cached` works on a private index that holds the touched paths and nothing else, with a private
-object directory. Nothing else of it is trusted, not its exit code alone, not what it prints (measured:
-`--numstat` shows one side of a rename; exit 0 also where a section was skipped).
+`git apply --cached` works on a private index, which contains only the touched paths, and a private object
+directory. Only the resulting index is trusted, not the exit code or the output (measured: `--numstat` shows
+one side of a rename; the exit code is 0 even if a section was skipped).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _APPLY = (
     "--no-ignore-whitespace",
 )
 COMMAND = " ".join(("git", *_APPLY))
-"""The command line by which git makes an effect; the patch is on its standard input."""
+"""The command line that applies a patch; the patch is its standard input."""
 _TAIL = 10
-# A component `.` of a name in a header line: behind a slash, or where the name of a rename begins.
+# A component `.` of a name in a header line: after a slash, or at the start of a rename's name.
 _DOTTED = re.compile(rb'(/|^(?:rename|copy) (?:from|to) "?)(?:\./)+', re.MULTILINE)
 # Measured: 690 MB for a patch of 200 MB; four times that stays below what a machine has.
 _MEMORY = 4 << 30
@@ -50,9 +50,9 @@ _MEMORY = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What git made: the changed files, which of them it calls binary, and its last words on stderr.
+    """What git made: the changed files, which of them it calls binary, and its last lines on stderr.
 
-    `refused` is true where git did not take the patch; then nothing changed. `code` is git's exit code.
+    `refused` is true if git did not accept the patch; then nothing changed. `code` is git's exit code.
     """
 
     files: list[FileChange] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Effect:
 
 
 class _GitChild:
-    """A git that works while the caller does; a context manager that ends it."""
+    """A git process that runs beside the caller; a context manager that ends it."""
 
     _child: Child
 
@@ -77,13 +77,13 @@ class _GitChild:
 class GitApply(_GitChild):
     """git applies a patch to `entries` in private, while the caller plans.
 
-    Args:
-        entries: every touched path with what stands there (None: nothing).
-        patch: the very bytes that are judged.
-        reverse: git takes the patch back instead.
+        Args:
+    entries: every touched path with its entry (None: nothing).
+            patch: the very bytes that are judged.
+    reverse: git applies the patch in reverse.
 
-    Raises:
-        UndecidedError: git itself failed, beyond refusing the patch.
+        Raises:
+    UndecidedError: git itself failed; a refusal of the patch is not a failure.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class GitApply(_GitChild):
         self._child.feed(patch)
 
     def read(self, objects: Objects, detail: Detail) -> Effect:
-        """Wait for git, and read back what became of the entries, in so much detail.
+        """Wait for git, and read back what became of the entries.
 
         Raises:
             UndecidedError: git took too long, or its diff failed.
@@ -118,7 +118,7 @@ class GitApply(_GitChild):
         return Effect(files, binary, said=said)
 
     def last_words(self) -> Effect | None:
-        """Wait for git, and give only what it said; None where it could not do its work."""
+        """Wait for git, and return only what it said; None if git itself failed."""
         try:
             applied = self._finish()
         except UndecidedError:
@@ -126,7 +126,7 @@ class GitApply(_GitChild):
         return Effect(refused=_is_refused(applied), said=_last_words(applied.err), code=applied.code)
 
     def is_accepted(self) -> bool:
-        """Wait for git, and tell only whether it took the patch.
+        """Wait for git, and return whether it accepted the patch.
 
         Raises:
             UndecidedError: git took too long, or needs more memory than it may have.
@@ -147,9 +147,9 @@ def _is_refused(applied: Completed) -> bool:
 
 
 def _is_unable(applied: Completed) -> bool:
-    """Tell whether git could not do its work (no memory, no room, killed), which is no word on the patch.
+    """Return whether git itself failed (no memory, disk full, killed), which says nothing about the patch.
 
-    What is wrong with a patch it calls an `error:`.
+    What is wrong with a patch, git reports as `error:`.
     """
     hindrances = (b"ut of memory", b"fatal:", b"unable to write", b"o space left", b"ile too large")
     return applied.code < 0 or any(each in applied.err for each in hindrances)
@@ -161,7 +161,7 @@ def _last_words(stderr: bytes) -> tuple[str, ...]:
 
 
 def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | None]) -> list[RepoPath]:
-    """Name the paths that git changed otherwise than planned; `planned` has every path that changes."""
+    """List the paths where git's result differs from the plan; `planned` has every path that changes."""
     made = {file.path: file.new for file in files}
     wrong = [path for path, entry in planned.items() if path not in made or made[path] != entry]
     return sorted(wrong + [path for path in made if path not in planned])
@@ -179,7 +179,7 @@ class PatchId(_GitChild):
         self._child.feed(_with_plain_names(without_returns(patch)))
 
     def read(self) -> str | None:
-        """Wait for the id; None where the patch has none (no hunks).
+        """Wait for the id; None if the patch has none (no hunks).
 
         Raises:
             UndecidedError: git failed.
@@ -195,7 +195,7 @@ class PatchId(_GitChild):
 
 
 def _with_plain_names(patch: bytes) -> bytes:
-    """Take the components `.` out of the names in a patch's headers; its hunks stay as they are."""
+    """Remove the components `.` from the names in a patch's headers; its hunks are not changed."""
     if b"./" not in patch or not _DOTTED.search(patch):
         return patch
     parsed = parse(patch)
@@ -210,7 +210,7 @@ def _with_plain_names(patch: bytes) -> bytes:
 
 
 def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = None) -> Finding:
-    """Turn a fault, on a file where one is known, into a finding; `also` is a further hint for a mismatch."""
+    """Turn a fault (of a file, if it is known) into a finding; `also` is another hint for a mismatch."""
     where = "" if fault.line is None else f"patch line {fault.line}: "
     hint = fault.hint if also is None or fault.rule not in _MISMATCHES else f"{fault.hint}; {also}"
     fix = None if fault.fix is None else Fix("mechanical", *fault.fix)
@@ -230,7 +230,7 @@ def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = No
 
 
 def with_crlf_fixes(verdict: ChangeVerdict) -> ChangeVerdict:
-    """Say that a patch was read without the CR of its lines; its fixes get one, for what was sent has it."""
+    """Report that a patch was read without the CR of its lines; fixes get a CR, like the sent patch."""
     found = tuple(
         each if each.fix is None else replace(each, fix=_with_returns(each.fix)) for each in verdict.findings
     )
@@ -246,18 +246,18 @@ def _with_returns(fix: Fix) -> Fix:
 
 
 def refused_by_git(said: Sequence[str]) -> Finding:
-    """Say that git itself does not take a patch that our own reading found right."""
+    """Report that git refuses a patch that our own reading accepted."""
     last = said[-1] if said else "it gave no reason"
     return Finding.of(
         "git-refused",
         f"git apply refuses the patch: {last}",
-        hint="mend what git names, or make the patch anew with git diff",
+        hint="fix what git names, or make the patch again with git diff",
         details={"stderr": list(said)},
     )
 
 
 def with_words_of_git(findings: Sequence[Finding], effect: Effect | None) -> list[Finding]:
-    """Add git's command line, exit code and last words to the first finding of git's check."""
+    """Add git's command line, exit code and last lines to the first finding of git's check."""
     found = list(findings)
     first = next((at for at, each in enumerate(found) if each.definition.stage is Stage.GIT_CHECK), None)
     if effect is not None and first is not None:
@@ -267,12 +267,12 @@ def with_words_of_git(findings: Sequence[Finding], effect: Effect | None) -> lis
 
 
 def wrong_effect(paths: Sequence[RepoPath]) -> Finding:
-    """Say that git made something else than the patch says."""
+    """Report that git's result differs from what the patch says."""
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
     return Finding.of(
         "effect-mismatch",
-        f"git makes something else of {named} than the patch says",
+        f"git's result for {named} differs from what the patch says",
         paths[0],
-        hint="make the patch anew from the files as they are: git diff",
+        hint="make the patch again from the current files: git diff",
         details={"actual": paths[:100]},
     )

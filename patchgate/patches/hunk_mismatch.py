@@ -1,4 +1,4 @@
-"""Why a hunk does not fit, told as a person would.
+"""Why a hunk does not match its file, and where its lines are now.
 
 The first line that differs is defined at the stated place: with `p` lines of the old file stated before the
 hunk, it is the least `i` for which line `p + i` of the file does not exist, has other bytes than old line
@@ -21,23 +21,23 @@ MAX_RUN_LINES = 5_000
 _SHOWN = 160
 _MISPLACED = {
     "no-context": (
-        "has no context, so nothing says that this is its place",
+        "has no context, so its place is not certain",
         "add three lines of context around the change",
     ),
     "beginning": (
-        "begins on line 1, but what it states stands elsewhere",
-        "write the line number where the text stands",
+        "begins on line 1, but its lines are elsewhere in the file",
+        "write the line number where the text is",
     ),
     "end": (
-        "has no context behind its change, so it only fits at the end of the file",
+        "has no context after its change, so it fits only at the end of the file",
         "add the lines that follow the change as context",
     ),
     "order": (
-        "would touch lines that an earlier hunk already holds",
+        "overlaps an earlier hunk or comes before it",
         "sort the hunks by line; join those that touch the same lines",
     ),
     "ambiguous": (
-        "states line numbers that disagree, and its lines stand in the file more than once",
+        "has line numbers that disagree, and its lines occur in the file more than once",
         "give the right line numbers in the hunk header, or more context",
     ),
 }
@@ -45,10 +45,11 @@ _MISPLACED = {
 
 @dataclass(frozen=True, slots=True)
 class FitFailure:
-    """What keeps a hunk from standing anywhere, and the places (from 0) where its old lines are.
+    """Why a hunk matches nowhere, and the places (from 0) where its old lines are.
 
-    `reason` is absent, ambiguous, too-many, order (an earlier hunk is in the way or behind), beginning (its
-    header says line 1), end (nothing follows its change, but the file goes on) or no-context.
+    `reason` is absent, ambiguous, too-many, order (an earlier hunk overlaps it or comes after it), beginning
+        (its header says line 1), end (its change has no context after it, but the file has more lines) or
+        no-context.
     """
 
     reason: str
@@ -59,7 +60,7 @@ class FitFailure:
 class MatchingRun:
     """The longest run of a hunk's old lines that the file has: its length, its first old line, its places.
 
-    All count from 0; `length` is 0 where not one line with text is found.
+    All count from 0; `length` is 0 if no line with text is found.
     """
 
     length: int
@@ -91,17 +92,17 @@ def explain_mismatch(
     search: bool = True,
     shift: int = 0,
 ) -> Fault:
-    """Say why a hunk does not fit the file as it is.
+    """Explain why a hunk does not match the current file.
 
-    Args:
-        number: the hunk's number in its section, from 1.
-        failure: what the fitting of its lines met.
-        search: look for its longest run of lines where the whole is absent, in one pass over the file.
-        shift: how many lines the hunks before it add.
+        Args:
+            number: the hunk's number in its section, from 1.
+            failure: what the fitting of its lines met.
+    search: if its lines are absent, look for its longest run of lines, in one pass over the file.
+            shift: how many lines the hunks before it add.
 
-    Returns:
-        A fault whose details hold `patch_line`, `hunk`, `file_line`, `expected`, `actual`, `found_at` (lines
-        of the file from 1) and `found_lines` (how many lines of the hunk stand there).
+        Returns:
+    A fault whose details have `patch_line`, `hunk`, `file_line`, `expected`, `actual`, `found_at` (lines
+            of the file from 1) and `found_lines` (how many lines of the hunk are there).
     """
     stated = hunk.old_position
     index = first_difference(lines, file, stated)
@@ -129,11 +130,11 @@ def explain_mismatch(
     fix = with_context(section, hunk, lines, file, index, patch_line)
     if actual is not None and actual != expected and actual.rstrip(b"\r") == expected.rstrip(b"\r"):
         rule, ends = "eol-mixed", "CR LF" if actual.endswith(b"\r") else "LF"
-        difference = f"line {place + 1} of the file ends in {ends}, the patch's does not"
-        hint = "give each line of the hunk the line end that the file has there"
+        difference = f"line {place + 1} of the file ends in {ends}, the line of the patch does not"
+        hint = "give each line of the hunk the line ending that the file has"
         fix = with_line_ends(section, hunk, lines, file)
     elif file.lines[stated : stated + len(lines.new)] == lines.new and lines.new:
-        hint = "the file already has what this hunk makes; leave the hunk out"
+        hint = "the file already has the result of this hunk: leave the hunk out"
         fix = without_hunk(section, hunk)
     if failure.reason in {"beginning", "end"} and len(failure.places) == 1:
         fix = _moved_header(hunk, failure.places[0])
@@ -147,7 +148,7 @@ def render_mismatch(fault: Fault) -> tuple[str, ...]:
     if details.get("expected") is not None:
         actual = details.get("actual")
         lines.append(f"  patch line {details['patch_line']}: {details['expected']}")
-        found = "(the file ends before)" if actual is None else actual
+        found = "(the file ends before this line)" if actual is None else actual
         lines.append(f"  file line {details['file_line']}: {found}")
     lines.append(f"  {fault.hint}")
     return tuple(lines)
@@ -156,7 +157,7 @@ def render_mismatch(fault: Fault) -> tuple[str, ...]:
 def _explain_place(
     hunk: Hunk, number: int, failure: FitFailure, details: dict[str, Detail], shift: int
 ) -> Fault:
-    """Say why a hunk may not stand where all its lines are."""
+    """Explain why a hunk must not be applied where all its lines are."""
     message, hint = _MISPLACED.get(
         failure.reason, ("does not fit at its line", "make the patch again from the current file")
     )
@@ -169,7 +170,7 @@ def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> s
     if actual is None:
         return f"the patch has `{printable(expected, 80)}`, but the file ends at line {count}"
     if actual == expected:
-        return f"line {place + 1} of the file and of the patch differ in the newline at its end"
+        return f"line {place + 1} of the file and of the patch differ in the final newline"
     have, want = printable(actual, 80), printable(expected, 80)
     spaces = "; they differ in white space only" if actual.split() == expected.split() else ""
     return f"line {place + 1} of the file is `{have}`, the patch has `{want}`{spaces}"
@@ -178,17 +179,17 @@ def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> s
 def _where_now(run: MatchingRun, wanted: int, failure: FitFailure) -> str:
     places = " and ".join(str(place + 1) for place in run.places[:3])
     if failure.reason == "ambiguous":
-        return f"its lines stand at line {places}: give the right line number, or more context"
+        return f"its lines are at line {places}: give the right line number, or more context"
     if run.length == wanted:
-        return f"all its lines stand at line {places} now: put that number into the hunk header"
+        return f"all its lines are at line {places} now: put that number into the hunk header"
     if run.length:
-        part = f"{run.length} of its {wanted} lines stand at line {places} now"
+        part = f"{run.length} of its {wanted} lines are at line {places} now"
         return f"{part}: make the patch from the current file"
     return "make the patch again from the current file"
 
 
 def _moved_header(hunk: Hunk, place: int) -> PatchFix | None:
-    """Write the hunk header that would be right at `place`."""
+    """Write the correct hunk header for `place`."""
     shift = place - hunk.old_position
     old, new = hunk.old_start + shift, max(hunk.new_start + shift, 0)
     return make_fix(hunk.line, hunk_header((old, hunk.old_count), (new, hunk.new_count), hunk.section_text))
@@ -202,13 +203,13 @@ def _find_run(lines: HunkLines, file: FileLines, failure: FitFailure, *, search:
 
 
 def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:
-    """Find the first `MAX_PLACES` places, from 0, where lines stand in a file one after the other."""
+    """Find the first `MAX_PLACES` places, from 0, where a file has these lines in a row."""
     if not wanted:
         return ()
     index, candidates = file.rarest(wanted)
     found: list[int] = []
     wanted = list(wanted)
-    # A thousand tries: a file of equal lines must not cost its length times the hunk's.
+    # At most a thousand tries: a file of equal lines must not cost its length times the hunk's.
     for candidate in candidates[:1000]:
         start = candidate - index
         if start >= 0 and file.lines[start : start + len(wanted)] == wanted:
@@ -219,7 +220,7 @@ def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:
 
 
 def longest_run(old: Sequence[bytes], file: FileLines) -> MatchingRun:
-    """Find the longest run of old lines that the file has, first in the file where several are as long.
+    """Find the longest run of old lines that the file has; of several, the first in the file.
 
     A run of nothing but blank lines does not count. Time is linear: a suffix automaton of the old lines
     reads the file once.
@@ -242,7 +243,7 @@ def longest_run(old: Sequence[bytes], file: FileLines) -> MatchingRun:
 
 
 class _Automaton:
-    """The suffix automaton of a list of lines: reads any text and knows the longest run that ends there."""
+    """The suffix automaton of a list of lines: reads text and knows the longest run that ends there."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self.follow: list[dict[bytes, int]] = [{}]

@@ -1,8 +1,8 @@
-"""Files and hunks as lists of lines, and how lines end: in LF, in CR LF, or some in each.
+"""Files and hunks as lists of lines, and their line endings: LF, CR LF, or mixed.
 
-Only LF ends a line; the bytes of a line lack it. A section is adapted to its file only where all its lines
-end one way and all of the file's the other, and what stands on disk keeps its ends where git's blob has
-others. A last line without newline belongs to both kinds.
+Only LF ends a line; the bytes of a line do not include it. A section is adapted to its file only if all its
+lines end one way and all lines of the file the other. A file on disk keeps its line endings if git's blob
+has different ones. A last line without a newline counts as either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COMPARED = 2000
 
 
 class FileLines:
-    """The lines of one file; `is_complete` tells whether the last one ends in LF (true for an empty file)."""
+    """The lines of one file; `is_complete` is whether the last one ends in LF (true for an empty file)."""
 
     __slots__ = ("_index", "count", "is_complete", "lines")
 
@@ -34,7 +34,7 @@ class FileLines:
 
     @property
     def index(self) -> dict[bytes, list[int]]:
-        """Where each line stands, from 0; built when first asked for."""
+        """The positions of each line, from 0; built on first use."""
         if self._index is None:
             self._index = {}
             for number, line in enumerate(self.lines):
@@ -42,7 +42,7 @@ class FileLines:
         return self._index
 
     def rarest(self, wanted: Sequence[bytes]) -> tuple[int, Sequence[int]]:
-        """Find which of some lines the file has least often: its position among them, and its places."""
+        """Find the line that the file has least often: its index in `wanted`, and its places in the file."""
         best: tuple[int, Sequence[int]] = (0, range(self.count))
         for position, line in enumerate(wanted):
             places = self.index.get(line)
@@ -55,7 +55,7 @@ class FileLines:
 
 @dataclass(frozen=True, slots=True)
 class HunkLines:
-    """The two sides of one hunk; `trailing` counts the context lines behind the last change."""
+    """The two sides of one hunk; `trailing` counts the context lines after the last change."""
 
     old: list[bytes]
     new: list[bytes]
@@ -83,7 +83,7 @@ def read_hunk(section: PatchSection, hunk: Hunk) -> HunkLines:
 
 
 def patch_line_of_old(section: PatchSection, hunk: Hunk, wanted: int) -> int:
-    """Compute the line of the patch, from 1, that holds a hunk's old line number `wanted` (from 0)."""
+    """Compute the line of the patch, from 1, of a hunk's old line number `wanted` (from 0)."""
     seen = -1
     number = hunk.line
     for line in section.body(hunk).split(b"\n"):
@@ -96,12 +96,12 @@ def patch_line_of_old(section: PatchSection, hunk: Hunk, wanted: int) -> int:
 
 
 def is_same_but_ends(one: bytes, other: bytes) -> bool:
-    """Tell whether two texts are the same, LF and CR LF taken for one."""
+    """Return whether two texts are equal if LF and CR LF count as the same."""
     return one == other or one.replace(b"\r\n", b"\n") == other.replace(b"\r\n", b"\n")
 
 
 def carry_line_ends(disk: bytes, old: bytes, new: bytes) -> bytes | None:
-    """Give a new blob the line ends of its file on disk; None where more than these set the file apart.
+    """Give a new blob the line endings of its file on disk; None if the file differs in more than those.
 
     Lines that stay keep theirs, new lines get the one that most lines of the file have (LF, if equally many).
     `old` is the blob that the file was judged as, `new` the one that it becomes.
@@ -119,7 +119,7 @@ def carry_line_ends(disk: bytes, old: bytes, new: bytes) -> bytes | None:
     for number, line in enumerate(after[:-1]):
         source = kept.get(number)
         end = usual
-        # What stands behind the last LF is a line without an end.
+        # The text after the last LF is a line without a newline.
         if source is not None and source < len(on_disk) - 1:
             end = b"\r\n" if on_disk[source].endswith(b"\r") else b"\n"
         pieces.append(line.removesuffix(b"\r") + end)
@@ -148,7 +148,7 @@ def _kept_lines(before: Sequence[bytes], after: Sequence[bytes]) -> dict[int, in
 
 
 class LineEnds(Enum):
-    """How the lines of a text end; `NONE` where no line ends at all."""
+    """How the lines of a text end; `NONE` if it has no newline."""
 
     NONE = "none"
     LF = "lf"
@@ -166,14 +166,14 @@ class LineEnds(Enum):
 
 
 def line_ends_of(text: bytes) -> LineEnds:
-    """Tell how the lines of a file end."""
+    """Return how the lines of a file end."""
     if b"\r" not in text:
         return LineEnds.LF if b"\n" in text else LineEnds.NONE
     return LineEnds.of_counts(text.count(b"\n"), text.count(b"\r\n"))
 
 
 def section_line_ends(section: PatchSection) -> LineEnds:
-    """Tell how the lines under a section's hunk headers end, markers and unfinished lines aside."""
+    """Return how the lines under a section's hunk headers end, without markers and unfinished lines."""
     lines = carriage_returns = 0
     for hunk in section.hunks:
         body = section.body(hunk)
@@ -191,7 +191,7 @@ def section_line_ends(section: PatchSection) -> LineEnds:
 
 
 def adapt_line_ends(section: PatchSection, preimage: bytes) -> bytes | None:
-    """Write a section again, headers included, with the line ends of its file; None where nothing changes."""
+    """Write a section again, headers included, with the file's line endings; None if nothing changes."""
     wanted = line_ends_of(preimage)
     if not section.rows or wanted not in {LineEnds.LF, LineEnds.CRLF}:
         return None
@@ -215,5 +215,5 @@ def adapt_line_ends(section: PatchSection, preimage: bytes) -> bytes | None:
 
 
 def _is_ended(text: bytes, below: bytes) -> bool:
-    """Tell whether a line of a hunk stands for a line of a file that has its newline."""
+    """Return whether a line of a hunk is a line of the file that has its newline."""
     return not text.startswith(b"\\") and not below.startswith(b"\\")

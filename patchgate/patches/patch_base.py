@@ -1,4 +1,4 @@
-"""What a patch is laid on, and what came after it: the working files, or a commit and the merge with HEAD."""
+"""What a patch is applied to: the working files, or a commit whose result is merged with HEAD."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _MERGING = tuple(
 
 @dataclass(frozen=True, slots=True)
 class PatchBase:
-    """What a patch is laid on.
+    """What a patch is applied to.
 
-    `tree` is where it is applied, `on_disk` whether the files on disk come before it. `policy_tree` holds
-    the policy that judges. `head` is HEAD's commit where the result is to be merged with it, else None.
-    `lands` tells that the result is to be written where HEAD, the index and the files on disk are.
+    `tree` is the base tree; if `on_disk`, the files on disk replace those in it. `policy_tree` has the policy
+    that judges. `head` is HEAD's commit if the result is merged with it, else None. `lands` is whether the
+    result will be written to the working tree.
     """
 
     tree: str
@@ -52,16 +52,16 @@ class PatchBase:
 
     @property
     def merges(self) -> bool:
-        """Tell whether the result is merged with what came after the base."""
+        """Whether the result is merged with HEAD."""
         return self.head is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ExistingFiles:
-    """What is there already where a change based on a commit would be written.
+    """What already exists where a change based on a commit would be written.
 
-    `index` is the tree of the index, `blocked` the new paths that cannot be reached, `taken` those where
-    something stands, `folders` what the folders above the others would hold beside what is staged.
+    `index` is the tree of the index, `blocked` the new paths that cannot be created, `taken` those that
+    exist, `folders` what the folders of the others would contain together with what is staged.
     """
 
     index: str
@@ -73,15 +73,15 @@ class ExistingFiles:
 def find_patch_base(
     repository: Repository, objects: Objects, base: str | None, *, lands: bool = False
 ) -> PatchBase:
-    """Decide what a patch is laid on.
+    """Decide what a patch is applied to.
 
-    Args:
-        lands: the result is to be written. Then HEAD must contain the base: the names that HEAD has beside
-            it would be overwritten, and nothing of the judgement would have seen them.
+        Args:
+            lands: the result will be written. Then HEAD must contain the base: otherwise other files of HEAD
+                would be overwritten that were never judged.
 
-    Raises:
-        UsageError: the revision is unknown, or HEAD does not contain it and the result is to be written; or
-            a bare repository was given no base.
+        Raises:
+    UsageError: the revision is unknown, HEAD does not contain it and the result is to be written, or a
+                bare repository was given no base.
     """
     if base is None:
         if repository.work_tree is None:
@@ -96,7 +96,7 @@ def find_patch_base(
         raise UndecidedError(f"the tree of {commit[:12]} is not here", "fetch it")
     if lands and (head is None or not _contains(repository, head, commit)):
         raise UsageError(
-            f"HEAD does not contain {printable(base)}, and a patch for it cannot be applied here",
+            f"HEAD does not contain {printable(base)}, so a patch for it cannot be applied here",
             "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
         )
     if repository.work_tree is None or head is None:
@@ -120,10 +120,10 @@ def find_existing(
     patch_base: PatchBase,
     files: Sequence[FileChange],
 ) -> ExistingFiles | None:
-    """Look up the new names of a change to HEAD's tree in the index and on disk; None where it has none.
+    """Look up the new names of a change to HEAD's tree in the index and on disk; None if it has none.
 
     Raises:
-        UndecidedError: the index cannot be read, or a special file stands at a path.
+        UndecidedError: the index cannot be read, or a path is a special file.
     """
     made = [file.path for file in files if file.is_introduced]
     if not made:
@@ -135,7 +135,7 @@ def find_existing(
     taken = tuple(path for path in made if ground.entries[path] is not None and path not in ground.blocked)
     closed = {*taken, *ground.blocked}
     touched = {file.path for file in files}
-    # HEAD's names count beside those that are staged: a removal that is staged is not committed.
+    # HEAD's names count as well as staged ones: a staged removal is not committed.
     beside = [file for path, file in staged.items() if file.new is not None and path not in touched]
     free = [file for file in files if file.path not in closed]
     folders = resulting_tree(objects, tree, [*beside, *free]).folders
@@ -144,17 +144,17 @@ def find_existing(
 
 
 def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange]) -> str:
-    """Name the tree of the index: HEAD's with what is staged."""
+    """Return the tree of the index: HEAD's with what is staged."""
     return resulting_tree(objects, tree, staged.values()).tree
 
 
 def already_there(path: RepoPath) -> Finding:
-    """Say that something else stands, staged or on disk, than a patch for a commit meets."""
+    """Report that a path, staged or on disk, differs from what the patch was made for."""
     return Finding.of(
         "base-conflict",
-        f"{path.quoted} is not as the patch's base has it",
+        f"{path.quoted} differs from the patch's base",
         path,
-        hint="commit or stash what was changed there, then apply the same patch again",
+        hint="commit or stash that change, then apply the same patch again",
         who_can_fix=Fixer.PERSON,
     )
 
@@ -206,7 +206,7 @@ def merge_onto_head(
 
 
 def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
-    """Tell the first lines of both sides of a conflict."""
+    """Report a conflict with the first lines of both sides."""
     ours: list[bytes] = []
     theirs: list[bytes] = []
     entry = objects.entry(tree, path.raw)
@@ -232,7 +232,7 @@ def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
     )
     return Finding.of(
         "base-conflict",
-        f"{path.quoted} was changed after the base, where the patch changes it too",
+        f"{path.quoted} was changed after the base in the same place as in the patch",
         path,
         line=line,
         hint="make the patch from the file as HEAD has it",
@@ -242,7 +242,7 @@ def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
 
 
 def suggest_base(repository: Repository, objects: Objects, patch_base: PatchBase, patch: Patch) -> str | None:
-    """Look for a recent commit that a patch fits, and say so; None where none of a few dozen does."""
+    """Suggest a recent commit that a patch fits; None if none of a few dozen does."""
     sections = patch.sections
     if not patch_base.on_disk or patch_base.commit is None or len(sections) > _TRIED_SECTIONS:
         return None
@@ -254,7 +254,7 @@ def suggest_base(repository: Repository, objects: Objects, patch_base: PatchBase
         "--",
         *(path.raw.decode("utf-8", "surrogateescape") for path in paths),
         variables={"GIT_LITERAL_PATHSPECS": "1"},
-        # Without the trees of old commits (a partial clone) there is no advice; the verdict needs none.
+        # Without the trees of old commits (a partial clone) there is no suggestion; the verdict needs none.
         answers=ANY_CODE,
     )
     for commit in (patch_base.commit, *listed.out.decode("ascii").split()):

@@ -1,8 +1,8 @@
-"""How a patch that cannot be read is fixed, where that is mechanical.
+"""Mechanical fixes for a patch that cannot be read.
 
-Whatever is proposed was read by the grammar first, and what is sent again is judged anew. Lines are left out
-only where they are no diff, change nothing, or stand there twice: what was lost on the way, or is forbidden,
-has no fix, so that no patch lands that says less than it did.
+The grammar has read each fix that is proposed, and a patch that is sent again is judged again. A fix removes
+lines only if they are not part of a diff, change nothing, or are repeated. What is lost or forbidden has no
+fix, so that a fixed patch never changes less than the original.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _FIXABLE = {
     *("prose-around-patch", "encoding-unsupported", "missing-file-header", "duplicate-section", _RETURNS),
     *("invalid-unified-diff", "path-missing", "range-invalid", "missing-hunk"),
 }
-# Headers that may stand where `diff --git` is missing.
+# Headers that may follow a missing `diff --git` line.
 _BEGINS = (b"--- ", b"index ", b"new file mode ", b"deleted file mode ", b"old mode ", b"new mode ")
-# Headers that change nothing by themselves.
+# Headers that alone change nothing.
 _SILENT = (_START, b"index ", b"--- ", b"+++ ")
 _BODY = (b" ", b"+", b"-", b"\\")
 _ENDS_RUN = re.compile(rb"^(?:[ +\\-]|@@|diff --git )", re.MULTILINE)
-# A section is read again for each candidate; past this size lines are only ever left out.
+# A section is read again for each candidate; above this size, the only fix is to leave lines out.
 _MOST_BYTES = 256 * 1024
 _MOST_LINES = 5_000
 _MOST_TEXT = 64 * 1024
@@ -42,9 +42,9 @@ _BLOCK = 1 << 20
 
 
 def with_fixes(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
-    """Give each fault its fix, where there is a mechanical one; a line-by-line one may need more faults.
+    """Add the mechanical fix to each fault that has one; a fix of several lines may need further faults.
 
-    `raw` ends in a newline. `count_faults` tells how many faults the grammar finds; a fix leaves fewer.
+    `raw` ends in a newline. `count_faults` returns how many faults the grammar finds; a fix leaves fewer.
     """
     given = list(faults)
     known = {(fault.rule, fault.line) for fault in given}
@@ -62,7 +62,7 @@ def with_fixes(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -
 
 @dataclass(frozen=True, slots=True)
 class _FaultySection:
-    """The section around a fault: its lines without LF, the number of the first, and that of the fault."""
+    """The section of a fault: its lines without LF, the number of the first, and that of the fault."""
 
     lines: Sequence[bytes]
     first: int
@@ -75,12 +75,12 @@ class _FaultySection:
 
     @property
     def n_headers(self) -> int:
-        """How many lines stand before the first hunk."""
+        """How many lines precede the first hunk."""
         hunks = (number for number, text in enumerate(self.lines) if text.startswith(b"@@"))
         return next(hunks, len(self.lines))
 
     def hunk_end(self, start: int) -> int:
-        """Find the position past the hunk whose header is at `start`."""
+        """Find the end of the hunk whose header is at `start`."""
         below = range(start + 1, len(self.lines))
         return next((number for number in below if self.lines[number].startswith(b"@@")), len(self.lines))
 
@@ -103,7 +103,7 @@ class _FaultySection:
 
 
 def _fixed(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> list[Fault]:
-    """Mend one fault; further ones of the same kind may follow it."""
+    """Fix one fault; further ones of the same kind may follow it."""
     offset = _offset(raw, line)
     section = _section_at(raw, offset, line)
     before = count_faults(section.changed(0, 0, ())) if section is not None else 0
@@ -129,13 +129,13 @@ def _fixed(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> li
 
 
 def _begin_of(raw: bytes, offset: int) -> int | None:
-    """Find where the section around an offset begins; None in front of the first."""
+    """Find where the section at an offset begins; None before the first section."""
     start = offset if raw.startswith(_START, offset) else raw.rfind(b"\n" + _START, 0, offset) + 1
     return start if raw.startswith(_START, start) else None
 
 
 def _section_at(raw: bytes, offset: int, line: int) -> _FaultySection | None:
-    """Read the section around a line; None where there is none, or it is too large to be read again."""
+    """Read the section of a line; None if there is none, or it is too large to be read again."""
     start, end = _begin_of(raw, offset), raw.find(b"\n" + _START, offset) + 1 or len(raw)
     if start is None or end - start > _MOST_BYTES or raw.count(b"\n", start, end) > _MOST_LINES:
         return None
@@ -143,11 +143,11 @@ def _section_at(raw: bytes, offset: int, line: int) -> _FaultySection | None:
 
 
 def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
-    """Leave prose out: as few lines as make its section sound.
+    """Leave prose out: the fewest lines that make its section sound.
 
-    Where what stands before it is whole, all is prose up to the next line of a diff. Inside a hunk that is
-    not whole yet, lines that begin as a hunk's do are never left out; nor is a line anywhere that may be what
-    is left of a diff.
+    If everything before it is complete, all lines up to the next line of a diff are prose. Inside an
+    incomplete hunk, lines that begin like lines of a hunk are never left out. A line that may be a remnant of
+    a diff is never left out.
     """
     ended = _ENDS_PROSE.search(raw, offset)
     end = ended.start() if ended else len(raw)
@@ -172,7 +172,7 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
 
 
 def _least_prose(section: _FaultySection, run: int, is_sound: IsSound) -> PatchFix | None:
-    """Leave `run` lines of prose out of a section; None where all that follows is to be left out."""
+    """Leave `run` lines of prose out of a section; None if everything after them must be left out."""
     index, n_headers = section.index, section.n_headers
     found = section.fix(index, index + run, None, is_sound)
     if found is None and index < n_headers:
@@ -185,7 +185,7 @@ def _least_prose(section: _FaultySection, run: int, is_sound: IsSound) -> PatchF
 
 
 def _proposals(fault: Fault, section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | None]:
-    """Propose what may fix a fault in a section; what does not is None."""
+    """Propose fixes for a fault in a section; None for one that does not work."""
     text = section.lines[section.index]
     n_headers, index = section.n_headers, section.index
     has_hunks = n_headers < len(section.lines)
@@ -208,7 +208,7 @@ def _proposals(fault: Fault, section: _FaultySection, is_sound: IsSound) -> Iter
 
 
 def _without_idle_hunk(section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | None]:
-    """Leave a hunk out that changes nothing, and its section where that says nothing else."""
+    """Leave out a hunk that changes nothing, and its section if that does nothing else."""
     index, end = section.index, section.hunk_end(section.index)
     if not all(text.startswith(b" ") for text in section.lines[index + 1 : end]):
         return
@@ -219,7 +219,7 @@ def _without_idle_hunk(section: _FaultySection, is_sound: IsSound) -> Iterator[P
 
 
 def _as_context(section: _FaultySection, is_sound: IsSound) -> PatchFix | None:
-    """Give lines inside a hunk the space that they lost; the counts must then be right."""
+    """Restore the leading space of lines inside a hunk; the counts must then be right."""
     start = stop = section.index
     while stop < len(section.lines) and _has_no_sign(section.lines[stop]):
         stop += 1
@@ -231,7 +231,7 @@ def _has_no_sign(text: bytes) -> bool:
 
 
 def _without_returns(fault: Fault, section: _FaultySection, is_sound: IsSound) -> Iterator[Fault]:
-    """Take the CR off the headers, and off those of the hunks and the markers, one fault each."""
+    """Remove the CR from the headers, the hunk headers and the markers, one fault each."""
     n_headers = section.n_headers
     below = list(enumerate(section.lines))[n_headers:]
     hunks = [number for number, text in below if text.startswith((b"@@ -", b"\\")) and text.endswith(b"\r")]
@@ -248,7 +248,7 @@ def _without_returns(fault: Fault, section: _FaultySection, is_sound: IsSound) -
 
 
 def _repeated(raw: bytes, fault: Fault, section: _FaultySection) -> Fault:
-    """Leave a section out that says the very same as the one before it."""
+    """Leave out a section that repeats an earlier one exactly."""
     first = fault.details.get("first_line")
     start = _offset(raw, first) if isinstance(first, int) else 0
     text = section.changed(0, 0, ())
@@ -257,12 +257,12 @@ def _repeated(raw: bytes, fault: Fault, section: _FaultySection) -> Fault:
 
 
 def _begun(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
-    """Begin each section that has only its `---` and `+++` lines, up to the next that is whole."""
+    """Add the `diff --git` line to each section that has only `---` and `+++`, up to the next whole one."""
     end = raw.find(b"\n" + _START, offset) + 1 or len(raw)
     is_first = True
     for match in _NAMES.finditer(raw, offset, end):
         at = line + raw.count(b"\n", offset, match.start())
-        # What stands between is told of the first one: headers of the same section.
+        # The lines before the first one are headers of the same section.
         first = line if is_first else at
         above = raw[offset : match.start()].split(b"\n")[:-1] if is_first else []
         begun = begin_section(match[1], match[2], above)
@@ -273,7 +273,7 @@ def _begun(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
 
 
 def _ranges(section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | None]:
-    """Write the header of a hunk that its lines and its file leave no choice of, or sort the hunks."""
+    """Write the only possible header of a hunk, or sort the hunks."""
     index, end = section.index, section.hunk_end(section.index)
     counts = _counts(section.lines[index + 1 : end])
     match = HEADER.match(section.lines[index] + b"\n")
@@ -312,7 +312,7 @@ def _with_header(section: _FaultySection, is_sound: IsSound) -> PatchFix | None:
 
 
 def _counts(body: Sequence[bytes]) -> tuple[int, int] | None:
-    """Count the old and new lines of a hunk's body; None where a line is neither."""
+    """Count the old and new lines of a hunk's body; None if a line is neither."""
     if not all(text.startswith(_BODY) for text in body):
         return None
     old = sum(text.startswith((b" ", b"-")) for text in body)

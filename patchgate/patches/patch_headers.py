@@ -1,7 +1,7 @@
 """The headers of one section: everything from `diff --git` to the line before the first `@@`.
 
-Each must agree with every other. The `diff --git` line is never taken at its word: it is rebuilt from the
-other headers and must be equal byte for byte. `patch_parser` explains headers that do not even match.
+All must agree. The `diff --git` line is not trusted: it is rebuilt from the other headers and must be equal
+byte for byte. `patch_parser` explains headers that do not match the expression.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from patchgate.git.quoting import (
 from patchgate.patches.patch_model import Fault, PatchSection, Row, SectionKind, make_fix
 
 # One expression is the whole closed grammar: git's headers, in git's order (diff.c, builtin_diff and
-# fill_metainfo), each at most once. Each part begins with a word of its own and none must follow, so
+# fill_metainfo), each at most once. Each part begins with a different word and is optional, so
 # nothing is read twice. No group is possessive: CPython before 3.11.5 misreads those that can backtrack
 # (gh-106052).
 _MODE = rb"(100644|100755|120000|160000)"
@@ -61,13 +61,13 @@ class HeaderNames(NamedTuple):
 
 
 def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: int) -> PatchSection | Fault:
-    """Build a section from its matched headers and its hunks, or say which header contradicts another.
+    """Build a section from its matched headers and its hunks, or report a header that contradicts another.
 
-    Args:
-        match: `SECTION` at the section's start.
-        rows: its hunks, already sound by themselves.
-        line: the line of `diff --git`, from 1.
-        end: the offset past the section.
+        Args:
+            match: `SECTION` at the section's start.
+    rows: its hunks, each already checked.
+            line: the line of `diff --git`, from 1.
+            end: the offset past the section.
     """
     groups = match.groups()
     git_line, old_mode, new_mode, added_mode, deleted_mode, similarity, word = groups[:7]
@@ -130,7 +130,7 @@ def _find_missing(
     new_oid: bytes | None,
     similarity: bytes | None,
 ) -> Fault | None:
-    """Say what a section lacks: its `---` and `+++` lines, or its hunks."""
+    """Report missing `---` and `+++` lines, or missing hunks."""
     if rows and minus is None:
         message = "the hunk has no `---` and `+++` lines above it"
         hint = "write `--- a/…` and `+++ b/…` (or /dev/null) under `diff --git`"
@@ -148,7 +148,7 @@ def _find_missing(
     }[kind]
     if complete and minus is None:
         return None
-    message = "the section announces a change of content, but has no hunk"
+    message = "the section changes content, but has no hunk"
     return Fault("missing-hunk", line, message, "write the `@@ … @@` hunks that belong to it")
 
 
@@ -195,7 +195,7 @@ def _read_names(
 
 
 def _is_plain(git_line: bytes, minus: bytes, plus: bytes) -> bool:
-    """Tell whether all three lines write one name that needs no quotes, as most sections do."""
+    """Return whether all three lines have one name that needs no quotes, as in most sections."""
     name = minus[2:]
     return (
         _PLAIN_NAME.fullmatch(name) is not None
@@ -206,14 +206,14 @@ def _is_plain(git_line: bytes, minus: bytes, plus: bytes) -> bool:
 
 
 def _names_of_sides(kind: SectionKind, minus: bytes, plus: bytes) -> tuple[bytes | None, bytes | None]:
-    """Read the names of `---` and `+++`, which both give that of an added or deleted file."""
+    """Read the names of `---` and `+++`; for an added or deleted file both are its one name."""
     old = _read_side(plus, b"b/") if kind is SectionKind.ADD else _read_side(minus, b"a/")
     new = _read_side(minus, b"a/") if kind is SectionKind.DELETE else _read_side(plus, b"b/")
     return old, new
 
 
 def _names_of_git_line(git_line: bytes) -> tuple[bytes | None, bytes | None]:
-    """Read the names of a section that only its `diff --git` line names: they must be equal."""
+    """Read the names from the `diff --git` line alone: they must be equal."""
     halves = split_equal_names(git_line)
     return (None, None) if halves is None else (_read_side(halves[0], b"a/"), _read_side(halves[1], b"b/"))
 
@@ -242,31 +242,31 @@ def _disagreement(
         return Fault(
             "invalid-unified-diff",
             line,
-            f"the headers name different files: {printable(wrong, 120)} does not fit the others",
+            f"the headers name different files: {printable(wrong, 120)} does not match the others",
             "`diff --git`, `---`, `+++` and rename lines must name the same file, written as git writes it",
             details={"old": RepoPath.from_patch(old), "new": RepoPath.from_patch(new)},
         )
     if kind not in {SectionKind.RENAME, SectionKind.COPY} and old != new:
-        turned = f"{quote_path(old)} into {quote_path(new)}"
-        message = f"the section turns {turned} without saying that it is a rename"
+        turned = f"{quote_path(old)} to {quote_path(new)}"
+        message = f"the section renames {turned} without rename headers"
         hint = "add `rename from` and `rename to`, or name one file"
         return Fault("invalid-unified-diff", line, message, hint)
     return None
 
 
 def _unreadable(git_line: bytes, line: int) -> Fault:
-    message = f"the names of the section cannot be read without guessing: {printable(git_line, 120)}"
-    hint = "write names as git does: `a/` and `b/` before them, quoted where they hold quotes or controls"
+    message = f"the names in the headers are ambiguous: {printable(git_line, 120)}"
+    hint = "write names as git does: `a/` and `b/` before them, quoted if they contain quotes or controls"
     return Fault("invalid-unified-diff", line, message, hint)
 
 
 def name_missing(line: int) -> Fault:
-    """Refuse a header that ends where a name should be."""
-    return Fault("path-missing", line, "a header names no file", "name the file after `a/` and `b/`")
+    """Report a header without a name."""
+    return Fault("path-missing", line, "a header has no file name", "name the file after `a/` and `b/`")
 
 
 def _dev_null_fault(kind: SectionKind, git_line: bytes, minus: bytes, plus: bytes, line: int) -> Fault | None:
-    """Refuse `/dev/null` where the modes do not say the same: git would write to a file `dev/null`."""
+    """Refuse `/dev/null` if the modes do not agree: git would write to a file `dev/null`."""
     for side, wanted, header in ((minus, SectionKind.ADD, "new"), (plus, SectionKind.DELETE, "deleted")):
         if side == DEV_NULL and kind is not wanted:
             fixed = b"diff --git %b\n%b file mode 100644" % (git_line, header.encode("ascii"))
@@ -281,16 +281,16 @@ def _dev_null_fault(kind: SectionKind, git_line: bytes, minus: bytes, plus: byte
 
 
 def _contradiction(groups: tuple[bytes | None, ...], kind: SectionKind, line: int) -> Fault | None:
-    """Find values that cannot be true together: modes, object ids, similarity."""
+    """Find values that contradict each other: modes, object ids, similarity."""
     _, old_mode, new_mode, _, _, similarity, word, source, target, dissimilarity = groups[:10]
     old_oid, new_oid, index_mode = groups[10:13]
     what = ""
     if old_mode and old_mode == new_mode:
         what = "`old mode` and `new mode` are the same"
     elif old_mode and {old_mode, new_mode} != _FILE_MODES:
-        what = "one section cannot turn a file into a link or a submodule, or back"
+        what = "one section cannot change a file into a link or a submodule, or back"
     elif index_mode and (old_mode or kind in {SectionKind.ADD, SectionKind.DELETE}):
-        what = "the `index` line repeats a mode that another line tells"
+        what = "the `index` line repeats a mode that another header gives"
     elif word and source == target:
         what = f"the {kind} has the same name on both sides"
     elif similarity and not word:
@@ -300,7 +300,7 @@ def _contradiction(groups: tuple[bytes | None, ...], kind: SectionKind, line: in
     elif old_oid and new_oid:
         zero_old, zero_new = not old_oid.strip(b"0"), not new_oid.strip(b"0")
         if zero_old != (kind is SectionKind.ADD) or zero_new != (kind is SectionKind.DELETE):
-            what = "the zeroes of the `index` line do not fit: they stand for a side that does not exist"
+            what = "the zeros of the `index` line are wrong: they mean a side that does not exist"
     if not what:
         return None
     hint = "leave the `index` line out" if "`index` line" in what else ONLY_HEADERS

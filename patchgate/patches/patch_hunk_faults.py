@@ -1,6 +1,6 @@
-"""What is wrong with a hunk that `patch_hunks` did not take: the fault that a person would name first.
+"""Explain what is wrong with a hunk that `patch_hunks` refused.
 
-It walks line by line, and is only run on hunks at fault.
+It reads line by line, and only hunks with a fault.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FENCES = (b"```", b"~~~")
 
 
 def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | None) -> list[Fault]:
-    """Say what is wrong from the hunk header at `start` on.
+    """Report what is wrong with the hunk whose header is at `start`.
 
     Args:
         start: the offset of a line that begins with `@@`.
@@ -58,11 +58,11 @@ def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | No
 
 @dataclass(slots=True)
 class _HunkWalk:
-    """Follows one hunk line by line: what its header promised, and what has been seen.
+    """Reads one hunk line by line: what its header promises, and what was seen.
 
-    `elided` is the first line of context that is an ellipsis. `unsigned` is what is wrong up to the first
-    line without a sign, `is_whole` whether the walk came to the hunk's end. `ended` are the lines of the
-    markers that ended the old and the new side; 0 while a side goes on.
+    `elided` is the first context line that is an ellipsis. `unsigned` are the faults up to the first line
+    without a sign, `is_whole` is whether the hunk's end was reached. `ended` are the lines of the markers
+    that ended the old and the new side; 0 for a side that has not ended.
     """
 
     line: int
@@ -78,9 +78,9 @@ class _HunkWalk:
     ended: list[int] = field(default_factory=lambda: [0, 0])
 
     def follow(self, places: Iterator[PatchLine]) -> list[Fault]:
-        """Walk the lines under the header; no fault means that the body is sound by itself.
+        """Read the lines under the header; no fault means that the body is sound.
 
-        Lines without a sign are context that has lost its space where that makes the counts right.
+        Lines without a sign count as context without its space if that makes the counts right.
         """
         faults = self._walk(places)
         if self.unsigned is None or (self.is_whole and self.seen == self.counts):
@@ -122,7 +122,7 @@ class _HunkWalk:
         return self._conclude(faults, waiting, place, places)
 
     def _has_lost_space(self, place: PatchLine, above: PatchLine, faults: list[Fault]) -> bool:
-        """Tell whether a line may be context without its space; the first of a run is a fault."""
+        """Return whether a line may be context without its space; the first of a run is a fault."""
         fault = _foreign_inside(place)
         if fault.rule != "invalid-unified-diff" or len(faults) >= MAX_FAULTS:
             return False
@@ -135,7 +135,7 @@ class _HunkWalk:
     def _conclude(
         self, faults: list[Fault], waiting: list[PatchLine], stop: PatchLine, below: Iterator[PatchLine]
     ) -> list[Fault]:
-        """Judge where the body ended: `stop` is the line that is no part of it, number 0 at the end."""
+        """Judge where the body ended: `stop` is the first line after it, number 0 at the end of the patch."""
         is_hunk = stop.text.startswith(b"@@")
         if self.seen != self.counts and (not stop.number or is_hunk):
             return [*faults, self._wrong_counts(is_at_end=self.is_last and not is_hunk)]
@@ -164,7 +164,7 @@ class _HunkWalk:
         ended = next((side for side in touched if self.ended[side]), None)
         if ended is not None:
             name, line = ("old", "new")[ended], self.ended[ended]
-            message = f"the marker for a missing newline stands before the last line of the {name} side"
+            message = f"the marker for a missing newline is before the last line of the {name} side"
             hint = f"put `{MARKER.decode()}` only under a side's last line"
             return Fault("invalid-unified-diff", line, message, hint)
         return None
@@ -177,15 +177,15 @@ class _HunkWalk:
                 self.ended[side] = place.number
             return None
         message = f"the marker for a missing newline is out of place: {printable(place.text, 80)}"
-        hint = f"write `{MARKER.decode()}` once, right under the line that lacks its newline"
+        hint = f"write `{MARKER.decode()}` once, directly under the line that has no newline"
         return Fault("invalid-unified-diff", place.number, message, hint)
 
     def _explain_surplus(
         self, place: PatchLine, places: Iterator[PatchLine], blanks: list[PatchLine]
     ) -> list[Fault]:
-        """Say what a line is that begins as a hunk's lines do, but is beyond the counts.
+        """Explain a line that begins like a line of a hunk but exceeds the counts.
 
-        `blanks` are the empty lines between the counted ones and this: lost context, if the hunk goes on.
+        `blanks` are the empty lines between the counted ones and this one: context, if the hunk continues.
         """
         following = next(places, PatchLine(0, b""))
         ending = self._explain_end(place, following)
@@ -198,7 +198,7 @@ class _HunkWalk:
         return [*(self._blank(blank) for blank in blanks), self._wrong_counts(is_at_end=False)]
 
     def _explain_end(self, place: PatchLine, following: PatchLine) -> Fault | None:
-        """Say whether a hunk's counted lines end before this one, which then is no part of it."""
+        """Report a line that is not part of the hunk because the counted lines end before it."""
         if place.text.startswith(b"--- ") and following.text.startswith(b"+++ "):
             return unbegun(place.number, "a second file")
         if place.text.rstrip() == b"--" and (following.number or place.text.endswith(b" ")):
@@ -206,9 +206,9 @@ class _HunkWalk:
         return None
 
     def _wrong_counts(self, *, is_at_end: bool) -> Fault:
-        """Say that the counts are wrong; lines that are promised and do not follow may be lost.
+        """Report wrong counts; lines that are promised but missing may have been lost.
 
-        Only a header that promises too few lines has a fix: all that it should promise is there.
+        Only a header that promises too few lines has a fix: no line is missing.
         """
         old, new = self.seen
         promised, wanted = self.counts
@@ -242,7 +242,7 @@ class _HunkWalk:
 
 
 def _explain_ranges(walk: _HunkWalk, previous: Row | None) -> Fault:
-    """Say what is wrong with a hunk whose body is sound by itself."""
+    """Report what is wrong with the ranges of a hunk whose body is sound."""
     if not walk.changes and walk.elided is not None:
         return elided(walk.elided)
     if not walk.changes:
@@ -255,7 +255,7 @@ def _explain_ranges(walk: _HunkWalk, previous: Row | None) -> Fault:
         hint = "put the marker for a missing newline only into a file's last hunk"
         return Fault("invalid-unified-diff", walk.line, message, hint)
     above = f" (the one above is on line {previous[5]})" if previous else ""
-    message = f"the hunk overlaps the one before it or stands out of order{above}"
+    message = f"the hunk overlaps the one before it or is out of order{above}"
     hint = "sort the hunks by line; join those that touch the same lines"
     return Fault("range-invalid", walk.line, message, hint)
 
@@ -266,6 +266,6 @@ def _foreign_inside(place: PatchLine) -> Fault:
     fault = foreign(place)
     if fault.rule != "prose-around-patch":
         return fault
-    message = f"a line inside a hunk begins with none of space, `+`, `-`: {printable(place.text, 80)}"
+    message = f"a line inside a hunk does not begin with a space, `+` or `-`: {printable(place.text, 80)}"
     hint = "begin each line of a hunk with a space (context), `+` or `-`; the counts say where it ends"
     return Fault("invalid-unified-diff", place.number, message, hint)

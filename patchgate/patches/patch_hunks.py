@@ -1,8 +1,8 @@
 """The hunks of one section: ranges, exact counts, kinds of lines, markers for a missing newline.
 
-Reads sound hunks as fast as Python can; `patch_hunk_faults` explains the others line by line. Possessive
-expressions read a run of lines of one kind in C: 83 MB with 100,000 hunks take 0.4 s, a split into lines
-with their first bytes 0.7 s. Also: what is wrong with one line of a patch that no section can hold.
+Sound hunks are read fast; `patch_hunk_faults` explains the others line by line. Possessive expressions read
+a run of lines of one kind in C: 83 MB with 100,000 hunks take 0.4 s, splitting into lines takes 0.7 s. Also
+here: what is wrong with a single line that fits in no section.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from patchgate.patches.patch_model import (
     make_fix,
 )
 
-NO_BINARY = "leave binary files out; a patch holds text only"
+NO_BINARY = "leave binary files out: a patch contains text only"
 ONLY_THE_DIFF = "send only the diff: no text, fences or mail headers before, between or after its sections"
 _ELIDED = re.compile(rb"[ \t]*(?:\.{3,}|\[\.{3,}\]|\xe2\x80\xa6)[ \t\r]*")
-# A list, a signature's dashes, the line above a diffstat; `- * x` is a comment that was removed.
+# A list item, the dashes of a signature, the line above a diffstat; `- * x` is a removed comment line.
 _BULLET = re.compile(rb"--? ?\r?$|---\r?$|- [0-9A-Za-z`\"'(\[]")
 _DIFFSTAT = re.compile(rb" (?:\S.* \| +(?:[0-9]|Bin)| *[0-9]+ files? changed|(?:create|delete) mode|rename )")
 _MODE = re.compile(rb"\b(?:100[0-7]{3}|120000|160000)\b")
@@ -58,10 +58,10 @@ def lines_of(raw: bytes, start: int, end: int, line: int) -> Iterator[PatchLine]
 
 
 def without_returns(raw: bytes) -> bytes:
-    """Read a patch whose every line ends in CR LF, headers too, without the CR; any other stays as it is.
+    """Remove the CR from a patch whose lines, headers included, all end in CR LF; return any other unchanged.
 
-    git writes no CR behind a header, so all of them came on the way (an editor, mail); those of the files are
-    given back where a file has them.
+    git writes no CR after a header, so all of them were added later (by an editor or mail). Lines of files
+    that have CR LF get it back.
     """
     first = raw.find(b"\n")
     if raw[first - 1 : first] != b"\r" or raw.count(b"\n") != raw.count(b"\r\n"):
@@ -78,7 +78,7 @@ def with_returns(fix: PatchFix | None) -> PatchFix | None:
 
 
 def explain_hunk_header(place: PatchLine) -> Fault:
-    """Say what is wrong with a line that begins with `@@` but is no hunk header."""
+    """Report what is wrong with a line that begins with `@@` but is not a hunk header."""
     text = printable(place.text, 80)
     if place.text.startswith(b"@@@"):
         return combined(place)
@@ -87,7 +87,7 @@ def explain_hunk_header(place: PatchLine) -> Fault:
     if _LONG_NUMBER.match(place.text):
         message = f"a number in the hunk header has more than nine digits: {text}"
         return Fault("range-invalid", place.number, message, "write the real line numbers")
-    message = f"the hunk header has no ranges that can be read: {text}"
+    message = f"the ranges of the hunk header cannot be read: {text}"
     hint = "write `@@ -START,COUNT +START,COUNT @@`: plain numbers, no signs, no leading zeroes"
     return Fault("range-invalid", place.number, message, hint)
 
@@ -95,7 +95,7 @@ def explain_hunk_header(place: PatchLine) -> Fault:
 def carriage_return(place: PatchLine) -> Fault:
     """Refuse a header line that ends in CR."""
     message = f"the header line ends in CR LF: {printable(place.text, 80)}"
-    hint = "end header lines with LF alone; a CR may only stand in the lines of a file"
+    hint = "end header lines with LF; a CR may occur only in the lines of a file"
     fix = make_fix(place.number, place.text.rstrip(b"\r"))
     return Fault("carriage-return-in-header", place.number, message, hint, fix)
 
@@ -107,13 +107,13 @@ def combined(place: PatchLine) -> Fault:
 
 
 def unbegun(line: int, what: str = "a file") -> Fault:
-    """Refuse a file whose section lacks its first line."""
-    message = f"{what} begins without its `diff --git` line"
+    """Report a section without its `diff --git` line."""
+    message = f"{what} has no `diff --git` line"
     return Fault("missing-file-header", line, message, "begin each file's section with `diff --git a/… b/…`")
 
 
 def foreign(place: PatchLine) -> Fault:
-    """Say what a line is that no hunk and no header can hold."""
+    """Report a line that belongs to no hunk and no header."""
     text = place.text
     if text.startswith((b"diff --cc ", b"diff --combined ", b"@@@")):
         return combined(place)
@@ -127,12 +127,12 @@ def foreign(place: PatchLine) -> Fault:
 
 
 def is_elided(text: bytes) -> bool:
-    """Tell whether a line is an ellipsis, so that lines of the patch were left out."""
+    """Return whether a line is an ellipsis, which means that lines of the patch were left out."""
     return _ELIDED.fullmatch(text) is not None
 
 
 def is_prose(text: bytes) -> bool:
-    """Tell whether a line is text of a person or of mail, and surely none that a patch may have lost."""
+    """Return whether a line is prose or mail text, and certainly not a damaged line of a patch."""
     if text.startswith(b"-"):
         return _BULLET.match(text) is not None
     if text.startswith(b" "):
@@ -143,7 +143,7 @@ def is_prose(text: bytes) -> bool:
 
 
 def elided(place: PatchLine) -> Fault:
-    """Refuse an ellipsis where lines of the patch should be."""
+    """Report an ellipsis in place of lines of the patch."""
     message = f"lines of the patch are missing from here on: {printable(place.text.strip(), 20)}"
     return Fault(
         "patch-truncated", place.number, message, "send the whole patch again, with every line of it"
@@ -151,12 +151,12 @@ def elided(place: PatchLine) -> Fault:
 
 
 def prose(place: PatchLine) -> Fault:
-    """Refuse a line that is no part of any section; an ellipsis means that lines were left out."""
+    """Report a line outside all sections; an ellipsis means that lines were left out."""
     if is_elided(place.text):
         return elided(place)
-    what = "an empty line stands outside the hunks"
+    what = "an empty line is outside the hunks"
     if place.text:
-        what = f"this line is no part of a diff: {printable(place.text, 80)}"
+        what = f"this line is not part of a diff: {printable(place.text, 80)}"
     return Fault("prose-around-patch", place.number, what, ONLY_THE_DIFF)
 
 
@@ -173,9 +173,9 @@ _MORE = b"+-\\"
 
 @dataclass(frozen=True, slots=True)
 class HunkScan:
-    """What was read: the sound hunks, where reading stopped, and on which line (from 1).
+    """What was read: the sound hunks, the offset where reading stopped, and its line (from 1).
 
-    `is_sound` is False where it stopped at the header of a hunk that is wrong.
+    `is_sound` is False if reading stopped at the header of a hunk with a fault.
     """
 
     rows: tuple[Row, ...]
@@ -185,7 +185,7 @@ class HunkScan:
 
 
 def scan_hunks(raw: bytes, position: int, line: int) -> HunkScan:
-    """Read hunks from `position` (the start of line `line`) for as long as one follows the other."""
+    """Read consecutive hunks from `position` (the start of line `line`) on."""
     rows: list[Row] = []
     match, count, size = HUNK.match, raw.count, len(raw)
     old_end = new_end = -1
@@ -231,10 +231,10 @@ def scan_hunks(raw: bytes, position: int, line: int) -> HunkScan:
 
 
 def _read_rest(raw: bytes, begin: int) -> tuple[int, int, int, int, int] | None:
-    """Read on where a hunk has several groups of changes, or a marker for a missing newline.
+    """Read the rest of a hunk with several groups of changes, or with a marker for a missing newline.
 
-    `begin` is where its first removed line may stand. Gives the offset past the hunk, its added and removed
-    lines, the form bits, the number of markers; None where a marker is not on a side's last line.
+    `begin` is the offset of its first group. Returns the offset past the hunk, its added and removed lines,
+    the form bits and the number of markers; None if a marker is not on a side's last line.
     """
     added = removed = form = markers = 0
     while True:
@@ -262,7 +262,7 @@ def _read_rest(raw: bytes, begin: int) -> tuple[int, int, int, int, int] | None:
 
 
 def _marked_side(raw: bytes, marker: int) -> int | None:
-    """Tell which sides end at the line above the marker at offset `marker`; None for no real line."""
+    """Return which sides end at the line above the marker at offset `marker`; None if none can."""
     if not raw.startswith(MARKER + b"\n", marker):
         return None
     start = raw.rfind(b"\n", 0, marker - 1) + 1

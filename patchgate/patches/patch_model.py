@@ -1,7 +1,7 @@
-"""What a patch says, as values: sections, hunks, and the faults that keep bytes from being a patch.
+"""The values that a patch is read into: sections, hunks, faults; and the limits.
 
-Decides the shapes and the limits; `patch_parser` reads bytes into them and prints them again. A hunk does not
-hold its lines: it holds offsets into the patch, so that a patch of 100 MB costs little more than itself.
+`patch_parser` reads bytes into them and prints them again. A hunk stores offsets into the patch, not its
+lines, so a patch of 100 MB needs little more memory than its bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OLD_INCOMPLETE, NEW_INCOMPLETE, OLD_ONE_WRITTEN, NEW_ONE_WRITTEN = 1, 2, 4, 8
 class PatchFix(NamedTuple):
     """A mechanical fix of a patch: lines `first` to `last` (from 1) are replaced by `text`.
 
-    `text` is without its last LF, and an LF inside it means two lines; None leaves the lines out.
+    `text` has no final LF, and an LF inside it separates two lines; None leaves the lines out.
     """
 
     first: int
@@ -43,8 +43,8 @@ class PatchFix(NamedTuple):
 class Fault:
     """One thing that is wrong with a patch or an edit, or with how it meets the file.
 
-    `line` counts from 1 in the patch; None where there is no line (an edit's field). `message` and `hint` are
-    safe for a terminal. `fix` is the fix, where one is mechanical: words only, judged anew.
+    `line` counts from 1 in the patch; None if there is no line (a field of an edit). `message` and `hint` are
+    safe for a terminal. `fix` is a mechanical fix, if there is one; with it the patch is judged again.
     """
 
     rule: str
@@ -56,7 +56,7 @@ class Fault:
 
 
 class SectionKind(StrEnum):
-    """What a section does to its file; `mode` is a change of mode and nothing else."""
+    """What a section does to its file; `mode` is a change of mode only."""
 
     MODIFY = "modify"
     ADD = "add"
@@ -71,7 +71,7 @@ Row: TypeAlias = "tuple[int, int, int, int, bytes, int, int, int, int, int]"
 
 
 class Hunk(NamedTuple):
-    """One `@@` range: the numbers of its header, and where it lies in the patch.
+    """One hunk: the numbers of its `@@` header, and where it is in the patch.
 
     `section_text` is what follows the second `@@`, its leading space included. `line` counts from 1 in the
     patch; `start`, `body` and `end` are offsets into the patch: of the header, of the first line under it,
@@ -103,22 +103,22 @@ class Hunk(NamedTuple):
 
     @property
     def old_position(self) -> int:
-        """How many lines of the old file stand before the hunk."""
+        """How many lines of the old file precede the hunk."""
         return self.old_start - 1 if self.old_count else self.old_start
 
     @property
     def new_position(self) -> int:
-        """How many lines of the new file stand before the hunk."""
+        """How many lines of the new file precede the hunk."""
         return self.new_start - 1 if self.new_count else self.new_start
 
     @property
     def old_incomplete(self) -> bool:
-        """Tell whether the old file's last line is here and lacks its newline."""
+        """Whether the hunk contains the old file's last line, without a newline."""
         return bool(self.form & OLD_INCOMPLETE)
 
     @property
     def new_incomplete(self) -> bool:
-        """Tell whether the new file's last line is here and lacks its newline."""
+        """Whether the hunk contains the new file's last line, without a newline."""
         return bool(self.form & NEW_INCOMPLETE)
 
     @property
@@ -130,7 +130,7 @@ class Hunk(NamedTuple):
 
 
 def make_fix(first: int, text: bytes, last: int | None = None) -> PatchFix | None:
-    """Make a fix of one line, or of lines up to `last`; None where the text is not UTF-8."""
+    """Make a fix of one line, or of lines up to `last`; None if the text is not UTF-8."""
     try:
         return PatchFix(first, text.decode("utf-8"), last or first)
     except UnicodeDecodeError:
@@ -214,7 +214,7 @@ class PatchSection:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A whole patch: its bytes, its sections in their order, and how many empty lines stand before them."""
+    """A whole patch: its bytes, its sections in order, and the number of empty lines before them."""
 
     raw: bytes = field(repr=False)
     sections: tuple[PatchSection, ...]

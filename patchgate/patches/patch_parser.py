@@ -1,8 +1,8 @@
 """The strict grammar of patches: bytes in, values out, with the line of each fault.
 
 The grammar is closed: empty lines, then one or more `diff --git` sections; every other line is a fault. It
-accepts less than any other reader, so that no two of them can disagree on what was accepted (`git apply`
-skips what it does not understand). It judges no names, modes or policy, and looks at no file.
+accepts less than any other reader, so that no two readers disagree on an accepted patch (`git apply` skips
+what it does not understand). It checks no names, modes or policy, and reads no file.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _HUNK = b"\n@@"
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BLANK_LINES = re.compile(rb"\n*+")
 _OTHER_FORMS = (
-    ("the form `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
+    ("the format `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
     ("a SEARCH/REPLACE block", re.compile(rb"^<{5,9} SEARCH", re.MULTILINE)),
 )
-# A second look behind a missing last newline copies the patch; past this size the first fault is enough.
+# Reading on after a missing last newline copies the patch; above this size the first fault is enough.
 _SECOND_LOOK = 1024 * 1024
 
 _MODE = re.compile(rb"(?:100644|100755|120000|160000)")
@@ -63,7 +63,7 @@ _INDEX = re.compile(rb"[0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: (?:100644|100755|1200
 
 
 def explain_headers(places: Iterable[PatchLine]) -> Fault:
-    """Say which header line is the first at fault; the first place is the `diff --git` line."""
+    """Report the first header line with a fault; the first of `places` is the `diff --git` line."""
     seen: set[bytes] = set()
     last = -1
     first: PatchLine | None = None
@@ -81,7 +81,7 @@ def explain_headers(places: Iterable[PatchLine]) -> Fault:
             return fault
         if header in seen or HEADERS.index(header) < last:
             message = f"the header line is repeated or out of order: {printable(place.text, 80)}"
-            hint = "write each header once, in the order in which git writes them"
+            hint = "write each header once, in git's order"
             return Fault("invalid-unified-diff", place.number, message, hint)
         seen.add(header)
         last = HEADERS.index(header)
@@ -90,7 +90,7 @@ def explain_headers(places: Iterable[PatchLine]) -> Fault:
 
 def _explain_foreign(place: PatchLine, *, follows_names: bool) -> Fault:
     if follows_names and place.text[:1] in {b" ", b"+", b"-"}:
-        message = "the lines of a hunk begin without their `@@` header"
+        message = "a hunk has no `@@` header"
         return Fault(
             "missing-hunk", place.number, message, "write `@@ -START,COUNT +START,COUNT @@` above them"
         )
@@ -108,17 +108,17 @@ def _value_fault(place: PatchLine, header: bytes) -> Fault | None:
             "use mode 100644, or 100755 for a program",
         )
     elif header == b"index " and not _INDEX.fullmatch(value):
-        message = f"the index line holds no object ids: {shown}"
+        message = f"the index line has no object ids: {shown}"
         hint = "leave the `index` line out, or copy it from `git diff`"
     elif header.endswith(b"similarity index ") and not _PER_CENT.fullmatch(value):
-        message, hint = f"{shown} is no percentage", "write a number from 0 to 100 and `%`"
+        message, hint = f"{shown} is not a percentage", "write a number from 0 to 100 and `%`"
     else:
         return None if value else name_missing(place.number)
     return Fault("invalid-unified-diff", place.number, message, hint)
 
 
 def _explain_pairs(seen: set[bytes], line: int) -> Fault:
-    """Say which header lacks its partner, where each is right by itself."""
+    """Report a header without its partner, if each header alone is right."""
     for one, other in (
         (b"--- ", b"+++ "),
         (b"old mode ", b"new mode "),
@@ -128,7 +128,7 @@ def _explain_pairs(seen: set[bytes], line: int) -> Fault:
         for present, absent in ((one, other), (other, one)):
             if present in seen and absent not in seen:
                 rule = "missing-file-header" if present in {b"--- ", b"+++ "} else "invalid-unified-diff"
-                message = f"`{present.decode().strip()}` stands without `{absent.decode().strip()}`"
+                message = f"`{present.decode().strip()}` has no matching `{absent.decode().strip()}` line"
                 return Fault(rule, line, message, "write both lines of the pair")
     return Fault(
         "invalid-unified-diff", line, "the headers of the section contradict each other", ONLY_HEADERS
@@ -136,10 +136,10 @@ def _explain_pairs(seen: set[bytes], line: int) -> Fault:
 
 
 def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
-    """Read a patch; for bytes that are none, say every fault that can be told soundly, by line.
+    """Read a patch; for bytes that are not a patch, return every fault that is certain, by line.
 
-    At most `MAX_FAULTS` in all, each with its fix where there is a mechanical one. Time and memory are
-    linear. A patch whose every line ends in CR LF is read without the CR: its `raw` has none.
+    At most `MAX_FAULTS`, each with a mechanical fix if there is one. Time and memory are linear. A patch
+    whose lines all end in CR LF is read without the CR: its `raw` has none.
     """
     text = without_returns(raw)
     found = _read(text)
@@ -156,7 +156,7 @@ def _count_faults(raw: bytes) -> int:
 
 
 def _read(raw: bytes) -> Patch | tuple[Fault, ...]:
-    """Read a patch; for bytes that are none, the faults of each hunk and each block of headers."""
+    """Read a patch, or return the faults of each hunk and each block of headers."""
     fault = _find_unreadable(raw)
     if fault:
         return (fault,)
@@ -195,7 +195,7 @@ def _blank_lines(raw: bytes) -> int:
 
 
 def _read_one(raw: bytes, position: int, line: int) -> tuple[PatchSection, int] | list[Fault]:
-    """Read the section at `position`, a `diff --git` line; give the number of the line after it too."""
+    """Read the section at `position`, a `diff --git` line; return it and the number of the line after it."""
     match = SECTION.match(raw, position)
     if match is None:
         return [explain_headers(lines_of(raw, position, raw.find(b"\n", position) + 1, line))]
@@ -220,12 +220,12 @@ def _read_one(raw: bytes, position: int, line: int) -> tuple[PatchSection, int] 
 
 
 def _hunk_faults(raw: bytes, scan: HunkScan, end: int) -> list[Fault]:
-    """Say what is wrong with the hunks of a section that ends at `end`, each read for itself."""
+    """Report what is wrong with the hunks of a section that ends at `end`, each read separately."""
     faults: list[Fault] = []
     while not (scan.is_sound and scan.position >= end) and len(faults) < MAX_FAULTS:
         start, line, above = scan.position, scan.line, scan.rows
         if scan.is_sound:
-            # What follows the last hunk is no part of a section.
+            # What follows the last hunk is not part of a section.
             start, line, above = scan.rows[-1][6], scan.rows[-1][5], scan.rows[:-1]
         faults += explain_hunk(raw, start, end, line, above[-1] if above else None)
         found = raw.find(_HUNK, start, end) + 1
@@ -243,7 +243,7 @@ def _header_lines(raw: bytes, position: int, end: int, line: int) -> Iterator[Pa
 
 
 def _next_section(raw: bytes, position: int, line: int) -> tuple[int, int]:
-    """Find the next line that begins a section: its offset and number; the end where there is none."""
+    """Find the next line that begins a section: its offset and number; the end if there is none."""
     found = raw.find(b"\n" + _START, position) + 1
     if not found:
         return len(raw), line
@@ -251,7 +251,7 @@ def _next_section(raw: bytes, position: int, line: int) -> tuple[int, int]:
 
 
 def _find_unreadable(raw: bytes) -> Fault | None:
-    """Refuse what must not even be split into lines: size, byte-order marks, NUL, nothing, a huge line."""
+    """Refuse what must not be split into lines: too large, a byte-order mark, NUL, empty, a huge line."""
     if len(raw) > MAX_PATCH_BYTES:
         return _too_large(f"{len(raw)} bytes, more than {MAX_PATCH_BYTES}", 1)
     if raw.startswith(_BYTE_ORDER_MARKS):
@@ -260,7 +260,9 @@ def _find_unreadable(raw: bytes) -> Fault | None:
     nul = raw.find(b"\0")
     if nul >= 0:
         line = raw.count(b"\n", 0, nul) + 1
-        return Fault("binary-payload", line, "the patch holds a NUL byte, which no text file has", NO_BINARY)
+        return Fault(
+            "binary-payload", line, "the patch contains a NUL byte, which no text file has", NO_BINARY
+        )
     if not raw or raw.isspace():
         hint = "send a unified diff, as `git diff` writes it"
         return Fault("not-a-unified-diff", 1, "the patch is empty", hint)
@@ -279,7 +281,7 @@ def _too_large(what: str, line: int) -> Fault:
 
 
 def _missing_newline(raw: bytes) -> Fault:
-    """Refuse a patch without its last newline; an added line may have been cut, so it gets no fix."""
+    """Refuse a patch without a final newline; an added line may have been cut, so it gets no fix."""
     start = raw.rfind(b"\n") + 1
     line = raw.count(b"\n") + 1
     last = raw[start:]
@@ -290,7 +292,7 @@ def _missing_newline(raw: bytes) -> Fault:
 
 
 def _explain_start(raw: bytes, position: int, line: int) -> Fault:
-    """Say why the first line is not `diff --git`."""
+    """Report why the first line is not `diff --git`."""
     place = next(lines_of(raw, position, len(raw), line))
     has_section = raw.find(b"\n" + _START, max(position - 1, 0)) >= 0
     if place.text == _START.rstrip() or place.text.startswith(_START):
@@ -305,22 +307,22 @@ def _explain_start(raw: bytes, position: int, line: int) -> Fault:
         if found and (start != b"\n--- " or raw.find(b"\n+++ ", found) >= 0):
             number = line + raw.count(b"\n", position, found)
             return foreign(next(lines_of(raw, found, len(raw), number)))
-    message = "there is no `diff --git` line, so this is not a diff in git's form"
+    message = "there is no `diff --git` line, so this is not a diff in git's format"
     return Fault("not-a-unified-diff", line, message, _other_form(raw) or ONLY_THE_DIFF)
 
 
 def _other_form(raw: bytes) -> str | None:
-    """Name the form of patch that this is instead, and what to send."""
+    """Name the format of patch that this is instead, and what to send."""
     for form, sign in _OTHER_FORMS:
         if sign.search(raw):
-            return f"{form} is not read: make the same change as a unified diff, as `git diff` writes it"
+            return f"{form} is not supported: make the same change as a unified diff, as `git diff` writes it"
     if raw.lstrip().startswith(b"{"):
-        return "JSON is no patch: structured edits go to --edits; otherwise send a unified diff"
+        return "JSON is not a patch: pass structured edits with --edits, or send a unified diff"
     return None
 
 
 def _find_repeated(sections: list[PatchSection]) -> list[Fault]:
-    """Find paths that more than one section writes: the result would hang on their order."""
+    """Find paths that more than one section writes: the result would depend on their order."""
     written: dict[bytes, int] = {}
     faults: list[Fault] = []
     for section in sections:
@@ -331,7 +333,7 @@ def _find_repeated(sections: list[PatchSection]) -> list[Fault]:
             first = written.setdefault(path.raw, section.line)
             if first != section.line and len(faults) < MAX_FAULTS:
                 message = f"{path.quoted} is already changed by the section on line {first}"
-                hint, details = "put all that happens to one path into one section", {"first_line": first}
+                hint, details = "put all changes of one path into one section", {"first_line": first}
                 faults.append(Fault("duplicate-section", section.line, message, hint, details=details))
     return faults
 

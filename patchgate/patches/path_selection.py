@@ -1,6 +1,6 @@
-"""Which files a patch names, and a patch made smaller: the sections of some paths, byte for byte.
+"""Which files a patch names, and the part of a patch for some paths (`--only`), byte for byte.
 
-What is left is a patch of its own, with its own hash, and is judged like any other. A section is never cut.
+That part is a patch with a different hash, and is judged like any other. A section is never split.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def _names(git_line: bytes | None, side: bytes | None, moved: bytes | None) -> l
 
 
 def narrow(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
-    """Keep the sections whose old or new path is one of the paths, or lies below one.
+    """Keep the sections whose old or new path is one of the paths, or below one.
 
-    A rename and a copy go whole: both their names count. Order and bytes of the sections stay.
+        Both names of a rename or copy count. Order and bytes of the sections do not change.
 
-    Returns:
-        The narrowed patch; empty where no section speaks of any of the paths.
+        Returns:
+    The narrowed patch; empty if no section names any of the paths.
     """
     wanted = {path.raw for path in paths}
     kept = (section for section in patch.sections if _touches(section, wanted))
@@ -64,16 +64,16 @@ def narrow(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
 
 
 def untouched(patch: Patch, paths: Iterable[RepoPath]) -> tuple[RepoPath, ...]:
-    """Name the paths of which no section speaks: most often a slip of the pen."""
+    """List the paths that no section names: mostly typing errors."""
     touched = {path for section in patch.sections for path in _paths(section)}
     named = folders_above(touched) | {path.raw for path in touched}
     return tuple(path for path in paths if path.raw not in named)
 
 
 def readings(text: str) -> tuple[RepoPath, ...]:
-    """Read a path of `--only`, from the repository's root: as it is, and as git quotes, where it is quoted.
+    """Read a path of `--only`, from the repository's root: as it is, and unquoted if it is quoted as by git.
 
-    A name may begin with a quote itself, so only the patch can say which of two readings is meant.
+    A name may begin with a quote, so only the patch decides which of the two is meant.
 
     Raises:
         UsageError: the path is empty, absolute, or leaves the repository.
@@ -87,10 +87,10 @@ def readings(text: str) -> tuple[RepoPath, ...]:
 
 
 def paths_to_keep(patch: Patch, wanted: Sequence[Sequence[RepoPath]]) -> tuple[RepoPath, ...]:
-    """Choose of the readings of each path the one that a patch speaks of.
+    """Choose for each path the reading that the patch names.
 
     Raises:
-        UsageError: it speaks of none of one path, or of several.
+        UsageError: the patch names none of the readings of a path, or several.
     """
     absent = frozenset(untouched(patch, (path for found in wanted for path in found)))
     return tuple(_meant(found, absent) for found in wanted)
@@ -100,13 +100,13 @@ def _meant(found: Sequence[RepoPath], absent: Set[RepoPath]) -> RepoPath:
     meant = [path for path in found if path not in absent]
     if not meant:
         raise UsageError(
-            f"the patch does not speak of {found[-1].quoted}",
+            f"the patch does not name {found[-1].quoted}",
             "name paths of the patch with --only, as they are or as git quotes them",
         )
     if len(meant) > 1:
         exact, unquoted = meant
         raise UsageError(
-            "that path names two files of the patch: as it is, and as git quotes",
+            "that path means two files of the patch: as it is, and unquoted",
             f"name {exact_text(unquoted.raw) or 'its folder'} or {exact.quoted}",
         )
     return meant[0]
@@ -121,5 +121,5 @@ def _touches(section: PatchSection, wanted: set[bytes]) -> bool:
 
 
 def _and_above(path: RepoPath) -> tuple[bytes, ...]:
-    """Give a path and the folders above it, the root left out."""
+    """Return a path and the folders above it, without the root."""
     return (path.raw, *(folder for folder in path.parents() if folder))

@@ -1,7 +1,7 @@
-"""What each section of a patch would make of the file that it meets: the plan that git's effect must equal.
+"""Plan what each section of a patch makes of its file: git's effect must equal the plan.
 
-The plan (where each hunk stands, the resulting path, mode and bytes) comes from our own reading alone; git
-makes the effect independently, and any difference refuses.
+The plan (the place of each hunk, the resulting path, mode and bytes) comes from our own reading alone. git
+applies the patch independently, and any difference refuses the patch.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one hunk stands: its number, its line in the old file, and how far that is from its header.
+    """The place of one hunk: its number, its line in the old file, and its distance from the header's line.
 
     Both count from 1. For a hunk without old lines, `line` is the line before it (0 at the file's
     beginning), as git writes it.
@@ -54,19 +54,19 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The whole new file, and where each hunk stands."""
+    """The whole new file, and the place of each hunk."""
 
     result: bytes
     placements: tuple[Placement, ...]
 
     @property
     def moved(self) -> tuple[Placement, ...]:
-        """The hunks that stand on another line than their header says."""
+        """The hunks that are on another line than their header says."""
         return tuple(placement for placement in self.placements if placement.offset)
 
 
 def fit(section: PatchSection, preimage: bytes) -> Fitted | tuple[Fault, ...]:
-    """Apply a section's hunks to a file, line ends already adapted, or say why they do not fit.
+    """Apply a section's hunks to a file, with line endings already adapted, or report why they do not fit.
 
     Args:
         preimage: the old file's bytes; empty for an added file.
@@ -132,7 +132,7 @@ def _fit_whole_file(section: PatchSection, preimage: bytes) -> Fitted | None:
 
 
 def _without_signs(raw: bytes, start: int, end: int, sign: bytes) -> bytes:
-    """Take the first byte off each line, piece by piece: no second copy of a large hunk is held."""
+    """Remove the first byte of each line, piece by piece, without a second copy of a large hunk."""
     text = io.BytesIO()
     while start < end:
         stop = min(raw.find(b"\n", min(start + _PIECE, end - 1)) + 1 or end, end)
@@ -142,19 +142,19 @@ def _without_signs(raw: bytes, start: int, end: int, sign: bytes) -> bytes:
 
 
 class _HunkSearch:
-    """Looks for the one place of each hunk in the old file."""
+    """Finds the only place of each hunk in the old file."""
 
     def __init__(self, file: FileLines) -> None:
         self.file = file
         self.budget = _SEARCH_BUDGET
 
     def place(self, hunk: Hunk, lines: HunkLines, done: int, *, is_sound: bool) -> int | FitFailure:
-        """Find the line (from 0) where a hunk stands, or what keeps it from any.
+        """Find the line (from 0) where a hunk applies, or why it applies nowhere.
 
-        Args:
-            done: the first old line that no earlier hunk holds.
-            is_sound: its new start agrees with its old start and the hunks before, so that git begins its
-                search at the same line.
+                Args:
+        done: the first old line after the earlier hunks.
+        is_sound: its new start agrees with its old start and the hunks before, so git starts its search at
+                        the same line.
         """
         stated = hunk.old_position
         fits = stated >= done and self._matches(lines, stated) and self._may_stand(hunk, lines, stated)
@@ -172,14 +172,14 @@ class _HunkSearch:
         only = found[0]
         if only < done:
             return FitFailure("order", (only,))
-        # git compares a last line without newline by its first bytes, so it may stop too early elsewhere.
+        # git compares only the first bytes of a last line without newline, so it may match too early.
         is_loose = lines.old_incomplete and lines.trailing > 0
         if self._may_stand(hunk, lines, only) and (not is_loose or fits):
             return only
         return FitFailure("beginning" if hunk.old_start <= 1 and only else "end", (only,))
 
     def _may_stand(self, hunk: Hunk, lines: HunkLines, place: int) -> bool:
-        """Tell whether git would take the hunk at a place where its lines match."""
+        """Return whether git would apply the hunk at a place where its lines match."""
         at_end = place + len(lines.old) == self.file.count
         if hunk.old_start <= 1 and place:
             return False
@@ -188,7 +188,7 @@ class _HunkSearch:
         return at_end or lines.trailing > 0
 
     def _matches(self, lines: HunkLines, place: int) -> bool:
-        """Tell whether the old lines stand at `place`, newlines included."""
+        """Return whether the old lines are at `place`, newlines included."""
         file, end = self.file, place + len(lines.old)
         if end > file.count or file.lines[place:end] != lines.old:
             return False
@@ -197,7 +197,7 @@ class _HunkSearch:
         return end < file.count or file.is_complete
 
     def _occurrences(self, lines: HunkLines) -> list[int] | None:
-        """Find the places of the old lines in the whole file, at most two; None past the budget."""
+        """Find the places of the old lines in the whole file, at most two; None if the budget is spent."""
         index, candidates = self.file.rarest(lines.old)
         found: list[int] = []
         for candidate in candidates:
@@ -213,7 +213,7 @@ class _HunkSearch:
 
 @dataclass(frozen=True, slots=True)
 class Preimage:
-    """A file as a section meets it: its mode (six octal digits) and its bytes; those of a gitlink its id."""
+    """A file before the patch: its mode (six octal digits) and its bytes; for a gitlink, its commit id."""
 
     mode: str
     content: bytes
@@ -221,7 +221,7 @@ class Preimage:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """What becomes of one path: its mode and bytes, or (None) it is gone."""
+    """One path after the patch: its mode and bytes; mode None if it is removed."""
 
     path: RepoPath
     mode: str | None = None
@@ -230,9 +230,9 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class SectionPlan:
-    """What one section makes: a step for each path that it writes or removes, and notes.
+    """What one section makes: a planned file for each path that it writes or removes, and notes.
 
-    `adapted` is the section with its line ends made like the file's; empty where it stays as it is.
+    `adapted` is the section with the file's line endings; empty if it needs no change.
     """
 
     steps: tuple[PlannedFile, ...]
@@ -243,14 +243,14 @@ class SectionPlan:
 
 @dataclass(frozen=True, slots=True)
 class PatchTargets:
-    """The files that a patch meets: what stands at a path (None: nothing), and which paths it removes."""
+    """The files that a patch applies to (None: no file at that path), and the paths that it removes."""
 
     preimages: Mapping[RepoPath, Preimage | None]
     removed: frozenset[RepoPath] = field(default_factory=frozenset)
 
 
 def removed_by(sections: tuple[PatchSection, ...]) -> frozenset[RepoPath]:
-    """Name the paths that a patch removes, by deletion or by renaming them away."""
+    """Return the paths that a patch removes, by deletion or by rename."""
     return frozenset(
         section.old_path
         for section in sections
@@ -259,7 +259,7 @@ def removed_by(sections: tuple[PatchSection, ...]) -> frozenset[RepoPath]:
 
 
 def plan_section(section: PatchSection, targets: PatchTargets) -> SectionPlan | tuple[Fault, ...]:
-    """Plan one section, or say why it does not meet its file.
+    """Plan one section, or report why it does not match its file.
 
     Returns:
         The plan; or the faults `target-missing`, `already-exists`, `effect-mismatch`, or those of `fit`.
@@ -277,7 +277,7 @@ def plan_section(section: PatchSection, targets: PatchTargets) -> SectionPlan | 
         again = parse(adapted)
         if isinstance(again, tuple):
             return again
-        message = f"the lines of the patch for {section.path.quoted} were given the line ends of the file"
+        message = f"the lines of the patch for {section.path.quoted} were given the line endings of the file"
         notes.append(Fault("eol-adapted", section.line, message, "nothing to do"))
         section_now = again.sections[0]
     fitted = fit(section_now, preimage)
@@ -296,7 +296,7 @@ def plan_section(section: PatchSection, targets: PatchTargets) -> SectionPlan | 
 
 
 def _misplaced(section: PatchSection, targets: PatchTargets) -> tuple[Fault, ...]:
-    """Find what keeps a section from its file before any line is compared."""
+    """Find what prevents a section from applying, before any line is compared."""
     found = (_old_misplaced(section, targets), _new_misplaced(section, targets))
     return tuple(fault for fault in found if fault is not None)
 
@@ -327,16 +327,16 @@ def _new_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None
     standing = targets.preimages.get(path)
     if standing is None:
         return None
-    message = f"{path.quoted} exists already"
+    message = f"{path.quoted} already exists"
     if _is_made(section, standing):
-        message, fix = f"{message}, just as the patch makes it", without_section(section)
+        message, fix = f"{message}, exactly as the patch makes it", without_section(section)
         return Fault("already-exists", section.line, message, "leave the section out", fix)
     hint = "change the existing file instead, or give the new one another name"
     return Fault("already-exists", section.line, message, hint)
 
 
 def _is_made(section: PatchSection, standing: Preimage) -> bool:
-    """Tell whether what an added file would be is what stands there."""
+    """Return whether the existing file is exactly the one that the section adds."""
     if section.kind is not SectionKind.ADD or standing.mode != section.new_mode:
         return False
     fitted = fit(section, b"")
@@ -344,7 +344,7 @@ def _is_made(section: PatchSection, standing: Preimage) -> bool:
 
 
 def _steps(section: PatchSection, mode: str, content: bytes) -> tuple[PlannedFile, ...]:
-    """Say what becomes of the paths of a section whose result is known."""
+    """Return the planned files of a section whose result is known."""
     if section.new_path is None:
         assert section.old_path is not None
         return (PlannedFile(section.old_path),)
@@ -362,19 +362,19 @@ def _plan_gitlink(section: PatchSection, old: Preimage | None) -> SectionPlan | 
     if section.n_hunks == 0 and old is not None:
         return SectionPlan(_steps(section, section.new_mode or old.mode, old.content))
     if len(found) != 1:
-        message = f"{section.path.quoted} is a submodule's entry, but the patch names no commit for it"
+        message = f"{section.path.quoted} is a submodule, but the patch names no commit for it"
         hint, fix = "leave the submodule out of the patch", without_section(section)
         return (Fault("effect-mismatch", section.line, message, hint, fix),)
     return SectionPlan(_steps(section, section.new_mode or GITLINK, found[0]))
 
 
 def _without_lines(fix: PatchFix | None) -> PatchFix | None:
-    """Keep a fix that brings no line of a file: a header, or lines that are left out."""
+    """Keep a fix only if it adds no line of a file: a header, or lines that are left out."""
     return fix if fix is None or fix.text is None or fix.text.startswith("@@ ") else None
 
 
 def _at(fault: Fault, shift: int) -> Fault:
-    """Tell a fault of an adapted section at the line of the patch that was sent."""
+    """Move a fault of an adapted section to its line in the patch that was sent."""
     if not shift:
         return fault
     details = dict(fault.details)
@@ -387,6 +387,6 @@ def _at(fault: Fault, shift: int) -> Fault:
 
 def _moved(section: PatchSection, at: Placement) -> Fault:
     details: dict[str, Detail] = {"hunk": at.hunk, "found_at": [at.line]}
-    where = f"stands at line {at.line}, {at.offset:+d} from where it says"
+    where = f"applies at line {at.line}, {at.offset:+d} from its header"
     message = f"hunk {at.hunk} of {section.path.quoted} {where}"
     return Fault("hunk-offset", section.line, message, "nothing to do", details=details)

@@ -1,7 +1,7 @@
-"""What a patch says by itself, where git could not make its effect: its paths, its files, its added lines.
+"""What a patch says it changes, if git could not apply it: paths, files, added lines.
 
-Only for refusals: policy speaks about these paths too, so that all findings come at once. What lands is
-judged by its effect alone.
+Only for refused patches, so that the policy's findings are reported together with the others. A patch that
+is applied is judged by its effect alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _AT_ONCE = 200
 def proposed_files(
     patch: Patch, ground: BaseFiles, planned: Mapping[RepoPath, Entry | None], unknown: str, detail: Detail
 ) -> list[FileChange]:
-    """List the files that a patch says it changes; `unknown` stands for an object id that nobody knows."""
+    """List the files that a patch says it changes; `unknown` is used for an unknown object id."""
     files: dict[RepoPath, FileChange] = {}
     for section in patch.sections:
         leaves = section.old_path if section.old_path != section.new_path else None
@@ -76,7 +76,7 @@ def _old_entry(section: PatchSection, ground: BaseFiles, unknown: str) -> Entry:
 
 
 class Preimages(Mapping[RepoPath, Preimage | None]):
-    """The touched files, read ahead in the order of the patch, so that few are held at once.
+    """The touched files, read ahead in the order of the patch, so that few are in memory at once.
 
     A question to git for each file costs half of the time of a patch over 10,000 files (measured).
     """
@@ -118,18 +118,18 @@ def _is_blob(entry: Entry) -> bool:
 
 
 def content_of(preimage: Preimage | None) -> bytes | None:
-    """Give a file's bytes; None where there is no file."""
+    """Return a file's bytes; None if there is no file."""
     return None if preimage is None or preimage.mode == TREE_MODE else preimage.content
 
 
 def paths_of(patch: Patch) -> list[RepoPath]:
-    """Name every path that a patch speaks of, once."""
+    """List every path that a patch names, once."""
     named = (path for section in patch.sections for path in (section.old_path, section.new_path))
     return list(dict.fromkeys(path for path in named if path is not None))
 
 
 def behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
-    """Find the paths that a patch makes below a symlink or a gitlink that it makes too."""
+    """Find the paths that a patch adds below a symlink or gitlink that it also adds."""
     links = {
         section.new_path
         for section in patch.sections
@@ -147,14 +147,14 @@ def behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
 
 
 def placeable_files(files: Iterable[FileChange], blocked: Mapping[RepoPath, RepoPath]) -> list[FileChange]:
-    """Leave out the files that could stand in no tree: behind something, misnamed, or above another one."""
+    """Leave out files that cannot be in a tree: below a link, with a forbidden name, above another file."""
     reached = [file for file in files if file.path not in blocked and not faults(file.path, from_text=True)]
     folders = folders_above(file.path for file in reached if file.new is not None)
     return [file for file in reached if file.new is None or file.path.raw not in folders]
 
 
 def copied_by(patch: Patch) -> tuple[RepoPath, ...]:
-    """Name the sources of a patch's copies."""
+    """List the sources of a patch's copies."""
     return tuple(
         section.old_path
         for section in patch.sections
@@ -174,7 +174,7 @@ def named_together(patch: Patch) -> tuple[tuple[RepoPath, RepoPath], ...]:
 
 
 def _watched(section: PatchSection, detail: Detail) -> tuple[Line, ...]:
-    """Pick the suspicious ones of the lines that a section would add, by their numbers in its new file."""
+    """Pick the suspicious lines that a section would add, with their numbers in the new file."""
     if detail.watch is None:
         return ()
     found: list[Line] = []

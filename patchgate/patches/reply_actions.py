@@ -42,12 +42,12 @@ _JSON_WORDS = {
 
 
 def is_blank(written: WrittenParameter) -> bool:
-    """Tell whether nothing was written."""
+    """Return whether the value is blank."""
     return written.value is not None and not written.value.strip(_SPACE)
 
 
 def read_value(parameter: Parameter, written: WrittenParameter) -> tuple[Value, str | None] | Fault:
-    """Read a value that was written; beside it stands a note where it was taken otherwise."""
+    """Read a value, with a note if it was changed."""
     raw = written.value or b""
     if parameter.kind is ParameterKind.PATCH:
         return raw.decode("utf-8"), None
@@ -64,7 +64,7 @@ def read_value(parameter: Parameter, written: WrittenParameter) -> tuple[Value, 
 
 
 def _load(parameter: Parameter, written: WrittenParameter, raw: bytes) -> tuple[Value] | Fault:
-    """Read JSON, of bounded depth and without text that is none; a tuple, since null is JSON too."""
+    """Read JSON of bounded depth; a tuple, because null is a value too."""
     try:
         loaded: Value = json.loads(
             raw,
@@ -83,7 +83,7 @@ def _load(parameter: Parameter, written: WrittenParameter, raw: bytes) -> tuple[
 
 
 def _refuse_constant(text: str) -> Value:
-    raise ValueError(f"{text} is no number there")
+    raise ValueError(f"{text} is not allowed in JSON")
 
 
 def _too_deep(parameter: Parameter, written: WrittenParameter) -> Fault:
@@ -106,7 +106,7 @@ def _is_shallow(value: Value) -> bool:
 
 
 def _hint(parameter: Parameter, raw: bytes) -> str:
-    """Say what to write; of one line that was meant as a text, the very JSON."""
+    """Say what to write; for one line of plain text, the JSON of it."""
     words = f"`{parameter.name}` takes {parameter.kind.words}"
     text = raw.strip(_SPACE)
     if (
@@ -123,7 +123,7 @@ def _hint(parameter: Parameter, raw: bytes) -> str:
 def _number(
     parameter: Parameter, written: WrittenParameter, value: Value
 ) -> tuple[Value, str | None] | Fault:
-    """Take a whole number within its bounds: too large is capped, too small refused."""
+    """Read a whole number within its bounds: too large is capped, too small is refused."""
     name, hint = parameter.name, _hint(parameter, b"")
     number = value
     if isinstance(value, LongNumber):
@@ -134,14 +134,14 @@ def _number(
     if number < parameter.least:
         return Fault(_RULE, written.line, f"`{name}` is {shown}, less than {parameter.least}", hint)
     if number > parameter.most:
-        return parameter.most, f"`{name}` is {shown}, more than {parameter.most}: {parameter.most} is taken"
+        return parameter.most, f"`{name}` is {shown}, more than {parameter.most}: {parameter.most} is used"
     return number, None
 
 
 def _strings(
     parameter: Parameter, written: WrittenParameter, value: Value
 ) -> tuple[Value, str | None] | Fault:
-    """Take a list of strings, one at least, none of them blank."""
+    """Read a list of strings, at least one, none blank."""
     name, hint = parameter.name, _hint(parameter, b"")
 
     def refuse(message: str) -> Fault:
@@ -157,7 +157,7 @@ def _strings(
         if not each.strip():
             return refuse(f"element {number} of `{name}` is empty")
         if any(0xD800 <= ord(character) <= 0xDFFF for character in each):
-            return refuse(f"element {number} of `{name}` holds half a surrogate pair")
+            return refuse(f"element {number} of `{name}` contains half a surrogate pair")
     return value, None
 
 
@@ -226,7 +226,7 @@ ACTIONS = (
 
 
 def read_reply(raw: bytes, actions: Sequence[ReplyAction] = ACTIONS) -> ParsedReply:
-    """Read one raw reply, and tell every fault of it that can be told soundly, by line."""
+    """Read one raw reply, and report every fault that is certain, by line."""
     blocks, found = read_blocks(raw)
     readings = [_read_block(block, actions) for block in blocks]
     faults = [*found, *(fault for reading in readings for fault in reading.faults)]
@@ -283,7 +283,7 @@ def _find_repeated(parameters: Sequence[WrittenParameter]) -> Iterator[Fault]:
         if line is None:
             first[each.name] = each.line
         else:
-            message = f"the parameter `{printable(each.name, 60)}` is given on line {line} already"
+            message = f"the parameter `{printable(each.name, 60)}` is already given on line {line}"
             details = {"first_line": line}
             yield Fault("duplicate-param", each.line, message, "leave one of the two out", details=details)
 
@@ -291,7 +291,7 @@ def _find_repeated(parameters: Sequence[WrittenParameter]) -> Iterator[Fault]:
 def _find_missing(
     action: ReplyAction, block: Block, given: Mapping[str, WrittenParameter]
 ) -> Iterator[Fault]:
-    """Find what the action needs and the block lacks, and what excludes each other."""
+    """Find parameters that are missing, and parameters that exclude each other."""
     for parameter in action.parameters:
         written = given.get(parameter.name)
         if action.needs(parameter) and written is not None and is_blank(written):
@@ -318,7 +318,7 @@ def _write(parameter: Parameter) -> str:
 
 def _unknown_action(name: str, line: int, actions: Sequence[ReplyAction]) -> Fault:
     known = [action.name for action in actions]
-    said = f"`{printable(name, 60)}` is no action" if name.strip() else "`<function=>` names no action"
+    said = f"`{printable(name, 60)}` is not an action" if name.strip() else "`<function=>` names no action"
     hint = _did_you_mean(name, known) or f"the actions are {', '.join(known)}"
     return Fault("unknown-action", line, said, hint, details={"actual": printable(name, 60)})
 
@@ -351,8 +351,8 @@ Answer with exactly one block, and nothing before or after it:
 <param name="NAME">value</param>
 </function>
 
-Each parameter at most once. A value is plain text (`<` and `&` are themselves), or <![CDATA[…]]>, in which
-everything is text, tags too; there write ]]> as ]]]]><![CDATA[>. A patch is taken byte for byte: it begins
+Each parameter at most once. A value is plain text (`<` and `&` are not special), or <![CDATA[…]]>, in which
+everything is text, tags too; write ]]> there as ]]]]><![CDATA[>. A patch is taken byte for byte: it begins
 with `diff --git` and ends with a newline.
 """
 
@@ -407,7 +407,7 @@ def _action(action: ReplyAction) -> str:
 
 
 def _takes(action: ReplyAction, parameter: Parameter) -> str:
-    """Say what a parameter takes, and whether it must be there."""
+    """Say what a parameter takes, and whether it is required."""
     what = parameter.kind.words
     if parameter.kind is ParameterKind.NUMBER:
         what = f"JSON number, {parameter.least} to {parameter.most}"

@@ -1,8 +1,8 @@
 """The grammar of an agent's reply: bytes in, blocks with their parameters out, and the line of each fault.
 
-It knows no action and reads no value. It is closed, its tags are these very bytes, and time is linear. In a
-`text` nothing is decoded: `<` and `&amp;` are themselves. The value of CDATA sections is their contents
-joined, byte for byte: that is how `]]>` is written, as `]]]]><![CDATA[>`.
+It knows no action and reads no value. It is closed, its tags are exactly these bytes, and time is linear. In
+a `text` nothing is decoded: `<` and `&amp;` stay as they are. The value of CDATA sections is their contents
+joined, byte for byte, so `]]>` is written as `]]]]><![CDATA[>`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class ParameterKind(StrEnum):
 
     @property
     def is_json(self) -> bool:
-        """Tell whether the value is JSON."""
+        """Whether the value is JSON."""
         return self in {ParameterKind.STRINGS, ParameterKind.NUMBER, ParameterKind.EDITS}
 
     @property
     def is_proposal(self) -> bool:
-        """Tell whether the value proposes a change."""
+        """Whether the value proposes a change."""
         return self in {ParameterKind.PATCH, ParameterKind.EDITS}
 
     @property
     def words(self) -> str:
-        """Say what is to be written."""
+        """What to write, in words."""
         return _WORDS[self]
 
 
@@ -57,8 +57,8 @@ _WORDS = {
 class Parameter:
     """One parameter of an action.
 
-    `least` and `most` are the bounds of a number: below the first it is refused, above the second the second
-    is taken, with a note. `default` is what a parameter is that was not given; None: it is absent.
+    `least` and `most` are the bounds of a number: a smaller one is refused, a larger one is capped with a
+        note. `default` is the value of a parameter that is not given; None: it is absent.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ReplyAction:
-    """One row of the table: what can be asked for, and an example that holds.
+    """One row of the table: what a reply can ask for, and a valid example.
 
     Of each group in `one_of` exactly one parameter must be given.
     """
@@ -88,7 +88,7 @@ class ReplyAction:
         return next((each for each in self.parameters if each.name == name), None)
 
     def needs(self, parameter: Parameter) -> bool:
-        """Tell whether a parameter may not be empty: it must be there, or stands for one that must."""
+        """Return whether a parameter must not be empty: it is required, or one of a required group."""
         return parameter.required or any(parameter.name in group for group in self.one_of)
 
 
@@ -96,8 +96,8 @@ class ReplyAction:
 class WrittenParameter:
     """A parameter as it was written: `line` of its tag, counted from 1, and the bytes of its value.
 
-    `value` is None where it could not be read. `value_line` is the line on which the value begins, None where
-    it is in several pieces.
+    `value` is None if it could not be read. `value_line` is the line on which the value begins, None if it is
+        in several pieces.
     """
 
     name: str
@@ -109,9 +109,9 @@ class WrittenParameter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A `<function=NAME>` block as it was written; `name` is None where its tag cannot be read.
+    """A `<function=NAME>` block as it was written; `name` is None if its tag cannot be read.
 
-    `is_whole` is false where a parameter may have been lost: then nobody can say that one is missing.
+    `is_whole` is false if a parameter may have been lost: then none is reported as missing.
     """
 
     name: str | None
@@ -122,7 +122,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a reply proposes: `kind` is `patch` or `edits`, `raw` its very bytes."""
+    """What a reply proposes: `kind` is `patch` or `edits`, `raw` its exact bytes."""
 
     kind: str
     raw: bytes = field(repr=False)
@@ -130,10 +130,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """What a reply was read as; it holds where there is no fault.
+    """A reply as it was read; it is valid if there is no fault.
 
-    `params` are the values that could be read, defaults included. `notes` say what was taken otherwise than
-    it was written; they and the faults are safe for a terminal.
+    `params` are the values that could be read, defaults included. `notes` say which values were changed. They
+    and the faults are safe for a terminal.
     """
 
     action: str | None
@@ -154,7 +154,7 @@ _MAX_SHOWN = 60
 # value     = text | space (cdata space)+
 # cdata     = "<![CDATA[" any bytes but "]]>" "]]>"
 # space     = (" " | TAB | CR | LF)*
-# A `text` may hold anything but these tags.
+# A `text` may contain anything but these tags.
 _FUNCTION, _END_FUNCTION = b"<function=", b"</function>"
 _PARAM, _END_PARAM = b'<param name="', b"</param>"
 _CDATA, _END_CDATA = b"<![CDATA[", b"]]>"
@@ -163,11 +163,11 @@ _FUNCTION_TAG = re.compile(rb"<function=([^<>\n]{0,200})>")
 _PARAM_TAG = re.compile(rb'<param name="([^"<>\n]{0,200})">')
 _TEXT = re.compile(rb"[^ \t\r\n]")
 _ONE_BLOCK = "send one whole block: <function=NAME>, its parameters, </function>"
-_INTO_CDATA = "put text that holds tags into <![CDATA[…]]>"
+_INTO_CDATA = "put text that contains tags into <![CDATA[…]]>"
 
 
 def read_blocks(raw: bytes) -> tuple[tuple[Block, ...], tuple[Fault, ...]]:
-    """Cut a reply into its blocks, and tell every fault of its form that can be told soundly.
+    """Split a reply into its blocks, and report every fault of its form that is certain.
 
     Without a fault there is exactly one block.
     """
@@ -180,7 +180,7 @@ def read_blocks(raw: bytes) -> tuple[tuple[Block, ...], tuple[Fault, ...]]:
 
 
 def print_block(name: str, parameters: Iterable[tuple[str, bytes]], *, plain: bool = False) -> bytes:
-    """Write a block, its values in CDATA; with `plain`, those that need none as they are."""
+    """Write a block, its values in CDATA; with `plain`, values that need no CDATA as they are."""
     lines = [b"<function=%b>\n" % name.encode("utf-8")]
     for key, value in parameters:
         is_plain = plain and b"<" not in value and b"\n" not in value and value == value.strip()
@@ -205,7 +205,7 @@ def _find_unreadable(raw: bytes) -> Fault | None:
 
 
 class _ReplyReader:
-    """One pass over the bytes; offsets only grow, so every line is counted once."""
+    """Reads the bytes in one pass; offsets only grow, so every line is counted once."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
@@ -216,7 +216,7 @@ class _ReplyReader:
         self.faults: list[Fault] = []
 
     def read(self) -> None:
-        """Read every block, and what stands around them."""
+        """Read every block, and the text around them."""
         position = 0
         while len(self.blocks) < MAX_BLOCKS and not self._is_done:
             start = self._raw.find(_FUNCTION, position)
@@ -236,7 +236,7 @@ class _ReplyReader:
         return len(self.faults) >= MAX_FAULTS
 
     def _read_block(self, start: int) -> int:
-        """Read the block at `start`; give the offset behind it."""
+        """Read the block at `start`; return the offset after it."""
         line = self._line_at(start)
         tag = _FUNCTION_TAG.match(self._raw, start)
         name = None if tag is None else tag[1].decode("utf-8")
@@ -246,7 +246,7 @@ class _ReplyReader:
                 "missing-function-tag", line, "the tag `<function=` is not closed by `>`", _ONE_BLOCK
             )
         parameters: list[WrittenParameter] = []
-        # What stands behind a tag that cannot be read is its rest, and told with it.
+        # The text after a tag that cannot be read is its rest, and reported with it.
         is_reported, is_whole, is_open = tag is None, tag is not None, True
         while is_open:
             found = _TAG.search(self._raw, position)
@@ -286,7 +286,7 @@ class _ReplyReader:
         return position
 
     def _read_parameter(self, tag: re.Match[bytes]) -> tuple[WrittenParameter, int]:
-        """Read the parameter whose tag was matched; give the offset behind it."""
+        """Read the parameter whose tag was matched; return it and the offset after it."""
         name, line = tag[1].decode("utf-8"), self._line_at(tag.start())
         start = position = tag.end()
         value_line = self._line_at(start)
@@ -320,14 +320,14 @@ class _ReplyReader:
             ), position
         if loose is not None:
             hint = "put the whole value into CDATA; write ]]> inside it as ]]]]><![CDATA[>"
-            message = f"text stands beside the CDATA section of `{self._shown(name)}`: {loose[1]}"
+            message = f"there is text next to the CDATA section of `{self._shown(name)}`: {loose[1]}"
             self._report("extra-text", loose[0], message, hint)
             return WrittenParameter(name, line, None, value_line=None, in_cdata=True), position
         where = value_line if n_pieces == 1 else None
         return WrittenParameter(name, line, b"".join(pieces), value_line=where, in_cdata=True), position
 
     def _end_of_cdata(self, start: int, name: str | None) -> int:
-        """Find the offset behind the section whose content begins at `start`."""
+        """Find the offset after the section whose content begins at `start`."""
         end = self._raw.find(_END_CDATA, start)
         if end >= 0:
             return end + len(_END_CDATA)
@@ -345,7 +345,7 @@ class _ReplyReader:
     def _report_around(self, start: int, end: int) -> None:
         text = self._text(start, end)
         if text is not None:
-            message = f"text stands outside the block: {text[1]}"
+            message = f"there is text outside the block: {text[1]}"
             self._report("extra-text", text[0], message, "send the block alone: no prose, no Markdown fence")
 
     def _report_between(self, line: int, excerpt: str) -> None:

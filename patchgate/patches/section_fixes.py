@@ -1,8 +1,8 @@
-"""How one section of a patch is fixed, where that is mechanical: its headers, or hunks that miss their file.
+"""Mechanical fixes for one section of a patch: its headers, or hunks that do not match their file.
 
-A name is never guessed: whatever is named must be the one name of the `diff --git` line, or nothing. Nor is
-a text: a line of context is taken from the file only where all that stands around it agrees. The headers are
-candidates, to be read by the grammar again.
+Names are never guessed: every name must be the one name of the `diff --git` line. Text is not guessed either:
+a line of context is taken from the file only if all lines around it agree. Headers are proposals, which the
+grammar reads again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PREFIXES = (
 def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
     """Propose blocks of headers (lines joined by LF, none at the end), the least changed first.
 
-    Args:
-        headers: the lines from `diff --git` up to the first hunk, without LF.
-        has_hunks: whether a hunk follows; without one, headers that promise some are never left out.
+        Args:
+            headers: the lines from `diff --git` up to the first hunk, without LF.
+    has_hunks: whether a hunk follows; without one, headers that need hunks are never left out.
     """
     texts = [line.rstrip(b"\r") for line in headers]
     if texts != list(headers):
@@ -49,7 +49,7 @@ def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
 
 
 def _whole_blocks(texts: Sequence[bytes], name: bytes, *, has_hunks: bool) -> Iterator[bytes]:
-    """Write the headers anew from their values, where each is known and agrees with the others."""
+    """Write the headers again from their values, if each is known and agrees with the others."""
     values = {prefix: _value(texts, prefix) for prefix in _PREFIXES}
     known = all(text in {b"---", b"+++"} or text.startswith(_PREFIXES) for text in texts[1:])
     if not known or not _agrees(values, name):
@@ -67,11 +67,11 @@ def _whole_blocks(texts: Sequence[bytes], name: bytes, *, has_hunks: bool) -> It
 
 
 def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> bytes | None:
-    """Write the headers for `---` and `+++` lines without `diff --git`; None where the names differ.
+    """Write the headers for `---` and `+++` lines without `diff --git`; None if the names differ.
 
-    Args:
-        minus: what stands behind `--- `, plus: what stands behind `+++ `; both may lack `a/` and `b/`.
-        above: the headers above these lines.
+        Args:
+    minus: what follows `--- `, plus: what follows `+++ `; both may lack `a/` and `b/`.
+            above: the headers above these lines.
     """
     minus, plus = (_plain_token(token) for token in (minus, plus))
     is_new, is_gone = minus == DEV_NULL, plus == DEV_NULL
@@ -99,7 +99,7 @@ def _git_line(name: bytes) -> bytes:
 
 
 def _only_name(texts: Sequence[bytes]) -> bytes | None:
-    """Read the one name of the `diff --git` line, also where `diff.noprefix` left `a/` and `b/` out."""
+    """Read the one name of the `diff --git` line, also without `a/` and `b/` (`diff.noprefix`)."""
     halves = split_equal_names(texts[0][len(_START) :])
     if halves is None:
         return None
@@ -118,7 +118,7 @@ def _value(texts: Sequence[bytes], prefix: bytes) -> bytes | None:
 
 
 def _agrees(values: dict[bytes, bytes | None], name: bytes) -> bool:
-    """Tell whether the other names are this one, or none."""
+    """Return whether the other names are this one, or absent."""
     for prefix, side in ((b"--- ", b"a/"), (b"+++ ", b"b/")):
         value = values[prefix]
         if value and _plain_token(value) != DEV_NULL and _plain_token(value).removeprefix(side) != name:
@@ -127,7 +127,7 @@ def _agrees(values: dict[bytes, bytes | None], name: bytes) -> bool:
 
 
 def _modes(values: dict[bytes, bytes | None]) -> list[bytes] | None:
-    """Write the lines of the modes; None where they contradict each other, or cannot be known."""
+    """Write the lines of the modes; None if they contradict each other or are unknown."""
     added, gone = values[b"new file mode "], values[b"deleted file mode "]
     minus, plus = values[b"--- "], values[b"+++ "]
     if added is None and gone is None:
@@ -143,7 +143,7 @@ def _modes(values: dict[bytes, bytes | None]) -> list[bytes] | None:
     if old is None and new is None:
         return []
     old, new = (None if mode is None else _canonical(mode) for mode in (old, new))
-    # A file has one of two modes, so that one tells the other.
+    # A file has one of two modes, so one gives the other.
     old, new = old or _OTHER.get(new or b""), new or _OTHER.get(old or b"")
     if old is None or new is None or old == new:
         return None
@@ -151,7 +151,7 @@ def _modes(values: dict[bytes, bytes | None]) -> list[bytes] | None:
 
 
 def _canonical(mode: bytes) -> bytes | None:
-    """Give the mode that git keeps: of a file only whether its owner may run it (git's `create_ce_mode`)."""
+    """Return the mode that git stores: for a file only whether its owner may run it (`create_ce_mode`)."""
     if mode in {b"120000", b"160000"}:
         return mode
     match = _FILE_MODE.fullmatch(mode)
@@ -159,7 +159,7 @@ def _canonical(mode: bytes) -> bytes | None:
 
 
 def _plain_token(token: bytes) -> bytes:
-    """Read a name as other tools write it: a time behind a TAB, a CR."""
+    """Read a name as other tools write it: followed by a TAB and a time, or a CR."""
     token = token.rstrip(b"\r").partition(b"\t")[0]
     return unquote(token) or token
 
@@ -170,7 +170,7 @@ def without_section(section: PatchSection) -> PatchFix:
 
 
 def as_new_file(section: PatchSection) -> PatchFix | None:
-    """Write the headers that make a file of a section without old lines; None where it has some."""
+    """Write the headers that turn a section without old lines into a new file; None if it has old lines."""
     if section.kind is not SectionKind.MODIFY or len(section.rows) != 1:
         return None
     (hunk,) = section.hunks
@@ -183,7 +183,7 @@ def as_new_file(section: PatchSection) -> PatchFix | None:
 
 
 def with_mode(section: PatchSection, mode: str) -> PatchFix | None:
-    """Write the mode that the file has into the headers; say none where it is already the new one."""
+    """Write the file's current mode into the headers; remove the mode lines if it is already the new one."""
     stop = section.rows[0][6] if section.rows else section.end
     texts = section.raw[section.start : stop].split(b"\n")[:-1]
     actual = mode.encode("ascii")
@@ -200,14 +200,14 @@ def with_mode(section: PatchSection, mode: str) -> PatchFix | None:
 
 
 def without_hunk(section: PatchSection, hunk: Hunk) -> PatchFix:
-    """Leave a hunk out, and its section where it has no other."""
+    """Leave a hunk out, and its section if it has no other."""
     if section.n_hunks == 1:
         return without_section(section)
     return PatchFix(hunk.line, None, hunk.line + section.body(hunk).count(b"\n"))
 
 
 def with_new_start(hunk: Hunk, shift: int) -> PatchFix | None:
-    """Write the header of a hunk whose old line number is right: `shift` lines were added above it."""
+    """Write the header of a hunk whose old line number is right, with `shift` lines added above it."""
     place = hunk.old_position + shift
     new_start = place + 1 if hunk.new_count else place
     if new_start < 0 or new_start == hunk.new_start:
@@ -219,7 +219,7 @@ def with_new_start(hunk: Hunk, shift: int) -> PatchFix | None:
 def with_context(
     section: PatchSection, hunk: Hunk, lines: HunkLines, file: FileLines, index: int, patch_line: int
 ) -> PatchFix | None:
-    """Take one line of context from the file, if every other old line stands where the hunk says.
+    """Take one line of context from the file, if every other old line is where the hunk says.
 
     Args:
         index: which old line differs, from 0.
@@ -236,14 +236,14 @@ def with_context(
     text = body[patch_line - hunk.line - 1]
     if text != b" " + lines.old[index] or have[index] == lines.old[index]:
         return None
-    # A removed or added line that lost its sign, or an ellipsis, is no context.
+    # A removed or added line without its sign, or an ellipsis, is not context.
     if have[index] == b" " + lines.old[index] or is_elided(lines.old[index]):
         return None
     return make_fix(patch_line, b" " + have[index])
 
 
 def with_line_ends(section: PatchSection, hunk: Hunk, lines: HunkLines, file: FileLines) -> PatchFix | None:
-    """Give a hunk's old lines the line ends of the file; added lines get those of the line above."""
+    """Give a hunk's old lines the file's line endings; added lines get those of the line above."""
     start = hunk.old_position
     have = file.lines[start : start + len(lines.old)]
     if len(have) != len(lines.old) or hunk.lines > _MOST_LINES or hunk.form & 3:

@@ -244,7 +244,7 @@ def test_only_narrows_the_patch_before_it_is_judged(repo: Repo) -> None:
     )
     assert status(repo) == " M f\n"
     wrong = repo.run("apply", "-", "--only", "g", stdin=patch)
-    assert (wrong.code, "does not speak of g" in wrong.err) == (2, True)
+    assert (wrong.code, "does not name g" in wrong.err) == (2, True)
 
 
 def test_a_patch_for_an_older_commit_is_merged_and_applied(repo: Repo) -> None:
@@ -466,7 +466,7 @@ def test_a_ledger_that_fails_after_the_patch_landed_is_a_warning_and_recorded_la
     assert (answer.code, answer.report["attempt"]["applied"]) == (0, True)
     assert any("this was not recorded in the ledger" in warning for warning in answer.report["warnings"])
     ledger.rmdir()
-    assert "had landed, and is finished" in repo.run("recover").out
+    assert "was applied, and is now recorded" in repo.run("recover").out
     assert apply(repo, change_of()).errors == ["duplicate-patch"]
     assert repo.run("recover").out == "nothing to recover\n"
 

@@ -209,9 +209,7 @@ def test_a_beginning_that_only_one_id_has_is_enough(history: Repo) -> None:
     assert history.cli("attempts", "show", "a-1").out.startswith("attempt a-1fff:")
     answer = history.cli("attempts", "show", "a-000")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == (
-        "error: a-000 is the beginning of several attempts\nhelp: name one of: a-0002, a-0001\n"
-    )
+    assert answer.err == ("error: a-000 matches several attempts\nhelp: name one of: a-0002, a-0001\n")
 
 
 @pytest.mark.parametrize("name", ["a-9999", "a-", "", "../x", "a-\x1b[31m"])
@@ -226,7 +224,7 @@ def test_an_attempt_that_nobody_made_is_a_wrong_argument(history: Repo, name: st
 
 def test_an_attempt_whose_evidence_was_pruned_is_shown_all_the_same(history: Repo) -> None:
     assert history.cli("attempts", "prune", "--keep", "0").code == 0
-    assert "(nothing is there any more)" in history.cli("attempts", "show", "a-0002").out
+    assert "(empty or gone)" in history.cli("attempts", "show", "a-0002").out
     told = objects(history.cli("attempts", "show", "a-0002", "--format", "json"), show_schema())
     assert told["evidence"] == []
 
@@ -362,7 +360,7 @@ def test_a_person_at_a_terminal_lets_the_retries_begin_again(history: Repo) -> N
     )
     assert answer.out == "a-0001 may be retried again: git patchgate apply - --retry-of a-0002\n"
     assert left_in(history) == []
-    assert "begun again by A U Thor <author@example.com>: the plan now names the file" in (
+    assert "reset by A U Thor <author@example.com>: the plan now names the file" in (
         history.cli("attempts", "show", "a-0002").out
     )
 

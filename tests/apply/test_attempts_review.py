@@ -98,11 +98,11 @@ def test_a_refusal_says_verdict_stage_code_reason_patch_policy_and_files() -> No
         "- none was run\n",
         "- this apply started a new chain",
         "retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a",
-        "- only one whole unified diff may come again",
+        "- a retry is one whole unified diff",
         "the full text of a file, prose, the same patch again",
         "a part of a patch is never applied",
         "- nothing was written to the working tree\n",
-        "Duration of the whole: 2.2 s.",
+        "Total duration: 2.2 s.",
         "byte for byte, in artifacts/diff.patch (nothing in it is masked)",
     ):
         assert said in text, said
@@ -124,7 +124,7 @@ def test_the_last_refusal_says_who_lets_it_go_on() -> None:
 
 def test_what_was_applied_is_said() -> None:
     assert "- the whole patch was written to the working tree\n" in review(ACCEPTED, TRIED)
-    assert "nothing has to be sent again" in review(ACCEPTED, TRIED)
+    assert "nothing needs to be sent again" in review(ACCEPTED, TRIED)
     dry = replace(ACCEPTED, attempt=HERE)
     assert ": it was a dry run\n" in review(dry, replace(TRIED, record=replace(RECORD, dry_run=True)))
 
@@ -141,7 +141,7 @@ def test_commands_are_listed_with_outcome_code_duration_and_log() -> None:
     assert "- lint `ruff`: `passed`, exit code 0, 0.3 s, output in `logs/ruff.log`\n" in text
     assert "- test `unit`: `not run`\n" in text
     assert "- it came as `edits`\n" in text
-    assert "- narrowed before it was judged to: `src/a.py`, `` b` ``\n" in text
+    assert "- reduced with --only to: `src/a.py`, `` b` ``\n" in text
 
 
 def test_the_end_of_a_commands_output_is_shown_whatever_fences_it_holds() -> None:

@@ -561,7 +561,7 @@ def test_what_git_cannot_store_at_all_by_the_patchs_own_attributes_is_undecided(
     with world.judged() as (repository, judged, state):
         files = judged.verdict.change.files
         made = plan_writes(repository, judged.objects, judged.store, files, state)
-        with pytest.raises(UndecidedError, match=r"could not store what the patch writes.*n\.txt"):
+        with pytest.raises(UndecidedError, match=r"could not store the files of the patch.*n\.txt"):
             stored_otherwise_after(repository, files, made.writes)
 
 
@@ -616,7 +616,7 @@ def test_a_form_that_git_would_store_as_something_else_is_undecided(tmp_path: Pa
     )
     with world.judged() as (repository, judged, state):
         files = judged.verdict.change.files
-        with pytest.raises(UndecidedError, match="would store as what was judged"):
+        with pytest.raises(UndecidedError, match="so that git stores what was judged"):
             plan_writes(repository, judged.objects, judged.store, files, state)
 
 

@@ -148,7 +148,7 @@ def test_a_log_that_cannot_be_masked_goes_and_a_sentence_says_so(tmp_path: Path)
         Path(f"{log}.new").mkdir()
         warning = evidence.keep({}, "review", "feedback")
     assert warning is not None
-    assert warning.startswith(f"the evidence of {evidence.id} is not complete: logs/tests.log: ")
+    assert warning.startswith(f"the evidence of {evidence.id} is incomplete: logs/tests.log: ")
     assert not log.exists()
     assert Path(evidence.dir, "reviews", "review_patch.md").read_text() == "review"
 
@@ -302,7 +302,7 @@ def test_a_later_write_that_fails_is_one_sentence_and_no_half_file_is_left(
             Path(evidence.log_path("x")).write_text(SECRET)
             warning = evidence.keep({"a": 1}, "review", "feedback", [])
         assert warning is not None, step
-        assert warning.startswith(f"the evidence of {evidence.id} is not complete: ")
+        assert warning.startswith(f"the evidence of {evidence.id} is incomplete: ")
         left = {name for name, _ in contents(evidence.dir)}
         assert len(whole - left) == 1, step
         assert SECRET not in "".join(
@@ -345,8 +345,8 @@ def test_a_run_dir_that_is_not_empty_no_folder_or_nowhere_is_a_wrong_argument(tm
     (tmp_path / "file").write_bytes(b"mine")
     for name, said in (
         ("full", "is not empty"),
-        ("file", "is no folder"),
-        ("no/where", "there is no folder"),
+        ("file", "is not a folder"),
+        ("no/where", "the folder above --run-dir does not exist"),
     ):
         with pytest.raises(UsageError, match=said):
             opened(tmp_path, run_dir=tmp_path / name)
@@ -370,7 +370,7 @@ def test_a_folder_is_known_by_the_marker_in_it_and_held_while_its_attempt_goes_o
         (folder,) = folders(str(tmp_path))
         assert folder.is_held
         assert folder.says is not None
-        assert remove(folder) == "its attempt goes on"
+        assert remove(folder) == "its attempt is still running"
     (folder,) = folders(str(tmp_path))
     assert (folder.id, folder.at, folder.is_held) == (evidence.id, AT, False)
     assert remove(folder) is None
@@ -416,7 +416,7 @@ def test_what_somebody_else_put_into_a_folder_stays_and_the_folder_with_it(tmp_p
     mine = Path(evidence.dir, "my notes")
     mine.write_bytes(b"mine")
     (folder,) = folders(str(tmp_path))
-    assert remove(folder) == "it holds what is not of the evidence: my notes"
+    assert remove(folder) == "it contains other files: my notes"
     assert mine.read_bytes() == b"mine"
     assert sorted(os.listdir(evidence.dir)) == ["attempt.json", "my notes"]
 

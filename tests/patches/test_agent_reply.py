@@ -82,8 +82,8 @@ def test_numbers_that_were_capped_are_told_as_notes(repo: Repo) -> None:
     told = judge(repo, reply).report
     assert told["params"] == {"anchors": ["f"], "hop": 2, "limit": 100}
     assert told["notes"] == [
-        "`hop` is 9, more than 2: 2 is taken",
-        "`limit` is 500, more than 100: 100 is taken",
+        "`hop` is 9, more than 2: 2 is used",
+        "`limit` is 500, more than 100: 100 is used",
     ]
     assert judge(repo, reply, form="full").out.splitlines() == [
         *(f"note: {note}" for note in told["notes"]),

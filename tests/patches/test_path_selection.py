@@ -114,5 +114,5 @@ def test_a_path_that_is_none_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['"', '"a\\q"', '"\\000"', '"../x"', '"/x"', '""'])
 def test_a_quoted_path_that_is_none_is_none_of_the_patch(text: str) -> None:
-    with pytest.raises(UsageError, match="the patch does not speak of"):
+    with pytest.raises(UsageError, match="the patch does not name"):
         paths_to_keep(read(change_of()), [readings(text)])

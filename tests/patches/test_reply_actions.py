@@ -218,7 +218,7 @@ def test_larger_numbers_are_capped_with_a_note(name: str, value: str, taken: int
     assert reading.params[name] == taken
     (note,) = reading.notes
     assert f"`{name}` is {value[:24]}" in note
-    assert note.endswith(f"more than {taken}: {taken} is taken")
+    assert note.endswith(f"more than {taken}: {taken} is used")
     assert len(note) < 100
 
 
