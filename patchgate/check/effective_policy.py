@@ -17,7 +17,10 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import Decision, Key, Policy, Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in
+from patchgate.report.schema import DIGEST, Schema, Shape, about, document_schema
 from patchgate.report.verdict import Json
+
+POLICY_SCHEMA = "patchgate.policy/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +209,14 @@ def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> It
         for component, role in policy.components.claims(path):
             key: Key = ("components", component.id, role.value)
             yield f"{role.value} of component {component.id}", policy.line_of(key) or ".".join(map(str, key))
+
+
+def json_schema() -> Schema:
+    """Build the JSON Schema of `policy show --format json`."""
+    key: Shape = {"key": str, "value": Schema(), "from": about(str, "`default`, or the file and its line")}
+    policy: dict[str, Shape] = {
+        "from": str,
+        "digests": dict.fromkeys(Profile, DIGEST),
+        "keys": [key],
+    }
+    return document_schema(POLICY_SCHEMA, "The policy in force, and where each key comes from", policy)

@@ -23,8 +23,11 @@ SCHEMAS = (
     ("baseline", "components.component_output", "baseline_schema"),
     ("report", "report.schema", "json_schema"),
     ("error", "report.schema", "error_schema"),
+    ("policy", "check.effective_policy", "json_schema"),
     ("event", "ledger.history", "json_schema"),
+    ("ledger", "ledger.history", "verified_schema"),
     ("doctor", "hooks.doctor", "json_schema"),
+    ("actions", "patches.check_reply", "actions_schema"),
     ("reply", "patches.check_reply", "json_schema"),
     ("attempts", "apply.attempt_list", "list_schema"),
     ("attempt", "apply.attempt_list", "show_schema"),
@@ -68,7 +71,7 @@ def show_policy(context: click.Context, policy_from: str | None, form: str) -> N
     import json
 
     repository = open_here(context)
-    from patchgate.check.effective_policy import differs_on_disk, effective_policy
+    from patchgate.check.effective_policy import POLICY_SCHEMA, differs_on_disk, effective_policy
     from patchgate.check.policy_lookup import CheckOptions, trusted_options
     from patchgate.git.quoting import printable
     from patchgate.policy.policy import Profile
@@ -82,7 +85,7 @@ def show_policy(context: click.Context, policy_from: str | None, form: str) -> N
     digests = {profile.value: force.policy.digest(profile) for profile in Profile}
     if form == "json":
         keys = [{"key": each.key, "value": each.value, "from": each.place} for each in force.settings()]
-        document = {"schema": "patchgate.policy/1", "from": force.place, "digests": digests, "keys": keys}
+        document = {"schema": POLICY_SCHEMA, "from": force.place, "digests": digests, "keys": keys}
         write(json.dumps(document, indent=2) + "\n")
         return
     write(f"policy from {printable(force.place)}\n")

@@ -21,10 +21,28 @@ from patchgate.git.repository import Repository
 from patchgate.ledger import adjudications
 from patchgate.ledger.ledger import EVENT_SCHEMA, Event, Ledger
 from patchgate.report.json import plain_json
-from patchgate.report.schema import DIGEST, Schema, Shape, document_schema
+from patchgate.report.schema import (
+    COUNT,
+    DIGEST,
+    ORDINAL,
+    Schema,
+    Shape,
+    about,
+    document_schema,
+    one_of,
+    or_null,
+)
 from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.hash_chain import ChainProblem
-from patchgate.storage.record import AT_END, BEFORE_END, CONTRADICTED, HeadComparison, Json, head_path_of
+from patchgate.storage.record import (
+    AT_END,
+    BEFORE_END,
+    CONTRADICTED,
+    NO_HEAD,
+    HeadComparison,
+    Json,
+    head_path_of,
+)
 
 VERIFIED_SCHEMA = "patchgate.ledger/2"
 
@@ -284,6 +302,22 @@ def as_text(event: Event) -> list[str]:
             del rest[key]
     order = sorted(rest, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
     return [" ".join(words), *(f"    {_plain_word(key)}: {safe(_value_text(rest[key]))}" for key in order)]
+
+
+def verified_schema() -> Schema:
+    """Build the JSON Schema of `log --verify --format json`."""
+    verified: dict[str, Shape] = {
+        "is_intact": bool,
+        "events": COUNT,
+        "last": or_null(DIGEST),
+        "problems": [{"line": ORDINAL, "message": str, "torn": about(bool, "cut short at the end")}],
+        "head": {
+            "state": one_of(NO_HEAD, AT_END, BEFORE_END, CONTRADICTED),
+            "hash": or_null(DIGEST),
+            "behind": about(COUNT, "events after the one that the head file names"),
+        },
+    }
+    return document_schema(VERIFIED_SCHEMA, "Whether the ledger is intact", verified)
 
 
 def json_schema() -> Schema:

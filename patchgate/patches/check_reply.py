@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchgate.patches.patch_model import Fault
-from patchgate.patches.reply_actions import read_reply
-from patchgate.patches.reply_grammar import ParsedReply
+from patchgate.patches.reply_actions import DESCRIBE_SCHEMA, read_reply
+from patchgate.patches.reply_grammar import ParameterKind, ParsedReply
 from patchgate.report.json import document, finding_documents, plain_json
-from patchgate.report.schema import Schema, Shape, about, document_schema, maybe
+from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, maybe
 from patchgate.report.schema import json_schema as report_schema
 from patchgate.report.verdict import Finding, Json, Report, Verdict
 
@@ -104,3 +104,26 @@ def json_schema() -> Schema:
     }
     schema = document_schema(REPLY_SCHEMA, "What patchgate says about an agent's reply", reply)
     return Schema(schema, **{"$defs": report["$defs"]})
+
+
+def actions_schema() -> Schema:
+    """Build the JSON Schema of `agent reply --describe --format json`."""
+    parameter: Shape = {
+        "name": str,
+        "kind": ParameterKind,
+        "json": about(bool, "the value is JSON"),
+        "required": bool,
+        "default": Schema(),
+        "minimum": int | None,
+        "maximum": int | None,
+        "description": str,
+    }
+    action: Shape = {
+        "name": str,
+        "description": str,
+        "parameters": [parameter],
+        "one_of": about([[str]], "of each list exactly one parameter must be given"),
+        "example": str,
+    }
+    actions: dict[str, Shape] = {"max_bytes": COUNT, "actions": [action]}
+    return document_schema(DESCRIBE_SCHEMA, "The actions that an agent's reply may take", actions)
