@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PatchgateError(Exception):
-    """The base of everything that ends a command without a verdict.
+    """The base of every error that ends a command without a verdict.
 
     Args:
         message: one sentence, already safe for a terminal.
@@ -31,12 +31,12 @@ class PatchgateError(Exception):
 
     @property
     def sentence(self) -> str:
-        """The message with the next step, for where there is room for one sentence only."""
+        """The message with the next step, for places with room for one sentence only."""
         return self.message if self.hint is None else f"{self.message}; {self.hint}"
 
 
 class EndedAttempt:
-    """The attempt that an error ended: its id, the folder of its evidence, a scratch tree that was kept."""
+    """The attempt that an error ended: its id, its evidence folder, and a kept scratch tree."""
 
     __slots__ = ("dir", "id", "temp_path")
 
@@ -50,12 +50,12 @@ _ATTEMPT = "_patchgate_attempt"
 
 
 def name_attempt(error: BaseException, attempt: EndedAttempt | None) -> None:
-    """Note on an error, whatever its type, which attempt it ended."""
+    """Attach to an error of any type the attempt that it ended."""
     setattr(error, _ATTEMPT, attempt)
 
 
 def ended_attempt(error: BaseException) -> EndedAttempt | None:
-    """Give the attempt that an error ended; None where there was none."""
+    """Return the attempt that an error ended; None where there was none."""
     attempt = getattr(error, _ATTEMPT, None)
     return attempt if isinstance(attempt, EndedAttempt) else None
 
@@ -120,7 +120,7 @@ class ConfigError(PatchgateError):
 
     @property
     def in_one_line(self) -> str:
-        """The first 20 mistakes with their hints, for where there is room for one sentence only."""
+        """The first 20 mistakes with their hints, for places with room for one sentence only."""
         told = [
             f"{each.place}: {each.message}"
             + (f" ({each.hint})" if each.hint and len(each.hint) <= _LONGEST_HINT else "")
@@ -131,14 +131,14 @@ class ConfigError(PatchgateError):
 
 
 class UndecidedError(PatchgateError):
-    """It could not be judged: something was missing, unreadable, held, or took too long."""
+    """No verdict is possible: something is missing, unreadable, locked, or took too long."""
 
     kind = "undecided"
     exit_code = UNDECIDED
 
 
 class DamagedIntentError(UndecidedError):
-    """The record of an intent is damaged or was edited; `intent` is its id, None where nobody knows it."""
+    """The record of an intent is damaged or was edited; `intent` is its id, None if unknown."""
 
     def __init__(self, message: str, hint: str | None = None, *, intent: str | None = None) -> None:
         super().__init__(message, hint)
@@ -146,4 +146,4 @@ class DamagedIntentError(UndecidedError):
 
 
 class OutOfTimeError(Exception):
-    """Some work has used up its time; whoever asked for the work says what it was."""
+    """Some work has used up its time; the caller knows what it was."""

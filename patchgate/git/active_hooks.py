@@ -49,11 +49,11 @@ class ConfigHook:
 class Worktree:
     """One worktree and the hooks of it; paths are absolute.
 
-    `head` is HEAD's commit, None where there is none. `folder` is where git looks for hooks; `hooks_path` is
-    the setting that says so, None where it is git's own place; `shares_hooks`: so it is for the worktree
-    where the user stands. `files` holds one file for each event that was asked about. `events_off` are the
-    `hook.<event>.enabled` that are false. `problem` says why nothing is known of it, `is_gone` that it is not
-    there any more.
+    `head` is HEAD's commit, None where there is none. `folder` is where git looks for hooks; `hooks_path`
+    is the setting that says so, None for git's default; `shares_hooks`: the worktree where the user is has
+    the same. `files` has one file for each event that was asked about. `events_off` are the
+    `hook.<event>.enabled` that are false. `problem` says why nothing is known of it, `is_gone` that it is
+    not there any more.
     """
 
     path: str
@@ -72,7 +72,7 @@ class Worktree:
 
 
 class GitEnvironment:
-    """What git itself would see when the user calls it: the caller's config variables are kept.
+    """The environment that git has when the user calls it: the caller's config variables are kept.
 
     Args:
         environ: the caller's environment. Reading config and paths runs nothing that config could name.
@@ -113,13 +113,13 @@ class GitEnvironment:
 def list_worktree_hooks(
     around: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS + SERVER_EVENTS
 ) -> list[Worktree]:
-    """Look at every worktree of the repository, the main one first.
+    """Read the hooks of every worktree of the repository, the main one first.
 
     Raises:
-        UndecidedError: git does not list them.
+        UndecidedError: git cannot list them.
     """
     repository = around.repository
-    # Asked of the common directory, for a linked worktree's own config may say `core.bare`.
+    # In the common directory, because a linked worktree's own config may set `core.bare`.
     place = (f"--git-dir={repository.common_dir}",)
     listed = around.ask(place, repository.common_dir, "worktree", "list", "--porcelain", "-z")
     if listed.code != 0:
@@ -146,10 +146,10 @@ def list_worktree_hooks(
 
 
 def current_worktree_hooks(around: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS) -> Worktree:
-    """Look at the one worktree where the user stands.
+    """Read the hooks of the worktree where the user is.
 
     Raises:
-        UndecidedError: git does not say where its hooks are.
+        UndecidedError: git cannot name its hooks folder.
     """
     path = around.repository.work_tree
     return _look(around, path or around.repository.git_dir, events, is_main=False, is_bare=path is None)
@@ -188,7 +188,7 @@ def _look(
         return os.fsdecode(done.out.removesuffix(b"\n"))
 
     # A relative core.hooksPath counts from where hooks run: the top of the worktree, else the git directory.
-    # Asked for a file in it, for an empty one is the root folder then, as it is when git runs hooks.
+    # For a file in it: an empty setting then means the root folder, as it does when git runs hooks.
     folder = os.path.normpath(os.path.join(path, os.path.dirname(say("--git-path", "hooks/pre-commit"))))
     head = around.ask(place, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", answers=(0, 1))
     asked = ("config", "--show-scope", "--show-origin", "-z", "--get-regexp", _READ)
@@ -217,7 +217,7 @@ def _settings(raw: bytes, directory: str) -> list[ConfigSetting]:
         key, equals, value = pair.partition("\n")
         is_file = origin.startswith("file:")
         file = os.path.join(directory, origin.removeprefix("file:")) if is_file else None
-        # A key without a value is true for git; only a boolean can stand so.
+        # A key without a value is true for git; only a boolean can be written so.
         found.append(ConfigSetting(key, value if equals else "true", scope, file))
     return found
 
@@ -253,7 +253,7 @@ def _config_hooks(settings: Sequence[ConfigSetting]) -> Iterable[ConfigHook]:
 
 
 def _events_off(settings: Sequence[ConfigSetting], events: Sequence[str]) -> Iterable[ConfigSetting]:
-    """Give the `hook.<event>.enabled` that are false; no hook may be named like an event (git 2.55)."""
+    """Return the `hook.<event>.enabled` that are false; no hook may be named like an event (git 2.55)."""
     last = {
         name: setting
         for name, word, setting in _hook_settings(settings)

@@ -36,11 +36,11 @@ from patchgate.git.trees import resulting_tree
 
 @dataclass(frozen=True, slots=True)
 class BaseFiles:
-    """What a patch is laid on.
+    """The files that a patch is applied to.
 
     `tree` is a tree of the repository, and `pending` what differs from it here (staged or on disk): both
     together are the base. `entries` are the paths that were asked for (None: nothing is there), `blocked`
-    those that lie behind something that is no folder, with its path.
+    those behind something that is not a folder, with its path.
     """
 
     tree: str
@@ -55,7 +55,7 @@ def base_files_of_tree(
     """Look paths up in a tree.
 
     Args:
-        removed: the paths that the patch removes: what stands there keeps nothing from being reached.
+        removed: the paths that the patch removes: a file there blocks no other path.
     """
     entries: dict[RepoPath, Entry | None] = {}
     blocked: dict[RepoPath, RepoPath] = {}
@@ -102,7 +102,7 @@ def base_files_on_disk(
     paths: Iterable[RepoPath],
     removed: Collection[RepoPath] = (),
 ) -> BaseFiles:
-    """Look paths up as `git apply` would meet them: on disk, where the index and HEAD's tree stand behind.
+    """Look paths up as `git apply` would find them: on disk, with the index and HEAD's tree behind.
 
     Args:
         objects: reads through `store`.
@@ -111,11 +111,11 @@ def base_files_on_disk(
         removed: the paths that the patch removes.
 
     Raises:
-        UndecidedError: the index is unreadable or in conflict; or a special file stands at a path.
+        UndecidedError: the index is unreadable or in conflict; or a special file is at a path.
     """
     staged = staged_files(repository, tree)
 
-    # Looked up beside the disk: a folder or a submodule of the index need not be there (measured: a new
+    # Looked up besides the disk: a folder or a submodule of the index need not be there (measured: a new
     # file took the place of a submodule that was not checked out, and nothing said so).
     index = resulting_tree(objects, tree, staged.values(), store.write).tree
     in_index = base_files_of_tree(objects, index, paths, removed)
@@ -165,7 +165,7 @@ def staged_files(repository: Repository, tree: str) -> dict[RepoPath, FileChange
 
 
 def _is_emptied(objects: Objects, tree: str, folder: RepoPath, removed: Collection[RepoPath]) -> bool:
-    """Tell whether all that a folder holds is removed; looks no further than the first that is not."""
+    """Return whether everything in a folder is removed; stops at the first file that is not."""
     waiting = [(folder.raw, tree)]
     while waiting:
         place, oid = waiting.pop()
@@ -202,7 +202,7 @@ def _below_on_disk(
 
 
 def is_own_git_folder(repository: Repository, place: bytes) -> bool:
-    """Tell whether a folder is git's own of this repository, whatever its name: a hook there would run."""
+    """Return whether a folder is this repository's git directory, whatever its name: hooks there would run."""
     own = (repository.git_dir, repository.common_dir)
     return any(os.path.exists(each) and os.path.samefile(place, each) for each in own)
 
@@ -214,13 +214,13 @@ def _on_disk(
     in_index: Entry | None,
     removed: Collection[RepoPath],
 ) -> Entry | str | None:
-    """Say what stands on disk: an entry, None for nothing, or the mode of a regular file yet to be read."""
+    """Return what is on disk: an entry, None for nothing, or the mode of a regular file still to be read."""
     root = os.fsencode(repository.work_tree or "")
     place = os.path.join(root, path.raw)
     try:
         found = os.lstat(place)
     except (FileNotFoundError, NotADirectoryError):
-        # A folder of the index stands in the way although it is not on disk.
+        # A folder of the index blocks the path although it is not on disk.
         return in_index if in_index is not None and in_index.mode == TREE_MODE else None
     if stat.S_ISLNK(found.st_mode):
         return Entry(SYMLINK, store.write("blob", os.readlink(place)))
@@ -234,12 +234,12 @@ def _on_disk(
 
 
 def is_special(mode: int) -> bool:
-    """Tell whether a file's mode is none that git keeps: no file, link or folder."""
+    """Return whether a mode is one that git cannot store: not a file, link or folder."""
     return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def special_file(path: RepoPath) -> UndecidedError:
-    """Say that a FIFO, a socket or a device stands at a path: who opens it may wait for ever."""
+    """Return the error for a FIFO, a socket or a device: opening it may block for ever."""
     return UndecidedError(
         f"{path.quoted} is a special file on disk (a FIFO, a socket or a device)",
         "move it out of the working tree",
@@ -247,7 +247,7 @@ def special_file(path: RepoPath) -> UndecidedError:
 
 
 def _refuse_special_attributes(repository: Repository, paths: Iterable[RepoPath]) -> None:
-    """See to it that git finds no special file where it looks for the attributes of some paths."""
+    """Refuse a special file where git looks for the attributes of some paths."""
     root = os.fsencode(repository.work_tree or "")
     for folder in folders_above(paths):
         attributes = os.path.join(folder, b".gitattributes")
@@ -260,7 +260,7 @@ def _refuse_special_attributes(repository: Repository, paths: Iterable[RepoPath]
 
 
 def is_emptied_on_disk(root: bytes, folder: bytes, removed: Collection[RepoPath]) -> bool:
-    """Tell whether a folder holds something, and only what is removed."""
+    """Return whether a folder has files, and all of them are removed."""
     is_empty = True
     for above, folders, files in os.walk(os.path.join(root, folder)):
         for name in (*files, *(each for each in folders if os.path.islink(os.path.join(above, each)))):
@@ -280,7 +280,7 @@ def read_files(
 
     `hash-object` does not look at the index, which `git add` does for two things: a file that is CR LF there
     stays so under `core.autocrlf`, and without `core.fileMode` it keeps its mode. So what differs from the
-    index is read once more, beside its entry.
+    index is read once more, with its entry.
     """
     found: dict[RepoPath, Entry | None] = {
         path: Entry(modes[path], oid) for path, oid in _hashed(repository, store, list(modes)).items()
@@ -298,7 +298,7 @@ def read_files(
 def sparse_files(
     repository: Repository, absent: Mapping[RepoPath, Entry | None]
 ) -> dict[RepoPath, Entry | None]:
-    """Give what is absent because a sparse checkout leaves it out: it stands as in the index."""
+    """Return what is missing because of a sparse checkout: it counts as in the index."""
     known = {path: entry for path, entry in absent.items() if entry is not None and entry.mode != TREE_MODE}
     if not known:
         return {}

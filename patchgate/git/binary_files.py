@@ -22,17 +22,17 @@ _OVERLAP = 4096
 
 
 def is_binary(content: bytes) -> bool:
-    """Tell whether git's own rule calls these bytes binary: a NUL among the first 8,000."""
+    """Return whether these bytes are binary by git's rule: a NUL among the first 8,000."""
     return b"\0" in content[:SNIFFED]
 
 
 def binaries_shown_as_text(objects: Objects, records: Sequence[FileChange], binary: set[int]) -> set[int]:
-    """Find the files that git's diff shows as text although one of their sides is none, by its bytes.
+    """Find the files that git's diff shows as text although one of their sides is binary by its bytes.
 
     An attribute (`diff`) makes git do so.
 
     Args:
-        binary: the positions that git called binary; they are not looked at.
+        binary: the positions that git called binary; they are skipped.
     """
     asked = {
         index: [side.oid for side in (record.old, record.new) if side is not None and side.is_file]
@@ -44,7 +44,7 @@ def binaries_shown_as_text(objects: Objects, records: Sequence[FileChange], bina
 
 
 def count_hidden_lines(objects: Objects, record: FileChange, watch: Watch | None) -> FileChange:
-    """Fill in what a pair that git called binary really holds."""
+    """Fill in the real contents of a pair that git called binary."""
     if record.new is None or not record.new.is_file:
         return _counted_old(objects, record)
     size = objects.sizes([record.new.oid])[record.new.oid]
@@ -107,7 +107,7 @@ def _diffed(record: FileChange, old: bytes, new: bytes, watch: Watch | None) -> 
 
 
 def _large(objects: Objects, record: FileChange, watch: Watch | None) -> FileChange:
-    """Read a blob that is too large to hold in pieces; every line of it counts as added.
+    """Read a blob that is too large for memory in pieces; every line of it counts as added.
 
     A line longer than a window is judged in overlapping windows.
     """
@@ -143,9 +143,9 @@ def _large(objects: Objects, record: FileChange, watch: Watch | None) -> FileCha
 
 
 def line_reader(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
-    """Make the reader of a tree's files, from git's objects: a command can write to the disk.
+    """Make the reader of a tree's files, from git's objects, because a command can change the files on disk.
 
-    It gives the lines of a regular file, none where it is a link or too large, None where there is no file.
+    It returns the lines of a regular file, none for a link or a file that is too large, None for no file.
 
     Raises:
         UndecidedError: when it is called: an object is missing.

@@ -42,12 +42,12 @@ _MODES = frozenset({REGULAR, EXECUTABLE, SYMLINK, GITLINK})
 
 @dataclass(frozen=True, slots=True)
 class LoadedChange:
-    """A change as it was read, with what the gates need to know of its surroundings.
+    """A change as it was read, with what else the gates need.
 
-    `folders` lists the resulting tree's folders above each new name. `root` holds the entries of the root
+    `folders` lists the resulting tree's folders above each new name. `root` has the entries of the root
     folder that the index has otherwise than the base, also those that a merge took from one side. Of what a
     patch or edits proposed (`is_proposed`): `copied` are the sources of copies, which count as touched;
-    `blocked` maps a path to what stands in its way and is no folder (a symlink, a submodule);
+    `blocked` maps a path to what blocks it and is not a folder (a symlink, a submodule);
     `rename_pairs` are the two names of each rename and copy, which no part of the patch can have one by
     one; `overlay` is a tree that can be read and what lies over it in the resulting one, None where git
     could not make its effect. A merge with conflicts has it as well: the change is only what it did itself.
@@ -93,7 +93,7 @@ def pending_base(
 
     Args:
         store: where a merge is made; None where nothing is being merged.
-        heads: what is being merged, where MERGE_HEAD does not tell yet (pre-merge-commit).
+        heads: what is being merged, if MERGE_HEAD is not written yet (pre-merge-commit).
 
     Raises:
         UndecidedError: HEAD is broken, or a merged head is not here.
@@ -116,7 +116,7 @@ def pending_base(
 
 
 def _require_unborn(repository: Repository) -> None:
-    """A branch without a commit starts from nothing; a broken one must not look like it."""
+    """Refuse a broken HEAD, which must not look like a branch without commits."""
     named = repository.git("symbolic-ref", "-q", "HEAD", answers=(0, 1))
     branch = os.fsdecode(named.out.rstrip(b"\n"))
     # Not by rev-parse: it takes a tag `HEAD` for it.
@@ -126,7 +126,7 @@ def _require_unborn(repository: Repository) -> None:
 
 
 def is_merging(repository: Repository) -> bool:
-    """Tell whether a merge waits to be committed."""
+    """Return whether a merge is in progress."""
     return os.path.exists(os.path.join(repository.git_dir, "MERGE_HEAD"))
 
 
@@ -157,7 +157,7 @@ def read_staged(repository: Repository, objects: Objects, base: PendingBase, det
     """Read what `git commit` would commit now: the base against the index that git named.
 
     Raises:
-        UndecidedError: the index holds conflicts or is damaged, or git failed.
+        UndecidedError: the index has conflicts or is damaged, or git failed.
         UsageError: there is no working tree.
     """
     _require_work_tree(repository)
@@ -193,7 +193,7 @@ def read_worktree(
     gone, fresh = _gone_and_fresh(changed.out)
     # A repository nested in this one is listed as a folder; git would add it as a gitlink.
     fresh += [name.rstrip(b"/") for name in listed.out.split(b"\0") if name]
-    # What is gone goes first: a file may stand where its folder was, and the other way round.
+    # Deleted files first: a file may have replaced a folder, or a folder a file.
     for names, how in ((gone, ("--force-remove",)), (fresh, ("--add", "--remove", "--replace"))):
         if names:
             stdin = b"\0".join(names) + b"\0"
@@ -222,7 +222,7 @@ def _against_index(
 ) -> LoadedChange:
     if base.tree == objects.empty_tree:
         _require_index(repository, variables)
-    # What is only intended to be added (`git add -N`) is no part of the next commit.
+    # What is only intended to be added (`git add -N`) is not part of the next commit.
     command = ("diff-index", "--cached", "--ita-invisible-in-index")
     records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
     # What a merge makes of its sides is read from its tree, which nobody has written yet.
@@ -245,7 +245,7 @@ def _against_index(
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:
-    """An index that cannot be read must not look like an empty one."""
+    """Refuse an unreadable index, which must not look like an empty one."""
     repository.output("ls-files", "-z", "--stage", "--", ":(top,literal).patchgate-none", variables=variables)
 
 
@@ -308,7 +308,7 @@ def list_tracked(repository: Repository, objects: Objects) -> list[FileChange]:
     """List every tracked file of the index as if it were new.
 
     Raises:
-        UndecidedError: the index holds conflicts or is damaged.
+        UndecidedError: the index has conflicts or is damaged.
         UsageError: there is no working tree.
     """
     _require_work_tree(repository)

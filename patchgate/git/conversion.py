@@ -25,7 +25,7 @@ from patchgate.process import Child
 
 MOST_BYTES = 256 << 20
 """How large a file may be that is written: as large as a patch may be."""
-# A filter holds a file two or three times.
+# A filter has a file in memory two or three times.
 _MEMORY = 4 << 30
 _PIECE = 1 << 20
 _AT_ONCE = 500
@@ -38,7 +38,7 @@ _MOST_ATTRIBUTES = 1 << 20
 class BlockedPath:
     """Something that is neither a file nor a symlink, at a path or above it.
 
-    `path` is where it stands; `is_folder` tells that it is a folder, at the path itself.
+    `path` is where it is; `is_folder` is whether it is a folder, at the path itself.
     """
 
     path: RepoPath
@@ -46,10 +46,10 @@ class BlockedPath:
 
 
 def read_worktree_file(repository: Repository, path: RepoPath) -> FileContent | BlockedPath | None:
-    """Read what stands at a path on disk; None for nothing.
+    """Read the file or symlink at a path on disk; None for nothing.
 
     Raises:
-        UndecidedError: it may not be read, or is larger than `MOST_BYTES`; or git would find a special file
+        UndecidedError: it cannot be read, or is larger than `MOST_BYTES`; or git would find a special file
             where it looks for the attributes of the path.
     """
     try:
@@ -98,15 +98,15 @@ def _read_in(folder: int, path: RepoPath) -> FileContent | BlockedPath:
 
 
 def is_switched_off(repository: Repository, key: str) -> bool:
-    """Tell whether git's config says no to something that is on by default (`core.fileMode`)."""
+    """Return whether git's config turns off a setting that is on by default (`core.fileMode`)."""
     return repository.git("config", "--type=bool", "--get", key, answers=(0, 1)).out.strip() == b"false"
 
 
 class ContentAttributes:
-    """Looks where attributes can change more of a file than its line ends: a filter, `ident`, an encoding.
+    """Finds paths where attributes may change more than line ends: a filter, `ident`, an encoding.
 
-    Their names stand in an attributes file literally, also where a macro sets them; a file that holds none of
-    them needs no question to git.
+    Their names are in an attributes file literally, even if a macro sets them; a file with none of
+    them needs no call of git.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -119,7 +119,7 @@ class ContentAttributes:
         )
 
     def may_convert(self, path: RepoPath) -> bool:
-        """Tell whether such an attribute may be set for a path."""
+        """Return whether such an attribute may be set for a path."""
         return self._everywhere or self._folders.at(path.parent)
 
     def _names_content_in(self, folder: bytes) -> bool:
@@ -143,7 +143,7 @@ def _names_content(place: bytes) -> bool:
 class CheckoutConverter:
     """Asks git what a checkout would write for a blob; a context manager that owns one child.
 
-    Measured: with `--filters` git gives the size of the blob, not of what follows, so that each answer is
+    Measured: with `--filters` git prints the size of the blob, not of the result, so each answer is
     followed by that to a name that nothing has, made up for this child.
     """
 
@@ -165,7 +165,7 @@ class CheckoutConverter:
         self._child.end()
 
     def convert(self, path: RepoPath, oid: str) -> bytes:
-        """Give the bytes that a checkout would write at a path.
+        """Return the bytes that a checkout would write at a path.
 
         Raises:
             UndecidedError: the blob is not here, or a filter failed.
@@ -199,8 +199,8 @@ def hash_as_stored(
 ) -> list[str]:
     """Compute which blob git would store for some bytes at a path; nothing is stored.
 
-    Files for which the same attributes hold are asked for together, but for those with a filter: it may look
-    at the name. The index is not looked at; where it holds a file with CR LF, `git add` keeps these in a file
+    Files with the same attributes are hashed together, except those with a filter, which may look
+    at the name. The index is not read; if it has a file with CR LF, `git add` keeps these in a file
     that is text by guess alone (`text=auto`, `core.autocrlf`), and this answer is another one.
 
     Raises:

@@ -36,7 +36,7 @@ PATCH = (
     "--submodule=short",
 )
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-# The records of a commit, the headers of a section, a whole hunk: each in one step where the buffer holds it,
+# The records of a commit, the headers of a section, a whole hunk: each in one step if it is in the buffer,
 # for a third of the time. No group is possessive that could backtrack: CPython before 3.11.5 misreads those
 # (gh-106052).
 # A tree of a few hundred bytes can name the same folder again and again: 10 million files in eight objects.
@@ -55,7 +55,7 @@ _AT_ONCE = 1 << 16
 class Detail:
     """How much of a change is read: line counts and text, sizes of new blobs.
 
-    `watch` picks from a run of added lines those that some content rule may object to. `glance` tells at once
+    `watch` picks from a run of added lines those that some content rule may object to. `glance` says at once
     of the lines between two places of git's output whether any may be picked; None: each run is watched.
     """
 
@@ -65,7 +65,7 @@ class Detail:
     glance: Glance | None = None
 
     def covers(self, other: Detail) -> bool:
-        """Tell whether a walk with this detail can answer what `other` asks."""
+        """Return whether a walk with this detail can answer what `other` asks."""
         return (self.lines or not other.lines) and (self.sizes or not other.sizes)
 
     @property
@@ -81,7 +81,7 @@ class DiffReader:
         child: it must have got, or be getting, everything that it reads.
         glance: as in `Detail`.
         at_once: so many bytes are waited for.
-        has_folders: git was asked for folders too (`-t`); else one in its answer is an error.
+        has_folders: git lists folders too (`-t`); otherwise a folder in its answer is an error.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class DiffReader:
         return self._until(b"\n")
 
     def records(self) -> list[FileChange]:
-        """Read raw records as long as there are any; those of folders (`-t`) are kept for `take_folders`."""
+        """Read raw records as long as there are any; those of folders (`-t`) go to `take_folders`."""
         run = _RECORDS.match(self._buffer, self._at)
         assert run is not None
         self._at = run.end()
@@ -127,7 +127,7 @@ class DiffReader:
         return files
 
     def take_folders(self) -> list[FileChange]:
-        """Give the records of folders that were read since this was last asked."""
+        """Return the records of folders that were read since this was last asked."""
         taken, self._folders = self._folders, []
         return taken
 
@@ -179,7 +179,7 @@ class DiffReader:
             self._until(b"\n")
 
     def _whole_hunk(self, watch: Watch | None, watched: list[Line]) -> tuple[int, int] | None:
-        """Read a hunk that the buffer holds whole, also the byte that follows it; None where it does not."""
+        """Read a hunk that is completely in the buffer, with the byte after it; None if it is not."""
         buffer = self._buffer
         found = _WHOLE_HUNK.match(buffer, self._at)
         if found is None:
@@ -290,7 +290,7 @@ def _is_type_change(record: FileChange) -> bool:
 
 
 def is_text_candidate(record: FileChange) -> bool:
-    """Tell whether the new side is a regular file, whose lines content rules judge."""
+    """Return whether the new side is a regular file, whose lines content rules judge."""
     return record.new is not None and record.new.mode != GITLINK and record.new.is_file
 
 

@@ -104,10 +104,10 @@ def newest_commits(
 ) -> dict[bytes, FileCommit]:
     """Find for each wanted file the newest commit that made it what it is; one that none did is left out.
 
-    The walk goes by date, from the newest, and ends as soon as all were found.
+    The walk is by date, newest first, and ends as soon as all are found.
 
     Args:
-        tip: the full id of the commit where the history is looked at.
+        tip: the full id of the commit where the walk starts.
         folder: all wanted files lie below it.
         wanted: the files, each with the blob id that it has at the tip.
 

@@ -32,7 +32,7 @@ _AT_ONCE = 64
 class Commit:
     """One commit to be judged: ids of itself, its tree and its parents; whether a trailer marks an agent.
 
-    `is_past` is whether it is known to be from before the policy of where it goes.
+    `is_past` is whether it is known to be older than the policy that judges it.
     """
 
     oid: str
@@ -74,7 +74,7 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Commi
 
 
 def require_parents(repository: Repository, commits: list[Commit]) -> list[Commit]:
-    """Give the commits back, none of which may be where a shallow history was cut off.
+    """Return the commits back, none of which may be where a shallow history was cut off.
 
     Raises:
         UndecidedError: the parents of one are not here.
@@ -154,7 +154,7 @@ def count_commits_not_in(
 def _lacking(
     tips: Sequence[str], known: Iterable[str], known_refs: Sequence[str]
 ) -> tuple[tuple[str, ...], bytes]:
-    """Give the arguments and the standard input by which git-rev-list finds what is not known."""
+    """Return the arguments and the standard input by which git-rev-list finds what is not known."""
     words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
     stdin = "".join(f"{word}\n" for word in words).encode("ascii")
     behind = ("--not", *known_refs) if known_refs else ()
@@ -204,7 +204,7 @@ class Walk:
         return merged.tree
 
     def tree_of(self, commit: str) -> str:
-        """The tree of a commit, known from the walk or asked of git."""
+        """The tree of a commit, from the walk, or from git."""
         tree = self._trees.get(commit)
         if tree is None:
             header = self.objects.header(commit + "^{tree}")

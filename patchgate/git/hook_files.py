@@ -33,10 +33,10 @@ _TOOLS = (
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """What lies at a hook's place; `path` is absolute.
+    """The file of one hook; `path` is absolute.
 
     `writer` is "patchgate" for a hook of ours, the tool that wrote a foreign one, "script" or "program" where
-    none is known, "folder" for what is no file, and empty where there is nothing. Of ours, `format` is the
+    none is known, "folder" for what is not a file, and empty for nothing. Of ours, `format` is the
     number in the marker, `version` the patchgate that put it there, and `program` the file that it starts.
     """
 
@@ -50,24 +50,24 @@ class HookFile:
 
     @property
     def exists(self) -> bool:
-        """Tell whether anything is there."""
+        """Return whether anything is there."""
         return bool(self.writer)
 
     @property
     def is_ours(self) -> bool:
-        """Tell whether it bears our marker, of whatever format."""
+        """Return whether it has our marker, in any format."""
         return self.format is not None
 
     @property
     def is_orphan(self) -> bool:
-        """Tell whether the program that it was installed with is gone."""
+        """Return whether the program that it was installed with is gone."""
         return self.program is not None and not self.has_program
 
 
 def read_hook(path: str) -> HookFile:
     """Read a hook's file as git finds it: through links, and run only where it may be executed.
 
-    A file that may not be read is a program of nobody that is known.
+    An unreadable file counts as a program of unknown origin.
     """
     if not os.path.exists(path):
         return HookFile(path)
@@ -112,13 +112,13 @@ def writer_of(path: str, text: bytes) -> str:
 
 
 def previous_hook(hook: HookFile) -> HookFile | None:
-    """Find the hook that ours runs first, where one is kept beside it."""
+    """Find the earlier hook that ours runs first, if there is one."""
     found = read_hook(hook.path + PREVIOUS_SUFFIX)
     return found if found.exists else None
 
 
 def displaced_hook(hook: HookFile) -> HookFile | None:
-    """Find a hook of ours that another tool moved out of the way when it put its own there."""
+    """Find a hook of ours that another tool moved aside when it installed its own."""
     for suffix in _DISPLACED:
         found = read_hook(hook.path + suffix)
         if found.is_ours:
@@ -143,7 +143,7 @@ _MOST_CONFIG = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ManagedHook:
-    """A hook that a manager has put in our place: who, by which config, and whether that names patchgate.
+    """A hook of another tool: which tool, its config, and whether that calls patchgate.
 
     `config` is the path of the config from the top of the worktree, empty where none was found.
     """
@@ -154,7 +154,7 @@ class ManagedHook:
 
 
 def find_managers(top: str, files: Mapping[str, HookFile]) -> dict[str, ManagedHook]:
-    """Find the events of a worktree at which somebody else's hook runs, and whether it runs patchgate.
+    """Find the events of a worktree at which another tool's hook runs, and whether it calls patchgate.
 
     Args:
         top: the top of the worktree.
@@ -185,7 +185,7 @@ def _managed(top: str, event: str, file: HookFile) -> ManagedHook:
         known = known or config
         if event in _events_in(_read(os.path.join(top, config))):
             return ManagedHook(file.writer, config, True)
-    # A plain script may call us by itself, and so may one that a manager chains.
+    # A plain script may call us directly, and so may one that a manager chains.
     if event in _events_in(_read(file.path)):
         return ManagedHook(file.writer, os.path.relpath(file.path, top), True)
     return ManagedHook(file.writer, known, False)
@@ -208,7 +208,7 @@ def _events_in(text: bytes) -> frozenset[str]:
 
 
 def _read(place: str) -> bytes:
-    """Read a config, as far as one is read; nothing where there is none, and never wait for a pipe."""
+    """Read a config, as far as one is read; empty if there is none; never blocks on a pipe."""
     try:
         with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return file.read(_MOST_CONFIG)

@@ -29,7 +29,8 @@ _NO_COMMENT = b"\x01"
 
 
 def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: bytes | None) -> bytes | None:
-    """Give a message with a trailer; None where git would not take it, and as it is where it has it already.
+    """Return a message with a trailer; None where git would not take it, and as it is where it has it
+    already.
 
     Args:
         raw: the file of a message, as a hook finds it.
@@ -46,7 +47,7 @@ def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: byte
         for name in ("PATH", "LC_ALL", "TMPDIR")
         if name in repository.environment
     }
-    # Without HOME there is no config of a user's.
+    # Without HOME no user config is read.
     environment["GIT_CONFIG_NOSYSTEM"] = "1"
     nowhere = os.path.join(repository.git_dir, "no-repository")
     settings = ("-c", f"{key}={sign}", "-c", "trailer.separators=:")
@@ -89,7 +90,7 @@ _PATCH = (
     "-r",
     "--root",
     "-p",
-    # What stands around a change is not a part of it: upstream may have changed it.
+    # The lines around a change are not part of it: upstream may have changed them.
     "--unified=0",
     "--no-renames",
     "--full-index",
@@ -103,7 +104,7 @@ _PATCH = (
     "--submodule=short",
 )
 _OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# Reading patches costs time; who replays more than this is asked for an intent of his own.
+# Reading patches costs time; a larger replay needs its own intent.
 _MOST_REPLAYED = 500
 _MOST_BYTES = 1 << 20
 
@@ -112,7 +113,7 @@ _MOST_BYTES = 1 << 20
 class IntentCommit:
     """One commit: ids of itself, its tree and its parents, its subject, and what its trailers name.
 
-    `subject` and `ids` are foreign text, to be made printable by whoever shows them.
+    `subject` and `ids` are untrusted text; the caller makes them printable.
     """
 
     oid: str
@@ -226,7 +227,7 @@ def replays(repository: Repository, update: BranchUpdate, among: Sequence[str]) 
 
 
 def _rewritten(repository: Repository) -> dict[str, str]:
-    """Read what a rebase at work has made of which commit; of two that became one nothing is told.
+    """Read which commit the rebase in progress made of which; two that became one are left out.
 
     Source: git, sequencer.c (`rewritten-list`) and builtin/am.c (`rewritten`): old and new id in a line.
     """
@@ -245,7 +246,7 @@ def undone_by(
 ) -> dict[str, list[FileChange]]:
     """Map each commit that takes the place of the branch's tip to the files that it has otherwise.
 
-    Such a one has the parents of the tip, as by `commit --amend`: what it takes back of the tip is no part
+    Such a one has the parents of the tip, as by `commit --amend`: what it reverts of the tip is not part
     of its own change. What a later commit of the update puts back again is not undone.
 
     Args:

@@ -24,7 +24,7 @@ Sides = Mapping[bytes, tuple[str, ...]]
 """Paths in conflict, each with the commits between which it is.
 
 The commit that a step of an octopus made is such a side only of a path that no earlier step had in conflict:
-at other paths it holds markers.
+at other paths it has markers.
 """
 
 _PINNED = (
@@ -49,7 +49,7 @@ _WHO = "patchgate <patchgate> 4000000000 +0000"
 class Merged:
     """What git made of a merge: a tree, and the paths where it could not.
 
-    At a path of `conflicts` the tree holds markers, or one side. `aside` are names of files that git moved
+    At a path of `conflicts` the tree has markers, or one side. `aside` are names of files that git moved
     out of the way of a folder; under its new name each is in conflict.
     """
 
@@ -103,7 +103,7 @@ def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str,
 
 
 def _slow(store: PrivateStore, pairs: Sequence[tuple[str, str]]) -> int:
-    """Find which of some merges took too long together: the last one that takes much of the time by itself.
+    """Find which of some merges took too long together: the last one that takes much of the time alone.
 
     The work grows with each level, so the last of all is named where none of those tried does.
     """
@@ -132,7 +132,7 @@ def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float
     done = store.bare().git(
         *arguments, "--stdin", "-z", stdin=asked, variables=store.variables, seconds=seconds
     )
-    # Git 2.39 takes a tree that is missing for an empty one, says so, and ends with 0.
+    # Git 2.39 takes a missing tree for an empty one, prints a message, and exits with 0.
     if b"error:" in done.err:
         raise failed("merge-tree", done)
     words = iter(done.out.split(b"\0"))

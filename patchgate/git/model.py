@@ -47,7 +47,7 @@ class Entry:
 
     @property
     def is_file(self) -> bool:
-        """Tell whether this is a regular file, executable or not."""
+        """Return whether this is a regular file, executable or not."""
         return self.mode in {REGULAR, EXECUTABLE}
 
 
@@ -64,8 +64,8 @@ class FileChange:
     """One path of a change.
 
     `old` is None where the path is added, `new` where it is deleted. Line counts are None for binary
-    files and where nobody asked for them; `size` is the new blob's size in bytes, None where not asked.
-    `watched` holds the added lines that some content rule may object to, `link_target` what a new
+    files and where they were not requested; `size` is the new blob's size in bytes, None if not requested.
+    `watched` has the added lines that some content rule may object to, `link_target` what a new
     symlink points to.
     """
 
@@ -110,19 +110,19 @@ class FileChange:
 
     @property
     def has_new_content(self) -> bool:
-        """Tell whether a file's content arrives: added, changed, or made of what was a symlink's text."""
+        """Return whether a file's content arrives: added, changed, or made of what was a symlink's text."""
         if self.new is None or not self.new.is_file:
             return False
         return self.old is None or not self.old.is_file or self.old.oid != self.new.oid
 
     @property
     def goes(self) -> bool:
-        """Tell whether what was there no longer is: removed, or replaced by something of another type."""
+        """Return whether the old file is gone: removed, or replaced by something of another type."""
         return self.status in {Status.DELETED, Status.TYPE_CHANGED}
 
     @property
     def is_introduced(self) -> bool:
-        """Tell whether the name itself is new in the resulting tree."""
+        """Return whether the name itself is new in the resulting tree."""
         return self.old is None
 
 
@@ -132,7 +132,7 @@ class Source:
 
     `kind` is staged, worktree, commit, merge, patch, edits, all, message, ref or range. `commit` is the
     commit judged, `base_commit` the commit whose tree is the base, `ref` the full name of the ref that would
-    bring it, or the range as it was asked for; None where there is none.
+    bring it, or the range as the user wrote it; None if there is none.
     """
 
     kind: str
@@ -218,7 +218,7 @@ class MalformedTreeError(UndecidedError):
         self.fault = fault
 
     def at(self, where: str) -> MalformedTreeError:
-        """Give the same error with the place of the tree."""
+        """Return the same error with the place of the tree."""
         return MalformedTreeError(self.oid, self.fault, where)
 
 
@@ -226,7 +226,7 @@ class MalformedTreeError(UndecidedError):
 class TreeObject:
     """One tree object whose entries have one meaning: sorted, no name twice.
 
-    `rows` holds mode, name and object id of each entry, as they are in the object.
+    `rows` has mode, name and object id of each entry, as they are in the object.
     """
 
     oid: str
@@ -237,7 +237,7 @@ class TreeObject:
         """Read a tree object: entries of `mode SP name NUL oid`.
 
         Raises:
-            MalformedTreeError: it is damaged, not sorted as git sorts, or holds a name twice.
+            MalformedTreeError: it is damaged, not sorted as git sorts, or has a name twice.
         """
         size = len(oid) // 2
         # One expression is ten times as fast as a loop: some folders have thousands of names.
@@ -290,7 +290,7 @@ def _twice(rows: Sequence[tuple[bytes, bytes, bytes]]) -> str:
 
 
 def index_info(entries: Iterable[tuple[RepoPath, Entry]]) -> bytes:
-    """Write entries as `git update-index -z --index-info` reads them: names may hold anything."""
+    """Write entries as `git update-index -z --index-info` reads them: names may be any bytes."""
     return b"".join(
         f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0" for path, entry in entries
     )
@@ -308,13 +308,13 @@ def parse_tree(raw: bytes, oid: str) -> dict[bytes, Entry]:
     """Read the entries of a tree object by their names.
 
     Raises:
-        MalformedTreeError: it is damaged, not sorted as git sorts, or holds a name twice.
+        MalformedTreeError: it is damaged, not sorted as git sorts, or has a name twice.
     """
     return TreeObject.parse(raw, oid).entries()
 
 
 def _mode(mode: bytes) -> str:
-    """Read a mode as git does (`canon_mode`): trees of old repositories hold 100664, git writes 100644."""
+    """Read a mode as git does (`canon_mode`): trees of old repositories have 100664, git writes 100644."""
     known = _MODES.get(mode)
     if known is not None:
         return known

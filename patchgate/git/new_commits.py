@@ -19,13 +19,13 @@ from patchgate.git.repository import Repository, failed
 
 BRANCHES = "refs/heads/"
 _MOST_REMOTES = 20
-# What show-ref says where there is no such ref; it has no exit code for that alone (builtin/show-ref.c).
+# What show-ref prints for a missing ref; it has no exit code for that alone (builtin/show-ref.c).
 _NO_REF = b"not a valid ref"
 
 
 @dataclass(frozen=True, slots=True)
 class BranchUpdate:
-    """A branch by its full name, its value now (None: it is being created), and the commit it shall get."""
+    """A branch by its full name, its value now (None: it is being created), and its new commit."""
 
     ref: str
     old: str | None
@@ -36,7 +36,7 @@ class BranchUpdate:
 class UpdateCommits:
     """The commits that an update brings, parents first.
 
-    `own` are nobody's but this repository's; `upstream` a remote has already; `fetched` came by a fetch that
+    `own` are only in this repository; `upstream` a remote has already; `fetched` came by a fetch that
     makes this very branch.
     """
 
@@ -48,7 +48,7 @@ class UpdateCommits:
 def ref_value(repository: Repository, ref: str) -> str | None:
     """Ask git for the value of HEAD, or of a ref by its full name.
 
-    What a hook's input claims is not always it: zeroes stand for "any". Asked by its exact name, for
+    The value in a hook's input may differ: zeroes mean "any". Looked up by its exact name, because
     rev-parse takes the tag `refs/tags/refs/heads/x` for a branch `refs/heads/x` that is missing (measured).
     """
     if ref == "HEAD":
@@ -67,8 +67,8 @@ def current_branch(repository: Repository) -> str | None:
 
 
 def had_value(repository: Repository, update: BranchUpdate) -> bool:
-    """Tell whether the branch had this value before, by its reflog: going back is never refused."""
-    # Asked by its exact name first: a tag `refs/heads/x` has a reflog too, and rev-list would take it.
+    """Return whether the branch had this value before, by its reflog: going back to it is never refused."""
+    # By its exact name first: a tag `refs/heads/x` has a reflog too, and rev-list would take it.
     if update.old is None or repository.git("reflog", "exists", update.ref, answers=(0, 1)).code != 0:
         return False
     done = repository.git("rev-list", "--walk-reflogs", "--ignore-missing", update.ref, answers=(0, 128))
@@ -108,9 +108,10 @@ def find_new_commits(
 
 
 def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: UpdateCommits) -> UpdateCommits:
-    """Say of what a branch gets that a fetch at work creates: it came by that, but for what was made here.
+    """Count the commits of a branch that a running fetch creates as fetched, except those made here.
 
-    With `--atomic` git writes FETCH_HEAD after the transaction, so that what is fetched stands nowhere yet.
+    With `--atomic` git writes FETCH_HEAD after the transaction, so the fetched commits are not listed
+    anywhere yet.
 
     Raises:
         UndecidedError: the reflog cannot be read.
@@ -123,7 +124,7 @@ def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: Up
 
 
 def _parted(commits: Sequence[Commit], own: Collection[str]) -> UpdateCommits:
-    """Part what a branch gets that is created: what is nobody else's, and what came by a fetch."""
+    """Divide the commits of a created branch into those of this repository and those of a fetch."""
     return UpdateCommits(
         [commit for commit in commits if commit.oid in own],
         [],
@@ -190,7 +191,7 @@ def fetched_tips(repository: Repository) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A line of FETCH_HEAD: the commit, and whose branch it is; the URL is empty where it is no branch.
+    """A line of FETCH_HEAD: the commit, and the URL of its branch; empty if it is not a branch.
 
     `is_own` is whether this repository fetched from itself.
     """
@@ -213,7 +214,7 @@ def _fetched_heads(repository: Repository) -> list[_Fetched]:
         oid, _, rest = line.partition(b"\t")
         if repository.is_oid(oid):
             about = rest.rpartition(b"\t")[2]
-            # No name of a ref holds a blank; of `HEAD` there is the URL alone.
+            # No ref name contains a blank; for `HEAD` there is only the URL.
             kind, is_named, after = about.partition(b"' of ")
             source = os.fsdecode(after if is_named else about)
             places = _places_of(repository) if places is None else places

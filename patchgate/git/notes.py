@@ -28,7 +28,7 @@ def anchor_of(objects: Objects, change_id: str) -> str:
 
 
 def read_notes(objects: Objects, place: str, anchor: str) -> Iterator[bytes]:
-    """Yield the notes about one object; more than one where the tree holds it in more than one way.
+    """Yield the notes about one object; more than one if the tree has it under several paths.
 
     Args:
         place: a commit of notes, or a full ref that names one; none are there where it does not exist.
@@ -80,7 +80,7 @@ def add_line(
     """Add one line to the note about an object, as a new commit of the ref; return that commit.
 
     The lines of a note are sorted and unique, as `git notes merge -s cat_sort_uniq` leaves them. The ref is
-    moved only from the value that was read; whoever was faster is read again.
+    moved only from the value that was read; if it moved meanwhile, it is read again.
 
     Args:
         line: with its LF.
@@ -88,7 +88,7 @@ def add_line(
         identity: the variables by which the caller names author and committer.
 
     Raises:
-        UndecidedError: git refused, or others kept moving the ref.
+        UndecidedError: git refused, or the ref kept changing.
     """
     for _ in range(_TRIES):
         with Objects(repository) as objects:
@@ -138,7 +138,7 @@ def _write_tree(repository: Repository, objects: Objects, base: str, anchor: str
 
 
 def _new_path(objects: Objects, tree: str, anchor: str) -> str:
-    """Choose where a new note goes: as deep as folders of its first digits are there already."""
+    """Choose the path of a new note: as deep as folders of its first digits exist."""
     path, rest = "", anchor
     while (folder := objects.tree(tree).get(rest[:2].encode("ascii"))) is not None:
         if folder.mode != TREE_MODE or len(rest) <= 2:

@@ -16,7 +16,7 @@ from patchgate.git.model import TREE_MODE, Entry, TreeObject, parse_tree
 from patchgate.git.quoting import printable
 from patchgate.git.repository import BIG_FILE, Repository, failed
 
-# 400 questions and their answers stay below the 64 KiB that a pipe holds.
+# 400 questions and their answers stay below the 64 KiB of a pipe.
 _AT_ONCE = 400
 # Git looks for a NUL in so many bytes of a file (buffer_is_binary, xdiff-interface.c).
 SNIFFED = 8000
@@ -24,7 +24,7 @@ _MOST_KNOWN = 100_000
 # Of an object that is read in part, so many bytes more are taken and dropped.
 _DRAINED = 8 << 20
 _TREE_BYTES = 4 << 20
-# How many trees are kept: more than a path can have folders.
+# How many trees are cached: more than a path can have folders.
 _KEPT_TREES = 4096
 
 
@@ -63,7 +63,7 @@ class Objects:
         return digest.hexdigest()
 
     def header(self, name: str) -> Header | None:
-        """Look up a revision or an object id; None where there is no such thing (or more than one).
+        """Look up a revision or an object id; None if there is none (or more than one).
 
         Raises:
             UndecidedError: git could not answer, for instance in a partial clone.
@@ -144,7 +144,7 @@ class Objects:
                 continue
             headers.append(header)
             found[oid] = self._take(header.size + 1)[:-1]
-        # Only now: an answer that nobody takes would be read as that of the next question.
+        # Only now: an answer that is not read would be taken for that of the next question.
         for header in headers:
             _require_type(header, kind)
         for oid in chosen:
@@ -155,7 +155,7 @@ class Objects:
     def without_text(self, oids: Iterable[str]) -> set[str]:
         """Find the blobs that are not known to be text: with a NUL in the first 8,000 bytes, or too large.
 
-        Answers are kept: in a walk the new side of one commit is the old side of a later one.
+        Answers are cached: in a walk the new side of one commit is the old side of a later one.
 
         Raises:
             UndecidedError: one of them is not here.
@@ -211,7 +211,7 @@ class Objects:
         return digest.hexdigest()
 
     def tree(self, oid: str) -> dict[bytes, Entry]:
-        """List one tree: name to entry. Trees are kept, as many as fit a small cache.
+        """List one tree: name to entry. Trees are cached, up to a small limit.
 
         Raises:
             UndecidedError: it is missing, malformed, or no tree.
@@ -225,7 +225,7 @@ class Objects:
         return listed
 
     def trees(self, oids: Sequence[str]) -> Iterator[TreeObject]:
-        """Read many trees, a few at once: none is kept.
+        """Read many trees, a few at once; none is cached.
 
         Raises:
             UndecidedError: one is missing, malformed, or no tree.
@@ -251,7 +251,7 @@ class Objects:
         return self.repository.output("ls-tree", "-r", "-z", "--full-tree", tree, variables=self._variables)
 
     def entry(self, tree: str, path: bytes) -> Entry | None:
-        """Find what a tree holds at a path; None where nothing is."""
+        """Find the entry of a tree at a path; None if there is none."""
         *folders, name = path.split(b"/")
         for folder in folders:
             step = self.tree(tree).get(folder)

@@ -18,7 +18,7 @@ from patchgate.process import run
 
 _FOREBEARS = 5
 PS_ENVIRONMENT = {"LC_ALL": "C", "PATH": f"{os.defpath}:/usr/sbin:/sbin"}
-"""The environment of a program that tells of processes."""
+"""The environment of a program that lists processes."""
 _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 
 
@@ -33,7 +33,7 @@ class Operation(StrEnum):
 
 
 def operation_in_progress(repository: Repository) -> Operation | None:
-    """Tell what git is in the middle of; the outermost where one runs within another."""
+    """Return the operation in progress; the outermost if they are nested."""
 
     def there(*names: str) -> bool:
         return os.path.exists(os.path.join(repository.git_dir, *names))
@@ -52,7 +52,7 @@ def operation_in_progress(repository: Repository) -> Operation | None:
 
 
 def _sequenced(repository: Repository) -> Operation | None:
-    """Read which kind of steps a sequence of picks or reverts still holds."""
+    """Read whether a sequence continues with picks or reverts."""
     try:
         with open(os.path.join(repository.git_dir, "sequencer", "todo"), "rb") as file:
             first = file.readline(64).split(b" ")[0]
@@ -62,7 +62,7 @@ def _sequenced(repository: Repository) -> Operation | None:
 
 
 def is_past_aborting(repository: Repository) -> bool:
-    """Tell whether a rebase by patches is at its last step, where git has lost its way back already.
+    """Return whether a rebase by patches is at its last step, where git can no longer abort it.
 
     There `git rebase --abort` ends with "could not read '.git/rebase-apply/head-name'" (measured, 2.39.5).
     """
@@ -71,7 +71,7 @@ def is_past_aborting(repository: Repository) -> bool:
 
 
 def is_replaying(repository: Repository) -> bool:
-    """Tell whether commits are being replayed: what is staged may then hold parts of several commits."""
+    """Return whether commits are being replayed: the index may then have parts of several commits."""
     return operation_in_progress(repository) in {Operation.REBASE, Operation.AM}
 
 
@@ -88,12 +88,14 @@ def command_at_work(process: int) -> str:
 
 
 def about_process(process: int) -> tuple[int, list[str]]:
-    """Read a process's parent and arguments: whole from /proc, else from `ps`, which parts them by blanks."""
+    """Read a process's parent and arguments: exactly from /proc, otherwise from `ps`, which separates them
+    by blanks.
+    """
     try:
         with open(f"/proc/{process}/cmdline", "rb") as file:
             arguments = [os.fsdecode(each) for each in file.read().split(b"\0")]
         with open(f"/proc/{process}/stat", "rb") as file:
-            # The name in brackets may itself hold brackets and blanks; state and parent follow the last one.
+            # The name in brackets may contain brackets and blanks; state and parent follow the last bracket.
             return int(file.read().rpartition(b")")[2].split()[1]), arguments
     except (OSError, IndexError, ValueError):
         pass
@@ -142,7 +144,7 @@ def pusher_of(repository: Repository, process: int) -> Repository | None:
     """Open the repository as the worktree has it that pushes into it; None where another one pushes.
 
     Args:
-        repository: what is pushed into; given back where nobody can tell which worktree pushes.
+        repository: the repository that receives the push; returned if the pushing worktree is unknown.
         process: the process that runs the hook.
     """
     for _ in range(_PUSHING_FOREBEARS):
@@ -175,7 +177,7 @@ def _opened(repository: Repository, process: int, arguments: Sequence[str]) -> R
 
 
 def _environment_of(process: int) -> dict[str, str]:
-    """Read the variables with which a process was told of a repository; none without /proc."""
+    """Read the variables by which a process was given a repository; none without /proc."""
     try:
         with open(f"/proc/{process}/environ", "rb") as file:
             pairs = [os.fsdecode(each).partition("=") for each in file.read().split(b"\0")]
@@ -185,7 +187,7 @@ def _environment_of(process: int) -> dict[str, str]:
 
 
 def directory_of(process: int) -> str | None:
-    """Find the folder in which a process works: by /proc, else by `lsof`; None where neither tells."""
+    """Find the folder in which a process works: by /proc, otherwise by `lsof`; None if both fail."""
     try:
         return os.readlink(f"/proc/{process}/cwd")
     except OSError:
@@ -193,7 +195,7 @@ def directory_of(process: int) -> str | None:
 
 
 def directory_by_lsof(process: int) -> str | None:
-    """Ask `lsof` for the folder in which a process works; None where it does not tell."""
+    """Ask `lsof` for the folder in which a process works; None if it prints none."""
     try:
         done = run(["lsof", "-a", "-p", str(process), "-d", "cwd", "-F", "n"], cwd=None, env=PS_ENVIRONMENT)
     except UndecidedError:

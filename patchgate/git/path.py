@@ -78,7 +78,7 @@ class RepoPath:
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether the path is UTF-8 without anything that must be escaped."""
+        """Return whether the path is UTF-8 and has no character that must be escaped."""
         return not self.quoted.startswith('"')
 
     @property
@@ -98,7 +98,7 @@ class RepoPath:
 
     @property
     def is_too_long(self) -> bool:
-        """Tell whether no file can have this name: more than 4,096 bytes, or 255 in one component."""
+        """Return whether this name is too long for a file: more than 4,096 bytes, or 255 in one component."""
         if len(self.raw) > MAX_PATH:
             return True
         return len(self.raw) > MAX_COMPONENT and max(map(len, self.raw.split(b"/"))) > MAX_COMPONENT
@@ -112,7 +112,7 @@ class RepoPath:
             position = self.raw.find(b"/", position + 1)
 
     def is_within(self, folder: bytes) -> bool:
-        """Tell whether the path is `folder` itself or lies below it."""
+        """Return whether the path is `folder` or is below it."""
         return self.raw == folder or self.raw.startswith(folder + b"/")
 
     def __str__(self) -> str:
@@ -180,7 +180,7 @@ def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
 
 
 def is_git_alias(component: bytes) -> bool:
-    """Tell whether one component is `.git` to some file system: case, HFS+, NTFS short names and streams."""
+    """Return whether a component means `.git` on some file system: case, HFS+, NTFS names and streams."""
     text = component.decode("utf-8", "surrogateescape").translate(_HFS_IGNORED)
     if len(component) <= MAX_PATH:  # see `fold`; nothing else becomes one of these letters by it
         text = unicodedata.normalize("NFC", text)

@@ -27,7 +27,7 @@ from patchgate.storage.temporary_folder import TemporaryFolder
 
 
 class PrivateStore:
-    """A context manager: a temporary object directory, and room for a private index beside it."""
+    """A context manager: a temporary object directory, and a private index next to it."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -62,7 +62,7 @@ class PrivateStore:
             # With its time: git looks again at files that are as new as their index (racy git); under a newer
             # copy, a change of the same length was missed (measured: 1 of 40).
             shutil.copy2(self._repository.index_file, self.index_file)
-            # A split index names its shared half by a file beside it.
+            # A split index names its shared half by a file next to it.
             for name in os.listdir(self._repository.git_dir):
                 if name.startswith("sharedindex."):
                     shared = os.path.join(self._repository.git_dir, name)
@@ -70,7 +70,7 @@ class PrivateStore:
         return {**self.variables, "GIT_INDEX_FILE": self.index_file}
 
     def bare(self) -> Repository:
-        """Make a repository of the same objects that has no attributes, index, refs, or config at all.
+        """Make a repository of the same objects without attributes, index, refs or config.
 
         Its children need `variables` too. A merge driver of `.git/config` never runs there (measured: with
         `info/attributes` it did).
@@ -115,12 +115,12 @@ def _listed(path: str) -> str:
 def fill_index(
     repository: Repository, entries: Mapping[RepoPath, Entry | None], variables: Mapping[str, str]
 ) -> str:
-    """Fill the private index that the variables name, and nothing else; give the tree of what it holds.
+    """Fill the private index that the variables name, and nothing else; return its tree.
 
     Raises:
         UndecidedError: git does not take an entry.
     """
-    # A patch may be tried twice in one store; the index of the first time holds what it made.
+    # A patch may be tried twice in one store; remove the index of the first time.
     for left in (variables["GIT_INDEX_FILE"], variables["GIT_INDEX_FILE"] + ".lock"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(left)
@@ -146,7 +146,7 @@ def add_files(
 
     Args:
         name: distinguishes this index from others of the store.
-        known: what the index holds of them: a file that is CR LF there stays so under `core.autocrlf`, and
+        known: their entries in the index: a file that is CR LF there stays so under `core.autocrlf`, and
             without `core.fileMode` a file keeps its mode.
         options: more options of `git update-index`.
 
@@ -254,7 +254,7 @@ def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, Fil
             known[path] = Entry(mode, oid)
     found = {path: FileChange(path, None, None) for path in gone}
     if there:
-        # --remove: a file that is gone since git looked is no longer there, and that is all.
+        # --remove: a file that was deleted since git listed it just counts as deleted.
         added = add_files(repository, store, "standing", known, there, "--remove", "--replace")
         found |= {path: FileChange(path, None, added.get(path)) for path in there}
     return found
@@ -265,7 +265,7 @@ _CHUNK = 1 << 16
 
 
 def patch_ids_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
-    """Give the ids of commits with at most one parent; a commit without one is left out.
+    """Return the ids of commits with at most one parent; a commit without one is left out.
 
     Raises:
         UndecidedError: git failed.
@@ -278,7 +278,7 @@ def patch_ids_of(repository: Repository, commits: Sequence[str]) -> dict[str, st
 
 
 def patch_id_of(repository: Repository, store: PrivateStore, files: Sequence[FileChange]) -> str | None:
-    """Give the id of a change, whose objects git finds in the repository or in the private store.
+    """Return the id of a change, whose objects git finds in the repository or in the private store.
 
     Raises:
         UndecidedError: git failed, as it does on a path that it does not take.

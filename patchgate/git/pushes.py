@@ -30,9 +30,9 @@ _USER = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/]*@")
 
 @dataclass(frozen=True, slots=True)
 class RefUpdate:
-    """One ref of another repository: its full name there, what it has (None: nothing), what it shall get.
+    """One ref of another repository: its full name there, its old value (None: it is new), and its new value.
 
-    `new` is None where it is deleted. Both are object ids of anything, as git told them.
+    `new` is None if it is deleted. Both are ids of any object, as git gave them.
     """
 
     ref: str
@@ -60,7 +60,7 @@ class Remote:
 
 
 def read_pushed(repository: Repository, lines: bytes) -> list[RefUpdate]:
-    """Read what git tells pre-push: `<local ref> SP <local oid> SP <remote ref> SP <remote oid> LF`.
+    """Read the input of pre-push: `<local ref> SP <local oid> SP <remote ref> SP <remote oid> LF`.
 
     The local name may be any revision, with spaces (`HEAD@{1 day ago}`), so a line is read from the right.
 
@@ -78,7 +78,7 @@ def read_pushed(repository: Repository, lines: bytes) -> list[RefUpdate]:
 
 
 def read_received(repository: Repository, lines: bytes) -> list[RefUpdate]:
-    """Read what git tells pre-receive: `<old oid> SP <new oid> SP <ref> LF`.
+    """Read the input of pre-receive: `<old oid> SP <new oid> SP <ref> LF`.
 
     Raises:
         UndecidedError: a line is none of git's.
@@ -98,7 +98,7 @@ def _lines(raw: bytes) -> list[str]:
 
 
 def _oid(repository: Repository, word: str, line: str) -> str | None:
-    """Read an object id; zeroes, of either length, stand for none."""
+    """Read an object id; zeroes, of either length, mean none."""
     if word in _ZEROES:
         return None
     if len(word) != len(repository.zero_oid) or not _HEX.fullmatch(word):
@@ -172,7 +172,7 @@ def default_branch(repository: Repository) -> str | None:
 
 
 def peel(objects: Objects, oids: Iterable[str]) -> dict[str, str | None]:
-    """Find the commit that each object is, or that a tag, however nested, stands for; None where it is none.
+    """Find the commit that each object is, or that a (nested) tag points to; None if it is not a commit.
 
     Raises:
         UndecidedError: git could not answer.
@@ -183,7 +183,7 @@ def peel(objects: Objects, oids: Iterable[str]) -> dict[str, str | None]:
 
 
 def type_of(objects: Objects, oid: str) -> str | None:
-    """Name the type of an object, or of what a tag stands for; None where it is not here."""
+    """Name the type of an object, or of what a tag points to; None if it is missing."""
     header = objects.header(f"{oid}^{{}}")
     return header.type if header else None
 
@@ -232,10 +232,10 @@ def first_parents_at(
 
 
 def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
-    """Tell whether one commit reaches another; every commit reaches itself.
+    """Return whether one commit reaches another; every commit reaches itself.
 
     Raises:
-        UndecidedError: git could not tell, for an object is missing.
+        UndecidedError: git has no answer, because an object is missing.
     """
     return _merge_base(repository, "--is-ancestor", ancestor, commit).code == 0
 
@@ -244,7 +244,7 @@ def common_ancestor(repository: Repository, commit: str, *others: str) -> str | 
     """Find a best common ancestor of a commit and any of others; None where they have none.
 
     Raises:
-        UndecidedError: git could not tell, for an object is missing.
+        UndecidedError: git has no answer, because an object is missing.
     """
     found = _merge_base(repository, commit, *others).out.decode("ascii")
     return found.partition("\n")[0] or None

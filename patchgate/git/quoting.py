@@ -69,7 +69,7 @@ def split_equal_names(git_line: bytes) -> tuple[bytes, bytes] | None:
     """Split `a/NAME b/NAME`, where both names are the same, into its two tokens.
 
     Only equal names are resolved, because only then does the line's length say where to split. None where
-    the halves do not fit, and also where a bare name itself holds ` b/`: other readers split there.
+    the halves differ, and also if a bare name contains ` b/`: other readers split there.
     """
     middle, odd = divmod(len(git_line), 2)
     if not odd or git_line[middle] != 0x20:
@@ -81,7 +81,7 @@ def split_equal_names(git_line: bytes) -> tuple[bytes, bytes] | None:
 
 
 def strip_tab(token: bytes) -> tuple[bytes, bool]:
-    """Take off the one TAB that git puts behind a name with a space in it; tell whether it was there."""
+    """Remove the TAB that git puts after a name with a space; return whether it was there."""
     if token.endswith(b"\t") and b" " in token:
         return token[:-1], True
     return token, False
@@ -93,7 +93,7 @@ _SEPARATORS = frozenset("\u2028\u2029\ufeff")
 _PLAIN = frozenset(range(0x20, 0x7F)) - {34, 92}
 
 # ECMA-48: colours and other controls of a terminal (CSI), and strings such as titles (DCS, SOS, OSC, PM, APC)
-# up to their end; the introducers also as C1 controls in UTF-8. None of them goes over the end of a line.
+# up to their end; the introducers also as C1 controls in UTF-8. None of them crosses the end of a line.
 _STRING = (
     rb"(?:\x1b[PX\]^_]|\xc2[\x90\x98\x9d-\x9f])"
     rb"[^\x07\x1b\n\xc2]*(?:\xc2(?!\x9c)[^\x07\x1b\n\xc2]*)*(?:\x07|\x1b\\|\xc2\x9c)?"
@@ -101,7 +101,7 @@ _STRING = (
 _TERMINAL = re.compile(
     _STRING + rb"|(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]|\x1b(?:[ -/]+[0-~]|[0-OQ-WYZ\\`-~])"
 )
-# What is left of controls without its introducer: nothing of it is shown, and it may stand between letters.
+# Controls without an introducer: they are invisible, and may be between letters.
 _UNSEEN = re.compile(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0\xa6-\xa9]|\xef\xbb\xbf"
 )
@@ -126,7 +126,7 @@ def without_controls(raw: bytes) -> bytes:
 
 
 def neutral(raw: bytes) -> bytes:
-    """Write controls as `printable` does, so that no terminal obeys them; tabs, LF and CRLF stay.
+    """Escape controls as `printable` does, so no terminal executes them; tabs, LF and CRLF stay.
 
     Works on each character alone, so pieces that end between two characters give what the whole gives.
     """
@@ -146,7 +146,7 @@ def _escape(code: int) -> str:
 
 
 def is_printable(character: str) -> bool:
-    """Tell whether one character may reach a terminal as it is."""
+    """Return whether one character may reach a terminal as it is."""
     code = ord(character)
     if code < 0x20 or 0x7F <= code <= 0x9F or 0xD800 <= code <= 0xDFFF:
         return False
@@ -177,7 +177,7 @@ def quote_path(raw: bytes) -> str:
 
 
 def exact_text(raw: bytes) -> str | None:
-    """Decode a path that text can hold as it is: UTF-8 without controls; None for any other.
+    """Decode a path that is plain text: UTF-8 without controls; None for any other.
 
     Controls are also those of the direction of text. `quote_path` quotes more: quotes and backslashes.
     """

@@ -29,7 +29,7 @@ _ENTRY = re.compile(
     rb"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) [^\t]*> ([0-9]{1,18}) [+-][0-9]{4}\t(.*)",
     re.DOTALL,
 )
-# The action of a pull and of a rebase holds what it was called with, up to a word in brackets.
+# The action of a pull and of a rebase contains its arguments, up to a word in brackets.
 _MAKING = (
     re.compile(rb"(commit(?: \((?:initial|amend|merge|cherry-pick)\))?|am|cherry-pick|revert): "),
     re.compile(rb"(rebase|pull)\b.*? (\((?:pick|reword|edit|squash|fixup|continue|merge)\)): ", re.DOTALL),
@@ -45,7 +45,7 @@ def commits_made_in(git_dir: str, since: float) -> dict[str, str]:
 
     Args:
         git_dir: git's directory of that worktree.
-        since: seconds since the epoch; the reflog has whole ones, so that whole second counts.
+        since: seconds since the epoch; the reflog has whole seconds, so all of that second counts.
 
     Raises:
         UndecidedError: there is one, and it cannot be read, or is too long for that time.
@@ -91,7 +91,7 @@ def work_trees(repository: Repository) -> frozenset[str]:
 
 
 def _content(place: str) -> tuple[bytes, bool]:
-    """Read a reflog, of a very long one the end; tell whether that is all. A missing one is empty."""
+    """Read a reflog, or the end of a very long one; return whether it is complete. A missing one is empty."""
     try:
         status = os.stat(place)
         if not stat.S_ISREG(status.st_mode):
@@ -110,7 +110,7 @@ def _content(place: str) -> tuple[bytes, bool]:
 
 
 def _entries(raw: bytes, is_whole: bool) -> Iterator[tuple[bytes, bytes, int, bytes]]:
-    """Yield old value, new value, time and message of each line; as git does, pass by what is none of its."""
+    """Yield old value, new value, time and message of each line; skip other lines, as git does."""
     for line in raw.split(b"\n")[0 if is_whole else 1 : -1]:
         entry = _ENTRY.fullmatch(line)
         if entry is not None and len(entry[1]) == len(entry[2]):
@@ -128,7 +128,7 @@ def _making(message: bytes) -> str | None:
 
 _LIST = ("for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)")
 _FILE_URL = "file://"
-# What git says of a folder that is no repository, or another user's.
+# What git prints for a folder that is not a repository, or that belongs to another user.
 _CLOSED = (b"not a git repository", b"dubious ownership")
 
 
@@ -144,23 +144,23 @@ def symbolic_refs(repository: Repository, *folders: str) -> dict[str, str]:
 def symbolic_refs_at(repository: Repository, url: str) -> dict[str, str]:
     """Do as `symbolic_refs` for the repository at a URL where that is a folder; elsewhere none are known."""
     there = _repository_at(repository, url)
-    # Git says 128 of a folder that is no repository, or another user's: then it can't push there either.
+    # Git exits with 128 if it is not a repository or another user's: then it can't push there either.
     done = there.git(*_LIST, answers=(0, 128)) if there is not None else None
     return _pairs(done.out) if done is not None and done.code == 0 else {}
 
 
 def is_empty_at(repository: Repository, url: str) -> bool:
-    """Tell whether the repository at a URL is a folder, and has no commit yet; False where nobody knows."""
+    """Return whether the repository at a URL is a folder without commits; False if that is not known."""
     there = _repository_at(repository, url)
     done = there.git("rev-list", "--max-count=1", "--all", answers=(0, 128)) if there is not None else None
     return done is not None and (done.code, done.out) == (0, b"")
 
 
 def is_default_at(repository: Repository, url: str, branch: str, oid: str) -> bool:
-    """Tell whether the repository at a URL is a folder whose HEAD names this branch, which has this value.
+    """Return whether the repository at a URL is a folder whose HEAD names this branch, which has this value.
 
     Raises:
-        UndecidedError: git could not tell.
+        UndecidedError: git has no answer.
     """
     there = _repository_at(repository, url)
     if there is None:
@@ -200,12 +200,12 @@ def _pairs(raw: bytes) -> dict[str, str]:
 
 
 def target_of(repository: Repository, ref: str) -> str | None:
-    """Find the ref that a symbolic one names in the end, there or not; None where it is none.
+    """Find the ref that a symbolic one finally names, even if missing; None if it is not symbolic.
 
-    A file tells whether it may be one, so that git is not asked for each ref.
+    A file shows whether it may be one, so git does not run for each ref.
 
     Raises:
-        UndecidedError: it leads nowhere, in a circle, or over more steps than git goes.
+        UndecidedError: it leads nowhere, in a circle, or over more steps than git follows.
     """
     if not _may_be_symbolic(repository, ref):
         return None
@@ -232,7 +232,9 @@ def _may_be_symbolic(repository: Repository, ref: str) -> bool:
 
 
 def _are_files(repository: Repository) -> bool:
-    """Tell whether each symbolic ref is a file in git's folder: other stores are named in the config."""
+    """Return whether each symbolic ref is a file in git's folder: another ref storage is named in the
+    config.
+    """
     try:
         with open(os.path.join(repository.common_dir, "config"), "rb") as file:
             return b"refstorage" not in file.read().lower()
@@ -243,7 +245,7 @@ def _are_files(repository: Repository) -> bool:
 def follow_symbolic_refs(
     repository: Repository, updates: Sequence[RefUpdate], symbolic: Mapping[str, str]
 ) -> tuple[list[RefUpdate], list[str]]:
-    """Give the refs that git will write for these updates, and a sentence on each that is another one.
+    """Return the refs that git will write for these updates, and a sentence on each that differs.
 
     Args:
         repository: where they are written.
@@ -259,7 +261,7 @@ def follow_symbolic_refs(
 def follow_known_symbolic_refs(
     updates: Sequence[RefUpdate], symbolic: Mapping[str, str]
 ) -> tuple[list[RefUpdate], list[str]]:
-    """Do as `follow_symbolic_refs` for another repository, of which nothing more can be asked."""
+    """Do the same for another repository, of which only `symbolic` is known."""
     return _renamed(updates, symbolic)
 
 
@@ -278,7 +280,7 @@ def _renamed(
 
 
 def describe_symbolic_refs(repository: Repository, refs: Iterable[str]) -> list[str]:
-    """Say of each of these refs that is a symbolic one what git writes in its place.
+    """Describe each of these refs that is symbolic, and the ref that git writes instead.
 
     Raises:
         UndecidedError: one cannot be followed.
@@ -288,6 +290,6 @@ def describe_symbolic_refs(repository: Repository, refs: Iterable[str]) -> list[
 
 
 def describe_symbolic_ref(ref: str, target: str) -> str:
-    """Say what a symbolic ref means for the hooks."""
+    """Describe what a symbolic ref means for the hooks."""
     names = printable(ref, 200), printable(target, 200)
     return "{} is a symbolic ref to {}: git writes that ref, and no hook checked the change".format(*names)

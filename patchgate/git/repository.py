@@ -20,7 +20,7 @@ TRANSACTIONS = "patchgate/transactions"
 
 
 def has_pending_transactions(common_dir: str) -> bool:
-    """Tell whether a landing is under way, or was cut short."""
+    """Return whether a transaction is running or was interrupted."""
     try:
         return bool(os.listdir(os.path.join(common_dir, TRANSACTIONS)))
     except OSError:
@@ -47,7 +47,7 @@ _PINNED = (
     "submodule.recurse=false",
     "gc.auto=0",
     "advice.graftFileDeprecated=false",
-    # Hooks that config names (git 2.54) run beside core.hooksPath; these two are what plumbing sets off.
+    # Hooks in the config (git 2.54) run besides core.hooksPath; plumbing triggers these two.
     "hook.post-index-change.enabled=false",
     "hook.reference-transaction.enabled=false",
 )
@@ -59,7 +59,7 @@ _EMPTY_TREE = {
 BIG_FILE = 32 << 20
 QUARANTINE = "GIT_QUARANTINE_PATH"
 ANY_CODE = range(256)
-"""Every exit code of a child that ended by itself; a signal is none."""
+"""Every exit code; an end by a signal has none."""
 _QUARANTINE = (QUARANTINE, "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 
 
@@ -67,8 +67,8 @@ _QUARANTINE = (QUARANTINE, "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTO
 class Repository:
     """An opened repository; all paths are absolute.
 
-    `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user stands,
-    `limits` says in sentences why libgit2 could not read it. `config_warnings` are what is to be told of
+    `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user is,
+    `limits` says in sentences why libgit2 could not read it. `config_warnings` are the warnings about
     its policies when the command ends, each once: values that cannot be used as they are. `namespace` is
     the one that a push goes into (gitnamespaces); no child gets it. `expression_time` is the processor time
     that the regular expressions of its policies have.
@@ -93,7 +93,7 @@ class Repository:
         return "0" * (64 if self.object_format == "sha256" else 40)
 
     def is_oid(self, word: bytes) -> bool:
-        """Tell whether a word is a whole object id, as git writes them."""
+        """Return whether a word is a whole object id, as git writes them."""
         return len(word) == len(self.zero_oid) and not word.strip(b"0123456789abcdef")
 
     @property
@@ -103,7 +103,7 @@ class Repository:
 
     @property
     def is_receiving(self) -> bool:
-        """Tell whether new objects are in quarantine: git updates no ref then, and nothing may be written."""
+        """Return whether new objects are in quarantine: git updates no ref, and nothing may be written."""
         return QUARANTINE in self.environment
 
     def argv(self, arguments: Sequence[str], *, in_work_tree: bool = False) -> list[str]:
@@ -209,7 +209,7 @@ def finish(child: Child, command: str) -> None:
         raise failed(command, done)
 
 
-# In this order: the last of them alone may hold a line feed.
+# In this order: only the last may contain a line feed.
 _ASKED = (
     "--absolute-git-dir",
     "--git-common-dir",
@@ -226,10 +226,10 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     Args:
         environ: the caller's environment; `GIT_DIR`, `GIT_WORK_TREE`, `GIT_COMMON_DIR` and
             `GIT_INDEX_FILE` count as they do for git, everything else of git's is left behind.
-        directory: where the user stands.
+        directory: where the user is.
 
     Raises:
-        UsageError: there is no repository, or none with a working tree in reach.
+        UsageError: there is no repository, or no working tree in it.
         UndecidedError: git is missing or too old, or refuses the repository (ownership, unknown format).
     """
     if not os.path.isdir(directory):

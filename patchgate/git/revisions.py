@@ -26,7 +26,7 @@ _ROOTS = ("rev-list", "--max-parents=0", "--format=%H %T", "--no-commit-header")
 
 
 def has_commits(repository: Repository) -> bool:
-    """Tell whether any ref reaches a commit.
+    """Return whether any ref reaches a commit.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -41,7 +41,7 @@ def is_first(
     replaces: str | None = None,
     known: Sequence[str] | None = None,
 ) -> bool:
-    """Tell whether a root commit is the first commit of a repository.
+    """Return whether a root commit is the first commit of a repository.
 
     A root with the very tree of the first commit adds nothing to it (the same commit with another message).
 
@@ -49,8 +49,8 @@ def is_first(
         tree: the root's tree.
         replaces: the value of the ref that gets the commit; where it is all that the repository has, the
             first commit is being amended.
-        known: the commit whose history counts, whatever refs there are. An empty list: no history is known,
-            and only a root beside which there is no other is the first. None: the main line counts.
+        known: the commit whose history counts, regardless of refs. An empty list: no history is known,
+            and only a single root is the first. None: the main line counts.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -146,9 +146,9 @@ class Revision:
 
 
 def resolve(objects: Objects, text: str) -> Revision | None:
-    """Resolve a revision; None where there is no such thing.
+    """Resolve a revision; None if there is none.
 
-    A full object id, `HEAD` and `@` mean one thing only. Any other name is asked for under each of git's
+    A full object id, `HEAD` and `@` are unambiguous. Any other name is looked up under each of git's
     rules, through the child that runs already; another child runs only where more than one of them fits.
 
     Raises:
@@ -172,7 +172,7 @@ def resolve(objects: Objects, text: str) -> Revision | None:
     if start is None and base.startswith("refs/"):
         return None
     if start is None or suffix.startswith("@{"):
-        # The log or the upstream of a ref goes by its name, which means one ref only.
+        # The log or the upstream of a ref is found by its name, which means one ref only.
         header = objects.header(text)
     else:
         header = objects.header(start[1] + suffix)
@@ -214,7 +214,7 @@ def tree_named(objects: Objects, text: str) -> tuple[str, str | None] | None:
 
 
 def head_commit(objects: Objects) -> str | None:
-    """Find HEAD's commit; None where it has none. Git takes a tag `HEAD` then, which is not meant.
+    """Find HEAD's commit; None where it has none. Git would then take a tag `HEAD`, which is wrong.
 
     Raises:
         UndecidedError: git could not answer.
@@ -231,12 +231,12 @@ def head_commit(objects: Objects) -> str | None:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text can be asked for at all: it is one line, and no option."""
+    """Return whether a text can be looked up: it is one line, and not an option."""
     return bool(text) and not text.startswith("-") and "\n" not in text and "\0" not in text
 
 
 def _is_oid(objects: Objects, text: str) -> bool:
-    """Tell whether a text is a whole object id, which git never takes for the name of a ref."""
+    """Return whether a text is a whole object id, which git never takes for the name of a ref."""
     return len(text) == len(objects.repository.zero_oid) and not text.strip("0123456789abcdefABCDEF")
 
 
@@ -300,7 +300,7 @@ def _listed(objects: Objects, names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_pseudo_ref(objects: Objects, base: str) -> bool:
-    """Tell whether git would read a ref from a file of this name in its own folder, like FETCH_HEAD."""
+    """Return whether git would read a ref from a file of this name in its own folder, like FETCH_HEAD."""
     repository = objects.repository
     for folder in (repository.git_dir, repository.common_dir):
         with suppress(OSError), open(os.path.join(folder, base), "rb") as file:

@@ -36,12 +36,12 @@ class StagedIndex:
     made_from: bytes | None
 
     def is_current(self, repository: Repository) -> bool:
-        """Tell whether the index is still the one that this was made from; to be asked under its lock."""
+        """Return whether the index is still the one that this was made from; call it under the lock."""
         return _read(repository.index_file) == self.made_from
 
 
 def index_entries(repository: Repository, paths: Collection[RepoPath]) -> dict[RepoPath, Entry]:
-    """Look up what the index holds at some paths and below them.
+    """Look up the entries of the index at some paths and below them.
 
     Raises:
         UndecidedError: one of the paths is in conflict, or git failed.
@@ -73,7 +73,7 @@ def _is_within(name: bytes, wanted: Collection[bytes]) -> bool:
 
 
 def index_differs(repository: Repository, files: Sequence[FileChange]) -> list[RepoPath]:
-    """Name the touched paths that the index does not hold as they were judged, in their order.
+    """List the touched paths whose index entry differs from what was judged, in order.
 
     Raises:
         UndecidedError: one of them is in conflict, or git failed.
@@ -88,16 +88,16 @@ def index_differs(repository: Repository, files: Sequence[FileChange]) -> list[R
 
 
 def new_index(repository: Repository, store: PrivateStore, files: Sequence[FileChange]) -> StagedIndex:
-    """Make the index that holds the result: a copy of the user's in which the touched entries are set.
+    """Make the index of the result: a copy of the user's in which the touched entries are set.
 
     It is one file with every entry, also where the user's is split or sparse; git makes it so again when it
-    writes one. Whatever else it holds stays (stages of other paths, intent to add). git runs in the working
+    writes one. Its other contents stay (stages of other paths, intent to add). git runs in the working
     tree, for it looks there at files that are as new as their index when it writes one (racy git).
 
     Raises:
-        UndecidedError: an entry does not fit the index (a file where it holds a folder), or git failed.
+        UndecidedError: an entry does not fit the index (a file where it has a folder), or git failed.
     """
-    # The trial of the patch may have left one of its own there.
+    # The dry run of the patch may have left one there.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(store.index_file)
     variables = store.copy_index()
@@ -111,7 +111,7 @@ def new_index(repository: Repository, store: PrivateStore, files: Sequence[FileC
         if file.new is not None
     ]
     for start in range(0, len(named), _AT_ONCE):
-        # Not by --index-info: that takes what is in the way out of the index without a word.
+        # Not by --index-info: that silently removes conflicting entries from the index.
         chosen = [part for name in named[start : start + _AT_ONCE] for part in ("--cacheinfo", name)]
         calls.append((["--add", *chosen], b""))
     for arguments, stdin in calls:
@@ -147,7 +147,7 @@ def keep_objects(
     *,
     faults: FaultPoints | None = None,
 ) -> None:
-    """Bring the new blobs into the repository's own objects, flushed, so that an index may name them.
+    """Write the new blobs to the repository's objects and flush them, so that an index may name them.
 
     Should nothing come of it, they are loose objects that nothing names; `git gc` takes them away.
 
@@ -198,9 +198,9 @@ def _flush_names(objects: str, oids: Collection[str], faults: FaultPoints) -> No
 
 
 def refresh_index(repository: Repository, paths: Iterable[RepoPath]) -> bool:
-    """Let the index learn the new files' times, so that the next `git status` need not read them.
+    """Refresh the file times in the index, so that the next `git status` need not read the files.
 
-    Best effort, after the locks are free; a file that somebody changed since is not staged by it.
+    Best effort, after the locks are free; a file that was changed since is not staged.
 
     Returns:
         Whether git did; where it did not, nothing is wrong.

@@ -113,7 +113,7 @@ class Links:
 
 
 def _fault(target: bytes | None) -> str | None:
-    """Say what is wrong with a target by itself."""
+    """Return what is wrong with a target, by its text alone."""
     if target is None:
         return f"has a target of more than {LONGEST_TARGET} bytes"
     if not target or b"\0" in target:
@@ -127,7 +127,7 @@ def targets_of(objects: Objects, oids: Collection[str]) -> dict[str, bytes | Non
     """Read the targets of links, by their object ids; None for one that is longer than a path can be.
 
     Raises:
-        UndecidedError: an object is missing, or is no blob.
+        UndecidedError: an object is missing, or not a blob.
     """
     sizes = objects.sizes(oids)
     found: dict[str, bytes | None] = {oid: None for oid, size in sizes.items() if size > LONGEST_TARGET}

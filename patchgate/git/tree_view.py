@@ -137,7 +137,7 @@ class TreePaths:
 
     def _read(self, trees: Collection[str]) -> None:
         if len(self._listed) + len(trees) > _MOST_KEPT:
-            # What is asked for right now has to stay.
+            # Keep what the caller asks for now.
             self._listed = {tree: self._listed[tree] for tree in trees if tree in self._listed}
         known = self._listed
         known[self._objects.empty_tree] = {}
@@ -146,7 +146,7 @@ class TreePaths:
 
 
 class TreeView:
-    """The tree `tree` with `over` laid over it: each path has the entry named there, or (None) is gone."""
+    """The tree `tree` with the entries of `over` in place of its own; None removes a path."""
 
     def __init__(self, objects: Objects, tree: str, over: Mapping[bytes, Entry | None] | None = None) -> None:
         self.objects = objects
@@ -180,7 +180,7 @@ class TreeView:
         return {RepoPath(path): found[path] for path in sorted(found)}
 
     def exists(self, path: bytes) -> bool:
-        """Tell whether a path is there, as a file or as a folder with something in it."""
+        """Return whether a path is there, as a file or as a folder with something in it."""
         if not path or self.entry(path) is not None:
             return True
         overlaid = list(self._overlay_within(path))
@@ -206,7 +206,7 @@ class TreeView:
         return sorted(found - {b""})
 
     def with_overlay(self, over: Mapping[bytes, Entry | None]) -> TreeView:
-        """Give the same tree with further entries laid over it."""
+        """Return the same tree with further entries over it."""
         return TreeView(self.objects, self.tree, {**self._over, **over})
 
     def _overlay_within(self, folder: bytes) -> Iterator[bytes]:

@@ -75,7 +75,7 @@ def resulting_tree(
 
 @dataclass(slots=True)
 class _OpenedFolder:
-    """One folder that the change touches: what it held, what is put into it, its subfolders that change."""
+    """One folder that the change touches: its old entries, the new ones, its changed subfolders."""
 
     above: _OpenedFolder | None
     entries: dict[bytes, Entry]
@@ -120,7 +120,7 @@ FOLDERS = ("-r", "-t")
 class ChangedFolders:
     """The folders in which two trees differ: the path of each, its tree before and after (None: not there).
 
-    `place` says in words where the second tree is from, `is_past` whether that is history from before the
+    `place` describes where the second tree is from, `is_past` is whether it is history from before the
     policy.
     """
 
@@ -200,7 +200,7 @@ class TreeCheck:
         return names
 
     def _check_empty(self, touched: ChangedFolders) -> None:
-        """Refuse a folder that no file tells of, and whose name no tree may gain; git lists only files."""
+        """Refuse an empty folder whose name is not allowed; git lists only files."""
         for path, old, new in touched.folders:
             if new == self._objects.empty_tree and old is None and path and faults(RepoPath(path)):
                 fault = "it is an empty folder, and its name is not allowed"

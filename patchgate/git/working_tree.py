@@ -26,11 +26,11 @@ from patchgate.storage.temporary_folder import TemporaryFolder
 _ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLDER = _ROOT | os.O_NOFOLLOW
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""How a file is opened; not blocking, for a FIFO that took its place must not hold us."""
+"""Flags to open a file; non-blocking, because a FIFO may have replaced it."""
 
 
 class ObstructionKind(Enum):
-    """What stands where a folder of this repository had to."""
+    """What is at a path where a folder of this repository is needed."""
 
     LINK = auto()
     OTHER = auto()
@@ -39,7 +39,7 @@ class ObstructionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Obstruction:
-    """Something that is no folder of this repository, and where it stands."""
+    """Something that is not a folder of this repository, and its path."""
 
     path: bytes
     kind: ObstructionKind
@@ -47,7 +47,7 @@ class Obstruction:
 
 @contextmanager
 def open_root(work_tree: str) -> Generator[int, None, None]:
-    """Open the folder where the ways begin; it alone may be reached by a link.
+    """Open the root folder; only its own path may contain a link.
 
     Raises:
         OSError: as the system gave it.
@@ -63,7 +63,7 @@ def open_root(work_tree: str) -> Generator[int, None, None]:
 def folder_above(
     root: int, path: RepoPath, look: Callable[[int, bytes], None] | None = None
 ) -> Generator[int | Obstruction, None, None]:
-    """Open the folder in which a path stands, or say what stands in the way.
+    """Open the folder that contains a path, or yield what blocks the way.
 
     Args:
         root: an open folder.
@@ -109,7 +109,7 @@ def open_file(name: bytes, folder: int) -> FileIO:
 
 
 def is_there(name: bytes, folder: int) -> bool:
-    """Tell whether anything has a name in an open folder."""
+    """Return whether anything has a name in an open folder."""
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -162,22 +162,22 @@ def untracked_names(repository: Repository) -> Records:
 
 
 def differing_from_index(repository: Repository, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
-    """Find the paths that the working tree has otherwise than the index; one is enough that only it has.
+    """Find the paths that differ between working tree and index, also those that only one of them has.
 
     Of changed files the contents are compared; what is ignored counts too.
 
     Raises:
         UndecidedError: they cannot be listed.
     """
-    # No file can have such a name, and git could not be asked for it.
+    # No file can have such a name, and git would not accept it.
     paths = frozenset(path for path in paths if not path.is_too_long)
     if not paths:
         return frozenset()
     # Beyond so many the names are fewer bytes than the question.
     if len(paths) > _MOST_NAMED:
         return _differing(repository, paths)
-    # `ls-files --modified` looks at nearly every file of the index, whatever it is asked for (500,000 files:
-    # 0.6 s). So it is asked of an index that holds these alone.
+    # `ls-files --modified` reads nearly every file of the index, whatever its arguments (500,000 files:
+    # 0.6 s). So it gets an index with these paths only.
     raw = repository.output("ls-files", "-z", "-t", "--stage", "--", *_pathspecs(paths))
     entries = [record.partition(b" ") for record in raw.split(b"\0") if record]
     staged = {RepoPath.from_git(name_of(entry)): entry for _, _, entry in entries}
@@ -225,7 +225,7 @@ def tree_records(repository: Repository, tree: str) -> Records:
 
 
 def name_of(record: bytes) -> bytes:
-    """Give the name of a record, which may hold tabs itself."""
+    """Return the name of a record; it may contain tabs."""
     return record.partition(b"\t")[2]
 
 

@@ -64,7 +64,7 @@ class Spool:
 
     @property
     def has_more_than_tail(self) -> bool:
-        """Tell whether there was output before the tail."""
+        """Return whether there was output before the tail."""
         return self._taken > TAIL
 
     def add(self, data: bytes) -> None:

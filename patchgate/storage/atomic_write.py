@@ -83,7 +83,7 @@ def write_atomically(
 
 
 def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, faults: FaultPoints) -> None:
-    """Give the new file a name that must be free: rename(2) would replace, link(2) refuses."""
+    """Return the new file a name that must be free: rename(2) would replace, link(2) refuses."""
     link(new, path, faults)
     undo.callback(_withdraw, path, ours, faults)
     unlink(new, faults)
@@ -107,7 +107,7 @@ def _replace(
 
 
 def _keep(path: Path, old: Path, faults: FaultPoints) -> bool | None:
-    """Give the file at `path` the second name `old`: true where it has it, None where there is no file."""
+    """Return the file at `path` the second name `old`: true where it has it, None where there is no file."""
     try:
         link(path, old, faults)
     except FileNotFoundError:
@@ -132,7 +132,7 @@ def _withdraw(path: Path, ours: os.stat_result, faults: FaultPoints) -> None:
 
 
 def _is(path: Path, ours: os.stat_result) -> bool:
-    """Tell whether the path names the file that we put there; another writer may have replaced it since."""
+    """Return whether the path names the file that we put there; another writer may have replaced it since."""
     try:
         return os.path.samestat(os.lstat(path), ours)
     except OSError:

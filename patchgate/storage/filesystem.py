@@ -26,7 +26,7 @@ class FaultPoints:
 
     @property
     def records(self) -> bool:
-        """Tell whether somebody wants the operations."""
+        """Return whether somebody wants the operations."""
         return False
 
     def reach(self) -> bool:

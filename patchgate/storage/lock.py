@@ -129,7 +129,7 @@ def _open(path: str, faults: FaultPoints) -> int:
 
 
 def _is_still(path: str, descriptor: int) -> bool:
-    """Tell whether the path still names the file that was locked; somebody may have removed it by hand."""
+    """Return whether the path still names the file that was locked; somebody may have removed it by hand."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:

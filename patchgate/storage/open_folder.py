@@ -48,7 +48,7 @@ def exchange(folder: int, name: bytes, other: int, other_name: bytes) -> None:
 
 
 def rename_exclusively(folder: int, name: bytes, other: int, other_name: bytes) -> None:
-    """Give a file another name that must be free.
+    """Return a file another name that must be free.
 
     Raises:
         UnsupportedError: it cannot be done here.
@@ -214,7 +214,7 @@ class OpenFolder:
         self._tell("symlink", name, content=target)
 
     def link(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
-        """Give a file a second name that must be free.
+        """Return a file a second name that must be free.
 
         Raises:
             OSError: EEXIST where it is not; EXDEV, EPERM and others where there are no links.
@@ -235,7 +235,7 @@ class OpenFolder:
         self._tell("link", name, other.at(other_name))
 
     def rename(self, name: bytes, other_name: bytes) -> None:
-        """Give a file another name in this folder, over what has it."""
+        """Return a file another name in this folder, over what has it."""
         self._single(name)
         self._single(other_name)
         self._try(
@@ -245,7 +245,7 @@ class OpenFolder:
         self._tell("rename", name, self.at(other_name))
 
     def move(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
-        """Give a file another name, perhaps in another folder, that must be free.
+        """Return a file another name, perhaps in another folder, that must be free.
 
         Where there is no exclusive rename it is linked, then unlinked: a kill leaves both names on one file.
         Where there are no links either, it is renamed after a look.
@@ -352,7 +352,7 @@ class OpenFolder:
                 raise
 
     def _single(self, name: bytes) -> bytes:
-        """Give a name back that means something in this very folder.
+        """Return a name back that means something in this very folder.
 
         Raises:
             OSError: EINVAL where it is empty, `.` or `..`, or has a slash or a NUL.
@@ -386,5 +386,5 @@ class OpenFolder:
 
 
 def is_folder(status: os.stat_result | None) -> bool:
-    """Tell whether a name means a real folder."""
+    """Return whether a name means a real folder."""
     return status is not None and stat.S_ISDIR(status.st_mode)

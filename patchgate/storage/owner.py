@@ -68,7 +68,7 @@ class Owner(Value):
         return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
     def is_running(self) -> bool:
-        """Tell whether that very process runs: same boot, same pid, same start; a zombie does not.
+        """Return whether that very process runs: same boot, same pid, same start; a zombie does not.
 
         A process that exists but hides its start time (`hidepid`) counts as running.
         """
@@ -84,7 +84,7 @@ class Owner(Value):
 
 
 def parent_of(pid: int) -> tuple[int, str] | None:
-    """Give a process's parent and the name of its own program; None where the system does not tell.
+    """Return a process's parent and the name of its own program; None where the system does not tell.
 
     The name is what the kernel keeps of it: at most 15 bytes.
     """
@@ -97,7 +97,7 @@ def parent_of(pid: int) -> tuple[int, str] | None:
 
 
 def boot_id() -> str:
-    """Give the kernel's UUID of this boot, empty where the system does not tell."""
+    """Return the kernel's UUID of this boot, empty where the system does not tell."""
     try:
         return _content("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
     except OSError:

@@ -254,7 +254,7 @@ def _last_head(descriptor: int, size: int) -> Head | None:
 
 
 def _names_a_record(descriptor: int, head: Head, size: int) -> bool:
-    """Tell whether the first `size` bytes of a chain hold the record that a head names, where it says."""
+    """Return whether the first `size` bytes of a chain hold the record that a head names, where it says."""
     if head.size > size:
         return False
     start = max(0, head.size - MAX_LINE - 1)

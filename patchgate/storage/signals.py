@@ -64,7 +64,7 @@ def _record(number: int, frame: FrameType | None) -> None:
 
 
 def is_signal_pending() -> bool:
-    """Tell whether one of those signals waits, so that work which only waits for others can stop early."""
+    """Return whether one of those signals waits, so that work which only waits for others can stop early."""
     pending = signal.sigpending().intersection(_WAITING)
     # One that is ignored is pending too while it is held back (Linux).
     return bool(_received) or any(signal.getsignal(number) is not signal.SIG_IGN for number in pending)

@@ -314,7 +314,7 @@ def _listed(paths: frozenset[RepoPath] | list[RepoPath]) -> bytes:
 
 
 def _are_same(root: str, other: str, path: RepoPath) -> bool:
-    """Tell whether two places hold the same file: kind, exec bit, bytes; no folder above is a link."""
+    """Return whether two places hold the same file: kind, exec bit, bytes; no folder above is a link."""
     here, there = (os.path.join(os.fsencode(each), path.raw) for each in (root, other))
     try:
         for folder in path.parents():

@@ -76,7 +76,7 @@ def records_folder(repository: Repository) -> str:
 
 
 def require_outside(repository: Repository, cache: str) -> str:
-    """Give the real path of the cache folder, which lies neither in the working tree nor in git's folder.
+    """Return the real path of the cache folder, which lies neither in the working tree nor in git's folder.
 
     Raises:
         UndecidedError: it does.
@@ -157,7 +157,7 @@ def kept_folders(repository: Repository) -> list[str]:
 
 
 def _is_ours(name: str, record: _FolderRecord) -> bool:
-    """Tell whether a record names a place as `temporary` makes them, under the record's own token."""
+    """Return whether a record names a place as `temporary` makes them, under the record's own token."""
     above, token = os.path.split(record.path)
     is_right = name == f"place-{token}.json" and os.path.basename(above) in _PARENTS
     return is_right and os.path.realpath(above) == above

@@ -131,11 +131,11 @@ class CachedTree:
             self._save()
 
     def is_there(self) -> bool:
-        """Tell whether the tree is still the folder that was handed out."""
+        """Return whether the tree is still the folder that was handed out."""
         return self._identity is not None and identity_of(self.checkout.root) == self._identity
 
     def detach(self, root: str) -> None:
-        """Give the tree away: it stands at `root` from now on, and the next use makes another."""
+        """Return the tree away: it stands at `root` from now on, and the next use makes another."""
         os.rename(self.checkout.root, root)
         self.checkout = replace(self.checkout, root=root)
 
@@ -248,7 +248,7 @@ def sweep_cached_trees(cache: str) -> list[str]:
 
 
 def _is_orphan(home: str) -> bool:
-    """Tell whether a folder is the home of a kept tree whose repository is no longer there."""
+    """Return whether a folder is the home of a kept tree whose repository is no longer there."""
     origin = _read_json(os.path.join(home, "origin.json"))
     if origin is None or origin.get("folder") != _inode(home):
         return False

@@ -109,7 +109,7 @@ def fingerprint_at(root: OpenFolder, path: bytes) -> Fingerprint | None:
 
 
 def is_reachable(root: OpenFolder, path: bytes) -> bool:
-    """Tell whether a path is a real folder, and each folder above it is."""
+    """Return whether a path is a real folder, and each folder above it is."""
     try:
         with root.child(path):
             return True
@@ -140,7 +140,7 @@ def fingerprint_in(folder: OpenFolder, name: bytes) -> Fingerprint | None:
 
 
 def is_same_file(folder: OpenFolder, name: bytes, other: OpenFolder, other_name: bytes) -> bool:
-    """Tell whether two names mean one file."""
+    """Return whether two names mean one file."""
     first, second = folder.status(name), other.status(other_name)
     return first is not None and second is not None and os.path.samestat(first, second)
 

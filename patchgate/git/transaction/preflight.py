@@ -149,7 +149,7 @@ class _WritePlanner:
         self.removed_folders: dict[bytes, int] = {}
 
     def is_as_judged(self, write: Write) -> bool:
-        """Tell whether a path and all above it are as they were judged."""
+        """Return whether a path and all above it are as they were judged."""
         path = write.path.raw
         stands = self._stands(parent_of(path))
         if not stands:
@@ -167,7 +167,7 @@ class _WritePlanner:
         return staying[-1]
 
     def _stands(self, folder: bytes) -> bool:
-        """Tell whether a path below the root is a real folder of this working tree."""
+        """Return whether a path below the root is a real folder of this working tree."""
         return self._folders.at(folder)
 
     def _stands_in(self, above: bool, folder: bytes) -> bool:
@@ -182,7 +182,7 @@ class _WritePlanner:
                 return inner.status(b".git") is None
 
     def _can_make(self, path: RepoPath) -> bool:
-        """Tell whether the missing folders above a path can be made: nothing else has their names."""
+        """Return whether the missing folders above a path can be made: nothing else has their names."""
         for each in list(path.parents())[1:]:
             if self._stands(each):
                 continue
@@ -194,7 +194,7 @@ class _WritePlanner:
         return True
 
     def _can_vanish(self, path: bytes) -> bool:
-        """Tell whether a folder holds nothing but deleted files, so that a file can take its place."""
+        """Return whether a folder holds nothing but deleted files, so that a file can take its place."""
         found: dict[bytes, int] = {}
         with self._tree.child(path) as folder:
             if not self._is_emptied(folder, path, found):

@@ -128,7 +128,7 @@ class Rollback:
         return found
 
     def _is_ours(self, path: bytes) -> bool:
-        """Tell whether a folder that we made holds nothing but ours."""
+        """Return whether a folder that we made holds nothing but ours."""
         ours = {entry.path for entry in self._journal.entries} | set(self._journal.new_folders)
         with self._workspace.tree.child(path) as folder:
             return all(

@@ -107,7 +107,7 @@ class Workspace:
         self.index.__exit__()
 
     def root(self, entry: JournalEntry) -> OpenFolder:
-        """Give the root below which a place lies."""
+        """Return the root below which a place lies."""
         return self.index if entry.is_index else self.tree
 
     @contextmanager
@@ -170,7 +170,7 @@ class Workspace:
         self._touched |= {(False, path), (False, parent_of(path))}
 
     def set_folder_mode(self, path: bytes, bits: int) -> None:
-        """Give a folder of the working tree the permission bits that it had."""
+        """Return a folder of the working tree the permission bits that it had."""
         with self.tree.child(path) as folder:
             if stat.S_IMODE(folder.own_status().st_mode) != bits:
                 folder.set_mode(bits)
@@ -259,7 +259,7 @@ def release_lock_quietly(workspace: Workspace, transaction: OpenFolder, journal:
 
 
 def is_lock_ours(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> bool:
-    """Tell whether the lock is there and ours."""
+    """Return whether the lock is there and ours."""
     if is_same_file(transaction, LOCK, workspace.index, _lock_name(workspace)):
         return True
     token = _token(journal.id)
