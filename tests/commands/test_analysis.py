@@ -400,12 +400,12 @@ def test_a_tool_is_told_alike_before_there_is_a_tree(world: World) -> None:
     assert tool_identity(AnalysisSettings(("ruff",)), world.environ) == tools(world, "ruff")
 
 
-def test_telling_a_tool_loads_nothing_that_reads_or_runs() -> None:
+def test_the_identity_of_a_tool_loads_nothing_that_reads_or_runs() -> None:
     script = (
         "import os, sys\n"
         "from patchgate.policy.settings import AnalysisSettings\n"
-        "from patchgate.commands.analysis import tool_of\n"
-        "assert tool_of(AnalysisSettings(('sh',)), os.environ)\n"
+        "from patchgate.commands.analysis import tool_identity\n"
+        "assert tool_identity(AnalysisSettings(('sh',)), os.environ)\n"
         "heavy = {'json', 'pydantic', 'pygit2', 'urllib', 'patchgate.commands.sarif_file'}\n"
         "print(*sorted(heavy & sys.modules.keys()))\n"
     )
