@@ -1,6 +1,5 @@
-"""The policy: the config, its schema, patterns and profiles. Bytes become checked, frozen values.
+"""The policy: the config, its schema, patterns, limits and profiles. Bytes become checked, frozen values.
 
-All mistakes are reported at once. pydantic (120 ms to import, so not for documents that a cache knows) and
-pathspec are imported here. What a good document does not need is imported where a mistake is reported:
-`difflib` and `toml_lines` cost a commit nothing.
+Does not belong here: what a change violates (`check`). All mistakes are reported at once. pydantic (120 ms to
+import) is not imported for cached configs; `difflib` and `toml_lines` only to report a mistake.
 """

@@ -1,8 +1,8 @@
-"""The table `[claims]`, read with forbearance: what cannot be used is replaced, and told as a warning.
+"""Read the table `[claims]`: a value that cannot be used is replaced, with a warning.
 
-Decides the bounds, the replacements, and which of the policy's own markers are usable. A claim is adjudicated
-whatever stands there, so nothing here raises, and an unknown key is a warning too. What a marker finds in a
-file is decided in `markers`.
+Decides the bounds, the replacements, and which custom markers are usable. A mistake here must not stop an
+adjudication, so nothing raises; an unknown key is a warning too. `placeholder_markers` decides what a marker
+finds.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "contradiction_scan_min_files_for_sufficiency": (1, 100),
     "contradiction_scan_timeout_seconds": (1, 30),
 }
-"""The least and the most of each number, inclusive."""
-# A config is read before anybody trusts it, and the example is searched then: an expression may go about that
-# in so many ways at most. Three unbounded repeats, one after another, are within it.
+"""The bounds of each number, inclusive."""
+# A config is read before it is trusted, and each expression is matched against its example. This bounds the
+# number of ways to match: three unbounded repeats, one after another, are within it.
 _MOST_WAYS = 5_000_000
 _MOST_INTEGER = 2**63 - 1
 _TOTAL, _FILE = "contradiction_scan_max_total_bytes", "contradiction_scan_max_file_bytes"
 _SUFFIXES = "contradiction_scan_allowed_suffixes"
 _FLAGS = ("contradiction_guard_enabled", "contradiction_guard_strict_coverage")
 KEYS = (*_FLAGS, *BOUNDS, _SUFFIXES, "markers", "exclude")
-"""The keys of the table; any other one is a warning."""
+"""The keys of the table; any other key is a warning."""
 
 
 def parse_claims(written: Any) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...]]:
-    """Make the values of `[claims]` from what stands there, of any type, and tell what was replaced."""
+    """Read the value of `[claims]`, of any type; return the settings and a warning for each replacement."""
     if not isinstance(written, Mapping):
-        # What markers it was to hold, nobody knows.
-        told = f"{_printable(written)} is not a table, so the defaults are used, and nothing is contradicted"
+        # It may have been meant to contain markers.
+        told = f"{_printable(written)} is not a table, so the defaults are used, and no claim is contradicted"
         return ClaimsSettings(has_unusable_markers=True), (ConfigWarning((TABLE,), told),)
     warnings: list[ConfigWarning] = []
     values: dict[str, Any] = {}
     for name, usual in _defaults().items():
-        # A default is brought down without a word: nobody wrote it.
+        # A default is lowered without a warning: nobody wrote it.
         default = min(usual, values[_TOTAL]) if name == _FILE else usual
         if name not in written:
             values[name] = default
@@ -75,10 +75,10 @@ def parse_claims(written: Any) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...
 
 
 def suffix_test(suffixes: Sequence[str]) -> Callable[[bytes], bool]:
-    """Give the function that tells whether a file has one of the suffixes; it takes a path's bytes.
+    """Return a function that checks whether a path (bytes) has one of the suffixes.
 
-    A suffix is the literal end of the file's name, without the case of ASCII letters. The empty one stands
-    for names that have none: without a dot, but for one at their beginning (`Makefile`, `.gitignore`).
+    A suffix is the literal end of the file name, compared without case for ASCII letters. The empty suffix
+    means names without one: without a dot, except for one at the start (`Makefile`, `.gitignore`).
     """
     ends = tuple(suffix.encode("utf-8", "surrogatepass").lower() for suffix in suffixes if suffix)
     takes_bare = "" in suffixes
@@ -91,7 +91,7 @@ def suffix_test(suffixes: Sequence[str]) -> Callable[[bytes], bool]:
 
 
 def _defaults() -> dict[str, Any]:
-    """Give every key but the markers with its default, in the order in which they are told."""
+    """Return every key except the markers with its default, in the order of the warnings."""
     settings = ClaimsSettings()
     return {name: getattr(settings, name) for name in (*_FLAGS, *BOUNDS, _SUFFIXES)}
 
@@ -125,7 +125,7 @@ def _number(name: str, value: Any, default: float, total: int | None, warnings: 
 
 
 def _is_finite(value: float) -> bool:
-    # Of an integer beyond every float `isfinite` makes an error.
+    # `isfinite` raises for an integer beyond every float.
     return isinstance(value, int) or math.isfinite(value)
 
 
@@ -138,14 +138,14 @@ def _suffixes(value: Any, default: tuple[str, ...], warnings: list[ConfigWarning
         return default
     for index, each in enumerate(value):
         if not isinstance(each, str) or len(each) > MAX_SUFFIX or not {"/", "\0", "*"}.isdisjoint(each):
-            what = f'{_printable(each)} is no end of a name like ".md", so the default list is used'
+            what = f'{_printable(each)} is not a suffix like ".md", so the default list is used'
             warnings.append(ConfigWarning((*key, index), what))
             return default
     return tuple(dict.fromkeys(value))
 
 
 def _patterns(value: Any, warnings: list[ConfigWarning]) -> tuple[str, ...]:
-    """Read the patterns of what the fallback leaves out; without one that cannot be used it reads more."""
+    """Read the patterns of excluded files; a pattern that cannot be used excludes nothing."""
     key: Key = (TABLE, "exclude")
     if not isinstance(value, list | tuple):
         warnings.append(
@@ -168,20 +168,20 @@ def _patterns(value: Any, warnings: list[ConfigWarning]) -> tuple[str, ...]:
 
 
 def _unknown(name: str) -> ConfigWarning:
-    """Warn of a key that nobody knows, with the one that may be meant."""
+    """Warn about an unknown key, and suggest the one that may be meant."""
     from difflib import get_close_matches
 
     near = get_close_matches(name[:60], KEYS, n=1)
     meant = f"; did you mean `{TABLE}.{near[0]}`?" if near else ""
-    return ConfigWarning((TABLE, name), f"unknown key, which changes nothing{meant}")
+    return ConfigWarning((TABLE, name), f"unknown key, which has no effect{meant}")
 
 
 def _markers(value: Any, warnings: list[ConfigWarning]) -> tuple[tuple[MarkerSettings, ...], bool]:
-    """Read the policy's own markers; also tell whether one was left out."""
+    """Read the custom markers; also return whether one was left out."""
     key: Key = (TABLE, "markers")
     if not isinstance(value, list | tuple):
         warnings.append(
-            ConfigWarning(key, f"{_printable(value)} is not a list of tables, so nothing is contradicted")
+            ConfigWarning(key, f"{_printable(value)} is not a list of tables, so no claim is contradicted")
         )
         return (), True
     found: dict[str, MarkerSettings] = {}
@@ -193,18 +193,18 @@ def _markers(value: Any, warnings: list[ConfigWarning]) -> tuple[tuple[MarkerSet
             continue
         left_out = True
         place: Key = (*key, index) if part is None else (*key, index, part)
-        warnings.append(ConfigWarning(place, f"{fault}; it finds nothing, and nothing is contradicted"))
+        warnings.append(ConfigWarning(place, f"{fault}; it is ignored, and no claim is contradicted"))
     if len(value) > MAX_MARKERS:
         left_out = True
         what = (
-            f"{len(value)} are more than {MAX_MARKERS}; the others find nothing, and nothing is contradicted"
+            f"{len(value)} are more than {MAX_MARKERS}; the others are ignored, and no claim is contradicted"
         )
         warnings.append(ConfigWarning(key, what))
     return tuple(found.values()), left_out
 
 
 def _marker_fault(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | None, str | None]:
-    """Name the key of a marker that cannot be used, and say why; None: none of its keys, or nothing."""
+    """Return the faulty key of a marker (None: the marker itself) and the reason (None: no fault)."""
     if not isinstance(marker, Mapping):
         return None, f"{_printable(marker)} is not a table"
     for unknown in marker:
@@ -217,15 +217,15 @@ def _marker_fault(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[st
             return key, f"{_printable(marker[key])} is not a string"
     name, pattern, example = marker["name"], marker["pattern"], marker["example"]
     if not re.fullmatch(MARKER_NAME, name) or len(name) > MAX_NAME:
-        return "name", f"{_printable(name)} is no name of small letters, digits and hyphens"
+        return "name", f"{_printable(name)} is not a name of lowercase letters, digits and hyphens"
     if name in others:
-        return "name", f"{_printable(name)} names another marker already"
+        return "name", f"{_printable(name)} is the name of another marker"
     if (fault := _expression_fault(pattern)) is not None:
         return "pattern", fault
     if not 0 < len(example) <= MAX_EXAMPLE or not {"\n", "\r"}.isdisjoint(example):
-        return "example", f"an example is one line of 1 to {MAX_EXAMPLE} characters"
+        return "example", f"an example must be one line of 1 to {MAX_EXAMPLE} characters"
     if not re.search(pattern.encode(), example.encode("utf-8", "surrogatepass")):
-        return "example", f"{_printable(example)} is not found by the pattern"
+        return "example", f"{_printable(example)} is not matched by the pattern"
     return None, None
 
 
@@ -243,16 +243,16 @@ def _expression_fault(pattern: str) -> str | None:
     if ways > _MOST_WAYS:
         return "its repeats can take too long (bound them, like {0,9})"
     if _asks_for_a_line_feed(parsed, type(parsed)):
-        return "it holds a line feed, and lines are searched one by one"
+        return "it contains a newline, but lines are searched one by one"
     if not pattern.isascii() and re.compile(pattern.encode()).flags & re.IGNORECASE:
-        return "it ignores case, which is known of ASCII letters only: write both cases, like (?:Ä|ä)"
+        return "it ignores case, which works for ASCII letters only: write both cases, like (?:Ä|ä)"
     if re.search(pattern.encode(), b""):
-        return "an expression that matches an empty line finds every line"
+        return "it matches an empty line, so it would match every line"
     return None
 
 
 def _asks_for_a_line_feed(part: Any, kind: type) -> bool:
-    """Tell whether a part of a parsed expression is a line feed; a set that holds one has other bytes too."""
+    """Check whether a parsed expression requires a newline; a set that contains one has other bytes too."""
     return any(
         (str(operation) == "LITERAL" and value == ord("\n"))
         or (
@@ -264,7 +264,7 @@ def _asks_for_a_line_feed(part: Any, kind: type) -> bool:
 
 
 def _count_ways(part: Any, kind: type) -> float:
-    """Bound from above in how many ways a parsed expression may match in an example, from one place."""
+    """Return an upper bound for the ways in which an expression can match an example, from one position."""
     ways = 1.0
     for operation, value in part:
         name = str(operation)
@@ -289,12 +289,12 @@ def _power(base: float, times: int) -> float:
 
 
 def _shorten(text: str, most: int) -> str:
-    """Make a text safe for one line of a terminal; a tab, which `printable` keeps, would move its cursor."""
+    """Make a text safe for one line of a terminal; a tab, which `printable` keeps, is escaped."""
     return printable(text, most).replace("\t", "\\t")
 
 
 def _printable(value: Any) -> str:
-    """Say what stands there, safe for a terminal."""
+    """Describe a value, safe for a terminal."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

@@ -1,8 +1,8 @@
-"""Components: which files belong to which, in which role, and how they are related.
+"""Components: which files belong to which component, in which role, and how components are related.
 
-Decides the role of a path (contract before tests before implementation), which components a set of paths is
-near, in which folders a component's files can lie, and what is a parent, child or sibling of what. A pattern
-is anchored at the root always, so `app.py` is no `x/app.py`. Knows neither trees nor contents.
+Decides the role of a path (contract before tests before implementation), which components a change affects,
+which folders can contain files of a component, and the ancestors. A pattern is always anchored at the root:
+`app.py` does not match `x/app.py`. Does not read trees or contents.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NONE_DECLARED = f"no component is declared: {TO_DECLARE}"
 
 
 class Role(StrEnum):
-    """What a file is to its component."""
+    """The role of a file in its component."""
 
     CONTRACT = "contract"
     TESTS = "tests"
@@ -36,7 +36,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Component:
-    """One component as the config declares it."""
+    """A component as the config declares it."""
 
     id: str
     settings: ComponentSettings
@@ -52,12 +52,12 @@ class Component:
 
     @property
     def baseline(self) -> RepoPath:
-        """Where its baseline lies."""
+        """The path of its baseline."""
         return RepoPath(BASELINES + self.id.encode("ascii") + b".json")
 
     @cached_property
     def globs(self) -> tuple[tuple[Role, str], ...]:
-        """Its patterns, each with the role that it gives, tests first."""
+        """Its patterns, each with its role, tests first."""
         settings = self.settings
         return (
             *((Role.TESTS, glob) for glob in settings.tests),
@@ -70,11 +70,11 @@ class Component:
 
     @cached_property
     def folders(self) -> tuple[bytes, ...]:
-        """The folders or files at or below which all of its files lie, none within another."""
+        """The folders or files that contain all of its files; none is inside another."""
         return outermost({self.contract.raw, *(literal_start(glob) for _, glob in self.globs)})
 
     def role(self, path: RepoPath) -> Role | None:
-        """Say what a file is to this component; None where it is nothing to it."""
+        """Return the role of a file in this component; None if it does not belong to it."""
         if path.raw == self.contract.raw:
             return Role.CONTRACT
         if path.is_within(_OWN):
@@ -84,14 +84,14 @@ class Component:
 
 
 class Components:
-    """All components of a policy; they are few thousand at most, and compiled when first near."""
+    """All components of a policy, a few thousand at most; patterns are compiled on first use."""
 
     def __init__(self, settings: Mapping[str, ComponentSettings]) -> None:
         self._by_id = {name: Component(name, settings[name]) for name in sorted(settings)}
         self._above: dict[str, tuple[str, ...]] = {}
 
     def __bool__(self) -> bool:
-        """Tell whether there is any component."""
+        """Whether there is any component."""
         return bool(self._by_id)
 
     @property
@@ -100,16 +100,16 @@ class Components:
         return tuple(self._by_id)
 
     def get(self, name: str) -> Component | None:
-        """Find a component by its exact id."""
+        """Return the component with this exact id, if any."""
         return self._by_id.get(name)
 
     def __getitem__(self, name: str) -> Component:
-        """Give the component of an id that is known to be there."""
+        """Return the component with an id that exists."""
         return self._by_id[name]
 
     @cached_property
     def _starts(self) -> Mapping[bytes, Sequence[Component]]:
-        """The components by the folders at which their files can begin."""
+        """The components by the folders that contain their files."""
         found: dict[bytes, list[Component]] = {}
         for component in self._by_id.values():
             for folder in component.folders:
@@ -117,7 +117,7 @@ class Components:
         return found
 
     def claims(self, path: RepoPath) -> list[tuple[Component, Role]]:
-        """List the components that a path belongs to, with its role in each; more than one is a mistake."""
+        """List the components that a path belongs to, with its role; more than one is a mistake."""
         starts = self._starts
         candidates: dict[str, Component] = {}
         for place in (*path.parents(), path.raw):
@@ -130,7 +130,7 @@ class Components:
         ]
 
     def affected_by(self, paths: Iterable[RepoPath]) -> dict[str, set[RepoPath]]:
-        """Find the components that some paths belong to, or whose baselines they are, with those paths."""
+        """Map component ids to the paths that belong to the component or are its baseline."""
         found: dict[str, set[RepoPath]] = {}
         for path in paths:
             for component, _ in self.claims(path):
@@ -142,7 +142,7 @@ class Components:
         return found
 
     def ancestors(self, name: str) -> tuple[str, ...]:
-        """List what a component belongs to: its parent, the parent's parent, and so on."""
+        """List the ancestors of a component: its parent, the parent's parent, and so on."""
         if name not in self._above:
             found: dict[str, None] = {}
             above = self._by_id[name].parent if name in self._by_id else None
@@ -154,7 +154,7 @@ class Components:
 
 
 def outermost(places: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Choose the places that lie in no other one, sorted."""
+    """Return the paths that are not inside another one, sorted."""
     chosen: list[bytes] = []
     for place in sorted(places):
         if not any(not above or RepoPath(place).is_within(above) for above in chosen):
@@ -163,14 +163,14 @@ def outermost(places: Iterable[bytes]) -> tuple[bytes, ...]:
 
 
 def anchored(glob: str) -> str:
-    """Write a pattern so that it begins at the root."""
+    """Anchor a pattern at the root."""
     return glob if glob.startswith("/") else "/" + glob
 
 
 def literal_start(glob: str) -> bytes:
-    """Give the folder or file at or below which everything lies that a pattern matches."""
+    """Return the folder or file that contains everything a pattern matches."""
     if _PLAIN.fullmatch(glob):
-        # Nearly every pattern; reading it as one takes ten times as long, and there may be a thousand.
+        # Nearly every pattern; parsing it takes ten times as long, and there may be a thousand.
         start, wildcard, _ = glob.partition("*")
         return _raw((start.rpartition("/")[0] if wildcard else start).strip("/"))
     segments = parse(anchored(glob), folded=False)

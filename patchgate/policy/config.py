@@ -1,8 +1,8 @@
 """The config: bytes of `patchgate.toml` or `pyproject.toml` in, one strict frozen `Config` out.
 
-Decides how a file is read, within caps that hold before tomllib sees the text, and how its mistakes are told:
-all at once, in plain words that follow from the annotations of the models. Which keys exist and what each may
-hold is in `settings`, what a limit or a pattern means in `policy`.
+Decides how a file is read, within limits that apply before tomllib parses it, and how its mistakes are
+reported: all at once, in words derived from the annotations of the models. `settings` declares the keys and
+their values; `policy` defines what a limit or a pattern means.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MAX_KEY_PARTS = 32
 MAX_KEYS = 4000
 # difflib takes 0.07 ms to look a name up among 30 rules; for 4,000 wrong names that would be 0.3 s.
 MAX_SUGGESTIONS = 50
-# Longer numbers are not shown: Python refuses to print more than 4,300 digits.
+# Longer numbers are not shown: Python does not print more than 4,300 digits.
 MAX_SHOWN = 2**63 - 1
-# A limit that is larger is none that a reader has to know.
+# A larger limit is not worth showing.
 MAX_SHOWN_LIMIT = 10**6
 
 _KINDS = {
@@ -62,12 +62,12 @@ def parse(raw: bytes, file: str) -> Config:
 
 
 def parse_pyproject(raw: bytes, file: str) -> Config | None:
-    """Read `[tool.patchgate]` of a `pyproject.toml`, at most 1 MiB; None where there is no such table.
+    """Read `[tool.patchgate]` of a `pyproject.toml`, at most 1 MiB; None if there is no such table.
 
     Raises:
         ConfigError: with every mistake in it; their keys begin with `tool.patchgate`.
     """
-    # Without the word, or an escape that could spell it, there is no table, and no need for tomllib (17 ms).
+    # Without this word, or an escape that could spell it, there is no such table: skip tomllib (17 ms).
     if b"patchgate" not in raw and b"\\" not in raw:
         return None
     tool = _read(raw, file, MAX_PYPROJECT_BYTES).get("tool")
@@ -77,16 +77,16 @@ def parse_pyproject(raw: bytes, file: str) -> Config | None:
 
 
 def _read(raw: bytes, file: str, most: int) -> dict[str, Any]:
-    """Read TOML within the caps."""
+    """Parse TOML within the limits."""
     if len(raw) > most:
-        message = f"the file has {len(raw):,} bytes, and at most {most:,} are read"
+        message = f"the file has {len(raw):,} bytes; the limit is {most:,}"
         raise ConfigError((Mistake(file, None, "", message, "make it shorter"),))
     mistakes: list[Mistake] = []
     if raw.startswith(b"\xef\xbb\xbf"):
         mistakes.append(Mistake(file, 1, "", "the file begins with a byte-order mark", "save it without one"))
     if (position := raw.find(b"\0")) >= 0:
         line = raw.count(b"\n", 0, position) + 1
-        mistakes.append(Mistake(file, line, "", "the file holds a NUL byte", "save it as UTF-8 text"))
+        mistakes.append(Mistake(file, line, "", "the file contains a NUL byte", "save it as UTF-8 text"))
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -101,15 +101,15 @@ def _read(raw: bytes, file: str, most: int) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        message, line = f"lists and tables may be nested at most {MAX_DEPTH} deep", 0
+        message, line = f"lists and tables are nested more than {MAX_DEPTH} deep", 0
     except ValueError as error:
         message, line = _syntax_fault(str(error), text)
     raise ConfigError((Mistake(file, line or None, "", message, "see https://toml.io for the syntax"),))
 
 
 def _cap_fault(text: str, file: str) -> Mistake | None:
-    """Find what tomllib must not see: too deep, keys of too many parts, too many keys."""
-    # Counting costs microseconds and is never too low, so most files need no closer look.
+    """Find what tomllib must not parse: deep nesting, keys with many parts, too many keys."""
+    # Counting takes microseconds and never counts too few, so most files need no closer check.
     brackets = text.count("[")
     longest = max(line.count(".") for line in text.split("\n")) + 1
     if (
@@ -121,14 +121,14 @@ def _cap_fault(text: str, file: str) -> Mistake | None:
     from patchgate.policy.toml_lines import excess
 
     found = excess(text, MAX_DEPTH, MAX_KEY_PARTS, MAX_KEYS)
-    return Mistake(file, found.line, "", found.message, "make the file plainer") if found else None
+    return Mistake(file, found.line, "", found.message, "simplify the file") if found else None
 
 
 def _syntax_fault(reason: str, text: str) -> tuple[str, int]:
-    """Turn the message of tomllib, which ends in a place, into a message and a line (0: none)."""
+    """Split a tomllib message, which ends with a position, into a message and a line (0: none)."""
     found = re.fullmatch(r"(.*) \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)", reason, re.DOTALL)
     if not found:
-        # The one ValueError without a place: int() refuses more than 4,300 digits.
+        # The one ValueError without a position: int() refuses more than 4,300 digits.
         number = re.search(r"[0-9_]{4300}", text)
         return "a number is too long", text.count("\n", 0, number.start()) + 1 if number else 0
     what = printable(found[1][:1].lower() + found[1][1:])
@@ -147,15 +147,15 @@ def _config(data: Any, raw: bytes, file: str, prefix: Key) -> Config:
 
 
 def json_schema() -> dict[str, Any]:
-    """Give the JSON Schema of `patchgate.toml`."""
+    """Return the JSON Schema of `patchgate.toml`."""
     schema = _without_null(ConfigDocument.model_json_schema())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "patchgate.toml"}
 
 
 def _without_null(node: Any) -> Any:
-    """Take null out of a schema, since TOML has none: a key that may be null is one that may be absent.
+    """Remove null from a schema, because TOML has none: a key that may be null is an optional key.
 
-    The default of a whole table goes too; its keys have theirs.
+    The default of a whole table is removed too; its keys have their own.
     """
     if isinstance(node, list):
         return [_without_null(element) for element in node if element != {"type": "null"}]
@@ -185,7 +185,7 @@ def _mistakes(
         key, annotation, value = _follow(location, data)
         if detail["type"] in {"extra_forbidden", "missing"}:
             key = (*key, location[-1])
-        # One error for each branch of a union is one mistake; "[key]" is how pydantic tells of a wrong name.
+        # Errors for the branches of a union are one mistake; "[key]" is how pydantic marks a wrong name.
         identity = (key, location[-1:] == ("[key]",))
         if identity not in found:
             message, hint, choices = _words(detail, annotation, value)
@@ -195,7 +195,7 @@ def _mistakes(
             if hint is None and detail["type"] == "extra_forbidden":
                 hint = _belongs(str(key[-1])) or f"the keys of this table are {', '.join(choices)}"
             place = (*prefix, *key)
-            hint = hint or "`git patchgate schema config` says what each key takes"
+            hint = hint or "run `git patchgate schema config` to see what each key takes"
             found[identity] = Mistake(file, line_of(places, place), _dotted(place), message, hint)
     return tuple(sorted(found.values(), key=lambda mistake: mistake.line or 0))
 
@@ -203,7 +203,7 @@ def _mistakes(
 def _follow(location: Sequence[int | str], data: Any) -> tuple[Key, Any, Any]:
     """Follow an error's location as far as it names keys (it also names branches of unions).
 
-    Returns the key, what was expected there (an annotation), and the value that stands there.
+    Returns the key, what was expected there (an annotation), and the value.
     """
     key: Key = ()
     annotation: Any = ConfigDocument
@@ -217,7 +217,7 @@ def _follow(location: Sequence[int | str], data: Any) -> tuple[Key, Any, Any]:
 
 
 def _inner(annotation: Any, part: int | str) -> Any:
-    """Give what is expected below an annotation, None where nothing of that name is."""
+    """Return what is expected below an annotation; None if it has nothing of that name."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _inner(arguments[0], part)
@@ -242,7 +242,7 @@ def _fields(annotation: Any) -> Mapping[str, Any]:
 
 
 def _words(detail: ErrorDetails, annotation: Any, value: Any) -> tuple[str, str | None, Sequence[str]]:
-    """Give message and hint for one error, and the words that may have been meant."""
+    """Return message and hint for one error, and the words that the author may have meant."""
     kind = detail["type"]
     name = str(detail["loc"][-1]) if detail["loc"] else ""
     fault = detail.get("ctx", {}).get("error")
@@ -254,7 +254,7 @@ def _words(detail: ErrorDetails, annotation: Any, value: Any) -> tuple[str, str 
         return f"`{name}` is missing", f"it takes {_expected(_fields(annotation)[name].annotation)}", ()
     expected = _expected(annotation)
     if kind == "too_short":
-        return "the list must not be empty", f"it takes {expected}, one at least", ()
+        return "the list must not be empty", f"it takes {expected}, at least one", ()
     got = next((words for kind, words in _KINDS.items() if isinstance(value, kind)), "a date or time")
     hint = None
     if isinstance(value, str):
@@ -271,7 +271,7 @@ def _words(detail: ErrorDetails, annotation: Any, value: Any) -> tuple[str, str 
 
 
 def _expected(annotation: Any) -> str:
-    """Say in words what an annotation takes: `a list of strings`."""
+    """Describe what an annotation takes: `a list of strings`."""
     return _either(list(dict.fromkeys(_kinds(annotation))))
 
 
@@ -305,7 +305,7 @@ def _kinds(annotation: Any) -> Iterator[str]:
 
 
 def _bound(metadata: Sequence[Any], name: str) -> int | None:
-    """Find a bound among what annotates a number; pydantic may have put it into a field of its own."""
+    """Find a bound in the metadata of a number; pydantic may nest it in another field."""
     inner = (part for each in metadata for part in (each, *getattr(each, "metadata", ())))
     return next((bound for part in inner if (bound := getattr(part, name, None)) is not None), None)
 
@@ -328,7 +328,7 @@ def _did_you_mean(word: str, choices: Sequence[str]) -> str | None:
 
 
 def _belongs(name: str) -> str | None:
-    """Say which tables have a key, for one that stands in a wrong table."""
+    """Name the tables that have a key, for a key in the wrong table."""
     tables: list[str] = []
     unread: list[tuple[str, type[BaseModel]]] = [("", ConfigDocument)]
     while unread:
@@ -355,7 +355,7 @@ def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _dotted(key: Key) -> str:
-    """Write a key as a reader of TOML would: `policy.deny[2]`, parts that are not bare in quotes."""
+    """Write a key as in TOML: `policy.deny[2]`; parts that are not bare keys are quoted."""
     text = ""
     for part in key:
         if isinstance(part, int):

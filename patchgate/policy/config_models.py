@@ -1,8 +1,7 @@
-"""The models that check a document: made of the settings, whose annotations say what each key takes.
+"""The pydantic models that check a config, generated from the annotations in `settings`.
 
-To add a section or a key: only `settings`, and a type in `config_types`. `[placeholders]` is as strict as
-every table; in `[claims]` a key and a value of any kind are taken as they stand, and `claims.claims_from`
-makes what is used of them.
+To add a section or a key, change `settings` and, for a new type, `config_types`. Only `[claims]` is lax: it
+accepts any key and value, and `claims_settings.parse_claims` decides what is used.
 """
 
 from __future__ import annotations
@@ -44,32 +43,32 @@ _NAMES = {**vars(settings), "types": config_types}
 
 
 def check_components(tables: Mapping[str, ComponentSettings]) -> Mapping[str, ComponentSettings]:
-    """Give the components back.
+    """Return the components.
 
     Raises:
-        ValueError: two baselines would share a file on some system, or somebody is his own ancestor.
+        ValueError: two baselines would share a file on some systems, or the parents form a cycle.
     """
     folded: dict[str, str] = {}
     for name in tables:
         other = folded.setdefault(name.lower(), name)
         if other != name:
-            raise TextError(f"`{other}` and `{name}` differ in case alone", "give one of them another id")
+            raise TextError(f"`{other}` and `{name}` differ only in case", "rename one of them")
     refuse_circle({name: table.parent for name, table in tables.items()})
     return tables
 
 
 def check_thresholds(tables: Sequence[ThresholdSettings]) -> Sequence[ThresholdSettings]:
-    """Give the thresholds back.
+    """Return the thresholds.
 
     Raises:
-        ValueError: there are too many, or two have one name.
+        ValueError: there are too many, or two have the same name.
     """
     if len(tables) > MAX_THRESHOLDS:
-        raise TextError(f"there are {len(tables)} thresholds, and at most {MAX_THRESHOLDS} are read")
+        raise TextError(f"there are {len(tables)} thresholds; the limit is {MAX_THRESHOLDS}")
     names = [table.name for table in tables]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise TextError(f"two thresholds are named `{twice}`", "give each a name of its own")
+        raise TextError(f"two thresholds are named `{twice}`", "rename one of them")
     return tables
 
 
@@ -83,11 +82,11 @@ _WHOLE: dict[str, tuple[Any, ...]] = {
     "components": (_named(COMPONENT_ID), AfterValidator(check_components)),
     "thresholds": (AfterValidator(check_thresholds),),
 }
-"""What is asked of all the tables of a kind together."""
+"""The checks on all tables of a kind together."""
 
 
 def _table(kind: type) -> type[ConfigSection]:
-    """Make the model of some settings: their keys, their defaults, their docstring."""
+    """Make the model of a settings class: its keys, its defaults, its docstring."""
     hints = get_type_hints(kind, _NAMES, include_extras=True)
     keys: dict[str, Any] = {}
     for each in fields(kind):
@@ -115,7 +114,7 @@ _table_of: Callable[[Any], Any] = cache(_table)
 
 
 def _of_table(hint: Any) -> Any:
-    """Put models in the place of settings within an annotation; a bare text in it describes the key."""
+    """Replace settings by models in an annotation; a plain string in it is the description of the key."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         more = (Field(description=each) if isinstance(each, str) else each for each in arguments[1:])
@@ -137,13 +136,13 @@ class _LaxConfigSection(ConfigSection):
 
 
 def _plain(value: Any) -> Any:
-    """Make of what TOML knows and JSON does not (dates, nan, huge numbers) what is no less wrong."""
+    """Convert values that JSON lacks (dates, nan, huge numbers) to values that are just as invalid."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, int):
-        # Python refuses to write a number of over 4,300 digits; TOML may hold one in base 16.
+        # Python does not print a number of over 4,300 digits; TOML may contain one in base 16.
         return value if -_BEYOND < value < _BEYOND else _BEYOND if value > 0 else -_BEYOND
     is_plain = isinstance(value, str) or (isinstance(value, float) and math.isfinite(value))
     return value if is_plain else str(value)
@@ -153,7 +152,7 @@ _Anything: TypeAlias = Annotated[Any, BeforeValidator(_plain)]
 
 
 def _lax_type(name: str) -> Any:
-    """Give the type of a key of `[claims]`: it takes anything, and the schema says what is usable."""
+    """Return the type of a key of `[claims]`: it accepts anything; the schema says what is usable."""
     if name in BOUNDS:
         least, most = BOUNDS[name]
         kind = "number" if name == "contradiction_scan_timeout_seconds" else "integer"
@@ -172,7 +171,7 @@ def _lax_type(name: str) -> Any:
 
 
 def _any_table(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-    """Read a table; what is none is taken as it stands, and told of by `claims_from`."""
+    """Read a table; anything else is passed on, and `parse_claims` reports it."""
     if not isinstance(value, dict):
         return _plain(value)
     known = _table_of(ClaimsSettings).model_fields

@@ -1,7 +1,7 @@
-"""What the keys of the config take, as types of pydantic; the keys themselves are declared in `settings`.
+"""The value types of config keys, as pydantic annotations; `settings` declares the keys.
 
-What a single text must be is checked in `texts`, `command_texts` and `expressions`. How a mistake is told
-follows from the annotations (`config`).
+`validators` and `regular_expressions` check single texts. `config` derives the error messages from the
+annotations.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ConfigSection(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-# TOML gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
+# TOML has lists where a frozen model needs tuples: the container is lax, its elements stay strict.
 _LIST = Field(strict=False)
 _SOME = Field(strict=False, min_length=1)
 _FILLED = Field(strict=False, json_schema_extra={"minItems": 1})
@@ -104,24 +104,22 @@ MaxFileBytes: TypeAlias = Annotated[
 FileClass: TypeAlias = Literal["lock", "binary", "media", "artifact", "output"]
 DenyClasses: TypeAlias = Annotated[
     tuple[FileClass, ...],
-    Field(strict=False, description="Classes of files that may be neither added nor changed."),
+    Field(strict=False, description="Classes of files that may not be added or changed."),
 ]
 DenyNewClasses: TypeAlias = Annotated[
     tuple[FileClass, ...],
-    Field(strict=False, description="Classes of files that may not be added; one that is there may change."),
+    Field(strict=False, description="Classes of files that may not be added; existing files may change."),
 ]
 AllowModes: TypeAlias = Annotated[
     bool, Field(description="Whether a change may set or clear an executable bit.")
 ]
 AllowSymlinks: TypeAlias = Annotated[
     bool | Literal["inside"],
-    Field(
-        description='Whether symlinks may be added or changed; "inside": if none leads out of the repository.'
-    ),
+    Field(description='Whether symlinks may be added or changed; "inside": only within the repository.'),
 ]
 AllowGitlinks: TypeAlias = Annotated[
     bool | Literal["bump"],
-    Field(description='Whether gitlinks may be added or changed; "bump": only moved to another commit.'),
+    Field(description='Whether gitlinks may be added or changed; "bump": only to another commit.'),
 ]
 
 FileCommand: TypeAlias = Annotated[
@@ -155,15 +153,15 @@ Timeout: TypeAlias = Annotated[
     ),
     Field(description='In seconds, or like "90s", "5m", "1h"; at most a day.'),
 ]
-"""What a `timeout` is written as; in the settings it is a number of seconds."""
+"""A `timeout` as written in the config; in the settings it is a number of seconds."""
 Variables: TypeAlias = Annotated[
     dict[Annotated[str, AfterValidator(check_variable)], Annotated[str, AfterValidator(without_nul)]],
-    Field(description="Variables that its environment has besides those of the caller."),
+    Field(description="Environment variables to set for it, besides those of the caller."),
 ]
 Tools: TypeAlias = Annotated[
     tuple[Annotated[str, AfterValidator(check_tool)], ...],
     Field(
         strict=False,
-        description="Programs that must be on PATH; without one, the command is not started.",
+        description="Programs that must be on PATH; if one is missing, the command is not started.",
     ),
 ]

@@ -1,8 +1,8 @@
-"""What added lines may not hold: credentials of known forms, conflict markers, the policy's own expressions.
+"""What added lines may not contain: known forms of credentials, conflict markers, custom expressions.
 
-Decides which expressions there are, how long the policy's own may search, and which lines are worth a look:
-`suspects` is a plain byte search for literals, so that a clean change costs next to nothing. The `content`
-gate judges what is left. Every expression here is bounded: no line can make it slow.
+Decides which expressions there are, how long custom ones may search, and which lines need a closer check:
+`suspects` is a plain byte search for literals, so that a clean change is cheap. The content gate checks the
+lines that remain. Every built-in expression is bounded: no line can make it slow.
 """
 
 from __future__ import annotations
@@ -16,54 +16,54 @@ from patchgate.errors import OutOfTimeError, UndecidedError
 
 _WINDOW = 4096
 _OVERLAP = 512
-# What a large change adds to the time of each expression; a plain one needs a tenth of it.
+# The time that a large change adds for each expression; a plain one needs a tenth of it.
 _SECONDS_A_LINE = 2e-6
 _SECONDS_A_BYTE = 1e-7
 _Result = TypeVar("_Result")
 
 
 class TimeLimit(Protocol):
-    """Runs work, and ends it with an OutOfTimeError once it took longer than its `seconds`."""
+    """Runs work, and stops it with an OutOfTimeError after `seconds`."""
 
     seconds: float
 
     def run(self, name: bytes, work: Callable[[], _Result], earned: float = 0.0) -> _Result:
-        """Do some work of this name, whose input adds some seconds to its time."""
+        """Run the work with this name; its input adds `earned` seconds to its time."""
 
 
 class NoLimit:
-    """Lets everything run to its end."""
+    """Runs everything without a limit."""
 
     seconds = float("inf")
 
     def run(self, name: bytes, work: Callable[[], _Result], earned: float = 0.0) -> _Result:
-        """Do some work."""
+        """Run the work."""
         return work()
 
 
 def earned_by(lines: int, size: int) -> float:
-    """Say how many seconds so many lines of so many bytes add to the time of an expression."""
+    """Return the seconds that lines of this total size add to the time of an expression."""
     return lines * _SECONDS_A_LINE + size * _SECONDS_A_BYTE
 
 
 def too_slow(what: str, limit: TimeLimit) -> UndecidedError:
-    """Say that an expression of the policy used up its time.
+    """Return the error for an expression of the policy that used up its time.
 
     Args:
-        what: names the expression and its place; safe for a terminal.
-        limit: the time that it had.
+        what: the expression and its line; safe for a terminal.
+        limit: its time limit.
     """
     return UndecidedError(
         f"{what} takes too long: it may use {limit.seconds:g} s of processor time",
-        "make the expression simpler: no two repeated parts of it may match the same text",
+        "simplify the expression: two repeated parts must not match the same text",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
-    """One form of credential: its name with its article, the expression, and literals of it.
+    """A form of credential: its name with article, its expression, and its literals.
 
-    One of the literals is in every match. `examples` matches the keys that the issuer's documentation shows.
+    Every match contains one of the literals. `examples` matches the keys in the issuer's documentation.
     """
 
     phrase: str
@@ -73,11 +73,11 @@ class SecretForm:
 
     @property
     def name(self) -> str:
-        """The name alone: `AWS access key`."""
+        """The name without the article: `AWS access key`."""
         return self.phrase.partition(" ")[2]
 
     def is_in(self, line: bytes) -> bool:
-        """Tell whether a line has one that is no documented example."""
+        """Check whether a line contains one that is not a documented example."""
         if not any(literal in line for literal in self.literals):
             return False
         if self.examples is None:
@@ -92,7 +92,7 @@ def _form(
 
 
 # Forms of tokens: the issuers' own documentation (GitHub, GitLab, AWS, Slack, Stripe, Google, npm, PyPI,
-# SendGrid, OpenAI, Anthropic, HashiCorp, Azure). Examples that are no secrets: AWS (IAM User Guide: every key
+# SendGrid, OpenAI, Anthropic, HashiCorp, Azure). Documented examples: AWS (IAM User Guide: every key
 # that ends in EXAMPLE), Slack (incoming webhooks), Azure (Azurite).
 SECRET_FORMS = (
     _form(
@@ -131,7 +131,7 @@ SECRET_FORMS = (
         "an Azure storage key",
         (b"AccountKey=",),
         rb"AccountKey=[A-Za-z0-9+/]{86}==",
-        # The account of the storage emulator has the same key everywhere.
+        # The storage emulator has the same key everywhere.
         rb"AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
     ),
 )
@@ -142,18 +142,18 @@ _ANY = re.compile(b"|".join(map(re.escape, _LITERALS + _MARKERS)))
 
 
 def is_conflict_marker(line: bytes) -> bool:
-    """Tell whether a line is a conflict marker: seven of a kind, then nothing or a space (git-diff --check).
+    """Check for a conflict marker: seven equal characters, then nothing or a space (git-diff --check).
 
-    A row of `=` alone is not: it underlines headings.
+    A row of only `=` is not one: it underlines headings.
     """
     return line[:7] in _MARKERS and line[7:8] in {b"", b" ", b"\r"}
 
 
 @dataclass(frozen=True, slots=True)
 class ContentRules:
-    """The content rules of one policy; `denied` are its own expressions, in their order.
+    """The content rules of a policy; `denied` are its custom expressions, in order.
 
-    `limit` is the time that these have, `named` names one of them with its place in the policy.
+    `limit` is their time limit; `named` returns one of them with its line in the policy.
     """
 
     secrets: bool
@@ -166,11 +166,11 @@ class ContentRules:
         return self.secrets or self.conflict_markers or bool(self.denied)
 
     def may_suspect(self, text: bytes, start: int, stop: int) -> bool:
-        """Tell whether `suspects` may pick a line between two places of a text, at a glance."""
+        """Check quickly whether `suspects` can pick a line in a part of a text."""
         return bool(self.denied) or _ANY.search(text, start, stop) is not None
 
     def suspects(self, lines: Sequence[bytes]) -> list[int]:
-        """Pick the positions of the lines that some rule may object to; none is missed.
+        """Return the positions of all lines that a rule may refuse.
 
         Raises:
             UndecidedError: an expression of the policy took too long.
@@ -189,7 +189,7 @@ class ContentRules:
         return sorted(found)
 
     def secret_in(self, line: bytes) -> SecretForm | None:
-        """Find the first form of credential in a line."""
+        """Return the first form of credential in a line."""
         if not self.secrets:
             return None
         for form in SECRET_FORMS:
@@ -198,7 +198,7 @@ class ContentRules:
         return None
 
     def denied_in(self, line: bytes) -> int | None:
-        """Find the first of the policy's own expressions that matches a line.
+        """Return the number of the first custom expression that matches a line.
 
         A long line is searched in overlapping windows of 4 KiB, so that most expressions take time linear in
         its length; `^` is its real beginning, `$` also the end of a window.
@@ -209,7 +209,7 @@ class ContentRules:
         return next((number for number in range(len(self.denied)) if self._search(number, [line], [0])), None)
 
     def _search(self, number: int, lines: Sequence[bytes], places: Sequence[int]) -> list[int]:
-        """Search some lines for one of the policy's expressions, for no longer than it may take."""
+        """Search lines for one custom expression, within its time limit."""
         search = self.denied[number].search
 
         def is_in(line: bytes) -> bool:

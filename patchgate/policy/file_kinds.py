@@ -1,8 +1,8 @@
-"""What kind of file a path is by its name: its classes, a control file, a list of exceptions.
+"""The kind of a file, by its name: its classes, whether it is a control file or a suppression file.
 
-`deny_classes` and `deny_new_classes` name the classes, which are compared without case; `binary` is also what
-git's own rule finds in the bytes, unless the name is one of `media`. Names that people also give to sources
-(`build/`, `out/`) are only in `output`, which is for what is new.
+The classes are those of `deny_classes` and `deny_new_classes`, compared without case. `binary` also includes
+what git detects by content, unless the name is in `media`. Names that are also used for sources (`build/`,
+`out/`) are only in `output`, which is meant for new files.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 
 from patchgate.git.path import RepoPath
 
-# What else decides whether the gate runs depends on content (`pyproject.toml`, `.pre-commit-config.yaml`):
-# whoever has the bytes asks.
+# Other control files (`pyproject.toml`, `.pre-commit-config.yaml`) are known by their content, which the
+# caller checks.
 CONFIG_FILE = RepoPath(b"patchgate.toml")
 PYPROJECT_FILE = RepoPath(b"pyproject.toml")
 PRE_COMMIT_FILE = RepoPath(b".pre-commit-config.yaml")
@@ -21,13 +21,13 @@ _FOLDER = b".patchgate"
 _BASELINES = b".patchgate/baselines/"
 _STARTS = (CONFIG_FILE.raw, _FOLDER)
 CONTROLS_BY_NAME = (CONFIG_FILE, RepoPath(_FOLDER + b"/"))
-"""What names the control files that are so whatever they hold, for people: a file, and a folder."""
+"""The control files by name, for messages: a file and a folder."""
 
 
 def is_control_by_name(path: RepoPath) -> bool:
-    """Tell whether a path is a control file whatever it holds; baselines are none."""
+    """Check whether a path is a control file by its name; baselines are not."""
     raw = path.raw
-    # Asked of every file of a range: most names fail the first comparison of bytes.
+    # Called for every file of a range: most names fail the first comparison.
     if not raw.startswith(_STARTS):
         return False
     return raw == CONFIG_FILE.raw or (path.is_within(_FOLDER) and not raw.startswith(_BASELINES))
@@ -57,7 +57,7 @@ MANIFESTS: dict[str, tuple[str, ...]] = {
     "uv.lock": ("pyproject.toml",),
     "yarn.lock": ("package.json",),
 }
-"""Each lock file's name (in lower case), and the manifests from which it is made."""
+"""The name of each lock file (in lower case), and its manifests."""
 
 
 def _suffixes(words: str) -> tuple[str, ...]:
@@ -121,8 +121,8 @@ _SUPPRESSION_PATHS = rb"(?s:.*/)?(?:\.basedpyright/baseline\.json|config/(?:dete
 
 
 def is_suppression_file(path: RepoPath) -> bool:
-    """Tell whether a file is a list of exceptions by its name; what is patchgate's own is none."""
+    """Check whether a path is a suppression file by its name; files of patchgate are not."""
     if is_control_by_name(path) or path.raw.startswith(b".patchgate/"):
         return False
-    # Compiled here: a commit does without.
+    # Compiled here: a commit does not need it.
     return bool(re.fullmatch(_SUPPRESSION_NAMES, path.name) or re.fullmatch(_SUPPRESSION_PATHS, path.raw))

@@ -1,8 +1,8 @@
-"""Gitignore patterns, literal prefixes, patterns of refs: made to answer for 100,000 paths at little cost.
+"""Match paths against gitignore patterns and literal prefixes, and refs against globs.
 
-Decides which pattern of a list matches a path first. Git is the reference: whatever matches a folder matches
-everything beneath it; `?` and classes take one byte. The patterns become one tree over path components, which
-is walked once for each folder; nothing backtracks over components, so hostile names cost linear time.
+Git is the reference: a pattern that matches a folder matches everything in it; `?` and classes match one
+byte. The patterns form one tree over path components, walked once per folder, so 100,000 paths are cheap.
+Nothing backtracks over components: hostile names cost linear time.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MAX_SPECS = 1_000
 
 
 class PatternSet:
-    """Gitignore patterns without negation, in their order; those that are not `exact` match more, never less:
+    """Gitignore patterns without negation, in order. Without `exact` they match more than git, never less:
 
     - `dir/` also matches a file named `dir`;
-    - a component with a class or an escape also matches its own text: `[id].tsx` is a name in Next.js;
-    - folded, a pattern also matches where it does so after both sides went through `patchgate.git.path.fold`,
-      where `?` and classes take one character; a byte that is not UTF-8 is one.
+    - a component with a class or an escape also matches its literal text: `[id].tsx` is a name in Next.js;
+    - folded, a pattern also matches if it does after `patchgate.git.path.fold` on both sides, where `?` and
+      classes match one character; a byte that is not UTF-8 counts as one.
 
     An index of literal texts finds the patterns that could match; these are asked as a `pathspec.PathSpec`.
     Few paths get that far, and the first one that does loads pathspec (50 ms).
@@ -44,7 +44,7 @@ class PatternSet:
         exact: git's answer and no match more: for what allows.
 
     Raises:
-        PatternError: a pattern can match nothing or is not supported; `position` says which.
+        PatternError: a pattern can match nothing or is not supported; `position` is its index.
     """
 
     __slots__ = (
@@ -131,9 +131,9 @@ class PatternSet:
 
 
 class PrefixSet:
-    """Literal folders or files, anchored at the root: `runs` is `runs/`, and never `runs_evil`.
+    """Literal folders or files from the root: `runs` matches `runs/a`, but never `runs_evil`.
 
-    Slashes at the ends and `.` components say nothing; a prefix of nothing else is the whole repository.
+    Outer slashes and `.` components are ignored; a prefix of only these is the whole repository.
     """
 
     __slots__ = ("_folded", "_indexes", "_longest", "prefixes")
@@ -149,11 +149,11 @@ class PrefixSet:
         self._longest = max(map(len, self._indexes), default=-1)
 
     def __bool__(self) -> bool:
-        """Tell whether there is any prefix."""
+        """Whether there is any prefix."""
         return bool(self.prefixes)
 
     def match(self, path: bytes) -> int | None:
-        """Find the first prefix of the list that is the path or a folder above it; None if none is."""
+        """Return the index of the first prefix that is the path or a parent folder; None if none is."""
         path = bounded(path)
         text = fold(path) if self._folded else path.decode("utf-8", "surrogateescape")
         best = min(self._indexes.get("", _NONE), self._indexes.get(text, _NONE))
@@ -165,7 +165,7 @@ class PrefixSet:
 
 
 def matches_ref(refs: Sequence[str], name: str) -> bool:
-    """Tell whether a ref's full name is one of these, or fits a pattern among them."""
+    """Check whether the full name of a ref is in the list or matches a glob in it."""
     return any(_fits(ref, name) for ref in refs)
 
 

@@ -1,8 +1,8 @@
-"""What one gitignore pattern says: its components, and the pieces of each.
+"""Parse one gitignore pattern into components and their pieces.
 
-Decides how a pattern is read, and which patterns are refused because they can match nothing or say what is
-not supported; `patterns` decides what matches. Sources: gitignore(5), and git's wildmatch.c and dir.c, which
-say more: `***` is `**`, a `/` inside a class anchors, `[z-a]` is `[z]`. Where they contradict, code decides.
+Refuses patterns that can match nothing or use an unsupported feature; `glob_matching` matches paths.
+Sources: gitignore(5), and git's wildmatch.c and dir.c, which say more: `***` is `**`, a `/` inside a class
+anchors, `[z-a]` is `[z]`. If they contradict each other, the code decides.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from patchgate.git.path import fold
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 _STARRED = re.compile(r"[^*?\[\\]+\*\*+")
-# The time for one name grows with the folders above it and with those that a pattern names.
+# The time per name grows with its depth and with the number of components of a pattern.
 _MOST_SEGMENTS = 128
 _TOKEN = re.compile(
     r"(?P<end>/|\\/)|(?P<star>\*+)|(?P<any>\?)|(?P<class>\[[!^]?+(?:\\.|[^\\])(?:\\.|[^\]\\])*\])"
@@ -26,9 +26,9 @@ _TOKEN = re.compile(
 
 
 class PatternError(ValueError):
-    """A pattern that can match nothing, or that says something this matcher does not do.
+    """A pattern that can match nothing, or that uses an unsupported feature.
 
-    The message is one sentence for the person who wrote it; `position` is its place in the list, from 0.
+    The message is one sentence for its author; `position` is its index in the list.
     """
 
     def __init__(self, message: str, position: int = 0) -> None:
@@ -53,14 +53,14 @@ Piece = str | Single | Star
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One component of a pattern: its own text, and the pieces that it stands for."""
+    """One component of a pattern: its text and its pieces."""
 
     written: str
     pieces: tuple[Piece, ...]
 
     @property
     def is_any_depth(self) -> bool:
-        """Tell whether this is `**`, any number of folders (wildmatch takes more stars for the same)."""
+        """Whether this is `**`: any number of folders (wildmatch treats more stars the same)."""
         return len(self.written) > 1 and not self.written.strip("*")
 
     @property
@@ -71,7 +71,7 @@ class Segment:
 
     @property
     def affixes(self) -> tuple[str, str] | None:
-        """What stands before and after the only wildcard, a `*`; None for every other shape."""
+        """The text before and after the only wildcard, a `*`; None for every other form."""
         if self.pieces.count(STAR) != 1 or any(isinstance(piece, Single) for piece in self.pieces):
             return None
         star = self.pieces.index(STAR)
@@ -80,7 +80,7 @@ class Segment:
 
     @property
     def expression(self) -> str:
-        """The pieces as a regular expression that keeps the first fit of every `*` but the last."""
+        """The pieces as a regular expression; every `*` but the last keeps its first match."""
         chunks = [""]
         for piece in self.pieces:
             if isinstance(piece, Star):
@@ -93,15 +93,15 @@ class Segment:
 
 
 def readings(pattern: str, folded: bool, is_exact: bool = False) -> list[list[Segment]]:
-    """Split a pattern into components, once for each way to match it: `a**/b` is `a*/**/b` or `ab`.
+    """Split a pattern into components, once per way to match it: `a**/b` is `a*/**/b` or `ab`.
 
     Args:
         pattern: the pattern.
-        folded: whether case and normal forms are to say nothing.
-        is_exact: what ends with a slash matches what is in a folder of that name, and no file of that name.
+        folded: whether to ignore case and normal forms.
+        is_exact: a pattern that ends with a slash matches the content of such a folder, but no file.
 
     Raises:
-        PatternError: it can match nothing, or says something that is not supported.
+        PatternError: it can match nothing, or uses an unsupported feature.
     """
     segments = parse(pattern, folded)
     inside = [Segment("*", (STAR,))] if is_exact and pattern.rstrip(" ").endswith("/") else []
@@ -124,7 +124,7 @@ def _joined(beginning: str, segment: Segment, folded: bool) -> Segment:
     )
     if not folded:
         return Segment(beginning + segment.written, pieces)
-    # Where two texts meet, characters may combine.
+    # Characters can combine where two texts meet.
     again = (
         fold(each.encode("utf-8", "surrogateescape")) if isinstance(each, str) else each for each in pieces
     )
@@ -159,7 +159,7 @@ def parse(pattern: str, folded: bool) -> list[Segment]:
 
 
 def _segments(body: str, folded: bool) -> Iterator[Segment]:
-    """Yield the components of a pattern whose outer slashes are gone."""
+    """Yield the components of a pattern without its outer slashes."""
 
     def compared(text: str) -> str:
         return fold(text.encode("utf-8", "surrogateescape")) if folded else text
@@ -196,7 +196,7 @@ def _segments(body: str, folded: bool) -> Iterator[Segment]:
 
 
 def _class(written: str, folded: bool) -> str:
-    """Translate `[a-z]` as wildmatch.c reads it: of `[z-a]` remains the z, and an escaped `-` is no range."""
+    """Translate `[a-z]` as wildmatch.c does: `[z-a]` is only z, and an escaped `-` is not a range."""
     if "[:" in written:
         raise PatternError("[[:class:]] is not supported; write the characters, as in [a-z]")
     inner = written[1:-1]
@@ -212,5 +212,5 @@ def _class(written: str, folded: bool) -> str:
             position += 2
         ranges.append((low, max(low, high)))
     inside = "".join(f"\\U{ord(low):08x}-\\U{ord(high):08x}" for low, high in ranges)
-    # A range that is folded by its ends is another range: [Z-a] holds a, and [z-a] only z.
+    # Folding the ends of a range changes it: [Z-a] contains a, and [z-a] only z.
     return f"{'(?i:' if folded else '(?:'}[{'^' if is_negated else ''}{inside}])"

@@ -1,8 +1,8 @@
-"""The markers of placeholders, built in and the policy's own, and which lines of a text are worth a look.
+"""The markers of placeholders (TODO, FIXME, `<your name>` …), built-in and custom, and the search for them.
 
-Whether what an expression finds is a placeholder is decided where the whole file is seen
-(`placeholders.placeholder_matches`). Every expression is bounded: no line can make it slow. The searches for
-literals are plain ones, a millisecond for each in 2.5 MB; one expression for all takes fifty times that.
+Finds candidate lines; `placeholders.placeholder_matches`, which sees the whole file, decides what is a
+placeholder. Every expression is bounded: no line can make it slow. Literals are searched one by one: 1 ms
+each in 2.5 MB. A single expression for all takes fifty times as long.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _OWN_WINDOW, _OWN_OVERLAP = 1 << 16, 4096
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One kind of placeholder on a line: its name, the rule that tells of it, literals of which one is in
-    every match (in lower case if `ignore_case`; none: every line is worth a look), and the expression.
+    """One kind of placeholder on a line: its name, its rule, its literals and its expression.
 
-    An expression of a word, a bracket or a body finds what may be one."""
+    Every match contains one of the literals (in lower case if `ignore_case`); without literals every line is
+    a candidate. The expression of a word, a bracket or a body finds candidates only.
+    """
 
     name: str
     rule: str
@@ -47,11 +48,11 @@ class Marker:
     ignore_case: bool = False
 
     def found_in(self, line: bytes) -> bool:
-        """Tell whether the expression finds anything in a line.
+        """Check whether the expression matches in a line.
 
-        A long line is searched in overlapping windows, so that no expression can take long: 4 KiB for the
-        built-in ones, 64 KiB with 4 KiB of overlap for the policy's own. `^` is the line's real beginning,
-        `$` also the end of a window; the CR at the end of a line is none of it.
+        A long line is searched in overlapping windows, so that no search takes long: 4 KiB for built-in
+        expressions, 64 KiB with 4 KiB of overlap for custom ones. `^` is the real beginning of the line, `$`
+        also the end of a window; a CR at the end is not part of the line.
         """
         if self.rule != OWN:
             window, overlap = _WINDOW, _OVERLAP
@@ -66,19 +67,19 @@ class Marker:
         return False
 
 
-# What a hole asks for: no tag, no type, no path, no usage line; in parentheses more about it.
+# The text of a hole: not a tag, type, path or usage line; it may have parentheses.
 _ASKED = rb"(?:[^<>\[\]{}()=|/\r\n\"]|\([^()<>\[\]{}\r\n\"]{0,60}\)"
 _THING = _ASKED + rb"){1,80}"
-# The same of what is asked by name: `<your name/title>`, but no tag that closes itself.
+# The same with slashes: `<your name/title>`, but not a self-closing tag.
 _CHOICE = _ASKED + rb"|/(?![>/])){1,80}"
 _LOUD_REST = rb"[A-Z0-9]{1,30}(?:[_-][A-Z0-9]{1,30}){0,6}(?![A-Za-z0-9_(-])"
 _WORDS = rb"TBD|TODO|FIXME|XXX|PLACEHOLDER"
 
 
 def _word(word: str) -> Marker:
-    """Make the expression that finds a word; of three of them also as they are written in comments.
+    """Make the marker of a word; for three words also in the case used in comments.
 
-    What stands before is looked at last: a search for letters is faster.
+    The text before the word is checked last: a search for letters is faster.
     """
     is_any_case = word in {"TODO", "FIXME", "TBD"}
     forms = [form.encode() for form in ((word, word.lower(), word.title()) if is_any_case else (word,))]
@@ -171,7 +172,7 @@ _HOLES = (
         re.compile(
             rb"YOUR[_-](?:(?<![A-Za-z0-9_$.-]YOUR.)|(?<=[a-z][_-]YOUR.))"
             + _LOUD_REST
-            # A part of a host's name: https://api.YOUR_DOMAIN.
+            # Part of a host name: https://api.YOUR_DOMAIN.
             + rb"|://[A-Za-z0-9.-]{1,60}\.YOUR[_-]"
             + _LOUD_REST
             + rb"|your[_-](?<![A-Za-z0-9_$.-]your.)[a-z0-9]{1,30}(?:[_-][a-z0-9]{1,30}){0,6}(?<=[_-]here)"
@@ -188,7 +189,7 @@ _LOREM = Marker(
     (b"lorem ipsum", b"lorem  ipsum", b"lorem\tipsum"),
     re.compile(
         rb"(?i)lorem(?<![a-z]lorem)[ \t]{1,2}ipsum"
-        # No name of a file, no talk of it.
+        # Not a file name, and not a text about lorem ipsum.
         rb"(?![a-z]|\.[a-z]{2,4}\b|[ \t](?:words?|texts?|generators?|filler)\b)"
     ),
     ignore_case=True,
@@ -231,7 +232,7 @@ MARKERS: tuple[Marker, ...] = (
 
 
 def _needed(markers: Sequence[Marker]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """List the literals of markers, and those that stand in text of lower case; none that holds another."""
+    """List the literals of markers, and those in lower case; without any that contains another."""
     small = {literal for marker in markers if marker.ignore_case for literal in marker.literals}
     small = {each for each in small if not any(other in each for other in small - {each})}
     texts = {literal for marker in markers if not marker.ignore_case for literal in marker.literals}
@@ -244,19 +245,19 @@ def _needed(markers: Sequence[Marker]) -> tuple[tuple[bytes, ...], tuple[bytes, 
     return tuple(sorted(texts)), tuple(sorted(small))
 
 
-# Makes one literal of many, so that there are fewer to search: small letters, one kind of bracket, of hyphen,
-# and of what may follow a statement.
+# Merges literals, so that there are fewer searches: lower case, one kind of bracket, of hyphen, and of the
+# characters that can follow a statement.
 _FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ[{]}-\r#\t\f\\", b"abcdefghijklmnopqrstuvwxyz<<>>_;;;;;")
 
 
 def _folded(markers: Sequence[Marker], among: Sequence[Marker]) -> tuple[tuple[bytes, int], ...]:
-    """List what is searched in a folded text, each with the bits of the markers that it may stand for.
+    """List the literals to search in a folded text, each with the bits of its markers.
 
-    A text that holds another one is left out: where it stands the other does, too.
+    A literal that contains another is left out: the other is found too.
 
     Args:
-        markers: those that are searched.
-        among: all of them; the place of a marker there is that of its bit.
+        markers: the markers to search.
+        among: all markers; the index of a marker is that of its bit.
     """
     bits: dict[bytes, int] = {}
     for marker in markers:
@@ -270,7 +271,7 @@ def _folded(markers: Sequence[Marker], among: Sequence[Marker]) -> tuple[tuple[b
 
 
 class Bodies(IntEnum):
-    """Which bodies of functions are asked for: all, those that say that they are not implemented, none."""
+    """Which function bodies to search: all, those that say that they are not implemented, none."""
 
     ALL = 0
     SAID = 1
@@ -278,11 +279,11 @@ class Bodies(IntEnum):
 
 
 class Markers:
-    """The built-in markers and the policy's own, in this order.
+    """The built-in and the custom markers, in this order.
 
     Args:
-        own: those of `[claims] markers`, whose expressions compile.
-        limit: the time that these have; None: any.
+        own: the markers of `[claims] markers`; their expressions compile.
+        limit: the time limit of these; None: no limit.
     """
 
     def __init__(self, own: Sequence[MarkerSettings] = (), limit: TimeLimit | None = None) -> None:
@@ -291,7 +292,7 @@ class Markers:
 
     @cached_property
     def all(self) -> tuple[Marker, ...]:
-        """Every marker, the policy's own last."""
+        """Every marker, the custom ones last."""
         return (*MARKERS, *map(_own, self.own)) if self.own else MARKERS
 
     @cached_property
@@ -300,7 +301,7 @@ class Markers:
 
     @cached_property
     def _folded(self) -> tuple[tuple[tuple[bytes, int], ...], ...]:
-        """The literals as `_FOLD` makes them: of all, without empty bodies, without any bodies."""
+        """The folded literals: of all markers, without empty bodies, without any bodies."""
         left_out: tuple[tuple[Marker, ...], ...] = ((), (EMPTY_BODY,), (EMPTY_BODY, NOT_IMPLEMENTED))
         return tuple(
             _folded([marker for marker in self.all if marker not in out], self.all) for out in left_out
@@ -312,16 +313,16 @@ class Markers:
         return sum(1 << place for place, marker in enumerate(self.all) if not marker.literals)
 
     def literals_of_all(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | None:
-        """List literals of which one is in every change that holds a placeholder, each line with its LF.
+        """List literals of which one is in every change with a placeholder, each line with its LF.
 
         Returns:
-            Those that stand there as they are, and those that stand there in lower case; None if an
-            expression of the policy has none, so that every line is suspicious.
+            The literals as they are, and those to search in lower case; None if a custom expression has
+            none, so that every line is a candidate.
         """
         return None if self._blind else self._literals
 
     def own_in(self, marker: Marker, line: bytes) -> bool:
-        """Tell whether a marker of the policy's own is in a line.
+        """Check whether a custom marker is in a line.
 
         Raises:
             UndecidedError: its expression took too long.
@@ -333,7 +334,7 @@ class Markers:
             raise too_slow(f"the marker {marker.name} of claims.markers", self._limit) from None
 
     def may_suspect(self, text: bytes, start: int, stop: int) -> bool:
-        """Tell whether `suspects` may pick a line between two places of a text, at a glance."""
+        """Check quickly whether `suspects` can pick a line in a part of a text."""
         if self._blind:
             return True
         texts, small_texts = self._literals
@@ -345,7 +346,7 @@ class Markers:
         return any(literal in small for literal in small_texts)
 
     def suspects(self, lines: Sequence[bytes]) -> list[int]:
-        """Pick the positions of the lines that may hold a placeholder, or the body of one; none is missed."""
+        """Return the positions of all lines that may contain a placeholder or a placeholder body."""
         if self._blind:
             return list(range(len(lines)))
         starts = self.lines_of(b"\n".join((*lines, b"")))
@@ -355,15 +356,15 @@ class Markers:
         return [bisect_left(begins, start) for start in sorted(starts)]
 
     def lines_of(self, text: bytes, bodies: Bodies = Bodies.ALL) -> dict[int, int]:
-        """Find where the lines begin that hold a literal, each with the bits of the markers it may be of.
+        """Find the starts of the lines that contain a literal, with the bits of its possible markers.
 
         Args:
-            text: any.
-            bodies: without the others, lines that hold only literals of bodies are left out.
+            text: any text.
+            bodies: which literals of bodies count.
 
         Returns:
-            In any order. A bit is the place of a marker in `all`; a marker whose bit is not set has nothing
-            on the line.
+            In any order. A bit is the index of a marker in `all`; a marker whose bit is not set does not
+            occur on the line.
         """
         folded = text.translate(_FOLD)
         found: dict[int, int] = {}
@@ -372,7 +373,7 @@ class Markers:
             while place >= 0:
                 start = folded.rfind(b"\n", 0, place) + 1
                 found[start] = found.get(start, 0) | bits
-                # On to the next line: a literal may end with this one's LF.
+                # Continue with the next line: a literal may end with the LF of this one.
                 end = folded.find(b"\n", place)
                 place = folded.find(literal, end + 1) if end >= 0 else -1
         if self._blind:
@@ -382,13 +383,13 @@ class Markers:
 
 
 FUNCTIONS = tuple(b"def" + sign for sign in (b" ", b"\t", b"\f", b"\\"))
-"""Where a function of Python begins: its body is no added line where git aligns it with an old one."""
+"""The start of a Python function: git may align its body with an old one, so that it is not an added line."""
 
 _BUILT_IN = _needed(MARKERS)
 
 
 def _own(settings: MarkerSettings) -> Marker:
-    """Make a marker of the policy's own."""
+    """Make a custom marker."""
     pattern = settings.pattern.encode("utf-8", "surrogateescape")
     literals = literals_of(pattern)
     texts = () if literals is None else tuple(sorted(literals.texts))

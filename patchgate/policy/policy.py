@@ -1,7 +1,7 @@
-"""A policy: what a config means for a path, a file, a profile.
+"""A compiled policy: what the config means for a path, a file, a profile.
 
-Decides which key of the config speaks about a path, which limits a file has, at which level a rule speaks,
-and the digest that a verdict is bound to. Does not look at changes: the gates do, with what is said here.
+Decides which key applies to a path, which limits a file has, the level of a rule, and the digest that a
+verdict is bound to. Does not read changes: the gates do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WEIGHTS = ("off", "note", "warning", "error")
 
 
 class Profile(StrEnum):
-    """Who is judged: the commits of people, or what agents propose."""
+    """Whose change is checked: human commits, or what agents propose."""
 
     COMMIT = "commit"
     AGENT = "agent"
@@ -42,7 +42,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The key of the config that decides something about a path, and the text that stands there."""
+    """The config key that decides about a path, and its text."""
 
     key: Key
     text: str
@@ -54,16 +54,16 @@ class Decision:
 
     @property
     def dotted(self) -> str:
-        """The key as a person writes it: `policy.deny[2]`."""
+        """The key as in TOML: `policy.deny[2]`."""
         return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.key)[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class PathRuling:
-    """Everything that the policy says about a path by its name alone.
+    """Everything that the policy says about a path by its name.
 
-    `denied` is the deny that holds, with the rule that tells of it; `deletable` and `generated` the entries
-    that match; `classes` the classes of the name; `owner` the position of the override that owns it.
+    `denied` is the deny that applies, `rule` the rule that reports it; `deletable` and `generated` are the
+    entries that match; `classes` the classes of the name; `owner` the index of the override that applies.
     """
 
     rule: str | None
@@ -79,9 +79,9 @@ class PathRuling:
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """The limits of the files that one owner has; `owner` is None for the profile itself. None is no limit.
+    """The limits for the files of one owner, an override or (None) the profile. A limit of None is no limit.
 
-    `has_own_files` and `has_own_lines` say whether the owner counts files and lines for itself.
+    `has_own_files` and `has_own_lines`: whether the owner counts its files and lines separately.
     """
 
     owner: int | None
@@ -103,12 +103,12 @@ def _classes() -> tuple[tuple[str, PatternSet], ...]:
 
 
 class Policy:
-    """A config, compiled. Immutable but for what it remembers of paths that it was asked about.
+    """A compiled config. Immutable, except for a cache of rulings on paths.
 
     Args:
         config: the config.
-        file: the name of its file, and `raw` its bytes, to name lines; empty for the built-in defaults.
-        limit: the time that its own expressions have; None: any.
+        file: the name of its file, and `raw` its bytes, to find lines; empty for the built-in defaults.
+        limit: the time limit of custom expressions; None: no limit.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Policy:
             ("deny-prefix", "deny_prefixes", PrefixSet(section.deny_prefixes, folded=True)),
             ("deny-pattern", "deny", PatternSet(section.deny, folded=True)),
         ]
-        # One deny speaks for a path: the one of the higher level, or a warning would hide a refusal.
+        # One deny is reported for a path: that of the higher level, or a warning would hide a refusal.
         self._denies = sorted(denies, key=lambda deny: -_WEIGHTS.index(config.rules.get(deny[0], "error")))
         self._deletable = PatternSet(section.allow_delete, folded=False, exact=True)
         self._generated = PatternSet(section.generated, folded=False, exact=True)
@@ -146,15 +146,15 @@ class Policy:
         return ContentRules(section.secrets, section.conflict_markers, denied, self.limit, self._denied_at)
 
     def _denied_at(self, number: int) -> str:
-        """Name an expression of `content.deny`, with its text and its line."""
+        """Describe an expression of `content.deny` with its text and line."""
         text = printable(self.config.content.deny[number], 80)
         place = self.line_of(("content", "deny", number))
         return f"content.deny[{number}] ({text}{f', {place}' if place else ''})"
 
     @cached_property
     def markers(self) -> Markers:
-        """The markers of placeholders, the policy's own among them."""
-        # Most commits are judged without them.
+        """The markers of placeholders, built-in and custom."""
+        # Most commits do not need them.
         from patchgate.policy.placeholder_markers import Markers
 
         return Markers(self.config.claims.markers, self.limit)
@@ -173,10 +173,10 @@ class Policy:
         return self._digests[profile]
 
     def level(self, rule: str, profile: Profile) -> Level | None:
-        """Say at which level a rule speaks; None where it is off. Invariants keep their own.
+        """Return the level of a rule; None if it is off. Invariants keep their own level.
 
-        `[rules]` speaks before `[message] level` and `[placeholders] level`, which are those of every message
-        and every placeholder rule, and before `[intents] reserve`.
+        `[rules]` has priority over `[message] level` (for every message rule), `[placeholders] level` (for
+        every placeholder rule) and `[intents] reserve`.
         """
         definition = RULES[rule]
         if not definition.invariant and (chosen := self.config.rules.get(rule)):
@@ -195,19 +195,19 @@ class Policy:
         return definition.level
 
     def refuses_messages(self, profile: Profile) -> bool:
-        """Tell whether any message is refused, so that those of commits have to be read."""
+        """Whether a message can be refused, so that commit messages must be read."""
         return Level.ERROR in self._levels(Stage.MESSAGE, profile)
 
     def judges_messages(self, profile: Profile) -> bool:
-        """Tell whether anything is said of any message."""
+        """Whether any message rule is on."""
         return self._levels(Stage.MESSAGE, profile) != {None}
 
     def judges_placeholders(self, profile: Profile) -> bool:
-        """Tell whether anything is said of a placeholder; where nothing is, none is looked for."""
+        """Whether any placeholder rule is on; if not, placeholders are not searched."""
         return self._levels(Stage.PLACEHOLDERS, profile) != {None}
 
     def _levels(self, stage: Stage, profile: Profile) -> frozenset[Level | None]:
-        """Collect the levels at which the rules of a stage speak."""
+        """Collect the levels of the rules of a stage."""
         key = (stage, profile)
         if key not in self._levels_by_stage:
             rules = [each.id for each in RULES.values() if each.stage is stage]
@@ -215,7 +215,7 @@ class Policy:
         return self._levels_by_stage[key]
 
     def ruling(self, path: RepoPath) -> PathRuling:
-        """Say what the policy says about a path by its name."""
+        """Return what the policy says about a path by its name."""
         known = self._rulings.get(path.raw)
         if known is None:
             if len(self._rulings) >= _MANY_PATHS:
@@ -251,11 +251,11 @@ class Policy:
 
     def _classes_of(self, raw: bytes) -> frozenset[str]:
         found = frozenset(name for name, names in _classes() if names.match(raw) is not None)
-        # Who allows lock files allows new ones too.
+        # A policy that allows lock files allows new ones too.
         return found - {"output"} if "lock" in found else found
 
     def limits(self, profile: Profile, owner: int | None) -> FileLimits:
-        """Say which limits hold for the files of one owner: an override, or (None) the profile."""
+        """Return the limits for the files of one owner: an override, or (None) the profile."""
         key = (profile, owner)
         if key not in self._limits:
             own = self.config.policy.commit if profile is Profile.COMMIT else self.config.policy.agent
@@ -270,7 +270,7 @@ class Policy:
             max_files=_number(_first(override.max_files, own.max_files)),
             max_added_lines=_number(_first(override.max_added_lines, own.max_added_lines)),
             max_file_bytes=_number(_first(override.max_file_bytes, section.max_file_bytes)),
-            # A root deny cannot be lifted by an override.
+            # An override cannot lift a deny of `[policy]`.
             deny_classes=frozenset((*_first(override.deny_classes, own.deny_classes), *section.deny_classes)),
             deny_new_classes=frozenset(_first(override.deny_new_classes, own.deny_new_classes)),
             allow_modes=_first(override.allow_modes, own.allow_modes),
@@ -281,20 +281,20 @@ class Policy:
         )
 
     def key_of(self, limit: str, profile: Profile, owner: int | None) -> Key:
-        """Name the key that sets a limit for the files of one owner: the override's, else the profile's."""
+        """Return the key that sets a limit for one owner: of the override, else of the profile."""
         if owner is not None and getattr(self.config.overrides[owner], limit) is not None:
             return ("overrides", owner, limit)
         return ("policy", limit) if limit == "max_file_bytes" else ("policy", profile.value, limit)
 
     def key_of_class(self, name: str, profile: Profile, owner: int | None) -> Key:
-        """Name the list that denies a class to the files of one owner; no override lifts the root's."""
+        """Return the key of the list that denies a class to one owner; an override cannot lift `[policy]`."""
         if name in self.config.policy.deny_classes:
             return ("policy", "deny_classes")
         is_for_all = name in self.limits(profile, owner).deny_classes
         return self.key_of("deny_classes" if is_for_all else "deny_new_classes", profile, owner)
 
     def is_written(self, key: Key) -> bool:
-        """Tell whether the config sets a key, so that no default decides."""
+        """Check whether the config sets a key, so that the default does not apply."""
         value: Any = self.config.written
         for part in key:
             if not (part in value if isinstance(value, Mapping) else isinstance(value, list)):
@@ -310,7 +310,7 @@ class Policy:
         return self._all_limits[profile]
 
     def needs_lines(self, profile: Profile) -> bool:
-        """Tell whether lines are read: for what they hold, for a line budget, or the class `binary`."""
+        """Whether lines must be read: for content rules, a line limit, or the class `binary`."""
         if self.content or self.judges_placeholders(profile):
             return True
         return any(
@@ -319,14 +319,14 @@ class Policy:
         )
 
     def needs_sizes(self, profile: Profile) -> bool:
-        """Tell whether the sizes of new blobs have to be read."""
+        """Whether the sizes of new blobs must be read."""
         return any(limits.max_file_bytes is not None for limits in self.all_limits(profile))
 
     def line_of(self, key: Key) -> str | None:
-        """Name the place of a key as `file:line`; None for the built-in defaults."""
+        """Return the line of a key as `file:line`; None for the built-in defaults."""
         if not self.file:
             return None
-        # Only where something is told: the file is read once more.
+        # Only for a report: the file is parsed again.
         from patchgate.policy.toml_lines import locate
 
         prefix: Key = ("tool", "patchgate") if self.file == "pyproject.toml" else ()

@@ -1,8 +1,8 @@
-"""The policy's own regular expressions: which may be written, and which literals each match holds.
+"""Custom regular expressions: which are allowed, and which literals every match contains.
 
-`literals_of` names what is surely in a match: that is searched for first, and the expression, which alone
-decides, is asked where one of them is found. Where the tree that `re` parses holds anything unknown, it names
-nothing. The way is that of Russ Cox, "Regular Expression Matching with a Trigram Index".
+`literals_of` returns literals of which one is in every match. They are searched first; the expression runs
+only where one is found. There are none if the parse tree of `re` has an unknown node. Source: Russ Cox,
+"Regular Expression Matching with a Trigram Index".
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from patchgate.git.quoting import printable
 from patchgate.policy.validators import TextError
 
 MAX_EXPRESSION = 500
-# A repeat of so many is as good as unbounded: `(a{0,200})*b$` takes 0.4 s on 22 characters, twice that on 23.
+# A repeat of this size is as slow as no bound: `(a{0,200})*b$` takes 0.4 s on 22 characters, twice that on 23.
 MANY_REPEATS = 100
 Texts = frozenset[bytes]
 MOST = 32
-"""So many literals stand for one expression at most: each is a search of its own."""
+"""The most literals of an expression: each is a separate search."""
 _LONGEST = 64
-# A literal of so many bytes is rare enough: from here on fewer are better than longer ones.
+# A literal of this length is rare enough: beyond it, fewer literals are better than longer ones.
 _LONG = 8
 _NO_LITERALS: Texts = frozenset({b""})
 
 
 def parse(expression: bytes) -> Any:
-    """Parse a regular expression as `re` does; the tree is that of this Python."""
+    """Parse a regular expression with `re`; the tree depends on the Python version."""
     return import_module("re._parser").parse(expression)
 
 
 def check_expression(text: str) -> str:
-    """Check a regular expression for bytes, as each of `texts`.
+    """Check a regular expression for bytes; see `validators`.
 
-    Refused are back-references and an unbounded repeat within another: both can take exponential time.
+    Back-references and an unbounded repeat within another are refused: both can take exponential time.
     """
     if not text or len(text) > MAX_EXPRESSION:
         raise TextError(
-            f"an expression has 1 to {MAX_EXPRESSION} characters", "an empty one would match every line"
+            f"an expression must have 1 to {MAX_EXPRESSION} characters", "an empty one would match every line"
         )
     try:
         with warnings.catch_warnings():
@@ -59,20 +59,20 @@ def check_expression(text: str) -> str:
             name = str(operation)
             flags |= value[1] if name == "SUBPATTERN" else 0
             if name.startswith("GROUPREF"):
-                raise TextError("a back-reference can take exponential time", "write the text out")
+                raise TextError("a back-reference can take exponential time", "repeat the text instead")
             repeats = name.endswith("_REPEAT") and int(value[1]) >= MANY_REPEATS
             if repeats and is_repeated and value[0] != value[1]:
                 raise TextError(
-                    "an unbounded repeat within another takes exponential time", "repeat only one of them"
+                    "an unbounded repeat within another can take exponential time", "bound one of them"
                 )
             unread.extend((inner, is_repeated or repeats) for inner in inner_parts(value, type(part)))
     if flags & re.LOCALE:
-        raise TextError("the flag L makes an expression depend on the machine", "leave it out")
+        raise TextError("the flag L makes an expression depend on the machine", "remove it")
     return text
 
 
 def inner_parts(value: object, kind: type) -> Iterator[Any]:
-    """Find the parsed parts within the argument of an operation, which nests them in tuples and lists."""
+    """Yield the parsed parts in the argument of an operation, which nests them in tuples and lists."""
     if isinstance(value, kind):
         yield value
     elif isinstance(value, tuple | list):
@@ -82,9 +82,9 @@ def inner_parts(value: object, kind: type) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """The literals of one expression, of which one is in every line that it matches.
+    """The literals of an expression; every line that it matches contains one of them.
 
-    Those that `ignore_case` are in lower case, and are searched in text of lower case.
+    With `ignore_case` they are in lower case, and are searched in lower-case text.
     """
 
     texts: Texts
@@ -93,9 +93,9 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class _RegexPart:
-    """What one part of an expression says: `exact` is all that it can match (None: too much to list).
+    """A part of an expression: `exact` is everything it can match (None: too much to list).
 
-    One of `needed` is in or around whatever it matches; an empty text among them says nothing.
+    One of `needed` is in or next to every match; if one of them is empty, they are useless.
     """
 
     exact: Texts | None
@@ -103,11 +103,11 @@ class _RegexPart:
 
 
 class _UnknownError(Exception):
-    """The parsed tree holds what this walk does not know."""
+    """The parse tree contains an unknown node."""
 
 
 def literals_of(expression: bytes) -> Literals | None:
-    """Find literals of which one, at least, is in every line that an expression matches; None if none is."""
+    """Return literals of which at least one is in every matching line; None if there are none."""
     try:
         parsed = parse(expression)
         reader = _RegexReader(parsed.state.flags)
@@ -116,13 +116,13 @@ def literals_of(expression: bytes) -> Literals | None:
         return None
     if b"" in needed or reader.flags & re.LOCALE:
         return None
-    # One part that ignores case makes all of them do so: in lower case more is found, never less.
+    # If one part ignores case, treat all parts so: lower case finds more, never less.
     ignore_case = bool(reader.flags & re.IGNORECASE)
     return Literals(frozenset(map(bytes.lower, needed)) if ignore_case else needed, ignore_case)
 
 
 class _RegexReader:
-    """Walks a parsed expression, collecting the flags of its groups; case is left to the caller."""
+    """Walks a parsed expression and collects the flags of its groups; the caller handles case."""
 
     def __init__(self, flags: int) -> None:
         self.flags = flags
@@ -142,7 +142,7 @@ class _RegexReader:
             case "AT" | "ASSERT_NOT":
                 return _RegexPart(_NO_LITERALS)
             case "ASSERT":
-                # What is looked at stands in the line, too, though not in the match.
+                # The text of a lookahead is in the line too, though not in the match.
                 return _RegexPart(_NO_LITERALS, self.read(value[1]).needed)
             case "SUBPATTERN":
                 self.flags |= value[1]
@@ -158,7 +158,7 @@ class _RegexReader:
 
 
 def _members(elements: Iterable[tuple[object, Any]]) -> Texts | None:
-    """List the bytes of a class; None where it is negated, names a category, or has too many."""
+    """List the bytes of a class; None if it is negated, has a category, or is too large."""
     found: set[int] = set()
     for operation, value in elements:
         match str(operation):
@@ -172,7 +172,7 @@ def _members(elements: Iterable[tuple[object, Any]]) -> Texts | None:
 
 
 def _joined(parts: Iterable[_RegexPart]) -> _RegexPart:
-    """Join parts that stand one after the other: `run` is what the last of them match together."""
+    """Join consecutive parts: `run` is what the last of them match together."""
     is_exact = True
     run = best = _NO_LITERALS
     for part in parts:
@@ -209,5 +209,5 @@ def _either(branches: list[_RegexPart]) -> _RegexPart:
 
 
 def _better(one: Texts, other: Texts) -> Texts:
-    """Choose the literals that are found by chance less often: the longer, then the fewer."""
+    """Choose the literals that occur less often by chance: the longer ones, then the fewer."""
     return max(one, other, key=lambda texts: (min(_LONG, *map(len, texts)), -len(texts)))

@@ -1,8 +1,8 @@
-"""Keep what was computed in a file, so that it counts only as it was written and only for who wrote it.
+"""Cache files with a seal: content that was damaged or written by another version is ignored.
 
-Decides the form of such a file: a seal over the body, bound to what it is and to the versions of tool and
-rules. What is damaged, foreign, too large or missing is nothing; what cannot be written is not kept. Whoever
-can write below the git common directory can also remove the hooks, so the seal is no door.
+The seal is a digest of the body, the form and the versions of tool and rules. A damaged, foreign, too large
+or missing file counts as empty; a file that cannot be written is skipped. The seal is not a security
+boundary: whoever can write below the git common directory can also remove the hooks.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from patchgate.report.rules import RULES_VERSION
 
 @dataclass(frozen=True, slots=True)
 class SealedFile:
-    """One file of a cache; `form` names what is in it, `most_bytes` is how long it may be."""
+    """One file of a cache; `form` names its content, `most_bytes` is its size limit."""
 
     path: str
     form: str
     most_bytes: int
 
     def load(self) -> dict[str, Any]:
-        """Give what was kept; nothing where that does not count."""
+        """Return the content; an empty object if the seal does not match."""
         try:
             with open(self.path, "rb") as stream:
                 kept = stream.read(self.most_bytes + 1)
@@ -43,7 +43,7 @@ class SealedFile:
         return loaded
 
     def store(self, body: bytes) -> None:
-        """Replace what was kept by a JSON object, whole or not at all."""
+        """Replace the content by a JSON object, atomically."""
         from pathlib import Path
 
         from patchgate.storage.atomic_write import write_atomically
@@ -63,7 +63,7 @@ class SealedFile:
 
 
 def drop_oldest(folder: str, most: int) -> None:
-    """Remove the oldest files of a folder of sealed files, where there are more than `most`."""
+    """Remove the oldest files of a folder if there are more than `most`."""
     with suppress(OSError):
         entries = sorted(os.scandir(folder), key=lambda entry: entry.stat().st_mtime)
         for entry in entries[: max(0, len(entries) - most)]:
@@ -71,9 +71,9 @@ def drop_oldest(folder: str, most: int) -> None:
 
 
 class SealedCache(ABC):
-    """What was computed for one repository, in one sealed file; leaving it (`with`) writes what is new.
+    """A cache of one repository in a sealed file; leaving the `with` block writes changes.
 
-    A class of it says where below the git common directory the file lies, and its form and length.
+    A subclass defines the path below the git common directory, the form and the size limit.
     """
 
     PLACE: ClassVar[str]
@@ -87,7 +87,7 @@ class SealedCache(ABC):
 
     @classmethod
     def of(cls, repository: Repository) -> Self:
-        """Open that of a repository; while a push is received, nothing is written."""
+        """Open the cache of a repository; while a push is received, nothing is written."""
         return cls(repository.common_dir, is_writable=not repository.is_receiving)
 
     def __enter__(self) -> Self:
@@ -99,11 +99,11 @@ class SealedCache(ABC):
         self.close()
 
     def close(self) -> None:
-        """Write what is new, once, whole or not at all; what cannot be written is forgotten."""
+        """Write changes once, atomically; errors are ignored."""
         if self._is_changed and self._is_writable:
             self._is_changed = False
             self._file.store(self._body())
 
     @abstractmethod
     def _body(self) -> bytes:
-        """Write what is to be kept as a JSON object."""
+        """Return the content as a JSON object."""

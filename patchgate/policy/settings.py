@@ -1,8 +1,7 @@
-"""What a config says: every key with its type, its default and what is said of it in the schema.
+"""The config: every key with its type, its default and its description in the schema.
 
-The one place where a section is declared, as a plain dataclass: what its annotations name is known to
-`config_tables` alone, which makes the models of pydantic of them that check a document. So a commit under a
-known policy, which a cache keeps as it was written (`loader`), loads no pydantic.
+Each section is declared here once, as a plain dataclass. `config_models` generates the pydantic models from
+the annotations, so a commit under a cached policy (`settings_loader`) does not import pydantic.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ AnalysisFormat = Literal["sarif", "metrics"]
 Strictness = Literal["strict", "relaxed"]
 Preexisting = Literal["report", "refuse"]
 NO_KEY = {"is_key": False}
-"""Marks a field that no config sets."""
+"""Marks a field that is not a config key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSettings:
-    """The limits of a profile; the defaults are those of the commits of people."""
+    """The limits of a profile; the defaults are those of human commits."""
 
     max_files: types.MaxFiles = 50
     max_added_lines: types.MaxAddedLines = 2000
@@ -42,12 +41,12 @@ class ProfileSettings:
 
 @dataclass(frozen=True, slots=True)
 class CommitSettings(ProfileSettings):
-    """Limits on the commits of people."""
+    """Limits on human commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings(ProfileSettings):
-    """Limits on patches, edits and the commits of agents."""
+    """Limits on patches, edits and commits of agents."""
 
     max_files: types.MaxFiles = 5
     max_added_lines: types.MaxAddedLines = 400
@@ -60,31 +59,33 @@ class AgentSettings(ProfileSettings):
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """Which paths may be touched, and what may be put there."""
+    """Which paths may be changed, and how."""
 
     allow_roots: Annotated[
         types.Prefixes | None,
-        "The only files and folders that may be touched; without this key, the whole repository.",
+        "The only files and folders that may be changed; without this key, the whole repository.",
     ] = None
-    deny_prefixes: Annotated[types.Prefixes, "Files and folders that may not be touched."] = ()
-    deny: Annotated[types.Patterns, "Gitignore patterns of paths that may not be touched."] = ()
-    allow_delete: Annotated[types.Patterns, "Patterns of denied paths that may be deleted all the same."] = ()
+    deny_prefixes: Annotated[types.Prefixes, "Files and folders that may not be changed."] = ()
+    deny: Annotated[types.Patterns, "Gitignore patterns of paths that may not be changed."] = ()
+    allow_delete: Annotated[types.Patterns, "Patterns of denied paths that may still be deleted."] = ()
     deny_suffixes: Annotated[
-        types.Suffixes, "Ends of file names, in any case, that may be neither added nor changed."
+        types.Suffixes, "File suffixes, in any case, that may not be added or changed."
     ] = ()
     deny_classes: types.DenyClasses = ()
     max_file_bytes: types.MaxFileBytes = 1 << 20
-    generated: Annotated[types.Patterns, "Patterns of paths that count against no limit on a change."] = ()
+    generated: Annotated[
+        types.Patterns, "Patterns of paths that do not count toward the limits on a change."
+    ] = ()
     commit: CommitSettings = CommitSettings()
     agent: AgentSettings = AgentSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class ContentSettings:
-    """What added lines may not hold."""
+    """What added lines may not contain."""
 
-    secrets: Annotated[bool, "Whether added lines are searched for keys and passwords."] = True
-    conflict_markers: Annotated[bool, "Whether left-over conflict markers are refused."] = True
+    secrets: Annotated[bool, "Whether added lines are searched for credentials."] = True
+    conflict_markers: Annotated[bool, "Whether conflict markers are refused."] = True
     deny: Annotated[
         types.Expressions,
         "Regular expressions (Python, for bytes) that no added line may match. Each may use 10 s "
@@ -94,10 +95,10 @@ class ContentSettings:
 
 @dataclass(frozen=True, slots=True)
 class OverrideSettings:
-    """Limits of its own for some paths; what is not set is that of the profile."""
+    """Different limits for some paths; keys that are not set keep the value of the profile."""
 
     paths: Annotated[
-        types.OverridePaths, "Patterns of its paths; a path belongs to the first override that matches it."
+        types.OverridePaths, "Patterns of the paths; the first override that matches a path applies to it."
     ]
     max_files: types.MaxFiles | None = None
     max_added_lines: types.MaxAddedLines | None = None
@@ -111,23 +112,25 @@ class OverrideSettings:
 
 @dataclass(frozen=True, slots=True)
 class MessageSettings:
-    """What a commit's message should be like."""
+    """Rules for commit messages."""
 
-    level: Annotated[MessageLevel, "How the message gate speaks; `off` ends it."] = "warning"
+    level: Annotated[MessageLevel, "The level of every message rule; `off` turns the gate off."] = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class HooksSettings:
     """What the hooks on a developer's machine do with a refusal."""
 
-    mode: Annotated[HookMode, "`observe`: tell and record a refusal, and let it through."] = "enforce"
+    mode: Annotated[
+        HookMode, "`observe`: report and record a refusal, but let the commit or push through."
+    ] = "enforce"
     draft_refs: Annotated[
-        types.Refs, "Branches (full names, `*` allowed) where a refusal is only told; the push judges."
+        types.Refs, "Branches (full names, `*` allowed) where a commit is only warned; the push is checked."
     ] = ()
     budget_ms: Annotated[
         types.Milliseconds | None,
-        "How many milliseconds a hook may take. One that took longer is recorded, and `doctor` "
-        "and `log` report it; it stops nothing.",
+        "How many milliseconds a hook may take. A slower run is recorded, and `doctor` and `log` "
+        "report it; it refuses nothing.",
     ] = None
 
 
@@ -137,46 +140,48 @@ class PushSettings:
 
     protected_refs: Annotated[
         types.Refs | None,
-        "Refs (full names, `*` allowed) that may be neither deleted nor forced; without this "
+        "Refs (full names, `*` allowed) that may not be deleted or force-pushed; without this "
         "key, the remote's default branch.",
     ] = None
 
 
-# In a document `timeout` may also be a text; here it is in seconds.
+# In the file `timeout` may also be a string; here it is in seconds.
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """A command that is run in a scratch tree which has the patch; it must end with exit code 0."""
+    """A command that runs in a scratch tree with the patch applied; it must end with exit code 0."""
 
     kind: Annotated[CommandKind, "Lint commands run first; tests only after all of them passed."]
     command: Annotated[
         types.FileCommand,
-        "The program and its arguments, without a shell; an argument that is `{files}` stands "
-        "for the added and changed files.",
+        "The program and its arguments, without a shell; the argument `{files}` is replaced by "
+        "the added and changed files.",
     ]
-    scope: Annotated[CommandScope, "What the scratch tree holds: all of it, or the touched files."] = "tree"
+    scope: Annotated[
+        CommandScope, "What the scratch tree contains: the whole tree, or the changed files."
+    ] = "tree"
     timeout: float = 600
     env: types.Variables = field(default_factory=dict, hash=False)
     required_tools: types.Tools = ()
     side_effects: Annotated[
         SideEffects | None,
-        '`"none"`: it changes no tracked file; one that does so all the same refuses the patch, '
-        "whatever its kind.",
+        '`"none"`: the command changes no tracked file; if it does, the patch is refused, '
+        "whatever the kind of the command.",
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ApplySettings:
-    """How `apply` deals with one patch that comes again and again."""
+    """How `apply` treats patches."""
 
     max_attempts: Annotated[
-        types.UpTo100, "How often a patch may be refused before a person has to let it be tried again."
+        types.UpTo100, "How often a patch may be refused before a maintainer must allow another attempt."
     ] = 5
     require_anchor: Annotated[
-        bool, "Whether structured edits must say what they replace (`old_text` or `old_sha256`)."
+        bool, "Whether structured edits must state what they replace (`old_text` or `old_sha256`)."
     ] = False
     preexisting: Annotated[
         Preexisting,
-        "What becomes of a patch where a command fails in the same way without it: `refuse` it, "
+        "What happens to a patch if a command fails the same way without it: `refuse` it, "
         "or `report` the failure as a warning.",
     ] = "refuse"
 
@@ -186,34 +191,32 @@ class ComponentSettings:
     """A named group of files whose contract, tests and implementation must not drift apart."""
 
     contract: Annotated[types.ContractPath, "The path of its contract, an `interface.json`."]
-    tests: Annotated[types.Globs, "Patterns of the tests that hold it to its contract, from the root."]
+    tests: Annotated[types.Globs, "Patterns of the tests of its contract, from the root."]
     implementation: Annotated[types.Globs, "Patterns of its implementation, from the root."]
-    parent: Annotated[
-        types.ComponentId | None, "The component, or the name of the group, that it belongs to."
-    ] = None
+    parent: Annotated[types.ComponentId | None, "The component or group that it belongs to."] = None
     test_command: Annotated[
         types.TestCommand,
-        "The program and its arguments that run its tests, without a shell; an argument that "
-        "is `{tests}` stands for the files of its tests.",
+        "The program and its arguments that run its tests, without a shell; the argument "
+        "`{tests}` is replaced by its test files.",
     ] = ("python", "-m", "pytest", "-q", "{tests}")
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineSettings:
-    """How long a verified baseline is fresh, and where the modules of the implementations begin."""
+    """How long a verified baseline is fresh, and the source roots of the implementations."""
 
     staleness_window_days: Annotated[
-        types.WindowDays, "For how many days a verification counts, the last one included."
+        types.WindowDays, "For how many days a verification is valid, including the last one."
     ] = 90
     require_fresh: Annotated[bool, "Whether a push is refused while a baseline is not fresh."] = False
     source_roots: Annotated[
-        types.Roots, "The folders in which modules begin; they are on PYTHONPATH of the tests."
+        types.Roots, "The source roots of the modules; they are on PYTHONPATH of the tests."
     ] = ("src", ".")
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisSettings:
-    """A command that tells findings or metrics of a whole tree, so that two trees can be compared."""
+    """A command that reports findings or metrics of a whole tree, so that two trees can be compared."""
 
     command: Annotated[
         types.AnalysisCommand,
@@ -231,9 +234,9 @@ class AnalysisSettings:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSettings:
-    """A limit on what the analyses tell."""
+    """A limit on findings or on a metric."""
 
-    name: Annotated[types.AnalysisName, "Its name, as it is told."]
+    name: Annotated[types.AnalysisName, "Its name in reports."]
     metric: Annotated[
         types.MetricName,
         "What it limits: `findings:new`, `findings`, or a metric of every symbol, by its name.",
@@ -243,56 +246,56 @@ class ThresholdSettings:
 
 @dataclass(frozen=True, slots=True)
 class VerifySettings:
-    """How what got worse counts."""
+    """How regressions count."""
 
-    on_push: Annotated[bool, "Whether pre-push verifies each branch that is pushed."] = False
+    on_push: Annotated[bool, "Whether pre-push verifies each pushed branch."] = False
     strictness: Annotated[
-        Strictness, "`relaxed`: regressions and thresholds are told, and refuse nothing."
+        Strictness, "`relaxed`: regressions and thresholds are reported, but refuse nothing."
     ] = "strict"
     preexisting: Annotated[
         Preexisting,
-        "`refuse`: without an intent every threshold that fails counts, also one that failed "
-        "before and is no worse. `report`: such a one is reported, and refuses nothing.",
+        "`refuse`: without an intent every failing threshold counts, even if it failed before "
+        "and is not worse. `report`: such a threshold is reported, but refuses nothing.",
     ] = "report"
     baselines: Annotated[
         types.SuppressionFiles,
-        "Files that hold findings which a tool leaves out; their growth is suspicious, as is "
-        "that of suppressions.",
+        "Suppression files: lists of findings that a tool leaves out. If they or the suppressions "
+        "in the code grow, that is reported as abuse.",
     ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IntentsSettings:
-    """What the intents of other worktrees mean for the commits of this one."""
+    """How intents of other worktrees affect commits in this one."""
 
     reserve: Annotated[
         ReserveLevel,
-        "How a file is reported that is changed without an intent while an active intent of "
+        "The level for a file that is changed without an intent while an active intent of "
         "another worktree declares it.",
     ] = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceholdersSettings:
-    """How loud the placeholder gate speaks of added lines; `[rules]` goes before it."""
+    """The level of the placeholder gate on added lines; `[rules]` has priority."""
 
     level: Annotated[
         MessageLevel | None,
-        "The level of every placeholder rule; without this key, `warning` for agents and `off` for people.",
+        "The level of every placeholder rule; without this key, `warning` for agents and `off` for humans.",
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class MarkerSettings:
-    """A placeholder of the repository's own, found besides the built-in ones."""
+    """A custom placeholder, in addition to the built-in ones."""
 
-    name: Annotated[types.MarkerName, "Its name, unique: small letters, digits and hyphens."]
+    name: Annotated[types.MarkerName, "Its unique name: lowercase letters, digits and hyphens."]
     pattern: Annotated[
         types.MarkerExpression,
-        "A regular expression (Python, for bytes) that a line matches which holds it; with few "
-        "repeats, so that none takes long.",
+        "A regular expression (Python, for bytes) that matches a line with the placeholder. It "
+        "must have few repeats, so that no search takes long.",
     ]
-    example: Annotated[types.MarkerExample, "A line that it finds."]
+    example: Annotated[types.MarkerExample, "A line that the pattern matches."]
 
 
 SUFFIXES = (
@@ -301,65 +304,64 @@ SUFFIXES = (
 )
 
 
-# Every number is inclusive and counts bytes as stored; the suffixes are compared without case.
+# Every number is inclusive and counts bytes as stored; suffixes are compared without case.
 @dataclass(frozen=True, slots=True)
 class ClaimsSettings:
-    """How a claim that a placeholder remains is held against the files.
+    """How a claim that a placeholder remains is checked against the files.
 
-    A number beyond its bounds is brought within them, a value of the wrong type is replaced by the default,
-    and an unknown key changes nothing. Every command that reads the policy warns of it: nothing here stops an
-    adjudication.
+    A number out of bounds is clamped, a value of the wrong type is replaced by the default, and an unknown
+    key has no effect. Every command that reads the policy warns about it: nothing here stops an adjudication.
     """
 
     contradiction_guard_enabled: Annotated[
-        bool, "Whether a claim is held against the files at all; if not, every claim stands."
+        bool, "Whether claims are checked against the files; if not, every claim is upheld."
     ] = True
     contradiction_guard_strict_coverage: Annotated[
         bool,
-        "Whether every file that matters has to be read whole before a claim is contradicted; "
-        "`false` is for an emergency: any file that was read is enough.",
+        "Whether every relevant file must be read completely before a claim is contradicted; "
+        "`false` is for emergencies: one file is enough.",
     ] = True
-    contradiction_scan_max_files: Annotated[int, "How many files are read at most: 1 to 1000."] = 80
+    contradiction_scan_max_files: Annotated[int, "The most files to read: 1 to 1000."] = 80
     contradiction_scan_max_total_bytes: Annotated[
-        int, "How many bytes are read at most, of all files together: 1024 to 50000000."
+        int, "The most bytes to read, of all files together: 1024 to 50000000."
     ] = 2_500_000
     contradiction_scan_max_file_bytes: Annotated[
         int,
-        "How large a file may be that is read besides deliverables and changed files: 1 to "
-        "10000000, and no more than the total.",
+        "The largest file to read, except deliverables and changed files: 1 to 10000000 bytes, "
+        "and no more than the total.",
     ] = 300_000
     contradiction_scan_min_files_for_sufficiency: Annotated[
         int,
-        "How many files have to be read before a claim is contradicted, unless there is one "
-        "deliverable alone: 1 to 100.",
+        "How many files must be read before a claim is contradicted, unless there is only one "
+        "deliverable: 1 to 100.",
     ] = 2
     contradiction_scan_allowed_suffixes: Annotated[
         tuple[str, ...],
-        'Ends of the names of files that are read, in any case; `""` stands for names without a '
-        "suffix. It replaces the default list.",
+        'Suffixes of the files to read, in any case; `""` means names without a suffix. It '
+        "replaces the default list.",
     ] = SUFFIXES
     contradiction_scan_timeout_seconds: Annotated[
-        float, "After how many seconds reading ends, and the claim stands: 1 to 30."
+        float, "After how many seconds reading stops and the claim is upheld: 1 to 30."
     ] = 8
     markers: Annotated[
         tuple[MarkerSettings, ...],
-        "Placeholders of the repository's own, at most 50; one that cannot be used "
-        "finds nothing, and until it is mended no claim is contradicted.",
+        "Custom placeholders, at most 50. One that cannot be used is ignored, and until it is "
+        "fixed no claim is contradicted.",
     ] = ()
     exclude: Annotated[
         tuple[str, ...],
-        "Patterns of files that are not read besides those of the claim: what they hold neither "
-        "upholds nor contradicts one.",
+        "Patterns of files that are not read unless the claim names them; their content neither "
+        "upholds nor contradicts a claim.",
     ] = ()
-    # Whether a marker that the policy wanted is not among `markers`.
+    # Whether a marker of the config is missing from `markers` because it cannot be used.
     has_unusable_markers: bool = field(default=False, metadata=NO_KEY)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigWarning:
-    """A value of the config that cannot be used as it is, and what is used instead: a warning, no error.
+    """A warning: a value of the config cannot be used, and something else is used instead.
 
-    `key` is that of the value; `message` says the rest, safe for a terminal: "5000 is more than 1000, …".
+    `key` is the key of the value. `message` is safe for a terminal: "5000 is more than 1000, …".
     """
 
     key: tuple[str | int, ...]
@@ -368,23 +370,23 @@ class ConfigWarning:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a repository's config file says; every field has the value that holds without any file."""
+    """The config of a repository; the defaults apply without a file."""
 
     required_version: Annotated[
-        types.Specifier | None, 'The versions of patchgate that may judge this repository, like ">=0.1,<2".'
+        types.Specifier | None, 'The versions of patchgate that may check this repository, like ">=0.1,<2".'
     ] = None
     policy: PolicySettings = PolicySettings()
     content: ContentSettings = ContentSettings()
     rules: Annotated[
         Mapping[types.RuleId, types.RuleLevel],
-        "The level of single rules, by id; invariants cannot be changed.",
+        "The levels of rules, by id; invariants cannot be changed.",
     ] = field(default_factory=dict)
-    overrides: Annotated[tuple[OverrideSettings, ...], "Limits of their own for some paths."] = ()
+    overrides: Annotated[tuple[OverrideSettings, ...], "Different limits for some paths."] = ()
     message: MessageSettings = MessageSettings()
     hooks: HooksSettings = HooksSettings()
     push: PushSettings = PushSettings()
     commands: Annotated[
-        Mapping[types.CommandName, CommandSettings], "The commands by which `apply` tries a patch, by name."
+        Mapping[types.CommandName, CommandSettings], "The commands that `apply` runs on a patch, by name."
     ] = field(default_factory=dict)
     apply: ApplySettings = ApplySettings()
     components: Annotated[Mapping[types.ComponentId, ComponentSettings], "The components, by id."] = field(
@@ -394,11 +396,11 @@ class Config:
     analyses: Annotated[Mapping[types.AnalysisName, AnalysisSettings], "The analyses, by name."] = field(
         default_factory=dict
     )
-    thresholds: Annotated[tuple[ThresholdSettings, ...], "Limits on what the analyses tell."] = ()
+    thresholds: Annotated[tuple[ThresholdSettings, ...], "Limits on findings and metrics."] = ()
     verify: VerifySettings = VerifySettings()
     intents: IntentsSettings = IntentsSettings()
     placeholders: PlaceholdersSettings = PlaceholdersSettings()
     claims: ClaimsSettings = ClaimsSettings()
     warnings: tuple[ConfigWarning, ...] = field(default=(), metadata=NO_KEY)
-    # The keys as they stand in the file, without defaults.
+    # The keys as written in the file, without defaults.
     written: Mapping[str, Any] = field(default_factory=dict, compare=False, metadata=NO_KEY)

@@ -1,7 +1,7 @@
-"""Make the settings of what a config says: of keys that were checked, lists and tables as JSON has them.
+"""Make the settings from the checked keys of a config, given as JSON values.
 
-A cache keeps the keys as they are written and reads them here, so that a commit under a known policy loads no
-pydantic.
+The policy cache stores the written keys and loads them here, so that a commit under a known policy does not
+import pydantic.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Runnable = TypeVar("Runnable", CommandSettings, AnalysisSettings)
 
 
 def settings_from(written: Mapping[str, Any]) -> Config:
-    """Make the values of keys that were checked: what is not written has its default."""
+    """Make the settings from checked keys; a key that is not written has its default."""
 
     def section(kind: type[Values], name: str) -> Values:
         return _filled(kind, written.get(name, {}))
@@ -83,7 +83,7 @@ def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[ConfigWar
 
 
 def _runnable(kind: type[Runnable], written: Mapping[str, Any]) -> Runnable:
-    # Only where there is a command: what checks its texts is not loaded for a plain commit.
+    # Only if there is a command: a plain commit does not import the validators.
     from patchgate.policy.validators import seconds
 
     settings = _filled(kind, written)
@@ -91,7 +91,7 @@ def _runnable(kind: type[Runnable], written: Mapping[str, Any]) -> Runnable:
 
 
 def _filled(kind: type[Values], written: Mapping[str, Any]) -> Values:
-    """Make settings of the keys of a table; lists become tuples."""
+    """Make settings from the keys of a table; lists become tuples."""
     return kind(
         **{name: tuple(value) if isinstance(value, list) else value for name, value in written.items()}
     )

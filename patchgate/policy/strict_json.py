@@ -1,8 +1,8 @@
-"""Strict JSON that remembers its lines: bytes in, values with the line of each, or the one fault.
+"""A strict JSON parser that keeps line numbers: it returns the values with their lines, or the first fault.
 
-Decides what is JSON (RFC 8259, UTF-8, no NaN, no unpaired surrogates), how much of it is read, and how a
-fault is told. The reader is our own, so that words and bounds are the same under every Python. Does not
-decide what the values may be.
+Decides what is JSON (RFC 8259, UTF-8, no NaN, no unpaired surrogates), the size limits, and how a fault is
+reported. A parser of our own has the same messages and limits under every Python. It does not check what the
+values mean.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SYNTAX = "see https://www.json.org for the syntax"
 
 @dataclass(frozen=True, slots=True)
 class JsonFault:
-    """Why some bytes are not read: one sentence, its line (None: the whole), the next step."""
+    """Why a document cannot be read: one sentence, its line (None: the whole file), the next step."""
 
     message: str
     line: int | None
@@ -48,10 +48,10 @@ class JsonFault:
 
 @dataclass(frozen=True, slots=True)
 class JsonDocument:
-    """What was read: the value, the line of each place in it, and the places of keys that stand twice.
+    """A parsed document: the value, the line of each path in it, and the duplicate keys.
 
-    The line of a member is that of its key. Of a key that stands twice, the first value and both lines count:
-    `doubled` has the place and the line of the later one.
+    The line of a member is that of its key. For a duplicate key the first value counts; `doubled` has the
+    path and line of each later one.
     """
 
     value: Any
@@ -59,14 +59,14 @@ class JsonDocument:
     doubled: tuple[tuple[JsonPath, int], ...] = ()
 
     def line_of(self, place: JsonPath) -> int:
-        """Give the line of a place, or of the nearest above it that is there."""
+        """Return the line of a path, or of its nearest ancestor that exists."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines[place]
 
 
 def dotted(place: JsonPath) -> str:
-    """Write a place as a reader would: `functions[0].description`; names that are not plain in quotes."""
+    """Format a path: `functions[0].description`; names that are not plain are quoted."""
     text = ""
     for part in place:
         if isinstance(part, int):
@@ -79,10 +79,10 @@ def dotted(place: JsonPath) -> str:
 
 
 def too_large(size: int, most_bytes: int = MAX_BYTES) -> JsonFault | None:
-    """Tell that a file of so many bytes is not read; None where it is."""
+    """Return a fault if a file has too many bytes, else None."""
     if size <= most_bytes:
         return None
-    message = f"the file has {size:,} bytes, and at most {most_bytes:,} are read"
+    message = f"the file has {size:,} bytes; the limit is {most_bytes:,}"
     return JsonFault(message, None, "make it shorter")
 
 
@@ -91,7 +91,7 @@ def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFau
 
     Args:
         raw: its bytes; UTF-8 without a byte-order mark.
-        most_bytes: how many are read at most.
+        most_bytes: the size limit.
     """
     if (fault := too_large(len(raw), most_bytes)) is not None:
         return fault
@@ -99,7 +99,7 @@ def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFau
         return JsonFault("the file begins with a byte-order mark", 1, "save it without one")
     if (position := raw.find(b"\0")) >= 0:
         line = raw.count(b"\n", 0, position) + 1
-        return JsonFault("the file holds a NUL byte", line, "save it as UTF-8 text")
+        return JsonFault("the file contains a NUL byte", line, "save it as UTF-8 text")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -115,7 +115,7 @@ def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFau
 
 
 class _NotJsonError(Exception):
-    """The text cannot be read on."""
+    """The text is not JSON."""
 
     def __init__(self, message: str, position: int, hint: str = _SYNTAX) -> None:
         super().__init__(message)
@@ -134,7 +134,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _JsonReader:
-    """One passage over a text; it holds what is open in a list of its own, so depth costs no recursion."""
+    """One pass over a text; open containers are kept in a list, so nesting needs no recursion."""
 
     text: str
     root: Any = None
@@ -150,13 +150,13 @@ class _JsonReader:
         """Read the whole text."""
         self._skip()
         if self._at == len(self.text):
-            raise _NotJsonError("the file is empty", 0, "write a JSON object, which begins with {")
+            raise _NotJsonError("the file is empty", 0, "write a JSON object; it begins with {")
         self.root = self._value(())
         while self._open:
             self._member(self._open[-1])
         self._skip()
         if self._at < len(self.text):
-            raise self._fault("after the end of the value")
+            raise self._fault("the end of the file")
 
     def _member(self, inner: _Open) -> None:
         """Read the next member of what is open, or its end."""
@@ -169,25 +169,25 @@ class _JsonReader:
         if holder:
             comma = self._at
             if not self._take(","):
-                raise self._fault(f"where a comma or `{close}` has to stand")
+                raise self._fault(f"a comma or `{close}`")
             self._skip()
             if self.text.startswith(close, self._at):
-                message = f"not JSON: a comma stands before the closing `{close}`"
-                raise _NotJsonError(message, comma, "take the comma out")
+                message = f"not JSON: there is a comma before the closing `{close}`"
+                raise _NotJsonError(message, comma, "remove the comma")
         if isinstance(holder, list):
             place = None if inner.place is None else (*inner.place, len(holder))
-            # The slot is taken before it is filled: a list within a list must not look empty.
+            # Reserve the slot first: a list within a list must not look empty.
             holder.append(None)
             holder[-1] = self._value(place)
             return
         self._skip()
         line = self._line_here()
         if not self.text.startswith('"', self._at):
-            raise self._fault("where a key in double quotes has to stand")
+            raise self._fault("a key in double quotes")
         key = self._string()
         self._skip()
         if not self._take(":"):
-            raise self._fault("where the colon after a key has to stand")
+            raise self._fault("a colon after the key")
         place = None if inner.place is None else (*inner.place, key)
         if key in holder:
             if place is not None and len(self.doubled) < MAX_DOUBLED:
@@ -200,12 +200,12 @@ class _JsonReader:
         holder[key] = self._value(place)
 
     def _value(self, place: JsonPath | None) -> Any:
-        """Read a value; an object or a list is given back empty, and filled later."""
+        """Read a value; an object or a list is returned empty and filled later."""
         self._skip()
         self._values += 1
         if self._values > MAX_VALUES:
             raise _NotJsonError(
-                f"the file holds more than {MAX_VALUES:,} values", self._at, "make it shorter"
+                f"the file contains more than {MAX_VALUES:,} values", self._at, "make it shorter"
             )
         if place is not None:
             self.lines.setdefault(place, self._line_here())
@@ -214,8 +214,8 @@ class _JsonReader:
             return self._string()
         if mark in {"{", "["} and mark:
             if len(self._open) >= MAX_DEPTH:
-                message = f"lists and objects may be nested at most {MAX_DEPTH} deep"
-                raise _NotJsonError(message, self._at, "make it plainer")
+                message = f"lists and objects are nested more than {MAX_DEPTH} deep"
+                raise _NotJsonError(message, self._at, "nest them less deeply")
             self._at += 1
             holder: dict[str, Any] | list[Any] = {} if mark == "{" else []
             self._open.append(_Open(holder, place))
@@ -227,7 +227,7 @@ class _JsonReader:
         if word and word[0] in _WORDS:
             self._at = word.end()
             return _WORDS[word[0]]
-        raise self._fault("where a value has to stand")
+        raise self._fault("a value")
 
     def _number(self, found: re.Match[str]) -> int | float:
         if len(found[0]) > MAX_DIGITS:
@@ -249,16 +249,16 @@ class _JsonReader:
         found = _STRING.match(self.text, self._at)
         if found is None:
             raise _NotJsonError(
-                "not JSON: a string is not closed on its line, or holds a control or an unknown escape",
+                "not JSON: a string is not closed on its line, or has a control character or a wrong escape",
                 self._at,
-                'end it with ", and write a line end in it as \\n',
+                'close it with ", and write a newline in it as \\n',
             )
         inner = found[0][1:-1]
         if "\\" in inner:
             inner = json.loads(found[0])
             if _SURROGATE.search(inner):
                 raise _NotJsonError(
-                    "a string holds half of a surrogate pair", self._at, "write the character itself"
+                    "a string contains half of a surrogate pair", self._at, "write the character itself"
                 )
         self._at = found.end()
         return inner
@@ -279,25 +279,27 @@ class _JsonReader:
         self._counted = self._at
         return self._line
 
-    def _fault(self, where: str) -> _NotJsonError:
-        """Say what stands at the present place instead of what has to."""
+    def _fault(self, expected: str) -> _NotJsonError:
+        """Describe what was found instead of what was expected."""
         at = self._at
         begin = self.text.rfind("\n", 0, at) + 1
         line = self.text[begin : begin + 8].rstrip("\r\n")
         if line[:7] in _MARKERS and line[7:8] in {"", " "}:
-            return _NotJsonError("a conflict marker stands here", at, "resolve the conflict")
+            return _NotJsonError("this line is a conflict marker", at, "resolve the conflict")
         if at == len(self.text):
             last = len(self.text.rstrip(" \t\r\n"))
-            return _NotJsonError("not JSON: the file ends too early", last, "close what is open: } or ]")
+            return _NotJsonError(
+                "not JSON: the file ends too early", last, "close the open objects and lists with } or ]"
+            )
         word = _WORD.match(self.text, at)
         shown = printable(word[0] if word else self.text[at], 40)
         hint = _SYNTAX
         if word and word[0] in {"NaN", "Infinity", "-Infinity"}:
-            hint = "JSON has no such number: write null, or leave it out"
+            hint = "JSON has no such number: write null, or remove it"
         elif word and word[0] in {"None", "True", "False"}:
-            hint = "JSON writes null, true and false"
+            hint = "JSON uses null, true and false"
         elif shown == "'":
-            hint = 'JSON takes double quotes: "'
+            hint = 'JSON uses double quotes: "'
         elif shown in {"/", "#"}:
-            hint = "JSON has no comments: take it out"
-        return _NotJsonError(f"not JSON: `{shown}` stands {where}", at, hint)
+            hint = "JSON has no comments: remove it"
+        return _NotJsonError(f"not JSON: expected {expected}, found `{shown}`", at, hint)

@@ -1,8 +1,8 @@
-"""Where each key stands in a TOML document, and whether the document is too deep or too long to be parsed.
+"""Find the line of each key in a TOML document, and whether it is too deep or too long to parse.
 
-tomllib gives values without places, so the text is read once more where a mistake is told. Nothing here
-decides about values or reports faults of syntax. Source: TOML 1.0 (toml.io/en/v1.0.0). Both functions take
-time linear in the text: no token is read twice.
+tomllib returns values without positions, so the text is read again to report a mistake. Values and syntax
+errors are not handled here. Source: TOML 1.0 (toml.io/en/v1.0.0). Both functions take time linear in the
+text: no token is read twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENDS_SCALAR = frozenset(",\n]}")
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """The first thing of which a document has more than allowed, and the line (from 1) where it does."""
+    """The first limit that a document exceeds, and the line (from 1)."""
 
     line: int
     message: str
@@ -39,12 +39,12 @@ class Excess:
 
 @dataclass(slots=True)
 class _TomlReader:
-    """Walks the tokens of valid TOML once and notes the line of each key and list element."""
+    """Walks the tokens of valid TOML once and records the line of each key and list element."""
 
     tokens: list[tuple[str, int]]
     position: int = 0
     lines: dict[Key, int] = field(default_factory=dict)
-    # How many tables each array of tables holds so far: `[a.b]` means the last of them.
+    # How many tables each array of tables has so far: `[a.b]` means the last of them.
     counts: dict[Key, int] = field(default_factory=dict)
 
     def read(self) -> None:
@@ -59,7 +59,7 @@ class _TomlReader:
                 self._pair(table)
 
     def _header(self, line: int) -> Key:
-        """Read `[a.b]` or `[[a.b]]`; give the table that the following pairs belong to."""
+        """Read `[a.b]` or `[[a.b]]`; return the table of the pairs that follow."""
         self.position += 1
         is_array = self.tokens[self.position][0] == "["
         self.position += is_array
@@ -119,7 +119,7 @@ class _TomlReader:
             index += 1
 
     def _next_in(self, end: str) -> bool:
-        """Skip line ends and commas; tell whether another element follows, and pass the end if none does."""
+        """Skip newlines and commas; return whether another element follows, and pass the end if not."""
         while self.tokens[self.position][0] in {"\n", ","}:
             self.position += 1
         if self.tokens[self.position][0] != end:
@@ -131,7 +131,7 @@ class _TomlReader:
 def lines(text: str) -> dict[Key, int]:
     """Map every key, table and list element of a TOML document to its line, counted from 1.
 
-    A table that was never written by itself (`a` in `[a.b]`) stands where it is first named. The second
+    A table without a header (`a` in `[a.b]`) has the line where it is first named. The second
     `[[a]]` is `("a", 1)`, and so is the second element of `a = [x, y]`.
 
     Args:
@@ -150,10 +150,10 @@ def lines(text: str) -> dict[Key, int]:
 
 
 def excess(text: str, depth: int, parts: int, keys: int) -> Excess | None:
-    """Find the first place where a text has more than is allowed; None where it has not.
+    """Find the first place where a text exceeds a limit; None if it exceeds none.
 
     Args:
-        text: any text; what is not TOML is counted as far as it resembles TOML.
+        text: any text; invalid TOML is counted as far as it resembles TOML.
         depth: how deep lists and inline tables may be nested.
         parts: how many parts a dotted key may have.
         keys: how many keys and table headers there may be.
@@ -165,27 +165,27 @@ def excess(text: str, depth: int, parts: int, keys: int) -> Excess | None:
         if token == ".":
             dots += 1
             if dots >= parts:
-                return Excess(line, f"a dotted key may have at most {parts} parts")
+                return Excess(line, f"a dotted key has more than {parts} parts")
         elif token in {"[", "{"}:
             level += 1
             dots = 0
             count += starts_line
             if level > depth:
-                return Excess(line, f"lists and tables may be nested at most {depth} deep")
+                return Excess(line, f"lists and tables are nested more than {depth} deep")
         elif token in {"]", "}"}:
             level = max(level - 1, 0)
         elif token in {"=", ",", "\n"}:
             dots = 0
             count += token == "="
         if count > keys:
-            return Excess(line, f"there may be at most {keys} keys")
+            return Excess(line, f"there are more than {keys} keys")
         starts_line = token == "\n" and level == 0
         line += token.count("\n")
     return None
 
 
 def _unquote(token: str) -> str:
-    """Give the text of one part of a key."""
+    """Return the text of one part of a key."""
     if token[0] == "'":
         return token[1:-1]
     if token[0] != '"':
@@ -198,13 +198,13 @@ def _unquote(token: str) -> str:
 
 
 def line_of(places: Mapping[Key, int], key: Key) -> int | None:
-    """Find the line of a key, or of the nearest that encloses it."""
+    """Find the line of a key, or of the nearest enclosing key."""
     enclosing = (key[:length] for length in range(len(key), 0, -1))
     return next((places[part] for part in enclosing if part in places), None)
 
 
 def locate(raw: bytes, key: Key) -> int | None:
-    """Find the line (from 1) of a key or list element, or of the nearest that encloses it.
+    """Find the line (from 1) of a key or list element, or of the nearest enclosing one.
 
     Args:
         raw: a file that was parsed.

@@ -1,8 +1,8 @@
-"""Find the policy that a tree holds.
+"""Load the policy of a tree.
 
-Decides where a policy lies (`patchgate.toml` or `[tool.patchgate]`, never both) and what a broken one is, and
-remembers configs that were checked, so that a commit under a known policy loads no pydantic. Which tree's
-policy judges a change is decided in `cases`.
+Decides where a policy is (`patchgate.toml` or `[tool.patchgate]`, never both) and when it is broken. Checked
+configs are cached, so that a commit under a known policy does not import pydantic. Which tree's policy
+applies to a change is decided in `check`.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ _MOST_FILES = 32
 
 
 class PolicyCache:
-    """The configs of one repository that were checked before, kept below its common git directory."""
+    """A cache of checked configs, below the common git directory of a repository."""
 
     def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
         self._is_writable = is_writable
         self._folder = os.path.join(common_dir, "patchgate", "policies")
 
     def load(self, raw: bytes, file: str) -> Config | None:
-        """Find the config that these bytes gave before; None where they must be read."""
+        """Return the cached config of these bytes; None if they must be parsed."""
         kept = self._file(raw, file).load()
         return settings_from(kept["written"]) if kept else None
 
     def store(self, raw: bytes, file: str, config: Config) -> None:
-        """Keep what these bytes gave."""
+        """Store the config of these bytes."""
         if self._is_writable:
             self._file(raw, file).store(json.dumps({"written": config.written}).encode("ascii"))
             drop_oldest(self._folder, _MOST_FILES)
 
     def _file(self, raw: bytes, file: str) -> SealedFile:
         key = hashlib.sha256(f"{__version__}\n{file}\n".encode() + raw).hexdigest()
-        # The key is part of the seal: a file under another's name counts for nothing.
+        # The key is part of the seal: a renamed file is ignored.
         return SealedFile(os.path.join(self._folder, key), f"patchgate.config/1 {key}", _MOST_BYTES)
 
 
 _MAX_CACHED = 64
 _MAX_WARNINGS = 10
-# What each config adds to the processor time of all expressions: a range may have many.
+# The processor time that each config adds to that of all expressions: a range may have many.
 _CONFIG_SECONDS = 0.2
 _Read = TypeVar("_Read")
 Key = tuple[str | None, str | None]
@@ -64,11 +64,10 @@ Key = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class FoundPolicy:
-    """What a tree says about policy: a policy, or why there is none that can be used.
+    """The policy of a tree, or why it cannot be used.
 
-    `policy` is None where there is no policy at all, and where `fault` tells what is wrong with it.
-    `from_pyproject` is whether `pyproject.toml` speaks of patchgate. `tree` is where it was looked for, if
-    that was asked for.
+    `policy` is None if the tree has no policy, or if `fault` says what is wrong with it. `from_pyproject`:
+    whether `pyproject.toml` has a table for patchgate. `tree` is the tree that was searched, if requested.
     """
 
     policy: Policy | None = None
@@ -78,12 +77,12 @@ class FoundPolicy:
 
     @property
     def is_absent(self) -> bool:
-        """Tell whether the tree has no policy, good or bad."""
+        """Whether the tree has no policy, valid or not."""
         return self.policy is None and self.fault is None
 
 
 class TreePolicies:
-    """The policies of the trees of one repository; each text is compiled once."""
+    """The policies of the trees of one repository; each config is compiled once."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -94,15 +93,15 @@ class TreePolicies:
         self._has_policy: dict[str, bool] = {}
 
     def key(self, tree: str) -> Key:
-        """Name the bytes that decide about the policy of a tree; equal keys have equal policies."""
+        """Return the key of the policy of a tree; equal keys have equal policies."""
         entries = self._objects.tree(tree)
         return self.key_of(entries.get(CONFIG_FILE.raw), entries.get(PYPROJECT_FILE.raw))
 
     def key_of(self, config: Entry | None, project: Entry | None) -> Key:
-        """Name the policy that two entries of a root folder hold; a project without one counts as absent."""
+        """Return the key for two entries of a root folder; a pyproject.toml without a policy is ignored."""
         config_key = None
         if config is not None and config.mode != TREE_MODE:
-            # A mode that is not a file's makes the policy unreadable, so it is part of the key.
+            # A mode other than a file's makes the policy unreadable, so it is part of the key.
             config_key = config.oid if config.is_file else config.mode
         speaks = project is not None and project.is_file and self._project_has_policy(project.oid)
         return config_key, project.oid if project is not None and speaks else None
@@ -116,7 +115,7 @@ class TreePolicies:
         return self._has_policy[oid]
 
     def at(self, key: Key) -> FoundPolicy:
-        """Read the policy that a key names; what it says and cannot be used is told when the command ends."""
+        """Load the policy of a key; warnings about its values are reported when the command ends."""
         if key not in self._found:
             if len(self._found) >= _MAX_CACHED:
                 self._found.clear()
@@ -142,10 +141,12 @@ class TreePolicies:
             policy = Policy(project, "pyproject.toml", project_raw, self._limit) if project else None
             return FoundPolicy(policy, fault, speaks)
         if speaks:
-            message = "both patchgate.toml and [tool.patchgate] in pyproject.toml hold a policy"
-            return FoundPolicy(None, _fault(message, "keep one of them"), speaks)
+            message = "both patchgate.toml and [tool.patchgate] in pyproject.toml contain a policy"
+            return FoundPolicy(None, _fault(message, "keep only one of them"), speaks)
         if len(config_oid) == 6:
-            return FoundPolicy(None, _fault("patchgate.toml is not a regular file", "make it one"), speaks)
+            return FoundPolicy(
+                None, _fault("patchgate.toml is not a regular file", "make it a regular file"), speaks
+            )
         try:
             raw = self._content(config_oid)
             config = self._parse(raw)
@@ -163,7 +164,7 @@ class TreePolicies:
         return config
 
     def _parse_project(self, raw: bytes) -> Config | None:
-        # The same quick look as in `parse_pyproject`: most projects do not speak of patchgate.
+        # The same quick check as in `parse_pyproject`: most projects do not mention patchgate.
         if b"patchgate" not in raw and b"\\" not in raw:
             return None
         config = self._cache.load(raw, "pyproject.toml")
@@ -176,26 +177,26 @@ class TreePolicies:
         return config
 
     def _in_time(self, raw: bytes, read: Callable[[], _Read]) -> _Read:
-        """Read a config: each expression in it is compiled, and searched in its example."""
+        """Parse a config within the time limit: its expressions are compiled and run on their examples."""
         try:
             return self._limit.run(raw, read, _CONFIG_SECONDS)
         except OutOfTimeError:
             message = "the config takes too long to read"
-            raise _fault(message, "make its regular expressions simpler, and use fewer of them") from None
+            raise _fault(message, "simplify its regular expressions, or use fewer") from None
 
     def _content(self, oid: str) -> bytes:
-        """Read a config; the parser refuses what is larger than a config may be.
+        """Read the bytes of a config; the parser refuses a config that is too large.
 
         Raises:
-            ConfigError: it is larger than any file that is read whole.
+            ConfigError: it is larger than any file that is read completely.
         """
         size = self._objects.sizes([oid])[oid]
         if size > BIG_FILE:
-            raise _fault(f"the config has {size:,} bytes, and none so large is read", "make it shorter")
+            raise _fault(f"the config has {size:,} bytes, which is too large", "make it shorter")
         return self._objects.read(oid)
 
     def names_patchgate(self, tree: str) -> bool:
-        """Tell whether a tree's `.pre-commit-config.yaml` names patchgate."""
+        """Check whether the `.pre-commit-config.yaml` of a tree mentions patchgate."""
         entry = self._objects.tree(tree).get(PRE_COMMIT_FILE.raw)
         if entry is None or not entry.is_file:
             return False
@@ -209,16 +210,16 @@ def _fault(message: str, hint: str) -> ConfigError:
 
 @cache
 def built_in() -> Policy:
-    """The policy that holds where a repository has none; compiled once, for a range asks for each commit."""
+    """Return the default policy for a repository without one; compiled once."""
     return Policy(Config())
 
 
 def warnings_of(policy: Policy) -> tuple[str, ...]:
-    """Say which values of a policy cannot be used as they are: the place, the key, what is used instead."""
+    """Describe the values of a policy that cannot be used: line, key, and what is used instead."""
     warnings = policy.config.warnings
     if not warnings:
         return ()
-    # Only where something is told: the file is read once more.
+    # Only if there is a warning: the file is parsed again.
     from patchgate.policy.toml_lines import line_of, lines
 
     places = lines(policy.raw.decode())
@@ -230,16 +231,16 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
     for line, key, message in by_line[:_MAX_WARNINGS]:
         told.append(f"{policy.file}:{line}: {Decision(key, '').dotted}: {message}")
     if len(warnings) > _MAX_WARNINGS:
-        told.append(f"{policy.file}: {len(warnings) - _MAX_WARNINGS} more values cannot be used as they are")
+        told.append(f"{policy.file}: {len(warnings) - _MAX_WARNINGS} more values cannot be used")
     return tuple(told)
 
 
 def require_usable(found: FoundPolicy) -> Policy:
-    """Give the policy that was found, or the built-in one.
+    """Return the policy that was found, or the built-in one.
 
     Raises:
         ConfigError: it cannot be used.
-        UndecidedError: this version may not judge here.
+        UndecidedError: `required_version` excludes this version.
     """
     if found.fault is not None:
         raise found.fault
@@ -249,10 +250,10 @@ def require_usable(found: FoundPolicy) -> Policy:
 
 
 def require_version(policy: Policy) -> None:
-    """Hold `required_version` against this program.
+    """Check `required_version` against this version.
 
     Raises:
-        UndecidedError: this version may not judge here.
+        UndecidedError: `required_version` excludes this version.
     """
     wanted = policy.config.required_version
     if wanted is None:
@@ -261,6 +262,6 @@ def require_version(policy: Policy) -> None:
 
     if not version_satisfies(wanted, __version__):
         raise UndecidedError(
-            f"this repository requires patchgate {wanted}, and this is {__version__}",
+            f"this repository requires patchgate {wanted}, but this is {__version__}",
             f"install it: pip install 'patchgate{wanted}'",
         )

@@ -1,8 +1,8 @@
-"""What a single text of a config must be: a pattern, a prefix, a ref, an id, an argument, a version clause …
+"""Check single texts of a config: a pattern, a prefix, a ref, an id, an argument, a version clause …
 
-Each check gives its text back, or raises `TextError`, a ValueError, with the next step. They know nothing of
-TOML or keys. What a pattern means is decided by `glob` and `patterns`, what a path is to a component in
-`component`, what a command is run with in `command`, what a threshold means in `verify`.
+Each check returns its text or raises `TextError`, a ValueError that names the next step. The checks know
+nothing about TOML or keys. `glob_syntax` and `glob_matching` define what a pattern means, `component` what a
+path is to a component, `command` how a command is built, `verify` what a threshold means.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MAX_EXAMPLE = 100
 MAX_MARKERS = 50
 MAX_SUFFIX = 255
 COMPONENT_ID = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_-])?"
-# Up to the first dot, as Windows has it: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+# Windows compares the part before the first dot: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNORECASE)
 _LIKE = "name a file like contracts/shaping/interface.json"
 
 
 class TextError(ValueError):
-    """What is wrong with one text; `choices` are the words that it may have been meant to be."""
+    """What is wrong with a text; `choices` are the words that the author may have meant."""
 
     def __init__(self, message: str, hint: str | None = None, choices: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -69,20 +69,26 @@ def check_specifier(text: str) -> str:
 
 
 def check_pattern(text: str) -> str:
-    """Check a gitignore pattern: valid, not too costly, able to match something.
+    """Check that a gitignore pattern is valid, not too costly, and can match something.
 
-    Source: gitignore(5). What a pattern means, and whether it could ever match, `glob` decides.
+    Source: gitignore(5). `glob_syntax` decides what a pattern means and whether it can match.
     """
     from patchgate.policy.glob_syntax import PatternError, parse
 
     if len(text) > MAX_PATTERN:
-        raise TextError(f"the pattern is longer than {MAX_PATTERN} characters", "name a folder above it")
+        raise TextError(
+            f"the pattern is longer than {MAX_PATTERN} characters", "name a parent folder instead"
+        )
     if "\0" in text or "\n" in text:
-        raise TextError("a pattern cannot hold a NUL or a line end", "write each as its own list element")
+        raise TextError("a pattern cannot contain a NUL or a newline", "write one pattern per list element")
     if not {".", ".."}.isdisjoint(text.rstrip(" ").split("/")):
-        raise TextError('a pattern with "." or ".." as a component matches nothing', "write the plain path")
+        raise TextError(
+            'a pattern with "." or ".." as a component matches nothing', "write the path without it"
+        )
     if sum(piece[0] == "*" for piece in re.findall(r"\\.|\*+", text)) > MAX_STAR_RUNS:
-        raise TextError(f"the pattern has more than {MAX_STAR_RUNS} runs of *", "name a folder above it")
+        raise TextError(
+            f"the pattern has more than {MAX_STAR_RUNS} runs of *", "name a parent folder instead"
+        )
     try:
         parse(text, folded=True)
     except PatternError as error:
@@ -99,87 +105,89 @@ def check_prefix(text: str) -> str:
     if text[0] == "/":
         raise TextError("paths are relative to the repository's root", "remove the leading /")
     if not {"", ".."}.isdisjoint(components):
-        raise TextError('a path cannot hold "//" or ".."', "write the plain path from the root")
+        raise TextError('a path cannot contain "//" or ".."', "write the plain path from the root")
     if "\0" in text or "\n" in text or len(text) > MAX_PREFIX:
         raise TextError(
-            f"a path of over {MAX_PREFIX} characters, or with a NUL or a line end", "name a folder above it"
+            f"the path has more than {MAX_PREFIX} characters, or contains a NUL or a newline",
+            "name a parent folder instead",
         )
     if "*" in text:
         raise TextError(
-            "this takes literal paths, and `*` is none", "name the folder alone; `deny` takes patterns"
+            "this key takes literal paths, not patterns",
+            "remove the `*`, or use `deny`, which takes patterns",
         )
     return text
 
 
 def check_suffix(text: str) -> str:
-    """Check the literal end of a file's name: no end that no name has, nor one that all have."""
+    """Check a literal file suffix: neither one that no name can have, nor the empty one."""
     if not text:
-        raise TextError("an empty suffix ends every name", "remove it")
+        raise TextError("an empty suffix matches every name", "remove it")
     if len(text) > 255 or not {"/", "\0", "\n", "*"}.isdisjoint(text):
         raise TextError("a suffix is the literal end of a file's name", 'write it like ".pem"')
     return text
 
 
 def check_rule(text: str) -> str:
-    """Check the id of a rule whose level may be set: of one that is there, and no invariant."""
+    """Check the id of a rule whose level is set: the rule must exist and not be an invariant."""
     from patchgate.report.rules import RULES
 
     if text not in RULES:
         raise TextError(f"unknown rule `{printable(text, 60)}`", choices=tuple(RULES))
     if RULES[text].invariant:
-        raise TextError(f"`{text}` is an invariant, and invariants cannot be changed", "remove this line")
+        raise TextError(f"`{text}` is an invariant, so its level cannot be changed", "remove this line")
     return text
 
 
 def check_ref(text: str) -> str:
     """Check the full name of a ref, or a pattern of such names."""
     if not text.startswith("refs/") or text.count("/") < 2 or text.endswith("/"):
-        raise TextError("a ref is written in full", "write it like refs/heads/main or refs/heads/wip/*")
+        raise TextError("a ref must be written in full", "write it like refs/heads/main or refs/heads/wip/*")
     if len(text) > _MOST_REF or re.search(r"[\x00-\x20\x7f~^:?\[\\]|\.\.|//|@\{", text):
         raise TextError(
-            "no ref can have this name", "only * is special here; git check-ref-format tells the rules"
+            "git does not allow this ref name", "only * is special here; see git help check-ref-format"
         )
     return text
 
 
 def check_id(text: str) -> str:
-    """Check the id of a component; its baseline is named for it."""
+    """Check the id of a component; it is also the name of its baseline file."""
     if _RESERVED.fullmatch(text):
         raise TextError(
-            f"`{text}` cannot name a component: Windows has no file of that name, and a baseline has it",
-            "give it another id",
+            f"`{text}` cannot name a component: Windows reserves the name of its baseline file",
+            "choose another id",
         )
     if not re.fullmatch(COMPONENT_ID, text):
         raise TextError(
             f"`{printable(text, 80)}` cannot name a component",
-            "an id has up to 64 of A-Z, a-z, 0-9, -, _ and ., begins with a letter or digit, ends in no .",
+            "use up to 64 of A-Z, a-z, 0-9, -, _ and .; begin with a letter or digit, and do not end with .",
         )
     return text
 
 
 def check_contract(text: str) -> str:
-    """Check the path of a contract: a plain path from the root, where a contract can lie."""
+    """Check the path of a contract: a plain file path from the root, outside .git and .patchgate."""
     check_prefix(text)
     parts = text.split("/")
     if text.endswith("/") or "." in parts:
-        raise TextError("this names a folder", _LIKE)
+        raise TextError("this is a folder, not a file", _LIKE)
     if any(is_git_alias(part.encode("utf-8", "surrogateescape")) for part in parts):
-        raise TextError("no contract lies in `.git`, which no commit can hold", _LIKE)
+        raise TextError("a contract cannot be in `.git`, which git never commits", _LIKE)
     if fold(parts[0].encode("utf-8", "surrogateescape")) == ".patchgate":
-        raise TextError("no contract lies in `.patchgate`, where baselines are kept", _LIKE)
+        raise TextError("a contract cannot be in `.patchgate`, where baselines are stored", _LIKE)
     return text
 
 
 def check_root(text: str) -> str:
-    """Check a folder in which modules begin: a path from the root that PYTHONPATH can hold."""
+    """Check a source root: a folder path from the root that PYTHONPATH can contain."""
     check_prefix(text)
     if ":" in text:
-        raise TextError("PYTHONPATH cannot hold a folder with a colon", "name another folder")
+        raise TextError("PYTHONPATH cannot contain a folder with a colon", "name another folder")
     return text
 
 
 def refuse_circle(parents: Mapping[str, str | None]) -> None:
-    """Walk up from each id, and stop where one was walked before: that way leads to no circle."""
+    """Refuse a cycle of parents. A walk stops at an id that an earlier walk has passed."""
     walked: set[str] = set()
     for name in parents:
         line: dict[str, None] = {}
@@ -190,10 +198,10 @@ def refuse_circle(parents: Mapping[str, str | None]) -> None:
         if above is not None and above in line:
             way = list(line)
             circle = way[way.index(above) :]
-            # It begins with the one that is declared first.
+            # Begin the message with the id that is declared first.
             place = circle.index(next(each for each in parents if each in circle))
             shown = " -> ".join([*circle[place:], *circle[:place], circle[place]])
-            raise TextError(f"the parents go in a circle: {shown}", "take one of them out")
+            raise TextError(f"the parents form a cycle: {shown}", "remove one of them")
         walked.update(line)
 
 
@@ -213,74 +221,76 @@ def check_name(text: str) -> str:
     if not re.fullmatch(NAME, text):
         raise TextError(
             f"`{printable(text, 60)}` cannot name a command",
-            "a name has up to 41 of a-z, 0-9, - and _, and begins with a letter or digit",
+            "use up to 41 of a-z, 0-9, - and _; begin with a letter or digit",
         )
     return text
 
 
 def check_words(value: object) -> object:
-    """Refuse a command that is one string: no shell takes it apart."""
+    """Refuse a command that is a single string, because no shell splits it."""
     if isinstance(value, str):
         raise TextError(
-            "a command is a list of arguments, and no shell takes a string apart",
-            'write each argument by itself, like ["ruff", "check", "--no-fix", "{files}"]',
+            "a command must be a list of arguments: no shell splits a string",
+            'write each argument as a separate element, like ["ruff", "check", "--no-fix", "{files}"]',
         )
     return value
 
 
 def argument_with(text: str, placeholder: str) -> str:
-    """Check one argument of a command, which may be the placeholder that this command knows."""
+    """Check one argument of a command; it may be the placeholder of this kind of command."""
     without_nul(text)
     if text == placeholder:
         return text
     if placeholder in text:
         raise TextError(
-            f"`{placeholder}` stands within a longer argument",
-            f'write it as an argument of its own: "{placeholder}"',
+            f"`{placeholder}` must be a whole argument",
+            f'write it as a separate argument: "{placeholder}"',
         )
     if re.fullmatch(r"\{[A-Za-z_]*\}", text) and text != "{}":
         raise TextError(
             f"unknown placeholder `{printable(text, 60)}`",
-            f"did you mean `{placeholder}`? there is no other",
+            f"did you mean `{placeholder}`? it is the only one",
         )
     return text
 
 
 def command_with(words: tuple[str, ...], placeholder: str, like: str) -> tuple[str, ...]:
-    """Check the arguments of a command: a program first, the placeholder once; `like` is a right one."""
+    """Check the arguments of a command: a program, then at most one placeholder; `like` is an example."""
     if not words or words[0] in {"", placeholder}:
-        raise TextError("a command begins with its program", f"like {like}")
+        raise TextError("a command must begin with a program", f"like {like}")
     if words.count(placeholder) > 1:
-        raise TextError(f"`{placeholder}` may stand only once in a command", "take the others out")
+        raise TextError(f"`{placeholder}` may appear only once in a command", "remove the rest")
     return words
 
 
 def check_timeout(value: float | str) -> float | str:
-    """Check a timeout as it is written: more than 0, at most 24 hours."""
+    """Check a timeout as written in the config: more than 0, at most 24 hours."""
     if isinstance(value, str) and not re.fullmatch(TIMEOUT, value):
         raise TextError(
-            f'"{printable(value, 40)}" is not a time', 'write it as seconds, or like "90s", "5m" or "1h"'
+            f'"{printable(value, 40)}" is not a duration', 'write it as seconds, or like "90s", "5m" or "1h"'
         )
-    # So written that what is not a number is refused too.
+    # Written so that NaN is refused too.
     if not 0 < seconds(value) <= MAX_SECONDS:
-        raise TextError("a timeout is more than 0 and at most 24 hours", 'write it like "90s", "5m" or "1h"')
+        raise TextError(
+            "a timeout must be more than 0 and at most 24 hours", 'write it like "90s", "5m" or "1h"'
+        )
     return value
 
 
 def seconds(value: float | str) -> float:
-    """Read a timeout that was checked, in seconds."""
+    """Convert a checked timeout to seconds."""
     return float(value[:-1]) * _UNITS[value[-1]] if isinstance(value, str) else float(value)
 
 
 def check_variable(text: str) -> str:
-    """Check the name of a variable: one that the system takes, and none of git's."""
+    """Check the name of an environment variable; those of git are refused."""
     without_nul(text)
     if not text or "=" in text:
-        raise TextError("the name of a variable is not empty and has no `=`", "name the variable alone")
+        raise TextError("a variable name must not be empty or contain `=`", "write only the name")
     if text.startswith("GIT_"):
         raise TextError(
-            "git's variables are not handed to a command",
-            "take it out, or let the command be a script that sets it",
+            "git's variables are not passed to a command",
+            "remove it, or set it in a script that the command runs",
         )
     return text
 
@@ -289,14 +299,16 @@ def check_tool(text: str) -> str:
     """Check the name of a program that is looked up on PATH."""
     without_nul(text)
     if not text or "/" in text:
-        raise TextError("a tool is the bare name of a program on PATH", 'write it like "ruff"')
+        raise TextError(
+            "a tool must be the name of a program on PATH, without a folder", 'write it like "ruff"'
+        )
     return text
 
 
 def without_nul(text: str) -> str:
-    """Check a text that is handed to the system, which takes no NUL."""
+    """Check a text that is passed to the system, which does not accept a NUL."""
     if "\0" in text:
-        raise TextError("the system takes no NUL here", "take it out")
+        raise TextError("this text cannot contain a NUL", "remove it")
     return text
 
 
@@ -304,19 +316,19 @@ def check_analysis(text: str) -> str:
     """Check the name of an analysis, or of a threshold."""
     if not re.fullmatch(NAME, text):
         raise TextError(
-            f"`{printable(text, 60)}` is no name",
-            "a name has up to 41 of a-z, 0-9, - and _, and begins with a letter or digit",
+            f"`{printable(text, 60)}` is not a valid name",
+            "use up to 41 of a-z, 0-9, - and _; begin with a letter or digit",
         )
     return text
 
 
 def check_analysis_argument(text: str) -> str:
-    """Check one argument of an analysis, which knows no placeholder."""
+    """Check one argument of an analysis; an analysis has no placeholder."""
     without_nul(text)
     if re.fullmatch(r"\{[A-Za-z_]+\}", text):
         raise TextError(
             f"unknown placeholder `{printable(text, 60)}`",
-            "an analysis looks at the whole tree: name `.`, or the folders",
+            "an analysis checks the whole tree: write `.`, or folders",
         )
     return text
 
@@ -324,7 +336,7 @@ def check_analysis_argument(text: str) -> str:
 def check_analysis_command(words: tuple[str, ...]) -> tuple[str, ...]:
     """Check the arguments of an analysis: a program first."""
     if not words or not words[0]:
-        raise TextError("a command begins with its program", f"like {_ANALYSIS_LIKE}")
+        raise TextError("a command must begin with a program", f"like {_ANALYSIS_LIKE}")
     return words
 
 
@@ -332,23 +344,24 @@ def check_metric(text: str) -> str:
     """Check what a threshold limits: `findings`, `findings:new`, or the name of a metric."""
     if not re.fullmatch(METRIC, text) or (text.startswith("findings:") and text != NEW_FINDINGS):
         raise TextError(
-            f"`{printable(text, 60)}` is no metric",
-            f'write "{NEW_FINDINGS}", "{FINDINGS}", or the name of a metric that an analysis tells',
+            f"`{printable(text, 60)}` is not a metric",
+            f'write "{NEW_FINDINGS}", "{FINDINGS}", or the name of a metric that an analysis reports',
         )
     return text
 
 
 def check_most(value: float) -> float:
-    """Check the limit of a threshold: a number that something can be compared with."""
+    """Check the limit of a threshold: a finite number of 0 or more."""
     if not (math.isfinite(value) and value >= 0):
-        raise TextError("a limit is a number of 0 or more", "write it like 0, 10 or 2.5")
+        raise TextError("a limit must be 0 or more", "write it like 0, 10 or 2.5")
     return value
 
 
 def check_suppression_file(text: str) -> str:
-    """Check the path of a file whose growth is suspicious: a plain path from the root."""
+    """Check the path of a suppression file: a plain path from the root."""
     if not text or text.endswith("/") or faults(RepoPath(text.encode("utf-8", "surrogateescape"))):
         raise TextError(
-            f"`{printable(text, 80)}` is no path of a file from the root", "like ruff-baseline.json"
+            f"`{printable(text, 80)}` is not a file path from the repository root",
+            "write it like ruff-baseline.json",
         )
     return text

@@ -135,10 +135,10 @@ def test_a_proposed_policy_with_mistakes_is_refused_with_each_of_them(repo: Repo
 
 
 HOSTILE_CONFIGS = {
-    "10 MB": (b"#" * 10_000_000, "bytes, and at most 65,536 are read"),
+    "10 MB": (b"#" * 10_000_000, "bytes; the limit is 65,536 are read"),
     "deep lists": (b"a = " + b"[" * 60_000, "nested at most 32 deep"),
     "deep tables": (b"a = " + b"{a=" * 20_000, "nested at most 32 deep"),
-    "20,000 parts": (b"a" + b".a" * 20_000 + b" = 1\n", "a dotted key may have at most 32 parts"),
+    "20,000 parts": (b"a" + b".a" * 20_000 + b" = 1\n", "a dotted key has more than 32 parts"),
     "many keys": (b"".join(b"k%d = 1\n" % number for number in range(6_000)), "keys"),
     "a long number": (b"a = " + b"9" * 60_000 + b"\n", "a number is too long"),
     "not UTF-8": (b'[policy]\ndeny = ["\xff"]\n', "not UTF-8"),

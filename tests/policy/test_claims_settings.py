@@ -206,8 +206,8 @@ def test_a_list_of_suffixes_is_used_as_it_stands_even_if_it_is_empty() -> None:
         ({}, (), "`name` is missing"),
         (FILL_ME | {"patern": "x"}, (), 'unknown key "patern"'),
         (FILL_ME | {"name": 5}, ("name",), "not a string"),
-        (FILL_ME | {"name": "Fill me"}, ("name",), "no name"),
-        (FILL_ME | {"name": "a" * 61}, ("name",), "no name"),
+        (FILL_ME | {"name": "Fill me"}, ("name",), "not a name"),
+        (FILL_ME | {"name": "a" * 61}, ("name",), "not a name"),
         (FILL_ME | {"pattern": "("}, ("pattern",), "not a regular expression"),
         (FILL_ME | {"pattern": r"(FILL)\1"}, ("pattern",), "back-reference"),
         (FILL_ME | {"pattern": "(F+)+$"}, ("pattern",), "exponential"),
@@ -216,14 +216,14 @@ def test_a_list_of_suffixes_is_used_as_it_stands_even_if_it_is_empty() -> None:
         (FILL_ME | {"pattern": "(F{1,99}){1,99}$"}, ("pattern",), "too long"),
         (FILL_ME | {"pattern": "F*" * 200 + "$"}, ("pattern",), "too long"),
         (FILL_ME | {"pattern": "(?:FILL|ME|)"}, ("pattern",), "empty line"),
-        (FILL_ME | {"pattern": "FILL\\nME|FILL_ME"}, ("pattern",), "line feed"),
-        (FILL_ME | {"pattern": "FILL_ME|(?:x(?:y[\n]))"}, ("pattern",), "line feed"),
+        (FILL_ME | {"pattern": "FILL\\nME|FILL_ME"}, ("pattern",), "newline"),
+        (FILL_ME | {"pattern": "FILL_ME|(?:x(?:y[\n]))"}, ("pattern",), "newline"),
         (FILL_ME | {"pattern": "(?i)fill_me|später"}, ("pattern",), "ASCII letters only"),
         (FILL_ME | {"pattern": "\ud800"}, ("pattern",), "not a regular expression"),
         (FILL_ME | {"example": ""}, ("example",), "one line"),
         (FILL_ME | {"example": "FILL\nME"}, ("example",), "one line"),
         (FILL_ME | {"example": "F" * 101}, ("example",), "one line"),
-        (FILL_ME | {"example": "fill me"}, ("example",), "not found by the pattern"),
+        (FILL_ME | {"example": "fill me"}, ("example",), "not matched by the pattern"),
     ],
 )
 def test_a_marker_that_cannot_be_used_is_left_out_told_and_remembered(
@@ -243,7 +243,7 @@ def test_a_marker_that_cannot_be_used_is_left_out_told_and_remembered(
 def test_of_two_markers_with_one_name_the_second_is_left_out() -> None:
     made, warnings = parse_claims({"markers": [FILL_ME, FILL_ME]})
     assert (len(made.markers), made.has_unusable_markers) == (1, True)
-    assert "names another marker already" in warnings[0].message
+    assert "is the name of another marker" in warnings[0].message
 
 
 def test_markers_that_are_no_list_are_unusable() -> None:
@@ -371,7 +371,7 @@ def test_of_many_warnings_ten_are_told_and_the_others_counted() -> None:
     text = "[claims]\nmarkers = [" + "5," * 30 + "]\n"
     lines = warnings_of(Policy(read(text), "patchgate.toml", text.encode()))
     assert len(lines) == 11
-    assert lines[-1] == "patchgate.toml: 20 more values cannot be used as they are"
+    assert lines[-1] == "patchgate.toml: 20 more values cannot be used"
 
 
 @pytest.mark.parametrize(

@@ -344,7 +344,7 @@ def test_a_name_with_control_characters_is_told_without_them() -> None:
         ("**/a/**/b/**/c/**/d/**", "4 runs"),
         ("x" * 1001, "1000 characters"),
         ("a\0b", "NUL"),
-        ("a\nb", "line end"),
+        ("a\nb", "newline"),
         ("a//b", "empty component"),
         ("./a", "component"),
         ("a/../b", "component"),
