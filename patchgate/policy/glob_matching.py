@@ -1,8 +1,8 @@
 """Match paths against gitignore patterns and literal prefixes, and refs against globs.
 
 Git is the reference: a pattern that matches a folder matches everything in it; `?` and classes match one
-byte. The patterns form one tree over path components, walked once per folder, so 100,000 paths are cheap.
-Nothing backtracks over components: hostile names cost linear time.
+byte. `literal_index` finds the few patterns that could match, and `gitignore_pattern` matches them in linear
+time, so 100,000 paths and hostile names are cheap.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class PatternSet:
     - folded, a pattern also matches if it does after `patchgate.git.path.fold` on both sides, where `?` and
       classes match one character; a byte that is not UTF-8 counts as one.
 
-    An index of literal texts finds the patterns that could match; these are asked as a `pathspec.PathSpec`.
-    Few paths get that far, and the first one that does loads pathspec (50 ms).
-    Callers see no change; a set remembers the folders that it met, so use it in one thread only.
+    An index of literal texts finds the patterns that could match; only these run, as a `pathspec.PathSpec`.
+    Few paths get that far, and the first one that does imports pathspec (50 ms). Results are cached, so use
+    a set in one thread only.
 
     Args:
         patterns: the patterns.
-        folded: ignore case and normal forms: for what denies, where a match too many is the safe answer.
-        exact: git's answer and no match more: for what allows.
+        folded: ignore case and normal forms: for denials, where matching too much is safe.
+        exact: match exactly as git does: for permissions.
 
     Raises:
         PatternError: a pattern can match nothing or is not supported; `position` is its index.
@@ -56,7 +56,7 @@ class PatternSet:
         self.patterns = tuple(patterns)
         self._folded = folded
         self._is_exact = exact
-        # What folding may lose of git's answer: where one character is not one byte, and `[!a]` for an A.
+        # Matches that folding can lose: where a character is not one byte, and `[!a]` for an A.
         self._bytewise: PatternSet | None = None
         self._has_negated = any("[!" in each or "[^" in each for each in self.patterns)
         self._readings: list[list[list[Segment]]] = []
@@ -76,7 +76,7 @@ class PatternSet:
         return bool(self.patterns)
 
     def match(self, path: bytes) -> int | None:
-        """Find the first pattern of the list that matches the path or a folder above it, if any."""
+        """Return the index of the first pattern that matches the path or a parent folder, if any."""
         if not self.patterns:
             return None
         path = bounded(path)
@@ -92,7 +92,7 @@ class PatternSet:
         text = text.removeprefix("/")
         index = self._index
         if not text.isascii():
-            # Which characters a class matches is known for ASCII only.
+            # The characters that a class matches are known for ASCII only.
             if self._other_index is None:
                 self._other_index = self._make_index("")
             index = self._other_index
@@ -110,7 +110,7 @@ class PatternSet:
         )
 
     def _ask(self, suspects: frozenset[int], text: str) -> int | None:
-        """Ask the patterns that could match."""
+        """Run the patterns that could match."""
         asked = self._specs.get(suspects)
         if asked is None:
             from pathspec import PathSpec

@@ -24,7 +24,7 @@ MAX_EXAMPLE = 100
 MAX_MARKERS = 50
 MAX_SUFFIX = 255
 COMPONENT_ID = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_-])?"
-# Windows compares the part before the first dot: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+# Windows reserves names up to the first dot: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNORECASE)
 _LIKE = "name a file like contracts/shaping/interface.json"
 
@@ -46,13 +46,13 @@ def version_satisfies(specifier: str, version: str) -> bool:
     """Whether a version is within clauses such as `>=0.1,<2`; a pre-release counts like any version.
 
     Raises:
-        ValueError: the specifier or the version cannot be read.
+        ValueError: the specifier or the version is invalid.
 
-    Source: PEP 440, as `packaging` reads it; its import (15 ms) is paid where a policy has the key.
+    Source: PEP 440, by `packaging`; it is imported (15 ms) only if a policy has the key.
     """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-    # Text between commas that is empty says nothing; packaging skips it.
+    # packaging skips empty clauses; here they are refused.
     parts = specifier.split(",") if len(specifier) <= _MOST_SPECIFIER else [""]
     try:
         clauses = SpecifierSet(specifier if all(map(str.strip, parts)) else "=")
@@ -63,7 +63,7 @@ def version_satisfies(specifier: str, version: str) -> bool:
 
 
 def check_specifier(text: str) -> str:
-    """Check a version specifier: clauses that can be read."""
+    """Check a version specifier."""
     version_satisfies(text, "0")
     return text
 

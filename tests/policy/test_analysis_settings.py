@@ -84,12 +84,20 @@ def test_the_schema_takes_what_is_read_and_refuses_what_is_not() -> None:
     [
         ("[analyses.ruff]\n", "analyses.ruff.command", "`command` is missing"),
         ('[analyses.Ruff]\ncommand = ["a"]', "analyses.Ruff", "is not a valid name"),
-        ('[analyses.x]\ncommand = "ruff check"', "analyses.x.command", "a command must be a list of arguments"),
+        (
+            '[analyses.x]\ncommand = "ruff check"',
+            "analyses.x.command",
+            "a command must be a list of arguments",
+        ),
         ("[analyses.x]\ncommand = []", "analyses.x.command", "a command must begin with a program"),
         ('[analyses.x]\ncommand = ["a", "{files}"]', "analyses.x.command[1]", "unknown placeholder"),
         ('[analyses.x]\ncommand = ["a"]\nformat = "xml"', "analyses.x.format", 'expected "sarif"'),
         ('[analyses.x]\ncommand = ["a"]\ntimeout = 0', "analyses.x.timeout", "a timeout must be more than 0"),
-        ('[[thresholds]]\nname = "a"\nmetric = "findings:old"\nmax = 0', "thresholds[0].metric", "not a metric"),
+        (
+            '[[thresholds]]\nname = "a"\nmetric = "findings:old"\nmax = 0',
+            "thresholds[0].metric",
+            "not a metric",
+        ),
         ('[[thresholds]]\nname = "a"\nmetric = "x"\nmax = -1', "thresholds[0].max", "must be 0 or more"),
         ('[[thresholds]]\nname = "a"\nmetric = "x"\nmax = nan', "thresholds[0].max", "must be 0 or more"),
         ('[[thresholds]]\nname = "a b"\nmetric = "x"\nmax = 1', "thresholds[0].name", "is not a valid name"),

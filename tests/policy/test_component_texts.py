@@ -47,7 +47,7 @@ def test_an_id_that_only_looks_like_one_is_taken(name: str) -> None:
     ],
 )
 def test_a_contract_where_git_or_patchgate_keep_their_own_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no contract lies in"):
+    with pytest.raises(ValueError, match="a contract cannot be in"):
         check_contract(text)
     with pytest.raises(ConfigError):
         parse(declared("shaping", contract=text).encode(), "patchgate.toml")
