@@ -279,10 +279,10 @@ def _rules() -> str:
         traits += ["can be allowed on the line"] if rule.inline else []
         lines += ["", f"### {rule.id}", "", f"{', '.join(traits)}", ""]
         lines += [
-            f"{rule.what} {rule.why}",
+            f"{rule.summary} {rule.reason}",
             "",
             f"- Example: `` {rule.example} ``",
-            f"- Next step: {rule.fix}",
+            f"- Next step: {rule.help}",
         ]
     return "\n".join(lines) + "\n"
 
@@ -293,7 +293,7 @@ def _cell(text: str) -> str:
 
 def _with_rules(page: str, named: list[Rule]) -> str:
     rows = ["| rule | what is wrong | how to mend it |", "| --- | --- | --- |"]
-    rows += [f"| `{rule.id}` | {_cell(rule.what)} | {_cell(rule.fix)} |" for rule in named]
+    rows += [f"| `{rule.id}` | {_cell(rule.summary)} | {_cell(rule.help)} |" for rule in named]
     table = "\n".join(rows)
     return re.sub(
         r"(?<=<!-- patch-rules -->\n).*(?=\n<!-- /patch-rules -->)", lambda _: table, page, flags=re.DOTALL

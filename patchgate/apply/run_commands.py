@@ -188,7 +188,7 @@ def _changed(
         f"command `{name}` changed {named}, "
         + (_DECLARED if is_declared else "and that change is discarded"),
         paths[0],
-        hint=definition.fix[:1].lower() + definition.fix[1:],
+        hint=definition.help[:1].lower() + definition.help[1:],
         who_can_fix=Fixer.PERSON,
         details={"actual": paths[:_SHOWN], "command": name},
     )

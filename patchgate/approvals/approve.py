@@ -283,7 +283,7 @@ def _out_of_reach(change: ChangeVerdict, name: str) -> UsageError:
         what = f"{finding.rule} is about its message: mend that first"
     else:
         what = f"a {change.source.kind} is nothing that can be approved"
-    return UsageError(f"the {name} cannot be approved; {what}", finding.hint or finding.definition.fix)
+    return UsageError(f"the {name} cannot be approved; {what}", finding.hint or finding.definition.help)
 
 
 def _not_refusing(rule: str, name: str, known: Sequence[str]) -> UsageError:

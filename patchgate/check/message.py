@@ -319,7 +319,7 @@ def _trailers(lines: Sequence[bytes], at: int) -> int:
 def _find(
     rule: str, message: str, index: int | None, line: bytes, details: dict[str, Json] | None = None
 ) -> Finding:
-    fix = RULES[rule].fix
+    fix = RULES[rule].help
     hint = fix[0].lower() + fix[1:].removesuffix(".")
     excerpt = line.strip(SPACE)[:_EXCERPT] or None
     # A line that holds a secret is never shown, whatever it is told for.

@@ -31,7 +31,7 @@ def examine(case: Case) -> Iterator[Finding]:
     """Find the names that break a path rule, and those that collide."""
     for path in _named(case):
         for rule in faults(path, from_text=case.from_text):
-            yield find(rule, f"{_SAYS[rule]} {_shown(path)}", path, RULES[rule].fix)
+            yield find(rule, f"{_SAYS[rule]} {_shown(path)}", path, RULES[rule].help)
     for path, blocking in sorted(case.behind.items()):
         yield find(
             "path-symlink",

@@ -145,11 +145,11 @@ def _rule_text(name: str) -> str:
     lines = [
         f"{rule.id} ({about})",
         "",
-        rule.what,
+        rule.summary,
         "",
-        f"why:     {rule.why}",
+        f"why:     {rule.reason}",
         f"example: {rule.example}",
-        f"help:    {rule.fix}",
+        f"help:    {rule.help}",
     ]
     return "\n".join(lines) + "\n" + _more_on(rule)
 
@@ -183,7 +183,7 @@ def _listing() -> str:
     stages: dict[str, list[str]] = {}
     for rule in RULES.values():
         lines = stages.setdefault(f"{rule.stage.value} ({rule.code})", [])
-        what = textwrap.shorten(rule.what, _LISTED, placeholder=" …")
+        what = textwrap.shorten(rule.summary, _LISTED, placeholder=" …")
         lines.append(f"  {rule.id:<{width}}  {rule.level.value:<7}  {what}\n")
     listed = "\n".join(f"{stage}\n{''.join(lines)}" for stage, lines in stages.items())
     return f"{listed}\ngit patchgate explain RULE explains one\n"

@@ -112,7 +112,7 @@ def _are_new(facts: PlaceholderFacts, marked: list[AddedPlaceholder]) -> Iterato
 
 def _finding(case: Case, path: RepoPath, marked: AddedPlaceholder) -> Finding:
     match = marked.match
-    fix = RULES[match.rule].fix
+    fix = RULES[match.rule].help
     hint = fix[:1].lower() + fix[1:].removesuffix(".")
     if case.profile is Profile.COMMIT:
         hint += f"; or say on the line why it stays: patchgate: allow {match.rule} REASON"

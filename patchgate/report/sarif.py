@@ -68,9 +68,9 @@ def notification(level: str, text: str) -> dict[str, Json]:
 def _rule(rule: Rule) -> Json:
     return {
         "id": rule.id,
-        "shortDescription": {"text": rule.what},
-        "fullDescription": {"text": f"{rule.what} {rule.why}"},
-        "help": {"text": f"{rule.fix}\nExample: {rule.example}"},
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": f"{rule.summary} {rule.reason}"},
+        "help": {"text": f"{rule.help}\nExample: {rule.example}"},
         "defaultConfiguration": {"level": rule.level.value},
         "properties": {
             "stage": rule.stage.value,

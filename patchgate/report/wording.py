@@ -72,7 +72,7 @@ def show_place(finding: Finding) -> str:
 def hint_of(finding: Finding) -> str | None:
     """Give the next step: the finding's own, else for an error the one that goes with its rule."""
     if finding.hint is None and finding.level is Level.ERROR:
-        return finding.definition.fix
+        return finding.definition.help
     return finding.hint
 
 

@@ -317,7 +317,7 @@ def _describe(signal: AnalysisResult | WorsenedMetric) -> str:
 
 def _fix(rule: str) -> str:
     """Give the step that goes with a rule, as a hint is written."""
-    fix = RULES[rule].fix.replace("`", "")
+    fix = RULES[rule].help.replace("`", "")
     return fix[0].lower() + fix[1:].removesuffix(".")
 
 

@@ -47,7 +47,7 @@ def test_every_rule_is_explained_with_what_why_example_and_next_step(repo: Repo,
     definition = RULES[rule]
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith(f"{rule} (")
-    for part in (definition.what, definition.why, definition.example, definition.fix, definition.code):
+    for part in (definition.summary, definition.reason, definition.example, definition.help, definition.code):
         assert part in answer.out
     assert ("This rule is an invariant" in answer.out) is definition.invariant
     assert ("[rules]" in answer.out) is not definition.invariant

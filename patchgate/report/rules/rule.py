@@ -64,10 +64,10 @@ class Rule:
     """
 
     id: str
-    what: str
-    why: str
+    summary: str
+    reason: str
     example: str
-    fix: str
+    help: str
     stage: Stage
     gate: str
     level: Level = Level.ERROR
