@@ -34,7 +34,7 @@ _OUT_OF_REACH = frozenset(
 
 
 def may_be_approved(change: ChangeVerdict, finding: Finding) -> bool:
-    """Tell whether a person may make an exception from this finding of this change."""
+    """Return whether a person may make an exception from this finding of this change."""
     rule = finding.definition
     # The id of a change without files is that of every other one.
     is_bound = change.source.kind in _KINDS and bool(change.change.files)

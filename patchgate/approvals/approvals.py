@@ -76,16 +76,16 @@ class Statement:
     def __post_init__(self) -> None:
         for name, text in (("change_id", self.change_id), ("policy", self.policy)):
             if not _DIGEST.fullmatch(text):
-                raise ValueError(f"{name} is no digest")
+                raise ValueError(f"{name} is not a digest")
         if not self.rules or len(self.rules) > _MOST_RULES or not all(map(_RULE.fullmatch, self.rules)):
-            raise ValueError("rules are no names of rules")
+            raise ValueError("rules are not names of rules")
         if tuple(sorted(set(self.rules))) != self.rules:
             raise ValueError("rules are not sorted, each once")
         for name, text, most in (("reason", self.reason, MOST_REASON), ("by", self.by, _MOST_WHO)):
             if not 0 < len(text) <= most or not all(map(is_printable, text)) or text != text.strip():
                 raise ValueError(f"{name} is empty, too long, or cannot be printed")
         if not _AT.fullmatch(self.at):
-            raise ValueError("at is no time")
+            raise ValueError("at is not a time")
 
     def plain(self) -> dict[str, Json]:
         """Give the object that stands for it."""
@@ -111,11 +111,11 @@ class Statement:
             ValueError: it is none.
         """
         if not isinstance(value, Mapping) or set(value) != _KEYS or value["schema"] != SCHEMA:
-            raise ValueError("it is no statement of this version")
+            raise ValueError("it is not a statement of this version")
         rules = value["rules"]
         texts = [value[name] for name in ("change_id", "policy", "reason", "by", "at")]
         if not isinstance(rules, list) or not all(isinstance(text, str) for text in [*rules, *texts]):
-            raise ValueError("a value is no text")
+            raise ValueError("a value is not text")
         change_id, policy, reason, by, at = texts
         return cls(change_id, policy, tuple(rules), reason, by, at)
 
@@ -133,7 +133,7 @@ class SignedStatement:
 
     def __post_init__(self) -> None:
         if not _SIGNATURE.fullmatch(self.signature):
-            raise ValueError("the signature is no SSH signature")
+            raise ValueError("the signature is not an SSH signature")
 
     def to_line(self) -> bytes:
         """Write it as one line of a note, LF included."""
@@ -158,7 +158,7 @@ def _signed(line: bytes) -> SignedStatement:
         raise ValueError("it is too long")
     value = json.loads(line)
     if not isinstance(value, dict) or set(value) != {"statement", "signature"}:
-        raise ValueError("it is no signed statement")
+        raise ValueError("it is not a signed statement")
     signature = value["signature"]
     if not isinstance(signature, str):
         raise ValueError("it has no signature")
@@ -191,10 +191,10 @@ class LocalApprovals:
         except OSError as error:
             raise UndecidedError(
                 f"the approval could not be written ({self.path.name}: {error.strerror or error})",
-                "make room or mend the folder's permissions, then approve again",
+                "free disk space or fix the folder's permissions, then approve again",
             ) from error
         if aside:
-            return f"the last approval was cut short by a crash and is set aside in {aside[0].name}"
+            return f"a crash cut off the last approval; it was moved to {aside[0].name}"
         return None
 
     def read(self) -> tuple[list[Statement], str | None]:
@@ -284,7 +284,7 @@ def check_signature(
         principals = [line for line in found.out.decode("utf-8", "surrogateescape").split("\n") if line]
         if found.code != 0 or not principals:
             return SignatureCheck(None, _not_good(found))
-        why = f"{ALLOWED_SIGNERS.quoted} names only patterns for its key, and not who says it"
+        why = f"{ALLOWED_SIGNERS.quoted} has only patterns for its key, so the signer is not known"
         for principal in _candidates(signed.statement.by, principals):
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
             if done.code == 0:
@@ -310,7 +310,7 @@ def _not_good(done: Completed) -> str:
     """Say why a signature is not good: the first line of ssh-keygen's complaint, the others only repeat."""
     lines = [line for line in (done.err + b"\n" + done.out).split(b"\n") if line.strip()]
     said = printable(lines[0].strip(), 200) if lines else f"exit code {done.code}"
-    return f"its signature is not good by {ALLOWED_SIGNERS.quoted} ({said})"
+    return f"its signature is not valid by {ALLOWED_SIGNERS.quoted} ({said})"
 
 
 def sign(repository: Repository, statement: Statement, agent: str | None) -> SignedStatement:
@@ -349,7 +349,7 @@ def sign(repository: Repository, statement: Statement, agent: str | None) -> Sig
         try:
             return SignedStatement(statement, done.out.decode("ascii", "replace").replace("\r\n", "\n"))
         except ValueError as error:
-            raise UndecidedError(f"ssh-keygen answered with something else: {error}", _HINT) from error
+            raise UndecidedError(f"ssh-keygen failed: {error}", _HINT) from error
     said = [line.strip() for line in done.err.split(b"\n") if line.strip()]
     why = printable(said[-1], 200) if said else f"exit code {done.code}"
     raise UndecidedError(
@@ -362,7 +362,7 @@ def _key(repository: Repository) -> str:
     done = repository.git("config", "--type=path", "--null", "--get", "user.signingKey", answers=(0, 1))
     named = os.fsdecode(done.out.rstrip(b"\0"))
     if done.code != 0 or not named:
-        raise UsageError("git is told no key to sign with", _HINT)
+        raise UsageError("user.signingKey is not set", _HINT)
     if _literal(named) is not None:
         return named
     # As for git, a relative path starts at the top of the working tree.

@@ -69,7 +69,7 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
     if name == STAGED:
         return _only(check_pending(repository, _or_trusted(repository, asked)))
     if ".." in name:
-        raise UsageError(f"{printable(name, 100)} is a range: one change is approved at a time", _NAMES)
+        raise UsageError(f"{printable(name, 100)} is a range: approve one change at a time", _NAMES)
     written = _ID.fullmatch(name)
     commit = None if written is not None and written.group(1) else _commit(repository, name)
     digits = written.group(2) if written is not None else None
@@ -79,7 +79,7 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
     if len(ids) + (commit is not None) > 1:
         raise UsageError(
             f"{printable(name, 100)} means more than one change",
-            "write the commit's full id, or sha256: and more of the change's",
+            "write the commit's full id, or sha256: and more digits of the change id",
         )
     if commit is not None:
         return _committed(repository, commit, asked, events[-1].about.get("policy") if events else None)
@@ -87,7 +87,7 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
         return _again(repository, others[-1], asked)
     pending = _pending(repository, digits, asked) if digits is not None else None
     if pending is None:
-        raise UsageError(f"{printable(name, 100)} is no change and no commit that is known here", _NAMES)
+        raise UsageError(f"{printable(name, 100)} is not a known change or commit", _NAMES)
     return pending
 
 
@@ -130,16 +130,16 @@ def _again(repository: Repository, event: Event, asked: CheckOptions) -> ChangeV
     short = printable(wanted[: len("sha256:") + 12])
     if isinstance(commit, str):
         if _commit(repository, commit) is None:
-            raise UsageError(f"commit {printable(commit[:12])} is not here any more", _NAMES)
+            raise UsageError(f"commit {printable(commit[:12])} no longer exists here", _NAMES)
         change = _committed(repository, commit, asked, event.about.get("policy"))
         if change_id(change.change) == wanted:
             return change
-        raise UsageError(f"commit {printable(commit[:12])} is not the change {short} any more", _NAMES)
+        raise UsageError(f"commit {printable(commit[:12])} is no longer the change {short}", _NAMES)
     change_now = _pending(repository, wanted.removeprefix("sha256:"), asked)
     if change_now is None:
         raise UsageError(
-            f"the change {short} is not staged any more",
-            'git add what is meant, then: git patchgate approve @staged --reason "..."',
+            f"the change {short} is no longer staged",
+            'git add the files, then: git patchgate approve @staged --reason "..."',
         )
     return change_now
 
@@ -248,7 +248,7 @@ def exempt(
         raise _out_of_reach(change, name)
     left = apply_approvals(repository, Report((change,)), local=not signed).changes[0]
     if left.verdict is Verdict.ACCEPTED:
-        raise UsageError(f"the {name} is approved already", "go on with it")
+        raise UsageError(f"the {name} is approved already", "no approval is needed")
     known = sorted({finding.rule for finding in errors_of(left)})
     for rule in rules:
         if rule not in known:
@@ -262,27 +262,27 @@ def _require_judged(change: ChangeVerdict, name: str) -> None:
     if change.verdict is Verdict.UNDECIDED or owing:
         # Who could not decide comes first: it is why the others were not run.
         owing.sort(key=lambda gate: gate.outcome is Outcome.NOT_RUN)
-        why = describe_gate(owing[0]) if owing else "no gate has looked at it"
+        why = describe_gate(owing[0]) if owing else "no gate has checked it"
         raise UndecidedError(
-            f"the {name} could not be judged, so nobody can approve it: {why}", "mend that first"
+            f"the {name} could not be judged, so nobody can approve it: {why}", "fix that first"
         )
     if not change.change.files:
         raise UsageError(
             f"the {name} changes nothing, so there is nothing to approve",
-            "git commit -a and git commit PATH stage by themselves: git add what is meant, then approve",
+            "git commit -a and git commit PATH stage only when they run: git add the files, then approve",
         )
     if change.verdict is Verdict.ACCEPTED:
-        raise UsageError(f"the {name} is accepted: there is nothing to approve", "go on with it")
+        raise UsageError(f"the {name} is accepted: there is nothing to approve", "no approval is needed")
 
 
 def _out_of_reach(change: ChangeVerdict, name: str) -> UsageError:
     finding = next(each for each in errors_of(change) if not may_be_approved(change, each))
     if finding.definition.invariant:
-        what = f"{finding.rule} is an invariant: no approval touches it"
+        what = f"{finding.rule} is an invariant: no approval can allow it"
     elif finding.definition.stage is Stage.MESSAGE:
-        what = f"{finding.rule} is about its message: mend that first"
+        what = f"{finding.rule} is about its message: fix that first"
     else:
-        what = f"a {change.source.kind} is nothing that can be approved"
+        what = "only staged changes, working trees and commits can be approved"
     return UsageError(f"the {name} cannot be approved; {what}", finding.hint or finding.definition.help)
 
 
@@ -291,7 +291,7 @@ def _not_refusing(rule: str, name: str, known: Sequence[str]) -> UsageError:
     if rule not in RULES:
         return UsageError(f"there is no rule {shown}", f"one of: {', '.join(known)}")
     if RULES[rule].invariant:
-        return UsageError(f"{shown} is an invariant: no approval touches it", f"one of: {', '.join(known)}")
+        return UsageError(f"{shown} is an invariant: no approval can allow it", f"one of: {', '.join(known)}")
     return UsageError(f"{shown} does not refuse the {name}", f"one of: {', '.join(known)}")
 
 
@@ -338,7 +338,7 @@ def _require_signer(objects: Objects, change: ChangeVerdict, signed: SignedState
     tree = base_tree(objects, change)
     signers = signers_of(objects, tree) if tree is not None else None
     place = printable(change.policy.origin)
-    hint = "add your public key there, in a commit of its own (ssh-keygen(1), ALLOWED SIGNERS, has the form)"
+    hint = "add your public key there, in a separate commit (ssh-keygen(1), ALLOWED SIGNERS, has the form)"
     if signers is None:
         raise UsageError(
             f"the signature would not count: there is no .patchgate/allowed_signers beside {place}", hint

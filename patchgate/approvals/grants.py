@@ -53,7 +53,7 @@ class _RefusedChange:
     rules: frozenset[str]
 
     def is_meant_by(self, statement: Statement) -> bool:
-        """Tell whether a statement is about this very change under this very policy, and one of its rules."""
+        """Return whether a statement is about this change under this policy, and one of its rules."""
         about = (statement.change_id, statement.policy)
         return about == (self.id, self.change.policy.digest) and not self.rules.isdisjoint(statement.rules)
 
@@ -110,8 +110,8 @@ def _hints(
     """Say of a change that stays refused why an approval that somebody gave does not help it."""
     if not local and (meant := [each for each in own if wanted.is_meant_by(each)]):
         yield (
-            f"the approval by {printable(meant[-1].by)} has no signature and holds on this machine only; "
-            "for the push it needs one: approve again with --sign"
+            f"the approval by {printable(meant[-1].by)} has no signature and counts only on this machine; "
+            "the push needs a signature: approve again with --sign"
         )
     about = [each.statement for each in signed if each.statement.change_id == wanted.id]
     for statement in [*about, *(own if local else ())]:
@@ -168,7 +168,7 @@ class _Notes:
             return
         if len(meant) > _MOST_CHECKS:
             more = len(meant) - _MOST_CHECKS
-            self._warnings.append(f"{more} more approvals of {_name(wanted)} were not looked at")
+            self._warnings.append(f"{more} more approvals of {_name(wanted)} were not checked")
         for signed in meant[:_MOST_CHECKS]:
             done = self._check(signed, tree, signers)
             if done.principal is not None:
@@ -176,7 +176,7 @@ class _Notes:
             else:
                 claimed = printable(signed.statement.by)
                 self._warnings.append(
-                    f"an approval of {_name(wanted)} that says it is by {claimed} does not count: {done.why}"
+                    f"an approval of {_name(wanted)} in the name of {claimed} does not count: {done.why}"
                 )
 
     def _check(self, signed: SignedStatement, tree: str, signers: bytes) -> SignatureCheck:
@@ -184,7 +184,7 @@ class _Notes:
         key = (signed, tree)
         if key not in self._checked:
             if len(self._checked) >= _MOST_CHECKS_IN_ALL:
-                return SignatureCheck(None, "too many signatures were looked at already")
+                return SignatureCheck(None, "too many signatures were checked already")
             try:
                 done = check_signature(signed, signers, self._objects.repository.environment)
             except UndecidedError as error:

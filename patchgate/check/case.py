@@ -1,6 +1,6 @@
-"""What a gate is given: a change, the policy that judges it, and what is known around it.
+"""The input of a gate: a change, the policy that judges it, and facts about it.
 
-What can be done about a refusal by the policy: change less, or change the key that decides.
+Also the words of a hint: change less, or change the key of the policy that decides.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from patchgate.report.verdict import Detail, Finding, Fixer
 
 @dataclass(frozen=True, slots=True)
 class Governance:
-    """What a change does to the rules themselves.
+    """What a change does to the policy and the other control files.
 
-    `controls` are the control files it touches; `alone` is whether the rule that they stand alone holds
-    here (not for the first commit, nor where nothing before had a policy). `removed`, `repaired` and
-    `proposed_faults` (every mistake of the proposed policy) tell what becomes of the policy.
+    `controls` are the control files that it changes. `must_be_own_commit` is whether they may not change
+    together with other files; false for the first commit, and where nothing before had a policy. `removed`,
+    `repaired` and `proposed_faults` (every mistake of the proposed policy) say what happens to the policy.
     """
 
     controls: frozenset[RepoPath] = frozenset()
@@ -37,10 +37,9 @@ class Governance:
 class LinkFacts:
     """Where symlinks lead in the resulting tree, followed through other links.
 
-    `escapes` says of each link that the change adds or changes why it does not stay in the repository.
-    `redirected` names what the change turns into something else, a link that it does not touch and that no
-    longer stays inside because of that, and why; for a link that a merge brings, both can be the link.
-    `fault` says why none of it is known.
+    `escapes` maps each link that the change adds or changes, and that leaves the repository, to the reason.
+    `redirected` lists a changed path, an unchanged link that leaves the repository because of it, and the
+    reason; for a link that a merge adds, both paths can be the link. `fault` is why none of it is known.
     """
 
     escapes: Mapping[RepoPath, str] = field(default_factory=dict)
@@ -50,7 +49,7 @@ class LinkFacts:
 
 @dataclass(frozen=True, slots=True)
 class MergedFolder:
-    """A folder that a merge has as none of its parents: its path, its names, the names in each parent."""
+    """A folder of a merge that differs from each parent's: its path, its names, and those in each parent."""
 
     path: bytes
     names: Sequence[bytes]
@@ -59,13 +58,13 @@ class MergedFolder:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One change before the gates.
+    """One change, as the gates see it.
 
-    `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
-    or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
-    false for the first commit, and where all tracked files are judged. `facts` are what the features have
-    gathered, each under its name (`features`). `links` says where symlinks lead; None where the change has
-    none, or no tree results from it. `merged` lists the folders that a merge has as none of its parents.
+    `folders` lists the folders of the resulting tree above each new name. `from_text` is true for patches and
+    edits. `copied`, `behind` and `together` are as in `git.change_sources.Reading`. `has_budgets` is false
+    for the first commit, and where all tracked files are judged. `facts` has what each feature gathered,
+    under its name (`features`). `links` says where symlinks lead; None where the change has none, or no tree
+    results from it. `merged` lists the folders of a merge that differ from each parent's.
     """
 
     change: Change
@@ -83,7 +82,7 @@ class Case:
     merged: Sequence[MergedFolder] = ()
 
     def is_control(self, path: RepoPath) -> bool:
-        """Tell whether a path is a control file in this change."""
+        """Return whether a path is a control file in this change."""
         return path in self.governance.controls
 
 
@@ -100,7 +99,7 @@ def find(
     excerpt: bytes | None = None,
     details: Mapping[str, Detail] | None = None,
 ) -> Finding:
-    """Make a finding at the rule's own level; `judge` sets the level that the policy chose."""
+    """Make a finding at the rule's own level; `judge` sets the level that the policy has for it."""
     known = {} if decision is None else {"pattern": decision.text, "key": decision.dotted}
     return Finding.of(
         rule,
@@ -119,10 +118,10 @@ _BY_MAINTAINER = ", or have a maintainer commit it"
 
 
 def undo(file: FileChange, came_from: RepoPath | None = None, *, is_moved: bool = False) -> str:
-    """Say how the change leaves a path alone, by what it does to that path.
+    """Say how to undo what the change does to a path.
 
     Args:
-        file: the path and what becomes of it.
+        file: the path and its change.
         came_from: the old path, where the file is moved to this one.
         is_moved: the file is moved away from this path.
     """
@@ -133,13 +132,13 @@ def undo(file: FileChange, came_from: RepoPath | None = None, *, is_moved: bool 
         return f"leave {path} out of the change"
     if is_moved:
         return f"leave {path} where it is"
-    return f"keep {path}" if file.status is Status.DELETED else f"leave {path} as it was"
+    return f"keep {path}" if file.status is Status.DELETED else f"leave {path} unchanged"
 
 
 def decided_by(case: Case, decision: Decision, change: str) -> str:
-    """Name the entry of the policy that decides, and for whoever may change it the smallest change to it.
+    """Name the entry of the policy that denies a path, and the smallest change of the policy that allows it.
 
-    An agent may not change the policy, and is sent to a maintainer instead.
+    An agent may not change the policy, so it gets no such change.
     """
     place = case.policy.line_of(decision.key)
     said = f"; {decision.dotted}{f' in {place}' if place else ''} denies it"
@@ -147,30 +146,30 @@ def decided_by(case: Case, decision: Decision, change: str) -> str:
 
 
 def or_set(case: Case, key: Key, value: object) -> str:
-    """Say that a key may be set to a value, where it is set now, or that its default decides."""
+    """Offer to set a key to a value, with the line where it is set now; an agent needs a maintainer."""
     if case.profile is not Profile.COMMIT:
         return _BY_MAINTAINER
     return f", or set {Decision(key, '').dotted} = {json.dumps(value)} {_where(case, key)}"
 
 
 def or_raise(case: Case, key: Key) -> str:
-    """Say that a limit may be raised, and where it is set."""
+    """Offer to raise a limit, with the line where it is set."""
     who = "" if case.profile is Profile.COMMIT else "have a maintainer "
     return f", or {who}raise {Decision(key, '').dotted} {_where(case, key)}"
 
 
 def or_take_out(case: Case, key: Key, name: str) -> str:
-    """Say that a name may be taken out of a list, and where that list is."""
+    """Offer to remove a name from a list, with the line of the list."""
     if case.profile is not Profile.COMMIT:
         return _BY_MAINTAINER
     if case.policy.is_written(key):
-        return f", or take {json.dumps(name)} out of {Decision(key, '').dotted} {_where(case, key)}"
+        return f", or remove {json.dumps(name)} from {Decision(key, '').dotted} {_where(case, key)}"
     left = sorted(case.policy.limits(case.profile, None).deny_classes - {name})
     return or_set(case, key, left)
 
 
 def or_add(case: Case, key: Key, path: RepoPath) -> str:
-    """Say that a path may be added to a list, and where that list is."""
+    """Offer to add a path to a list, with the line of the list."""
     if case.profile is not Profile.COMMIT:
         return f", or have a maintainer add it to {Decision(key, '').dotted}"
     return f", or add {path.quoted} to {Decision(key, '').dotted} {_where(case, key)}"
@@ -183,4 +182,4 @@ def _where(case: Case, key: Key) -> str:
     if not policy.file:
         return "in patchgate.toml (git patchgate init writes one)"
     table = "[tool.patchgate] of " if policy.file == "pyproject.toml" else ""
-    return f"in {table}{policy.file} (not set: the default decides)"
+    return f"in {table}{policy.file} (not set: the default applies)"

@@ -1,6 +1,6 @@
-"""The check of commits: one, or every one of a range, each by itself under its parent's policy.
+"""Check commits, each under the policy of its parent.
 
-The rehearsal: what would a policy have said to the last commits?
+Also the rehearsal of `init`: the findings that a policy would have had in the last commits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COUNTED = 100
 
 
 def check_revision(repository: Repository, revision: str, asked: CheckOptions) -> Report:
-    """Judge one commit (`REV`), or every commit of a range (`A..B`) by itself.
+    """Judge one commit (`REV`), or each commit of a range (`A..B`).
 
     Raises:
         PatchgateError: a revision is unknown, or the history cannot be read.
@@ -48,19 +48,19 @@ def check_revision(repository: Repository, revision: str, asked: CheckOptions) -
     if chosen.commits or chosen.between is None:
         return report
     low, high = chosen.between
-    said = f"the range is empty: {high} has no commit that {low} has not"
+    said = f"the range is empty: every commit of {high} is also in {low}"
     return replace(report, warnings=(*report.warnings, said))
 
 
 def judge_commits(repository: Repository, commits: Sequence[Commit], asked: CheckOptions) -> Report:
-    """Judge commits, each by itself under the policy of its first parent; parents come first."""
+    """Judge commits, each under the policy of its first parent; parents come first."""
     return Report(tuple(judge_each(repository, commits, asked)), repository.limits)
 
 
 def judge_each(
     repository: Repository, commits: Sequence[Commit], asked: CheckOptions
 ) -> Iterator[ChangeVerdict]:
-    """Judge commits one after the other; what is done with each meanwhile is done while git reads on."""
+    """Judge commits one by one, while git reads ahead."""
     done = 0
     with Walk(repository, commits) as walk:
         history = _CommitHistory(repository, walk, asked)
@@ -73,7 +73,7 @@ def judge_each(
 
 
 class _CommitHistory:
-    """Judges the commits of a walk, and remembers which policy each of them left behind."""
+    """Judges the commits of a walk, and remembers the policy of each."""
 
     def __init__(self, repository: Repository, walk: Walk, asked: CheckOptions) -> None:
         self._repository = repository
@@ -93,7 +93,7 @@ class _CommitHistory:
         self._hooks: dict[str, bool] = {}
 
     def judge_from(self, commits: Sequence[Commit]) -> Iterator[ChangeVerdict]:
-        """Judge on until the policy changes: what has to be read may be more from there on."""
+        """Judge commits until the policy changes: from there more may have to be read."""
         before = self._before(commits[0])
         profiles = {self._profile_of(commit) for commit in commits}
         policies = [before.policy or built_in()]
@@ -108,10 +108,10 @@ class _CommitHistory:
             yield self._judge(commit, reading)
 
     def _may_judge_itself(self, reading: LoadedChange) -> bool:
-        """Tell whether the policy that a commit leaves may count, so that what it asks must be read too.
+        """Return whether the policy that a commit leaves may judge it, so that its needs must be read too.
 
-        Under `--policy-from` the tree's own policy differs all along; without this question every commit
-        was read by a walk of its own (3,000 commits: 90 s).
+        Under `--policy-from` the tree's own policy always differs; without this check every commit was read
+        twice (3,000 commits: 90 s).
         """
         if self._asked is None or self._asked.policy is None:
             return True
@@ -120,7 +120,7 @@ class _CommitHistory:
         )
 
     def _read_again(self, commit: Commit, after: FoundPolicy) -> LoadedChange:
-        """Read a commit by itself, in the detail that its own two policies need."""
+        """Read one commit again, in the detail that its two policies need."""
         profile = self._profile_of(commit)
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
         detail = detail_for(policies, profile, in_full=self._terms.in_full)
@@ -141,15 +141,15 @@ class _CommitHistory:
         if self._asked is not None:
             return self._asked
         found = (self._policies.at(self._key_of(parent)) for parent in commit.parents)
-        # The first parent's; a merge into a line that has none is judged by the one that it brings in.
+        # The first parent's; a merge into a line without a policy is judged by the one that it merges.
         before = next((each for each in found if not each.is_absent), self._fallback)
         if before.is_absent and not commit.parents and not self._begins(commit):
-            # A root beside a history that has a policy is no first commit, which may judge itself.
+            # Only the first commit of a repository may judge itself, not a later root.
             return self._find_main()[0]
         return before
 
     def _begins(self, commit: Commit) -> bool:
-        """Tell whether a commit is the first of the repository; git is asked only of a root, and once."""
+        """Return whether a commit is the first of the repository; asks git once for each root."""
         if commit.parents:
             return False
         if self._firsts is not None:
@@ -162,7 +162,7 @@ class _CommitHistory:
         return self._is_first[commit.oid]
 
     def _find_main(self) -> tuple[FoundPolicy, str]:
-        """Read the policy of where a range begins, else of the repository's main line; name the commit."""
+        """Find the policy of the start of a range, else of the main line, with its commit."""
         if self._main is None:
             since = self._terms.since
             found = self._find_fallback(since)
@@ -203,7 +203,7 @@ class _CommitHistory:
             before,
             after,
             place=self._place or (borrowed[:12] if is_borrowed else own_place),
-            # A rehearsed policy was not there before the first one of the history either.
+            # A rehearsed policy was not there before the first policy of the history.
             is_borrowed=is_borrowed or (self._terms.policy is not None and known.is_absent),
             is_first=self._begins(commit),
             hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
@@ -232,7 +232,7 @@ _WITH_RULES = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one rule would have said: findings, in how many commits, and what would have given none."""
+    """The findings of one rule, in how many commits, and the setting that would have avoided them."""
 
     rule: str
     level: Level
@@ -243,7 +243,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """How many commits were rehearsed, how many would have been refused, and each rule's tally."""
+    """How many commits were rehearsed, how many would be refused, and each rule's tally."""
 
     commits: int
     refused: int
@@ -252,7 +252,7 @@ class Rehearsal:
 
 
 def rehearse(repository: Repository, policy: Policy, count: int) -> Rehearsal:
-    """Judge the last `count` commits of HEAD, merges left out, under a policy.
+    """Judge the last `count` commits of HEAD without merges under a policy.
 
     Raises:
         PatchgateError: the history cannot be read.
@@ -280,11 +280,11 @@ def _tallies(verdicts: Iterable[ChangeVerdict]) -> Iterable[Tally]:
 
 
 def _remedy(rule: str, findings: list[Finding]) -> str:
-    """Say which value of the config would have given no finding of this rule, or that none would."""
+    """Name the setting with which this rule would have had no findings, if there is one."""
     numbers = [actual for finding in findings if isinstance(actual := finding.details.get("actual"), int)]
     key = rule.replace("-", "_")
     if numbers:
-        return f"none with {key} = {max(numbers)}"
+        return f"no findings with {key} = {max(numbers)}"
     definition = findings[0].definition
     if definition.invariant:
         return "this rule has no setting"
@@ -300,4 +300,4 @@ def _remedy(rule: str, findings: list[Finding]) -> str:
         "secret": "[content] secrets = false",
         "conflict-marker": "[content] conflict_markers = false",
     }
-    return "none with " + by_rule.get(rule, f'[rules] {rule} = "off"')
+    return "no findings with " + by_rule.get(rule, f'[rules] {rule} = "off"')

@@ -1,8 +1,7 @@
-"""The content gate: what added lines may not hold.
+"""The content gate: secrets, conflict markers and denied text in added lines.
 
-Only added lines of regular files are judged, control files are exempt, and a file that is moved as it is
-brings no new line. What was not read is never taken for clean: a text file without counted lines makes the
-gate undecided.
+Only added lines of regular files count. Control files are exempt, and an exact rename adds no line. A text
+file whose lines were not read makes the gate undecided.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _ALLOWED = re.compile(rb"patchgate: allow ([a-z][a-z-]{0,60})(?:[ \t]+([^ \t\r][
 
 
 def applies(case: Case) -> bool:
-    """Tell whether the policy has any content rule."""
+    """Return whether the policy has any content rule."""
     return bool(case.policy.content)
 
 
 def examine(case: Case) -> Iterator[Finding]:
-    """Find the added lines that a content rule objects to."""
+    """Find the added lines that break a content rule."""
     for file in case.change.files:
         if not _is_new_text(file) or file.path in case.change.renames or case.is_control(file.path):
             continue
@@ -73,7 +72,7 @@ def _findings(case: Case, file: FileChange, line: Line) -> Iterator[Finding]:
             "deny-content",
             f"an added line of {file.path.quoted} matches content.deny[{index}] ({printable(text, 80)})",
             file.path,
-            "remove the matching text" + decided_by(case, decision, "To allow it, take that entry out"),
+            "remove the matching text" + decided_by(case, decision, "To allow it, remove that entry"),
             line=line.number,
             excerpt=line.text,
             decision=decision,
@@ -81,14 +80,14 @@ def _findings(case: Case, file: FileChange, line: Line) -> Iterator[Finding]:
 
 
 def suppressed(case: Case, finding: Finding, line: Line) -> Finding:
-    """Turn a finding that the line itself allows, with a reason, into a note that says so."""
+    """Make a finding a note where its line allows it with a reason."""
     if case.profile is not Profile.COMMIT:
         return finding
     for rule, reason in _ALLOWED.findall(line.text):
         if rule.decode("ascii") != finding.rule:
             continue
         text = reason.decode("utf-8", "replace").strip()
-        # What only closes a comment (`*/`, `-->`) says nothing.
+        # The end of a comment (`*/`, `-->`) is not a reason.
         if not any(character.isalnum() for character in text):
             hint = f"give a reason: patchgate: allow {finding.rule} REASON"
             return replace(finding, hint=hint)

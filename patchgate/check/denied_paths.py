@@ -17,7 +17,7 @@ from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer
 
 _ROOTS = ("policy", "allow_roots")
-_REMOVE = "To allow it, take that entry out"
+_REMOVE = "To allow it, remove that entry"
 _DOES = {
     "added": "adds",
     "deleted": "deletes",
@@ -35,7 +35,7 @@ def examine(case: Case) -> Iterator[Finding]:
         refused = False
         if ruling.denied is not None and not (file.new is None and ruling.deletable):
             finding = _denied(case, file, ruling, ruling.denied, file.path in sources)
-            # A deny whose level the policy lowered must not hide that the path lies outside.
+            # A deny whose level the policy lowered must not hide that the path is outside.
             refused = case.policy.level(finding.rule, case.profile) is Level.ERROR
             yield finding
         if ruling.outside and not refused and not case.is_control(file.path):
@@ -49,7 +49,7 @@ def examine(case: Case) -> Iterator[Finding]:
 
 
 def _copies(case: Case) -> Iterator[Finding]:
-    """Judge the sources of copies: what is copied out counts as touched."""
+    """Judge the sources of copies: a file that is copied counts as changed."""
     for path in case.copied:
         ruling = case.policy.ruling(path)
         refused = False
@@ -65,7 +65,7 @@ def _copies(case: Case) -> Iterator[Finding]:
         if ruling.outside and not refused and not case.is_control(path):
             yield find(
                 "outside-allow-roots",
-                f"{path.quoted}, which the change copies, lies outside allow_roots",
+                f"the change copies {path.quoted}, which is outside allow_roots",
                 path,
                 "copy from inside the allowed folders",
             )
@@ -99,7 +99,7 @@ def _outside(case: Case, file: FileChange) -> Finding:
     )
     return find(
         "outside-allow-roots",
-        f"{file.path.quoted} lies outside allow_roots ({allowed})",
+        f"{file.path.quoted} is outside allow_roots ({allowed})",
         file.path,
         f"keep the change inside the allowed folders{or_add(case, _ROOTS, file.path)}",
         decision=Decision(_ROOTS, allowed),
@@ -140,7 +140,7 @@ def _kinds(case: Case, file: FileChange, ruling: PathRuling) -> Iterator[Finding
 
 
 def _lonely_locks(case: Case) -> Iterator[Finding]:
-    """Note a lock file that changes although no manifest beside it does."""
+    """Note a lock file that changes although no manifest in its folder does."""
     changed: set[bytes] | None = None
     for file in case.change.files:
         if file.old is None or file.new is None or "lock" not in case.policy.ruling(file.path).classes:

@@ -1,4 +1,4 @@
-"""Tell which policy is in force, where each key of it comes from, and which line decides about a path."""
+"""The policy in force: its keys, where each is set, and which line decides about a path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POLICY_SCHEMA = "patchgate.policy/1"
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """One key of the policy in force: its dotted name, its value, and where that stands (`file:line`)."""
+    """One key of the policy in force: its dotted name, its value, and where it is set (`file:line`)."""
 
     key: str
     value: Json
@@ -40,9 +40,9 @@ class EffectivePolicy:
     place: str
 
     def settings(self) -> Iterator[EffectiveSetting]:
-        """List every key with its value; defaults say so."""
+        """List every key with its value, and `default` where it is not set."""
         everything = dataclasses.asdict(self.policy.config)
-        # What is told of the config, and is no key of it.
+        # These fields are not keys of the config.
         del everything["written"], everything["warnings"], everything["claims"]["has_unusable_markers"]
         written = self.policy.as_written()
         yield from self._settings((), everything, written)
@@ -101,11 +101,11 @@ _KINDS: Mapping[str, tuple[str, Mapping[object, str]]] = {
         {True: "may be set and cleared", False: "may not be set or cleared (mode-change)"},
     ),
 }
-"""For each limit on the kind of an entry: what it is about, and what each value of it means."""
+"""For each limit on the kind of an entry: its subject, and what each value means."""
 
 
 def _about_kinds(policy: Policy, profile: Profile, owner: int | None) -> Iterator[tuple[str, str]]:
-    """Say what else than a plain file the path may be."""
+    """Say which other kinds of entry the path may be."""
     limits = policy.limits(profile, owner)
     for name, (what, meanings) in _KINDS.items():
         value = getattr(limits, name)
@@ -119,7 +119,7 @@ def _place(policy: Policy, key: Key) -> str:
 
 
 def differs_on_disk(repository: Repository, force: EffectivePolicy) -> str | None:
-    """Say that the policy of the working tree differs from the one in force; None where it does not."""
+    """Say that the policy of the working tree differs from the one in force; None where they are equal."""
     if repository.work_tree is None:
         return None
     written, files = force.policy.as_written(), []
@@ -142,14 +142,16 @@ def differs_on_disk(repository: Repository, force: EffectivePolicy) -> str | Non
             return _other(name, force)
         files += [name] if found is not None else []
     if force.policy.file and force.policy.file not in files:
-        return f"{force.policy.file} is not in the working tree, and {printable(force.place)} judges"
+        return (
+            f"{force.policy.file} is not in the working tree; the policy in force is {printable(force.place)}"
+        )
     return None
 
 
 def _other(name: str, force: EffectivePolicy) -> str:
     return (
         f"{name} in the working tree differs from the policy in force ({printable(force.place)}): "
-        "it judges once it is committed"
+        "it takes effect once it is committed"
     )
 
 
@@ -163,7 +165,7 @@ def _read(place: str) -> bytes | None:
 
 
 def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> Iterator[tuple[str, str]]:
-    """Say everything that the policy decides about a path: what, and by which line."""
+    """List everything that the policy decides about a path, each with the line that decides."""
     policy = force.policy
     ruling = policy.ruling(path)
 
@@ -173,9 +175,12 @@ def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> It
 
     broken = faults(path)
     for rule in broken:
-        yield f"refused: {rule}", "holds in every repository"
+        yield f"refused: {rule}", "applies in every repository"
     if ruling.is_control:
-        yield "a control file: changes alone, exempt from allow_roots and content rules", "by its name"
+        yield (
+            "a control file: must be its own commit; exempt from allow_roots and content rules",
+            "by its name",
+        )
     if ruling.denied is not None and ruling.rule is not None:
         yield f"refused: {ruling.rule}", place(ruling.denied)
         if ruling.deletable is not None:
@@ -186,7 +191,7 @@ def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> It
             policy.line_of(("policy", "allow_roots")) or "policy.allow_roots",
         )
     elif not broken:
-        yield "may be touched", "nothing denies it"
+        yield "may be changed", "nothing denies it"
     if ruling.suffix is not None:
         yield "may not be added or changed: deny-suffix", place(ruling.suffix)
     limits = policy.limits(profile, ruling.owner)
@@ -201,7 +206,7 @@ def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> It
         yield f"{says} ({name})", _place(policy, policy.key_of_class(name, profile, ruling.owner))
     yield from _about_kinds(policy, profile, ruling.owner)
     if ruling.generated is not None:
-        yield "costs no budget", place(ruling.generated)
+        yield "does not count towards limits", place(ruling.generated)
     if ruling.owner is not None:
         line = policy.line_of(("overrides", ruling.owner))
         yield f"has the limits of overrides[{ruling.owner}]", line or "overrides"

@@ -1,7 +1,7 @@
-"""The features that take part in judging: the pipeline knows each by its name and its module alone.
+"""The table of the features that take part in a check, by name and module.
 
-The module of a feature is small, and is imported when a change is judged; what it needs beyond that it
-imports where it has something to do. What it gathers is in `Case.facts` under the feature's name.
+The module of a feature is small: it is imported whenever a change is judged, and imports the rest when it is
+needed. What it gathers is in `Case.facts` under the feature's name.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from patchgate.git.repository import Repository
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Finding
 
-# The name under which a case has the facts, the module, and in what it takes part: functions of that module,
-# with the arguments of the function here that asks them.
+# The feature's name in `Case.facts`, its module, and the functions of that module that are called, each with
+# the arguments of its caller.
 FEATURES = (
     ("components", "patchgate.components.judging", ("gather", "gather_all", "with_landing", "with_push")),
     ("placeholders", "patchgate.placeholders.judging", ("watch", "gather")),
     ("approvals", "patchgate.approvals.apply_approvals", ("apply_approvals",)),
 )
-# Name, the feature whose facts it looks at, the module with its `examine`; asked after the core gates.
+# Name, the feature whose facts it needs, the module with its `examine`; these run after the core gates.
 GATES = (
     ("contracts", "components", "patchgate.components.contracts"),
     ("drift", "components", "patchgate.components.drift"),
     ("placeholders", "placeholders", "patchgate.placeholders.placeholder_gate"),
 )
-# What a worktree declared about its work binds what is made in it.
+# Commits made in a worktree are checked against the intents of that worktree.
 _WORK = "patchgate.intents.worktree_intents"
 
 
 @dataclass(frozen=True, slots=True)
 class FactSources:
-    """What a feature may gather its facts from.
+    """What a feature gathers its facts from.
 
-    `declaring` is the policy of before that declares, `known` the one before that where it is itself new;
-    `own` the policy that the change brings, where it is judged by that as well. Without a `reading` every
-    tracked file is judged as if it were new.
+    `declaring` is the policy that declares components; `known` is the one before it, where it is new; `own`
+    is the new policy of the change, where that judges it too. Without a `reading` every tracked file is
+    judged as if it were new.
     """
 
     objects: Objects
@@ -57,19 +57,19 @@ class FactSources:
 
 
 class Facts(Protocol):
-    """What a feature has gathered of a change."""
+    """What a feature has gathered about a change."""
 
     def concerns(self, gate: str) -> bool:
-        """Tell whether a gate has anything to look at."""
+        """Return whether a gate has anything to examine."""
         ...
 
 
 class WorktreeScope(Protocol):
-    """What binds what is made in a worktree."""
+    """The intents that bind the work in a worktree."""
 
     @property
     def profile(self) -> Profile:
-        """The profile by which its commits are judged."""
+        """The profile that judges its commits."""
         ...
 
     def check_scope(
@@ -81,21 +81,21 @@ class WorktreeScope(Protocol):
         controls: Set[RepoPath],
         copied: Sequence[RepoPath] = (),
     ) -> ChangeVerdict:
-        """Check a pending change against what was declared."""
+        """Check a pending change against the declared scope."""
         ...
 
 
 class ScopedCommits(Protocol):
-    """Commits that are made in this worktree under what it declared."""
+    """Commits that were made in this worktree under its intents."""
 
     @property
     def binds(self) -> bool:
-        """Whether anything binds them."""
+        """Whether an intent binds them."""
         ...
 
     @property
     def ids(self) -> Mapping[str, tuple[str, ...]]:
-        """Those commits, each with what its trailers name."""
+        """Those commits, each with the intents that its trailers name."""
         ...
 
     def check_scope(
@@ -106,16 +106,15 @@ class ScopedCommits(Protocol):
         controls: Set[RepoPath],
         objects: Objects,
     ) -> ChangeVerdict:
-        """Check one of them against what binds it."""
+        """Check one of them against its intent."""
         ...
 
 
 def feature_functions(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Import the features that take part in something; yield the name of each with its function for that.
+    """Import the features that have a function; yield each feature's name and that function.
 
-    Those that take part in `with_landing` add to the report on an update of a branch what its commits do
-    together; those in `with_push` add to the verdicts of a push what it makes of its branches;
-    those in `apply_approvals` let exceptions count that somebody made from what a report refuses.
+    `with_landing` adds to the report of a branch update what its commits do together. `with_push` adds to the
+    verdicts of a push what it does to its branches. `apply_approvals` applies approvals to a report.
     """
     for name, module, parts in FEATURES:
         if what in parts:
@@ -123,30 +122,30 @@ def feature_functions(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def watched(policy: Policy, profiles: Sequence[Profile]) -> list[tuple[Watch, Glance]]:
-    """Tell which lines the features have to see under a policy."""
+    """List which lines the features must see under a policy."""
     found = (watch(policy, profiles) for _, watch in feature_functions("watch"))
     return [each for each in found if each is not None]
 
 
 def gather_facts(scene: FactSources) -> dict[str, Facts]:
-    """Gather the facts of every feature that a change concerns."""
+    """Gather the facts of every feature about a change."""
     found = ((name, gather(scene)) for name, gather in feature_functions("gather"))
     return {name: facts for name, facts in found if facts is not None}
 
 
 def gather_tree_facts(objects: Objects, files: Sequence[FileChange], policy: Policy) -> dict[str, Facts]:
-    """Gather what can be told only of a whole tree of these files."""
+    """Gather the facts that need a whole tree of these files."""
     found = ((name, gather(objects, files, policy)) for name, gather in feature_functions("gather_all"))
     return {name: facts for name, facts in found if facts is not None}
 
 
 def worktree_scope(repository: Repository) -> WorktreeScope | None:
-    """Find what binds the work in a worktree, and note that something is done there; None: nothing binds."""
+    """Find the intents that bind the work in a worktree, and renew their lease; None: no intent."""
     return cast("WorktreeScope | None", import_module(_WORK).find_scope_gate(repository))
 
 
 def examiner(module: str) -> Callable[[Any], Iterable[Finding]]:
-    """Name a gate's function, which is given a `Case`, without importing its module yet."""
+    """Make a gate's function, which imports its module when it is called with a `Case`."""
 
     def examine(case: Any) -> Iterable[Finding]:
         return cast("Iterable[Finding]", import_module(module).examine(case))

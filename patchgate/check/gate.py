@@ -1,6 +1,6 @@
-"""The order of the gates, and the one function that judges a case.
+"""The table of the gates, in their order, and the function that runs them.
 
-A gate that raises makes the verdict undecided and is named; no other code of the project catches so widely.
+A gate that raises makes the verdict undecided. Only here is every exception caught.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from patchgate.report.verdict import Finding, GateOutcome, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One examiner: its name, when it applies, and what it finds."""
+    """One gate: its name, when it applies, and its function."""
 
     name: str
     examine: Callable[[Case], Iterable[Finding]]
@@ -38,7 +38,7 @@ def _of_feature(name: str, feature: str, module: str) -> Gate:
 
 
 ORDER: tuple[Gate, ...] = (
-    # A merge without changes of its own can join what no parent has together.
+    # A merge without changes can still bring together what no parent has.
     Gate("paths", unsafe_paths.examine, lambda case: bool(case.change.files or case.merged)),
     Gate("policy", denied_paths.examine),
     Gate("content", content.examine, content.applies),
@@ -52,7 +52,7 @@ GateResults = tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]
 
 
 def judge(case: Case, order: tuple[Gate, ...] = ORDER) -> GateResults:
-    """Put a case before every gate; tell how each ended, and all findings in the order of gates and paths."""
+    """Run every gate; return their outcomes, and all findings in the order of gates and paths."""
     outcomes: list[GateOutcome] = []
     findings: list[Finding] = []
     for gate in order:
@@ -76,17 +76,16 @@ def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
     except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
         reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
         trace = "".join(traceback.format_exception(error))
-        # What a gate said before it crashed is not to be relied on.
+        # The findings of a gate that crashed are not reliable.
         return GateOutcome(gate.name, Outcome.UNDECIDED, reason, trace), []
     failed = any(finding.level is Level.ERROR for finding in found)
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
 
 
 def at_policy_level(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:
-    """Give a finding the level that the policy chose for its rule; None where the rule is off.
+    """Give a finding the level that the policy has for its rule; None where the rule is off.
 
-    A gate may have found that this one is less than its rule: then it is no more than that, unless the policy
-    names the rule.
+    Where a gate made a finding less severe than its rule, it stays so unless the policy names the rule.
     """
     level = policy.level(finding.rule, profile)
     if level is None:

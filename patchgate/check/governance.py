@@ -1,7 +1,7 @@
-"""The governance gate: no change judges itself.
+"""The governance gate: how a change may change the policy.
 
-Decides what a change to the rules needs: to stand alone, to leave a policy that can be read, never to
-remove it. How the facts were found is told in `Governance`.
+It must be its own commit, must leave a policy that can be read, and may never remove it. `Governance` has the
+facts.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from patchgate.report.verdict import Finding, Fixer
 
 
 def applies(case: Case) -> bool:
-    """Tell whether the change touches a control file, or is a merge that loses the policy."""
+    """Return whether the change changes a control file, or is a merge that loses the policy."""
     return bool(case.governance.controls) or case.governance.removed
 
 
 def examine(case: Case) -> Iterator[Finding]:
-    """Find what the change does to the rules that it may not."""
+    """Find what the change may not do to the policy."""
     facts = case.governance
     controls = sorted(facts.controls)
     others = [file.path for file in case.change.files if file.path not in facts.controls]
@@ -30,7 +30,7 @@ def examine(case: Case) -> Iterator[Finding]:
             "policy-removed",
             f"the change removes the policy ({holder.quoted})",
             holder,
-            "keep the file; an empty [policy] switches every rule of it off",
+            "keep the file; an empty [policy] switches off all its rules",
             side="old",
             who=Fixer.PERSON,
         )
@@ -49,8 +49,8 @@ def examine(case: Case) -> Iterator[Finding]:
             "policy-change-not-alone",
             f"{first.quoted} is a control file and changes together with {named}",
             first,
-            "commit the control files by themselves, the rest after it "
-            f"(git restore --staged -- {first.quoted})",
+            "commit the control files separately "
+            f"(git restore --staged -- {first.quoted} takes it out of this commit)",
             details={"split": [controls, others]},
         )
     if facts.repaired:

@@ -1,7 +1,7 @@
-"""What a hook makes of verdicts: approvals, which refusals stop git, ledger events, and receipts.
+"""Decide whether a hook stops git: apply approvals, record refusals in the ledger, write receipts.
 
-A refusal is only reported where the policy that judged says so (`[hooks] mode = "observe"`, or a draft ref).
-A ledger that cannot be written costs a warning, never a verdict.
+Under `[hooks] mode = "observe"`, or on a draft ref, a refusal is only reported. A ledger that cannot be
+written is a warning, and never changes a verdict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
 
 
 def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> tuple[str, ...]:
-    """Write down what was accepted: commit, its tree, its first parent (None for a root commit).
+    """Record the accepted commits: commit, its tree, its first parent (None for a root commit).
 
     Returns:
         Warnings, where they could not be written.
@@ -39,14 +39,14 @@ def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class HookDecision:
-    """What a local hook found, and whether git must stop for it."""
+    """The report of a local hook, and whether it stops git."""
 
     report: Report
     stops: bool
 
 
 def blocks(change: ChangeVerdict, branch: str | None) -> bool:
-    """Tell whether a local hook stops for this change, were it to land on `branch`."""
+    """Return whether a local hook stops git for this change on `branch`."""
     if change.verdict is Verdict.ACCEPTED or change.policy.observes:
         return False
     return branch is None or not matches_ref(change.policy.draft_refs, branch)
@@ -55,7 +55,7 @@ def blocks(change: ChangeVerdict, branch: str | None) -> bool:
 def with_approvals(
     repository: Repository, report: Report, *, local: bool, notes: Sequence[str] = (APPROVALS_REF,)
 ) -> Report:
-    """Let the approvals count that were given for what a report refuses.
+    """Apply the approvals for what a report refuses.
 
     Args:
         local: whether approvals without a signature count: on this machine, until the push.
@@ -77,11 +77,11 @@ def decide(
     local: bool = True,
     most: int | None = None,
 ) -> HookDecision:
-    """Let approvals count, record what is still refused, and say whether git must stop.
+    """Apply approvals, record what is still refused, and decide whether git must stop.
 
     Args:
         hook: its name, for the ledger.
-        branch: the full name of the branch that gets what was judged; None where it is none.
+        branch: the full name of the branch that gets the change; None where it is not a branch.
         local: whether approvals without a signature count.
         most: how many refusals are recorded; None: all. Each is flushed to the disk.
     """
@@ -114,6 +114,6 @@ def _about(change: ChangeVerdict, hook: str) -> Mapping[str, Json]:
 
 
 def record_slow(repository: Repository, hook: str, milliseconds: int, budget: int) -> str | None:
-    """Keep in the ledger that a hook took longer than its budget; None, or one sentence to warn with."""
+    """Record in the ledger that a hook took longer than its budget; return a warning if that fails."""
     about: dict[str, Json] = {"hook": hook, "ms": milliseconds, "budget_ms": budget}
     return Ledger(repository.common_dir).record("slow", about)

@@ -1,7 +1,7 @@
-"""Build the case of one change: which policy judges it, and what it does to the rules.
+"""Judge one change: choose the policy that judges it, build its case, and run the gates.
 
-Decides, by section 6 of the design: the policy is the one from before the change; a change to it stands
-alone and passes under the old policy and its own; the first policy judges itself; a broken one can be mended.
+The policy from before the change judges. A change of the policy must be its own commit and pass under the
+old policy and the new one. The first policy judges itself. A broken policy can be fixed.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ BUILT_IN = "built-in defaults"
 
 @dataclass(frozen=True, slots=True)
 class PolicySides:
-    """The policy before a change and the one after it, and how control files are recognised.
+    """The policy before a change and the one after it, and how to recognise control files.
 
     `before` judges; where it is absent (the first commit, or nothing before had a policy) the change's
-    own does. `is_first` is whether the change is the first commit of the repository, which has no budget.
-    `place` is where `before` was found, for people. `hooks_named` is whether the base's
-    `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, also
-    where another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and
-    against it one sees whether the change touches the policy.
-    `is_borrowed` is whether `before` is not of the change's own line, where nothing before had a policy:
-    then a first policy need not stand alone. `is_lost` is whether a merge has no policy though one of its
-    parents has.
+    own policy does. `is_first` is whether the change is the first commit of the repository, which has no
+    limits. `place` is where `before` was found, for messages. `hooks_named` is whether the base's
+    `.pre-commit-config.yaml` names patchgate. `base` is the policy of the change's own base, also where
+    another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and shows
+    whether the change changes the policy. `is_borrowed` is whether `before` comes from another line of
+    history because this one had no policy: then the first policy need not be its own commit. `is_lost` is
+    whether a merge has no policy although one of its parents has.
     """
 
     before: FoundPolicy
@@ -54,7 +53,7 @@ class PolicySides:
 
 
 def is_control(path: RepoPath, rules: PolicySides) -> bool:
-    """Tell whether a change to this path is a change to the rules."""
+    """Return whether a path is a control file in a change."""
     if is_control_by_name(path):
         return True
     if path.raw == PRE_COMMIT_FILE.raw:
@@ -63,7 +62,7 @@ def is_control(path: RepoPath, rules: PolicySides) -> bool:
 
 
 def _differs(before: FoundPolicy, after: FoundPolicy) -> bool:
-    """Tell whether `[tool.patchgate]` is not the same on both sides."""
+    """Return whether `[tool.patchgate]` differs between the two sides."""
     if not before.from_pyproject and not after.from_pyproject:
         return False
     if before.policy is None or after.policy is None:
@@ -75,7 +74,7 @@ def _differs(before: FoundPolicy, after: FoundPolicy) -> bool:
 
 
 def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
-    """Name those of some paths that are control files, between two trees that can be read.
+    """List the control files among some paths, between two trees that can be read.
 
     Raises:
         UndecidedError: an object is missing.
@@ -90,10 +89,9 @@ def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoP
 def judge_reading(
     reading: LoadedChange, rules: PolicySides, profile: Profile, objects: Objects
 ) -> ChangeVerdict:
-    """Judge one change that was read.
+    """Judge one change that was loaded.
 
-    A change to the rules is judged under the policy before it and under its own; the verdict is bound to
-    the policy before it.
+    A change of the policy is judged under the old policy and under the new one; its verdict names the old.
 
     Args:
         objects: reads the objects of the change, also those that are not in the repository yet.
@@ -147,14 +145,14 @@ def _case(scene: FactSources, reading: LoadedChange, governance: Governance, *, 
 
 
 def _merged_folders(objects: Objects, reading: LoadedChange) -> tuple[MergedFolder, ...]:
-    """List the folders that a merge has as none of its parents; of another change, nothing.
+    """List the folders of a merge that differ from each parent's; none for another change.
 
     Raises:
         UndecidedError: a tree is missing, or the merge has a malformed one.
     """
     if not reading.parents:
         return ()
-    # Most changes are no merge.
+    # Most changes are not merges.
     from patchgate.git.tree_view import differing_folders
 
     return tuple(
@@ -164,21 +162,21 @@ def _merged_folders(objects: Objects, reading: LoadedChange) -> tuple[MergedFold
 
 
 def _declaring(rules: PolicySides, judging: Policy) -> tuple[Policy, Policy | None]:
-    """Say whose components the first judgement looks at; and the policy of before, if those are new as well.
+    """Return the policy that declares the components, and the one before it where it is new.
 
-    What a component is its own line says, or a declaration and its first baseline could not be pushed
-    together to a branch that knows neither; how loud a rule is says the policy that judges.
+    The change's own line of history declares them: otherwise a declaration and its first baseline could not
+    be pushed together to a branch that has neither. The levels of rules are those of the judging policy.
     """
     if rules.base.policy is not None:
         return rules.base.policy, None
     if rules.base.fault is not None:
         return judging, None
-    # Nothing is declared before the first policy: then it declares for itself.
+    # Before the first policy nothing is declared, so the first policy declares.
     return (judging if judging is rules.after.policy else built_in()), built_in()
 
 
 def reference(policy: Policy, place: str, profile: Profile, tree: str | None = None) -> PolicyReference:
-    """Name a policy in a verdict, with what it says about the local hooks."""
+    """Describe a policy in a verdict, with its settings for the local hooks."""
     hooks = policy.config.hooks
     return PolicyReference(
         policy.digest(profile),
@@ -193,7 +191,7 @@ def reference(policy: Policy, place: str, profile: Profile, tree: str | None = N
 
 
 def _limits(case: Case) -> dict[str, Budget]:
-    """Tell the budgets; where they could not be counted the shape gate has said so."""
+    """Count the limits; where that fails, the shape gate has reported it."""
     try:
         return budgets(case)
     except UndecidedError:
@@ -204,7 +202,7 @@ _MOST_MISTAKES = 20
 
 
 def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
-    """Pick the policy that judges and say where it is from, and tell what the change does to the rules."""
+    """Choose the policy that judges, with its place, and find what the change does to the policy."""
     before, after = rules.before, rules.after
     faults = after.fault.mistakes[:_MOST_MISTAKES] if after.fault is not None and controls else ()
     if before.is_absent:
@@ -220,10 +218,10 @@ def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, 
             return built_in(), BUILT_IN, governance
         raise UndecidedError(
             f"the policy before this change cannot be read: {before.fault.in_one_line}",
-            "fix it in a change of its own; control files alone may change until then",
+            "fix it in a separate commit; until then only control files may change",
         )
     assert before.policy is not None
-    # A line that never had a policy takes none away.
+    # A line of history without a policy cannot remove one.
     removed = after.is_absent and not rules.is_borrowed and (bool(controls) or rules.is_lost)
     return (
         before.policy,
@@ -240,7 +238,7 @@ def _both(
     own_outcomes: tuple[GateOutcome, ...],
     own_findings: tuple[Finding, ...],
 ) -> tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]:
-    """Join the verdicts under the old policy and under the change's own; what both say is said once."""
+    """Join the results under the old policy and under the new one, without duplicates."""
     rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.UNDECIDED, Outcome.FAIL]
     said = {(finding.rule, finding.path, finding.line) for finding in findings}
     extra = tuple(each for each in own_findings if (each.rule, each.path, each.line) not in said)
@@ -254,7 +252,7 @@ def _both(
 def _undecided(
     reading: LoadedChange, rules: PolicySides, profile: Profile, error: PatchgateError
 ) -> ChangeVerdict:
-    """A change that no policy could judge: every gate is not run, governance says why."""
+    """Make the verdict of a change that no policy could judge: governance has the reason."""
     outcomes = tuple(
         GateOutcome(gate.name, Outcome.UNDECIDED, error.sentence)
         if gate.name == "governance"

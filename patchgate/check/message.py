@@ -1,8 +1,7 @@
-"""A commit message: which lines stay in the commit, what the message gate refuses, and reasons.
+"""The message gate, how git cleans a message, and the check of a reason.
 
-Git's own rules decide which lines are dropped. A hook sees neither `--cleanup` nor `-v`: where they could
-differ from the config, a line is kept and judged. Sources: git-commit, git-stripspace, git-config,
-git-interpret-trailers.
+A hook sees neither `--cleanup` nor `-v`: where they could differ from the config, a line is kept and judged.
+Sources: git-commit, git-stripspace, git-config, git-interpret-trailers.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ SPACE = b" \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The message of a commit, and the encoding that git was told it has (None: UTF-8)."""
+    """The message of a commit, and its encoding by git's config (None: UTF-8)."""
 
     text: bytes
     encoding: str | None = None
@@ -82,10 +81,10 @@ def clean(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes:
 
 
 def comment_of(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes | None:
-    """Say what begins a comment in the file of a message; None where nobody can tell."""
+    """Find what begins a comment in the file of a message; None where it is not known."""
     comment = cleanup.comment
     if comment is None or (edited and not _begins_a_line(raw, comment)):
-        # `git -c core.commentChar=…` is not told to a hook; git's own hints tell it.
+        # A hook does not see `git -c core.commentChar=…`; git's own hints show it.
         comment = _written_comment(raw) or comment
     return comment
 
@@ -112,7 +111,7 @@ def strip_space(raw: bytes, comment: bytes | None = None) -> bytes:
 
 
 def is_abandoned(text: bytes) -> bool:
-    """Tell whether git takes a cleaned message for empty, and ends the commit by itself."""
+    """Return whether git treats a cleaned message as empty, and stops the commit."""
     return all(not line.strip(SPACE) or line.startswith(_SIGN_OFF) for line in text.split(b"\n"))
 
 
@@ -155,7 +154,7 @@ def _find_cut(raw: bytes, comment: bytes) -> int | None:
 
 
 def _is_gits(raw: bytes, cut: int, comment: bytes) -> bool:
-    """Tell whether git wrote a scissors line: it explains it right below.
+    """Return whether git wrote a scissors line: it explains it right below.
 
     A scissors line that the config does not explain counts only so, and where an editor was used
     (`cleanup_message` and `wt_status_locate_end` in git). A line above it that is no comment tells
@@ -216,7 +215,7 @@ def _subject(lines: Sequence[bytes], at: int, encoding: str | None) -> Iterator[
     if length > MOST_CHARACTERS:
         yield _find(
             "message-subject-too-long",
-            f"the subject has {length} characters, and {MOST_CHARACTERS} are shown",
+            f"the subject has {length} characters; the limit is {MOST_CHARACTERS}",
             at,
             raw,
             {"limit": MOST_CHARACTERS, "actual": length},
@@ -224,7 +223,7 @@ def _subject(lines: Sequence[bytes], at: int, encoding: str | None) -> Iterator[
     if _ends_with_period(text):
         yield _find("message-subject-period", "the subject ends with a period", at, raw)
     if at + 1 < len(lines) and lines[at + 1].strip(SPACE):
-        message = "the line after the subject is not blank, so git takes it for a part of the subject"
+        message = "the line after the subject is not blank, so git reads it as part of the subject"
         yield _find("message-blank-line-missing", message, at + 1, lines[at + 1])
 
 
@@ -270,7 +269,7 @@ def _vague(message: Message, lines: Sequence[bytes], at: int, is_made: bool) -> 
     text = "\n".join(shown)
     for position, name, words in vague_phrases.places(text, phrases):
         index = bisect_right(starts, position) - 1
-        said = f'the message says "{" ".join(words.split())}", and nobody can check what that means'
+        said = f'the message says "{" ".join(words.split())}", which cannot be checked'
         yield _find("message-vague", said, index, lines[index], {"pattern": name})
 
 
@@ -362,17 +361,17 @@ def check_reason(text: str, what: str = "an approval", hint: str = _REASON_HINT)
     if not reason:
         raise UsageError(f"{what} needs a reason", hint)
     if len(reason) > MOST_REASON:
-        raise UsageError(f"the reason has more than {MOST_REASON} characters", "say it in fewer")
+        raise UsageError(f"the reason has more than {MOST_REASON} characters", "use fewer words")
     if not all(map(is_printable, reason)):
-        raise UsageError("the reason holds what cannot be printed, or more than one line", "write one line")
+        raise UsageError("the reason has unprintable characters, or more than one line", "write one line")
     words = [word.casefold() for word in _REASON_WORD.findall(reason)]
     # Some scripts put no spaces between words: there one run of letters may be a sentence.
     if len(words) < 2 and not (words and not words[0].isascii() and len(words[0]) >= 5):
-        raise UsageError(f'"{printable(reason, 60)}" is no reason: one word says nothing', hint)
+        raise UsageError(f'"{printable(reason, 60)}" is not a reason: one word is not enough', hint)
     if _EMPTY_WORDS.issuperset(words):
-        raise UsageError(f'"{printable(reason, 60)}" is no reason: it would fit every change', hint)
+        raise UsageError(f'"{printable(reason, 60)}" is not a reason: it would fit every change', hint)
     for finding in examine(Message(b"Approve\n\n" + reason.encode("utf-8") + b"\n")):
         if finding.rule == "message-vague":
             phrase = finding.details.get("pattern")
-            raise UsageError(f'the reason says "{phrase}", and nobody can check what that means', hint)
+            raise UsageError(f'the reason says "{phrase}", which cannot be checked', hint)
     return reason

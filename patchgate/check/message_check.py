@@ -77,7 +77,7 @@ def check_message(
         outcomes, findings = _judge(Message(text, encoding), nothing, policy, profile)
     if outcomes[0].outcome is Outcome.FAIL:
         # git starts the next commit with an empty message, and few people know where the old one is.
-        last = replace(findings[-1], notes=(f"the message is kept in {printable(file)}",))
+        last = replace(findings[-1], notes=(f"the message is saved in {printable(file)}",))
         findings = (*findings[:-1], last)
     about = reference(policy, place, profile)
     return Report((ChangeVerdict(nothing, Source("message"), profile.value, about, outcomes, findings),))
@@ -86,7 +86,7 @@ def check_message(
 def with_message(
     verdict: ChangeVerdict, policy: Policy | None, profile: Profile, read: Callable[[], bytes]
 ) -> ChangeVerdict:
-    """Hold a commit's message against a policy that refuses some; `read` gives the commit object."""
+    """Check a commit's message where the policy refuses some; `read` returns the commit object."""
     if policy is None or not policy.refuses_messages(profile):
         return verdict
     try:
@@ -118,16 +118,16 @@ def read_message(file: str) -> bytes:
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
             raw = stream.read(_MOST_READ)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no name of a file"
+        why = error.strerror if isinstance(error, OSError) else "it is not a file name"
         message = f"the message {printable(file)} cannot be read: {why}"
-        raise UsageError(message, "give the file that git names to commit-msg") from error
+        raise UsageError(message, "pass the file that git gives to commit-msg") from error
     if len(raw) == _MOST_READ and CUT_LINE not in raw:
         raise _too_long()
     return raw
 
 
 def _too_long() -> UndecidedError:
-    return UndecidedError(f"no message of more than {BIG_FILE >> 20} MiB is read", "make it shorter")
+    return UndecidedError(f"the message is longer than {BIG_FILE >> 20} MiB", "make it shorter")
 
 
 def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy, str]:
@@ -151,7 +151,7 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
     if fault is not None:
         raise UndecidedError(
             f"the policy that judges this commit cannot be read: {fault.in_one_line}",
-            "fix it in a change of its own",
+            "fix it in a separate commit",
         )
     return built_in(), BUILT_IN
 

@@ -1,7 +1,7 @@
-"""The check of what is not committed yet: the index, or everything in the working tree.
+"""Check what is not committed yet: the index, or the working tree.
 
-Also the pending receipt, which pre-commit leaves so that nothing is judged twice in one commit, and the patch
-ids of a report that a program reads, which no verdict needs.
+Also the pending receipt, which pre-commit writes so that one commit is not judged twice, and the patch ids in
+a JSON report.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_pending(
 ) -> Report:
     """Judge what is staged, or (with `whole_tree`) everything in the working tree.
 
-    Where this worktree has intents, the change is held against them, by the profile of agents.
+    Where this worktree has intents, the change is checked against them, under the agent profile.
 
     Args:
         heads: what is being merged, where git names it in a hook's environment only.
@@ -190,7 +190,7 @@ def leave_pending(
         write_atomically(_place(repository), body, mode=0o600)
     except OSError as error:
         drop_pending(repository)
-        return f"the pending receipt could not be written ({error.strerror}); the commit is judged once more"
+        return f"the pending receipt could not be written ({error.strerror}); the commit is judged again"
     return None
 
 

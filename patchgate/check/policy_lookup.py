@@ -1,4 +1,4 @@
-"""The terms of a judgement: what was asked about it, which policy that means, and how much must be read."""
+"""Find the policy that judges: `--policy-from`, the trusted ref, the main line; and what it needs read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRUST_KEY = "patchgate.trustRef"
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What was asked about how to judge; None leaves it to the change.
+    """How to judge, as the caller asked; None leaves it to the change.
 
     `policy_from` is a revision whose policy counts, `policy_name` what it was called before it was resolved
     to an object id; `policy` is one that is not in the repository yet.
@@ -48,7 +48,7 @@ class CheckOptions:
 
     @property
     def place(self) -> str | None:
-        """What a reader is told of where the policy comes from; None where the change decides."""
+        """The name of the policy's revision, for messages; None where the change decides."""
         return self.policy_name or self.policy_from
 
 
@@ -76,7 +76,7 @@ def requested_policy(objects: Objects, policies: TreePolicies, asked: CheckOptio
 def history_root(objects: Objects, asked: CheckOptions) -> list[str] | None:
     """Name the commit whose first commit counts as that of the repository: the one whose policy judges.
 
-    Empty where what was asked for names no commit, None where the main line decides.
+    Empty where the revision is not a commit, None where the main line decides.
 
     Raises:
         UsageError: the name is ambiguous.
@@ -155,7 +155,7 @@ def trusted_options(repository: Repository) -> CheckOptions:
             f"git fetch {remote} {name}" if ref.startswith("refs/remotes/") else f"git config {TRUST_KEY} REF"
         )
         raise UndecidedError(
-            f"the policy is taken from {printable(ref)}, and there is no such ref here", printable(hint)
+            f"the policy is read from {printable(ref)}, but there is no such ref here", printable(hint)
         )
     return CheckOptions(found.out.decode("ascii").strip(), policy_name=ref)
 
@@ -201,7 +201,7 @@ def main_line_policy(objects: Objects, policies: TreePolicies) -> tuple[FoundPol
         if header is not None:
             key = policies.key(header.oid)
             found.setdefault(key, (replace(policies.at(key), tree=header.oid), commit))
-    # A branch without a policy, as of a site's pages, has no say beside those that have one.
+    # A branch without a policy (such as gh-pages) does not count beside those that have one.
     alike = [each for each in found.values() if not each[0].is_absent] or list(found.values())
     if len(alike) > 1:
         raise _no_main_line(objects.repository, [commit for _, commit in alike])
@@ -213,8 +213,8 @@ def _no_main_line(repository: Repository, commits: Sequence[str]) -> UndecidedEr
     is_bare = repository.work_tree is None
     step = "git symbolic-ref HEAD refs/heads/NAME" if is_bare else "git remote set-head origin --auto"
     return UndecidedError(
-        f"the policies of several branches differ ({named}), and nothing tells which branch is the main "
-        "line, whose policy judges a commit without a parent",
+        f"the policies of several branches differ ({named}), and it is not known which branch is the "
+        "main line, whose policy judges a commit without a parent",
         f"{step}; or name the policy: git patchgate check --policy-from REV, or install --trust-ref REF",
     )
 
@@ -231,7 +231,7 @@ def _require_untracked(repository: Repository, file: str) -> None:
         if _is_below(place, folder):
             raise UndecidedError(
                 f"{TRUST_KEY} is set in {printable(place)}, which a change to this repository can replace",
-                f"take it out of that file, and run git config {TRUST_KEY} REF",
+                f"remove it from that file, and run git config {TRUST_KEY} REF",
             )
 
 
@@ -240,7 +240,7 @@ def _is_below(place: str, folder: str) -> bool:
 
 
 def detail_for(judging: Sequence[Policy], *profiles: Profile, in_full: bool = False) -> Detail:
-    """Say how much has to be read for these policies, under one profile or several.
+    """Return how much must be read for these policies, under one profile or several.
 
     Args:
         in_full: lines are counted also where no rule needs them.
@@ -260,7 +260,7 @@ def detail_for(judging: Sequence[Policy], *profiles: Profile, in_full: bool = Fa
 
 
 def _joined(watching: Sequence[tuple[Watch, Glance]]) -> tuple[Watch, Glance] | tuple[None, None]:
-    """Join what several rules watch for; None where nothing is watched for."""
+    """Join what several rules search for; None where they search for nothing."""
     if len(watching) < 2:
         return watching[0] if watching else (None, None)
 

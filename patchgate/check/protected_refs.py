@@ -1,8 +1,8 @@
-"""The terms on which a ref of another repository may move: is it protected, and whose policy judges?
+"""Which refs of a remote are protected, and whose policy judges what they get.
 
-Protected are `[push] protected_refs` of the policy that the other side has, else its default branch. Refs
-of this clone say which branch that is, and anybody can write those: what git says that a ref has is the
-remote's own word, and where that has a policy, nothing else counts as known to that ref.
+Protected are `[push] protected_refs` of the remote's policy, or else its default branch. Anybody can write
+the refs of this clone that name that branch, but what git reports of a ref comes from the remote. Where
+that commit has a policy, only it counts as known to the ref.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _SHARED_BRANCHES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where refs go, and what is known here of what is there.
+    """The remote that a push goes to, and what is known of it here.
 
-    `name` is for sentences, and safe; `default` the full name of the default branch, None where nobody told;
+    `name` is safe for messages; `default` is the full name of the default branch, None where it is not known;
     `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
     that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit.
@@ -69,7 +69,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class _Governing:
-    """The policy that names the protected refs, where it is from, and what is wrong with it."""
+    """The policy that names the protected refs, its place, and its error."""
 
     policy: Policy
     place: str
@@ -77,11 +77,11 @@ class _Governing:
 
 
 class RefRules:
-    """Answers, for the refs of one destination.
+    """Whether the refs of one remote are protected, and whose policy judges them.
 
     Args:
-        commits: the commit that each object stands for; None where it is none, or not here.
-        asked: the policy that is trusted above all, if any.
+        commits: the commit of each object; None where it has none, or is not here.
+        asked: the options, with the trusted policy if there is one.
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class RefRules:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What went otherwise than asked for."""
+        """The policies that could not be read."""
         return tuple(self._unreadable)
 
     def is_protected(self, ref: str) -> bool:
-        """Tell whether a ref of the destination is protected, also by the policy that it has itself."""
+        """Return whether a ref of the remote is protected, also by its own policy."""
         return self._protection(ref) is not None or self._names_itself(ref, USUAL_BRANCHES)
 
     def _protection(self, ref: str) -> Decision | bool | None:
@@ -139,7 +139,7 @@ class RefRules:
         return None
 
     def _names_itself(self, ref: str, unlisted: Sequence[str]) -> bool:
-        """Tell whether the policy of what git says that a ref has protects it.
+        """Return whether the policy of the commit that git reports for a ref protects the ref.
 
         Args:
             unlisted: the names that count where that policy names no protected refs.
@@ -153,18 +153,18 @@ class RefRules:
         return matches_ref(listed, ref)
 
     def _is_unseen(self, ref: str) -> bool:
-        """Tell whether git says that a ref has what is not here."""
+        """Return whether the commit that git reports for a ref is not here."""
         told = self._destination.reported.get(ref)
         return told is not None and self._commits.get(told) is None
 
     def _is_shared(self, ref: str) -> bool:
-        """Tell whether a ref may be a default branch by its name, and has a policy, or may have one."""
+        """Return whether a ref may be a default branch by its name, and has or may have a policy."""
         if self._is_unseen(ref):
             return not self._destination.is_witnessed and matches_ref(_SHARED_BRANCHES, ref)
         return self._names_itself(ref, _SHARED_BRANCHES)
 
     def is_governed(self, update: RefUpdate) -> bool:
-        """Tell whether a ref is protected, and a policy judges what it gets, or may do so.
+        """Return whether a ref is protected, and a policy judges or may judge what it gets.
 
         That is the trusted one, the ref's own or the default branch's; where one of the two is not known
         here, there may be one. A branch that has a policy, and the name of a default branch, may be that.
@@ -175,17 +175,17 @@ class RefRules:
         return not (is_known and self._has_no_policy([update]))
 
     def is_before_policy(self, updates: Sequence[RefUpdate]) -> bool:
-        """Tell whether it is known that neither the default branch nor any ref of a push has a policy yet."""
+        """Return whether neither the default branch nor any ref of a push has a policy yet, for certain."""
         if self._destination.default is None and not self._destination.is_empty:
             return False
         return (self._destination.is_empty or self.default_tip is not None) and self._has_no_policy(updates)
 
     def has_no_policy(self, revision: str) -> bool:
-        """Tell whether a revision has no policy, good or bad."""
+        """Return whether a revision has no policy, not even a broken one."""
         return self._at(revision).is_absent
 
     def _has_no_policy(self, updates: Sequence[RefUpdate]) -> bool:
-        """Tell whether no policy is trusted above all, and none of the default branch or of these refs."""
+        """Return whether there is no trusted policy, and the default branch and these refs have none."""
         if self._asked.policy_from is not None:
             return False
         is_certain = self._destination.judges_all or self._destination.is_witnessed
@@ -198,7 +198,7 @@ class RefRules:
     def _find_governing(self) -> _Governing:
         place = self._asked.policy_from or self.default_tip
         if place is None and not self._destination.judges_all:
-            # Nothing is known of the remote: its protected refs are those that are meant here.
+            # Nothing is known of the remote: take the protected refs of this repository.
             place = "HEAD"
         found = self._at(place)
         if found.policy is not None and place is not None:
@@ -234,7 +234,7 @@ class RefRules:
         return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
 
     def _at(self, revision: str | None) -> FoundPolicy:
-        """Read the policy of a revision; absent where there is no such thing."""
+        """Read the policy of a revision; absent where there is none."""
         return self.policies.at(self.key_of(revision)) if revision else FoundPolicy()
 
     def key_of(self, revision: str) -> Key:
@@ -243,7 +243,7 @@ class RefRules:
         return self.policies.key(header.oid) if header else (None, None)
 
     def signers_of(self, revision: str) -> str | None:
-        """Name what holds the signers that a revision names; None where it names none."""
+        """Return the object of the signers of a revision; None where it has none."""
         header = self._objects.header(revision + "^{tree}")
         entry = self._objects.entry(header.oid, ALLOWED_SIGNERS.raw) if header else None
         return entry.oid if entry else None
@@ -283,7 +283,7 @@ class RefRules:
             if nearest is not None:
                 yield nearest
             elif update.ref.startswith(NOTES):
-                # Notes begin a history of their own, of names that no policy speaks of.
+                # Notes have a separate history, with paths that no policy is about.
                 return
         if old is not None:
             yield old
@@ -366,7 +366,7 @@ class RefRules:
         return found
 
     def _keeps(self, update: RefUpdate) -> bool | None:
-        """Tell whether what a ref has is a part of what it gets; None where a shallow history hides it."""
+        """Return whether the new commit contains the old one; None where a shallow history hides it."""
         old, new = self._commits.get(update.old or ""), self._commits.get(update.new or "")
         if update.ref.startswith(TAGS):
             return False
@@ -375,7 +375,7 @@ class RefRules:
         return None if self._repository.shallow and new is not None else False
 
     def reaches(self, commit: str, ancestor: str) -> bool:
-        """Tell whether one commit reaches another; git is asked once."""
+        """Return whether one commit reaches another; asks git once."""
         pair = (ancestor, commit)
         if pair not in self._ancestry:
             self._ancestry[pair] = is_ancestor(self._repository, ancestor, commit)
@@ -394,23 +394,23 @@ class RefRules:
         if update.ref.startswith(_REPLACEMENTS):
             # Its own commits are judged, and git shows them in the place of others (git-replace).
             replaced = show_ref(update.ref)
-            return f"{replaced} would make git show one object in the place of another: leave it out"
+            return f"{replaced} would make git show one object instead of another: leave it out"
         if self._commits.get(update.new) is not None:
             return None
         kind = type_of(self._objects, update.new)
         if kind is None:
             return (
-                f"{show_ref(update.ref)} would get {update.new[:12]}, which is not here whole: run git fsck"
+                f"{show_ref(update.ref)} would get {update.new[:12]}, which is incomplete here: run git fsck"
             )
-        return f"{show_ref(update.ref)} would name a {kind}, and only commits are judged: leave it out"
+        return f"{show_ref(update.ref)} would point to a {kind}, but only commits can be judged: leave it out"
 
 
 def _default_refs(destination: Destination) -> tuple[str, ...]:
-    """Name the default branch; where nobody told, those of the usual names that are there."""
+    """Name the default branch; where it is not known, the usual names that exist."""
     if destination.default is not None:
         return (destination.default,)
     return tuple(ref for ref in USUAL_BRANCHES if ref in destination.had)
 
 
 def _cut_off(oid: str | None) -> str:
-    return f"this clone is shallow, and does not show whether {str(oid)[:12]} would be lost"
+    return f"this clone is shallow, so it is not known whether {str(oid)[:12]} would be lost"

@@ -1,4 +1,4 @@
-"""What a push brings to which refs: new commits, what is older than the first policy, what a fetch answers.
+"""The commits that a push adds to each ref, and those from before the first policy.
 
 What counts as known to a ref depends on its group (`RefGroup`); git walks once for each group that a push
 moves.
@@ -27,7 +27,7 @@ from patchgate.report.wording import SHORT_OID, count
 
 
 class RefGroup(Enum):
-    """Refs that know the same; whatever those of one kind know, those of the next ones know too.
+    """Refs that know the same commits; each group knows all that the groups before it know.
 
     A protected ref knows what it has itself and what the default branch has (where that is not known, what
     protected refs have): its policy has judged that, or a maintainer let it in. What another ref has was
@@ -56,9 +56,9 @@ class NewCommits:
     """The commits that are new to the refs of one push, and how many more are known only from elsewhere.
 
     Args:
-        commits: the commit that each object stands for.
-        is_protected: tells of a ref whether it counts as protected.
-        known_to: tells what is known to a ref of a kind; asked only of refs that the push moves, and once for
+        commits: the commit of each object.
+        is_protected: returns whether a ref counts as protected.
+        known_to: returns what a ref of a group knows; called only for refs that the push moves, and once for
             each kind but that of the protected ones.
 
     Raises:
@@ -109,7 +109,7 @@ class NewCommits:
         return (f"{count(self.elsewhere, 'commit')} not judged again: a remote-tracking branch has them",)
 
     def has(self, ref: str, commit: str) -> bool:
-        """Tell whether a commit is new to a ref."""
+        """Return whether a commit is new to a ref."""
         return commit in self._new_to.get(ref, ())
 
     def firsts(
@@ -154,7 +154,7 @@ class NewCommits:
         return tip
 
     def first_refs(self, refs: Iterable[tuple[str, str]]) -> dict[str, str]:
-        """Tell for each new commit which of these refs, each with its commit, is the first to bring it."""
+        """Map each new commit to the first of these refs that brings it."""
         found: dict[str, str] = {}
         passed: dict[int, set[str]] = {}
         for ref, tip in refs:
@@ -189,7 +189,7 @@ def _count_left_out(
 ) -> int:
     """Count the commits that are not new for the sake of `elsewhere` alone.
 
-    Git walks from below what is new, so that it has nothing to do where that is known (the usual case).
+    git walks from below the new commits, so it has nothing to do in the usual case.
     """
     below = {*tips, *(parent for commit in new.values() for parent in commit.parents)}
     return count_commits_not_in(
@@ -198,14 +198,14 @@ def _count_left_out(
 
 
 def ref_group(ref: str, is_protected: Callable[[str], bool]) -> RefGroup:
-    """Tell which refs know what a ref knows. Notes are protected in vain: they never become a branch's."""
+    """Return the group of a ref. Notes are never protected: they never become commits of a branch."""
     if ref.startswith(NOTES):
         return RefGroup.NOTES
     return RefGroup.PROTECTED if is_protected(ref) else RefGroup.OTHER
 
 
 def is_known_to(kind: RefGroup, ref: str, is_protected: Callable[[str], bool]) -> bool:
-    """Tell whether refs of a kind count as new what only this ref has."""
+    """Return whether what a ref has is known to the refs of a group."""
     if kind is RefGroup.PROTECTED:
         return ref_group(ref, is_protected) is kind
     return kind is RefGroup.NOTES or not ref.startswith(NOTES)
@@ -237,10 +237,10 @@ def commits_before_policy(
     """Find what a push brings from before the first policy; nothing where there may be one already.
 
     Those are the ancestors of the commit that adds the policy, on the first-parent line of a ref, as far as
-    only the built-in rules judged them. Invariants and whatever is undecided refuse all the same.
+    only the built-in rules judged them. Invariants and undecided gates still refuse.
 
     Args:
-        commits: the commit that each object stands for; None where it is none, or not here.
+        commits: the commit of each object; None where it has none, or is not here.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -303,7 +303,7 @@ def _ancestors(news: NewCommits, commit: str) -> set[str]:
 
 
 def _spared(change: ChangeVerdict) -> ChangeVerdict:
-    """Leave out of a verdict what is no invariant."""
+    """Remove from a verdict the findings that are not invariants."""
     kept = tuple(each for each in change.findings if _stays(each))
     failing = {each.definition.gate for each in kept if each.level is Level.ERROR}
     rules = ", ".join(_rules([change]))
@@ -330,7 +330,7 @@ def _line(spared: Sequence[ChangeVerdict], number: int, adding: Sequence[str]) -
     named = " and ".join(oid[:SHORT_OID] for oid in adding[:_NAMED])
     return (
         f"{len(spared):,} of {count(number, 'commit')} {_PAST} ({named}) would not pass "
-        f"({', '.join(rules[:_NAMED])}{more}); the past is not refused"
+        f"({', '.join(rules[:_NAMED])}{more}); they are not refused"
     )
 
 
@@ -344,8 +344,8 @@ def with_fetch(
     """Give the report of a push whose refusals begin with `git fetch REMOTE` where that may answer them.
 
     Args:
-        remote: where the push goes; of a URL without a name nothing can be fetched that would count.
-        commits: the commit that each object stands for; None where it is none, or not here.
+        remote: where the push goes; a URL without a name has no remote-tracking refs to fetch.
+        commits: the commit of each object; None where it has none, or is not here.
     """
     refused = [
         change.source.commit

@@ -1,4 +1,4 @@
-"""Judging what a push brings: for each ref every commit that the other side lacks, read from objects.
+"""Judge a push: for each ref every commit that the remote lacks.
 
 Which policy judges which commit; a commit that several refs bring is judged once for each policy.
 `push_commits` decides what is new to a ref, `protected_refs` whether it may move.
@@ -44,9 +44,9 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class PushVerdict:
-    """What a push was found to be: the report, and the commits that each ref brings, parents first.
+    """The report on a push, and the commits that each ref adds, parents first.
 
-    A commit that several refs bring stands with the first.
+    A commit that several refs add is listed under the first.
     """
 
     report: Report
@@ -84,8 +84,8 @@ def judge_push_to(
 
     Args:
         remote: what is known of it.
-        updates: what git told; a ref that it says is there counts as known.
-        asked: the policy that is trusted above all, if any.
+        updates: what git reports; the commit of an existing ref counts as known.
+        asked: the options, with the trusted policy if there is one.
         moves: whether the refs would really be moved so, or only their commits are to be judged.
         now: seconds since the epoch; None: this moment.
         symbolic: what is known of its symbolic refs; `updates` name what git writes.
@@ -98,7 +98,7 @@ def judge_push_to(
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, remote.had)
         told = {update.ref: update.old for update in updates if update.old is not None}
-        # Of a ref that has something else by now, what it had is known all the same.
+        # A ref that has moved since: its old commit is known too.
         here = {ref: oid for ref, oid in told.items() if commits[oid] is not None}
         destination = Destination(
             remote.shown,
@@ -130,7 +130,7 @@ def judge_push_to(
 
 
 def _deepened(repository: Repository, remote: Remote, push: PushVerdict) -> PushVerdict:
-    """Name the way out where a ref is undecided because this clone is shallow."""
+    """Add `git fetch --deepen` where a ref is undecided because this clone is shallow."""
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
     if not repository.shallow or all(change.verdict is not Verdict.UNDECIDED for change in refs):
         return push
@@ -153,8 +153,8 @@ def judge_received(
     Args:
         had: the refs that matter here, with what they have.
         default: the full name of its default branch.
-        updates: what git told.
-        asked: the policy that is trusted above all, if any.
+        updates: what git reports.
+        asked: the options, with the trusted policy if there is one.
         now: seconds since the epoch; None: this moment.
         symbolic: its symbolic refs; `updates` name what git writes.
 
@@ -315,7 +315,7 @@ class _Judging:
         return self._terms.verdict(update, reason) if reason else None
 
     def _notes(self, group: _Group, changes: Sequence[ChangeVerdict]) -> Iterator[str]:
-        """Tell which policy judged, where one may have expected another."""
+        """Say which policy judged where a user may expect another."""
         by_ref: dict[str, list[ChangeVerdict]] = {}
         for change in changes:
             by_ref.setdefault(change.source.ref or "", []).append(change)
@@ -342,7 +342,7 @@ class _Judging:
 
 
 class _Alike:
-    """Remembers which commits were judged under which policy, so that none is judged twice under one."""
+    """Remembers under which policy each commit was judged, so that none is judged twice under one."""
 
     def __init__(self, terms: RefRules, graph: Mapping[str, Commit]) -> None:
         self._terms = terms
@@ -361,7 +361,7 @@ class _Alike:
                 self._keys[commit.oid] = self._key(commit.parents[0])
 
     def has(self, commit: Commit, group: _Group) -> bool:
-        """Tell whether the policy by which a group judges a commit has judged it already."""
+        """Return whether the policy of a group has judged a commit already."""
         judged = self._judged.get(commit.oid)
         if judged is None:
             return False
@@ -396,7 +396,7 @@ def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
 
 
 def _differ(ref: str, changes: Sequence[ChangeVerdict], policy: Policy) -> bool:
-    """Tell whether something was judged by another policy than this; of notes nobody expects it."""
+    """Return whether a commit was judged by another policy than this; notes do not count."""
     if ref.startswith(NOTES):
         return False
     return any(change.policy.digest != policy.digest(Profile(change.profile)) for change in changes)

@@ -1,8 +1,7 @@
-"""Python's text as statements, each with its indentation and its tokens, by a lexer of its own.
+"""A lexer that splits Python source into statements, with their indentation and tokens.
 
-Decides where a statement begins and ends, and which one stands under which. Python's own parser is not asked:
-its answer would depend on the version that runs, and a file for a newer one would have no tests. One pass,
-linear in the size, for any bytes. What statements mean is for `python_statements`.
+Python's own parser is not used: its result depends on the running version, and it cannot read files for a
+newer one. One pass, linear in the size, for any bytes. `python_statements` says what statements mean.
 """
 
 from __future__ import annotations
@@ -51,10 +50,10 @@ class SourceStatement:
     """One statement, or the head of a compound one.
 
     Args:
-        indent: how far in it stands; what is more belongs to the head above, on the same line as well.
+        indent: its indentation; statements with more belong to the head above, also on the same line.
         line: of its first token, from 1.
         tokens: at least one; comments and spaces are none.
-        is_head: others may stand under it.
+        is_head: it may have a body.
     """
 
     indent: int
@@ -70,7 +69,7 @@ def text_of(content: bytes) -> str:
 
 
 def is_readable(text: str) -> bool:
-    """Tell whether a file says of itself that its ASCII is ASCII; in UTF-7 a comment can be code."""
+    """Return whether a file's declared encoding keeps ASCII as it is; in UTF-7 a comment can be code."""
     found = _ENCODING.match(text)
     return found is None or _READ.fullmatch(found[1].lower().replace("_", "-")) is not None
 

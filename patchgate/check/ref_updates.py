@@ -1,7 +1,7 @@
-"""Judging what an update of a branch brings: every commit by itself, parent to commit.
+"""Judge what an update of a branch adds: each commit against its parent.
 
-Decides what is not judged again (a value that the branch had, commits with a receipt), what is told only
-(commits that a remote has already, or that were fetched into this very branch), and in which words.
+Not judged again: a value that the branch had, and commits with a receipt. Only reported: commits that a
+remote has already, or that were fetched into this branch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class JudgedCommits:
-    """What has been answered for: commits with a receipt, the tips at install, what a remote is bringing."""
+    """What needs no check: commits with a receipt, the tips at install, what comes from a remote."""
 
     receipts: Receipts
     settled: Sequence[str] = ()
@@ -44,7 +44,7 @@ class JudgedCommits:
 
     @classmethod
     def at(cls, repository: Repository, lines: bytes = b"") -> JudgedCommits:
-        """Find what a repository remembers, and what a transaction's lines say is a remote's."""
+        """Read the receipts of a repository, and which lines of a transaction come from a remote."""
         arriving = arriving_tips(repository, lines) if lines else ()
         return cls(Receipts(repository.common_dir), settled(repository.common_dir), arriving)
 
@@ -59,15 +59,15 @@ def judge_update(
         None
     ),
 ) -> Report:
-    """Judge what one update of a branch brings.
+    """Judge what one update of a branch adds.
 
     Args:
         repository: where it happens.
         update: the branch and its values.
-        known: what has been answered for.
-        asked: tells how to judge; asked only where there is something to judge.
-        is_fetch: tells whether a fetch is at work; asked only where a branch is created.
-        scoped_commits: tells which of the commits that nobody has answered for are made here under an intent.
+        known: what needs no check.
+        asked: returns the options; called only where there is something to judge.
+        is_fetch: returns whether a fetch is running; called only where a branch is created.
+        scoped_commits: returns which of the commits without a receipt are made here under an intent.
 
     Raises:
         PatchgateError: it could not be read.
@@ -108,11 +108,11 @@ def judge_unanswered(
     Args:
         repository: where they are.
         commits: parents first.
-        known: what has been answered for.
-        asked: tells how to judge.
+        known: what needs no check.
+        asked: returns the options.
         over: the commit that they come on top of; where nothing before a commit had a policy, this one's
             counts, and a receipt from before does not.
-        scoped_commits: tells which of those without a receipt are made here under an intent.
+        scoped_commits: returns which of those without a receipt are made here under an intent.
     """
     fresh = {commit.oid for commit in commits if not known.receipts.has(commit.oid)}
     unanswered = [commit.oid for commit in commits if commit.oid in fresh]
@@ -170,7 +170,7 @@ def _names(commits: Sequence[Commit]) -> str:
 def _upstream_note(
     repository: Repository, commits: Sequence[Commit], known: JudgedCommits, asked: Callable[[], CheckOptions]
 ) -> list[str]:
-    """Name the commits of a remote that break the policy here; they are not this person's to mend."""
+    """Name the commits of a remote that break the policy here; the user need not fix them."""
     looked_at = [
         commit
         for commit in commits[-_UPSTREAM_LOOKED_AT:]
@@ -181,7 +181,7 @@ def _upstream_note(
     try:
         report = judge_commits(repository, looked_at, asked())
     except PatchgateError as error:
-        # What is only told never stops anything: in a partial clone objects are missing.
+        # What is only reported never stops git: in a partial clone objects are missing.
         return [f"{count(len(looked_at), 'commit')} of a remote could not be judged here: {error.message}"]
     bad = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
     if not bad:
@@ -191,4 +191,4 @@ def _upstream_note(
     )
     named = first_of(bad, _NAMED, lambda change: str(change.source.commit)[:12])
     said = f"{count(len(bad), 'commit')} of a remote would not be accepted here"
-    return [f"{said} ({named}: {', '.join(rules) or 'undecided'}); not yours to mend"]
+    return [f"{said} ({named}: {', '.join(rules) or 'undecided'}); you need not fix them"]

@@ -1,7 +1,7 @@
-"""The gate of refs: what a push may not do to a ref that is protected.
+"""The gate of refs: a push may not delete or force a protected ref.
 
-Decides from what was found out about one ref; which refs are protected and what git says of their history is
-found out elsewhere. Not in the order of the gates of a change, for it looks at no change.
+`protected_refs` finds which refs are protected and what git says about their history. This gate is not in the
+table of the gates of a change, because it examines no change.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ GATE = "refs"
 _SHORT = 12
 _LONGEST = 200
 _AS_BRANCH = "git fetch, then merge or rebase onto what is there, and push without force"
-_AS_TAG = "give the new one a name of its own"
+_AS_TAG = "give the new tag another name"
 
 
 @dataclass(frozen=True, slots=True)
 class RefMove:
-    """What would become of one protected ref.
+    """What a push would do to one protected ref.
 
-    `old` and `new` are object ids (None: there is none), `keeps` tells whether what the ref has is a part of
-    what it gets; `is_here` whether what it has is in this repository. `decision` is the entry of
+    `old` and `new` are object ids (None: no such ref). `keeps` is whether the new commit contains the old
+    one, `is_here` whether the old one is in this repository. `decision` is the entry of
     `protected_refs` that names it, None for a default branch.
     """
 
@@ -39,7 +39,7 @@ class RefMove:
 
     @property
     def is_tag(self) -> bool:
-        """Tell whether it is a tag, which stays where it is."""
+        """Return whether it is a tag: tags do not move."""
         return self.ref.startswith("refs/tags/")
 
 
@@ -60,9 +60,9 @@ def examine(move: RefMove) -> Iterator[Finding]:
             details=details,
         )
     elif not move.keeps:
-        lost = f"{move.old[:_SHORT]} would not be a part of it any more"
+        lost = f"it no longer contains {move.old[:_SHORT]}"
         if not move.is_here:
-            lost = f"what it has ({move.old[:_SHORT]}) is not here, so it cannot be a part of what it gets"
+            lost = f"its commit {move.old[:_SHORT]} is not here, so the new one cannot contain it"
         yield find(
             "ref-forced",
             f"{name} is protected and would be forced to {move.new[:_SHORT]}: {lost}",
@@ -81,5 +81,5 @@ def show_ref(ref: str) -> str:
 
 def _unprotect(move: RefMove) -> str:
     if move.decision is None:
-        return "name the protected refs in [push] protected_refs; without it the default branch is one"
-    return f"take {move.decision.shown} out of {move.decision.dotted.rpartition('[')[0]}"
+        return "list the protected refs in [push] protected_refs (default: the default branch)"
+    return f"remove {move.decision.shown} from {move.decision.dotted.rpartition('[')[0]}"

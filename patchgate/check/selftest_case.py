@@ -1,4 +1,4 @@
-"""What a built-in case of a rule is: a repository, and a proposal that breaks the rule there."""
+"""A built-in selftest case of a rule: a repository, and a proposal that breaks the rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class ProposalKind(StrEnum):
-    """What a case proposes, and so by which door it comes."""
+    """What a case proposes, and how it is submitted."""
 
     PATCH = "patch"
     EDITS = "edits"
@@ -19,11 +19,11 @@ class ProposalKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SelftestCase:
-    """What breaks one rule: the policy before, and a proposal of some kind.
+    """A proposal that breaks one rule, and the policy before it.
 
-    `neighbour` is the nearest proposal that keeps the rule; None: the good one of its kind. `files` are there
-    besides those of every case, `then` are what a second commit changes; both commits were made `seconds`
-    after the epoch.
+    `neighbour` is a similar proposal that does not break the rule; None: the good one of its kind. `files`
+    are added to those of every case, `then` is what a second commit changes; both commits are dated
+    `seconds` after the epoch.
     """
 
     rule: str

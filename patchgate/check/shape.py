@@ -35,7 +35,7 @@ class Split:
         if not self.too_large:
             return f"split it into {number} changes ({names})"
         large = ", ".join(path.quoted for path in self.too_large[:3])
-        alone = f"{large}{', …' if len(self.too_large) > 3 else ''} alone is past the limit"
+        alone = f"{large}{', …' if len(self.too_large) > 3 else ''} alone exceeds the limit"
         smaller = f"{alone}: change it in smaller steps"
         if not self.parts:
             return smaller
@@ -202,7 +202,7 @@ def _symlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Findi
         raise UndecidedError(f"where {file.path.quoted} leads is not known: {case.links.fault}")
     # git follows no .gitmodules that is a symlink, and fsck calls it an error (CVE-2018-11235).
     if file.path.folded == ".gitmodules" or not stays_inside(file.path.parent, file.link_target):
-        why = "points out of the repository"
+        why = "points outside the repository"
     elif case.links is not None and file.path in case.links.escapes:
         why = case.links.escapes[file.path]
     else:
@@ -242,7 +242,7 @@ def _redirected(case: Case) -> Iterator[Finding]:
 
 
 def stays_inside(folder: bytes, target: bytes) -> bool:
-    """Tell whether a symlink in `folder` with this target stays in the repository, by its text alone.
+    """Return whether a symlink in `folder` with this target stays in the repository, by its text alone.
 
     Through other links it may still leave: `Case.links` tells.
     """
@@ -270,7 +270,7 @@ def _gitlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Findi
     key = case.policy.key_of("allow_gitlinks", case.profile, limits.owner)
     yield find(
         "gitlink",
-        f"{file.path.quoted} is a submodule's entry that this change {'moves' if is_bump else 'adds'}",
+        f"the change {'moves' if is_bump else 'adds'} the submodule {file.path.quoted}",
         file.path,
         undo(file, case.change.renames.get(file.path)) + or_set(case, key, "bump" if is_bump else True),
         details={"key": Decision(key, "").dotted},
@@ -332,7 +332,7 @@ def budgets(case: Case) -> dict[str, Budget]:
 
 
 def _is_surely_within(case: Case) -> bool:
-    """Tell whether even all files together stay below the one budget there is; then nothing is grouped."""
+    """Return whether even all files together stay below the one budget there is; then nothing is grouped."""
     limits = case.policy.all_limits(case.profile)
     return (
         len(limits) == 1

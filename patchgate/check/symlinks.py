@@ -1,8 +1,8 @@
-"""Gather where the symlinks of a change lead in the tree that results from it.
+"""Find where the symlinks of a change lead in the resulting tree.
 
-Only where a change adds, changes or removes a symlink or a submodule, every other link is followed too, for
-one may lead through what changed: that lists the whole tree (16 ms for 100,000 files). A merge answers for
-a link that leaves the repository in the tree of no parent.
+Where a change adds, changes or removes a symlink or a submodule, every other link is followed too, because it
+may lead through the changed one. That lists the whole tree (16 ms for 100,000 files). A merge is refused for
+a link that leaves the repository in none of its parents.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def gather_links(
     objects: Objects, reading: LoadedChange, policy: Policy, profile: Profile
 ) -> LinkFacts | None:
-    """Follow the links that a change brings or redirects; None where none is, or where git made no effect.
+    """Follow the links that a change adds or redirects; None where there are none, or no resulting tree.
 
     Args:
         objects: reads the objects of the change, also new ones.
@@ -51,7 +51,7 @@ def gather_all_links(
 
 @dataclass(frozen=True, slots=True)
 class _LinkTree:
-    """A tree that can be read with what lies over it; of a merge also its tree and those of its parents."""
+    """A tree with changes on top; for a merge also its own tree and those of its parents."""
 
     tree: str
     over: Mapping[bytes, Entry | None]
@@ -94,7 +94,7 @@ def _followed(
                 suspects.append((min(through - {path}, default=path), path, route.escape))
         redirected = []
         if suspects:
-            # One that left the repository before is no fault of this change.
+            # A link that left the repository before is not the fault of this change.
             before = _before(objects, ground, files)
             redirected = [each for each in suspects if not _left(before, each[1], there[each[1]])]
         return LinkFacts(
@@ -105,7 +105,7 @@ def _followed(
 
 
 def _brought(objects: Objects, ground: _LinkTree) -> set[bytes]:
-    """Name the links and submodules that a merge brings to its first parent or takes from it."""
+    """List the links and submodules that a merge adds to its first parent or removes."""
     if not ground.parents:
         return set()
     # Most changes are no merge.
@@ -115,7 +115,7 @@ def _brought(objects: Objects, ground: _LinkTree) -> set[bytes]:
 
 
 def _before(objects: Objects, ground: _LinkTree, files: Sequence[FileChange]) -> list[tuple[TreeView, Links]]:
-    """Give the tree before a change, and its links; of a merge the trees of all parents."""
+    """Return the tree before a change, and its links; for a merge the trees of all parents."""
     from patchgate.git.symlinks import Links
     from patchgate.git.tree_view import TreeView
 
@@ -127,7 +127,7 @@ def _before(objects: Objects, ground: _LinkTree, files: Sequence[FileChange]) ->
 
 
 def _left(before: Sequence[tuple[TreeView, Links]], path: bytes, link: Entry) -> bool:
-    """Tell whether the same link left the repository before."""
+    """Return whether the same link left the repository before."""
     return any(view.entry(path) == link and links.follow(path).escape is not None for view, links in before)
 
 

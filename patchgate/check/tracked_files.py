@@ -1,7 +1,7 @@
-"""The check of everything that is tracked: which files break the policy today?
+"""Check every tracked file as if it were new (`check --all`).
 
-Every tracked file is judged as if it were new. Budgets do not count. Files are read and judged in batches,
-so memory is bounded by the batch and by what is found.
+Limits on the size of a change do not apply. Files are read and judged in batches, so memory is bounded by the
+batch and the findings.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WORST_LAST = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.FA
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What every batch is judged with."""
+    """What judges every batch."""
 
     objects: Objects
     policy: Policy
@@ -66,7 +66,7 @@ class _Bench:
         return ChangeVerdict(change, Source("all"), self.profile.value, self.reference, outcomes, findings)
 
     def judge_tree(self, empty: Change, facts: Mapping[str, Facts]) -> ChangeVerdict:
-        """Judge what only the whole tree shows (components); a batch of files knows nothing of it."""
+        """Judge what needs the whole tree (components)."""
         case = Case(empty, self.policy, self.profile, has_budgets=False, facts=facts)
         outcomes, findings = judge(case)
         return ChangeVerdict(empty, Source("all"), self.profile.value, self.reference, outcomes, findings)
@@ -126,7 +126,7 @@ def check_tracked(repository: Repository, asked: CheckOptions) -> Report:
 
 
 def _joined(gates: Sequence[tuple[GateOutcome, ...]]) -> tuple[GateOutcome, ...]:
-    """A gate passes where it passed in every batch; what could not be decided counts most."""
+    """Join the outcomes of all batches: the worst one counts, and undecided is the worst."""
     return tuple(
         max(each, key=lambda gate: _WORST_LAST.index(gate.outcome)) for each in zip(*gates, strict=True)
     )

@@ -21,7 +21,7 @@ _SAYS = {
     "path-traversal": "`.` or `..` in",
     "path-git-dir": "an alias of .git in",
     "path-control": "a control character in",
-    "path-too-long": "too long a name:",
+    "path-too-long": "a name that is too long:",
     "path-colon": "a colon in",
     "path-backslash": "a backslash in",
 }
@@ -35,9 +35,9 @@ def examine(case: Case) -> Iterator[Finding]:
     for path, blocking in sorted(case.behind.items()):
         yield find(
             "path-symlink",
-            f"{_shown(path)} lies behind {_shown(blocking)}, which is no folder of this repository",
+            f"{_shown(path)} is below {_shown(blocking)}, which is not a folder of this repository",
             path,
-            "change the file where it really lies",
+            "change the file at its real path",
             details={"actual": blocking},
         )
     yield from _collisions(case)

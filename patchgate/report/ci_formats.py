@@ -129,7 +129,7 @@ class _TestCase:
 
     @property
     def is_skipped(self) -> bool:
-        """Tell whether the gate had nothing to look at, or was not needed any more."""
+        """Return whether the gate had nothing to look at, or was not needed any more."""
         idle = self.gate.outcome in {Outcome.NOT_APPLICABLE, Outcome.NOT_RUN}
         return idle and not self.errors and not self.owes
 

@@ -145,7 +145,7 @@ def location_of(path: RepoPath, line: int | None) -> Json:
 
 
 def _is_below_root(path: RepoPath) -> bool:
-    """Tell whether a reader that resolves the path as a URI would stay inside the repository."""
+    """Return whether a reader that resolves the path as a URI would stay inside the repository."""
     return not {b"", b".", b".."} & set(path.raw.split(b"/"))
 
 

@@ -112,7 +112,7 @@ _CODE = one_of(*sorted(stage.code for stage in Stage))
 _COUNTS: dict[str, Shape] = {"n_hunks": COUNT, "added_lines": MAYBE_COUNT, "removed_lines": MAYBE_COUNT}
 _GATE: Shape = {"gate": str, "outcome": Outcome, "reason?": str}
 _FILE: Shape = {
-    **path_key("path", about(str, "as git quotes it where path_b64 stands beside it")),
+    **path_key("path", about(str, "quoted as git does, where path_b64 is present")),
     **path_key("old_path", str | None),
     "status": Status,
     "old_mode": _MODE,

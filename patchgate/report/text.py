@@ -154,12 +154,13 @@ def _evidence(change: ChangeVerdict) -> str:
 
 
 def _closing(report: Report, ink: _Ink) -> str:
-    """Write the end in its fixed order: way out, verdict, retry (hardly anybody reads further up)."""
+    """Write the end in its fixed order: help, verdict, retry: few people read further up."""
+    label = ink("help", "help")
     lines = [f"{ink('warning', 'warning')}: {wording.safe(warning)}" for warning in report.warnings]
-    lines += _recovery_lines(report)
+    lines += _help_lines(report, label)
     for way in report.recovery:
         # The command stands alone on its line, to be run as it stands.
-        lines += [f"way out: {wording.safe(way.message)}", wording.safe(way.command)]
+        lines += [f"{label}: {wording.safe(way.message)}", wording.safe(way.command)]
     if report.approve is not None and report.verdict is not Verdict.ACCEPTED:
         lines.append(f"approve: {wording.safe(report.approve)}")
     if report.attempt is not None:
@@ -174,8 +175,8 @@ def _closing(report: Report, ink: _Ink) -> str:
     return "\n".join(lines)
 
 
-def _recovery_lines(report: Report) -> list[str]:
-    """Say how to go on where a refusal is right by the policy, and yet the change is meant."""
+def _help_lines(report: Report, label: str) -> list[str]:
+    """Say how to get a change accepted that is intended although the policy refuses it."""
     errors = [
         (finding, change.profile)
         for change in report.changes
@@ -185,18 +186,18 @@ def _recovery_lines(report: Report) -> list[str]:
     lines: list[str] = []
     inline = sorted({each.rule for each, profile in errors if each.definition.inline and profile == "commit"})
     if inline:
-        lines.append(f'way out: if the line is meant, append to it: "patchgate: allow {inline[0]} REASON"')
+        lines.append(f'{label}: if intended, append to the line: "patchgate: allow {inline[0]} REASON"')
     by_policy = {profile for each, profile in errors if _is_by_policy(each)}
     if by_policy:
-        # Judged by what another tree has: there the policy has to change first.
-        first = ", which lands there first" if any(each.policy.tree for each in report.changes) else ""
-        who = "a maintainer can change" if by_policy == {"agent"} else "change"
-        lines.append(f"way out: {who} the policy, in a commit of its own before this one{first}")
+        # The policy of another tree judges: it must change there first.
+        first = ", and push that first" if any(each.policy.tree for each in report.changes) else ""
+        who = "have a maintainer" if by_policy == {"agent"} else "if intended,"
+        lines.append(f"{label}: {who} change the policy in a separate commit before this one{first}")
     return lines
 
 
 def _is_by_policy(finding: Finding) -> bool:
-    """Tell whether another policy could allow it."""
+    """Return whether another policy could allow it."""
     rule = finding.definition
     is_about_files = rule.gate != "refs"
     return rule.stage is Stage.POLICY and is_about_files and not (rule.invariant or rule.inline)

@@ -93,7 +93,7 @@ def unanswered(verdict: ChangeVerdict) -> tuple[GateOutcome, ...]:
     if verdict.verdict is not Verdict.REJECTED:
         owing = set(Outcome) - {Outcome.PASS, Outcome.NOT_APPLICABLE}
         if not verdict.gates:
-            return (GateOutcome("judge", Outcome.NOT_RUN, "no gate has looked at the change"),)
+            return (GateOutcome("judge", Outcome.NOT_RUN, "no gate has checked the change"),)
     return tuple(gate for gate in (*verdict.gates, *verdict.context_gates) if gate.outcome in owing)
 
 
@@ -171,11 +171,11 @@ def _untried(report: Report) -> str:
     if report.attempt is None or not report.attempt.applied:
         return ""
     tried = {gate.outcome for change in report.changes for gate in change.gates if gate.gate in _TRYING}
-    return "" if tried - {Outcome.NOT_APPLICABLE} else "; no commands tried it"
+    return "" if tried - {Outcome.NOT_APPLICABLE} else "; no commands ran"
 
 
 def attempt_line(attempt: Attempt) -> str:
-    """Say whether an attempt wrote its patch, and where its evidence and a kept scratch tree lie."""
+    """Return whether an attempt wrote its patch, and where its evidence and a kept scratch tree lie."""
     what = "the patch was applied" if attempt.applied else "nothing was applied"
     where = f"; evidence: {attempt.dir}" if attempt.dir else ""
     kept = f"; scratch tree: {attempt.temp_path}" if attempt.temp_path else ""
@@ -188,7 +188,7 @@ def retry_line(retry: Retry) -> str:
     if retry.allowed:
         what = "all edits" if " --edits " in retry.command else "the whole patch"
         return f"retry {retry.number} of {retry.of}{chain}: send {what} again: {retry.command}"
-    return f"retry: none of {retry.of} is left{chain}; a person lets them begin again: {retry.command}"
+    return f"retry: no attempts left of {retry.of}{chain}; a maintainer can allow more: {retry.command}"
 
 
 def _no_findings(report: Report) -> str:

@@ -510,7 +510,7 @@ def test_what_an_attempt_leaves_in_the_scratch_tree_does_not_let_the_next_one_pa
 
 def test_a_patch_that_no_command_tried_says_so(repo: Repo) -> None:
     assert repo.run("apply", "-", stdin=change_of()).out.endswith(
-        "accepted: 1 file, no findings; no commands tried it\n"
+        "accepted: 1 file, no findings; no commands ran\n"
     )
     repo.policy(TRUE)
     done = repo.run("apply", "-", stdin=change_of(b"sub/g"))

@@ -90,7 +90,7 @@ def test_a_refusal_says_verdict_stage_code_reason_patch_policy_and_files() -> No
         "- verdict: rejected\n- stage: policy\n- code: PATCH_POLICY_DENY\n- reason: `deny-prefix`\n",
         f"- SHA-256: {SHA}\n",
         f"- policy: `HEAD:patchgate.toml` ({POLICY.digest}), profile `agent`\n",
-        "- error `deny-prefix` at `runs/x:7`\n  - `runs/ is denied`\n  - help: `leave it as it was`\n",
+        "- error `deny-prefix` at `runs/x:7`\n  - `runs/ is denied`\n  - help: `leave it unchanged`\n",
         "- added lines: 3, removed lines: 1, hunks: 1\n",
         "- modified `src/a.py`: +3 -1\n",
         "- `max_files`: 1 used, limit 50\n",
@@ -118,7 +118,8 @@ def test_the_last_refusal_says_who_lets_it_go_on() -> None:
     report = replace(refused(), retry=Retry(False, 6, 5, "git patchgate attempts reset a-7f3a"))
     assert "git patchgate attempts reset a-7f3a" in review(report, TRIED)
     assert feedback(report).endswith(
-        "retry: none of 5 is left; a person lets them begin again: git patchgate attempts reset a-7f3a\n```\n"
+        "retry: no attempts left of 5; a maintainer can allow more: "
+        "git patchgate attempts reset a-7f3a\n```\n"
     )
 
 
@@ -189,7 +190,7 @@ def test_the_feedback_says_the_verdict_the_errors_with_their_hints_and_last_what
         "```text\n"
         "rejected: 1 error, 1 warning in 1 file (policy HEAD:patchgate.toml)\n"
         "error[deny-prefix] at runs/x:7: runs/ is denied\n"
-        "help: leave it as it was\n"
+        "help: leave it unchanged\n"
         "retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a\n"
         "```\n"
     )

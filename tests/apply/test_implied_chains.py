@@ -56,7 +56,7 @@ def test_the_same_refused_patch_again_counts_and_the_sixth_attempt_is_refused(re
     place = repo.path.parent / "again.diff"
     place.write_bytes(patch)
     last = repo.cli("apply", str(place)).out.splitlines()[-1]
-    assert last.startswith(f"retry: none of 5 is left in the chain {first}")
+    assert last.startswith(f"retry: no attempts left of 5 in the chain {first}")
 
 
 def test_another_patch_of_a_refused_file_belongs_to_the_chain_and_one_of_another_file_does_not(

@@ -184,7 +184,7 @@ def test_a_torn_approval_is_set_aside_and_told(tmp_path: Path) -> None:
         file.write(b'{"event":{"statement"')
     assert approvals.read() == ([STATEMENT], None)
     told = approvals.add(STATEMENT)
-    assert told == "the last approval was cut short by a crash and is set aside in approvals.jsonl.torn-1"
+    assert told == "a crash cut off the last approval; it was moved to approvals.jsonl.torn-1"
     assert approvals.read() == ([STATEMENT, STATEMENT], None)
 
 

@@ -299,8 +299,8 @@ def test_in_ci_it_does_not_count_and_the_way_is_told(repo: Repo, value: str) -> 
     assert answer.verdict == "rejected"
     (warning,) = answer.report["warnings"]
     assert warning == (
-        "the approval by A U Thor <author@example.com> has no signature and holds on this machine only; "
-        "for the push it needs one: approve again with --sign"
+        "the approval by A U Thor <author@example.com> has no signature and counts only on this machine; "
+        "the push needs a signature: approve again with --sign"
     )
     assert answer.report["approve"] == 'git patchgate approve @staged --reason "..." --sign'
     assert repo.check(CI="false").verdict == "accepted"
@@ -450,7 +450,7 @@ def test_a_statement_that_was_changed_after_signing_does_not_count(signed_repo: 
     forged = SignedStatement(replace(signed.statement, reason="for everything"), signed.signature)
     note_for(signed_repo, forged)
     assert refusal(signed_repo).endswith(
-        "that says it is by A U Thor <author@example.com> does not count: its signature is not good by "
+        "in the name of A U Thor <author@example.com> does not count: its signature is not valid by "
         ".patchgate/allowed_signers (Signature verification failed: incorrect signature)"
     )
 

@@ -309,18 +309,15 @@ def test_what_was_refused_last_is_not_staged_any_more(repo: Repo) -> None:
     repo.stage({"vendor/x": "another\n"})
     answer = refuse(repo, "--last", *WHY)
     assert answer.code == 2
-    assert (
-        "is not staged any more\nhelp: git add what is meant, then: git patchgate approve @staged"
-        in answer.err
-    )
+    assert "is no longer staged\nhelp: git add the files, then: git patchgate approve @staged" in answer.err
 
 
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        ({"commit": "1" * 40}, "is not here any more"),
+        ({"commit": "1" * 40}, "no longer exists here"),
         ({"change_id": None}, "does not say which change"),
-        ({"change_id": "sha256:" + "0" * 64}, "not the change sha256:000000000000 any more"),
+        ({"change_id": "sha256:" + "0" * 64}, "no longer the change sha256:000000000000"),
     ],
 )
 def test_an_event_that_does_not_fit_approves_nothing(repo: Repo, other: dict[str, Any], says: str) -> None:
@@ -453,7 +450,7 @@ def test_an_invariant(repo: Repo) -> None:
     repo.stage({"patchgate.toml": POLICY + "# more\n"})
     answer = refuse(repo, "@staged", *WHY)
     assert answer.code == 2
-    assert "policy-change-not-alone is an invariant: no approval touches it\nhelp: " in answer.err
+    assert "policy-change-not-alone is an invariant: no approval can allow it\nhelp: " in answer.err
     assert refuse(repo, "@staged", "--rule", "deny-prefix", *WHY).code == 2
 
 
@@ -465,7 +462,7 @@ def test_a_commit_whose_message_is_refused_too(repo: Repo) -> None:
     assert repo.check(commit).report["approve"] is None
     answer = refuse(repo, commit, *WHY)
     assert answer.code == 2
-    assert "is about its message: mend that first" in answer.err
+    assert "is about its message: fix that first" in answer.err
     repo.git("commit", "-q", "--amend", "-m", "Vendor the parser")
     assert approve(repo, "HEAD").code == 0
 
@@ -842,7 +839,7 @@ def test_a_commit_is_approved_in_a_bare_repository(signing: Repo, tmp_path: Path
     answer = sign(bare, commit)
     assert answer.code == 0, answer.err
     assert elsewhere(bare, commit).verdict == "accepted"
-    assert "is no change and no commit" in sign(bare, "sha256:" + "1" * 64).err
+    assert "is not a known change or commit" in sign(bare, "sha256:" + "1" * 64).err
 
 
 @needs_ssh_keygen

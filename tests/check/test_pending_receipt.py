@@ -83,4 +83,4 @@ def test_a_pending_receipt_that_cannot_be_written_is_a_warning(tmp_path: Path) -
         opened, judged.change, status="accepted", head="0" * 40, branch="refs/heads/main", policy=("-", "-")
     )
     assert warning is not None
-    assert "judged once more" in warning
+    assert "judged again" in warning

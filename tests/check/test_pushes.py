@@ -142,7 +142,7 @@ def test_a_tag_of_what_is_no_commit_is_undecided(local: Local, what: str) -> Non
     local.git("tag", "-a", "-m", "x", "odd", what)
     answer = local.push("origin", "odd")
     assert (answer.code != 0, answer.verdict) == (True, "undecided")
-    assert "only commits are judged" in answer.change["gates"][0]["reason"]
+    assert "only commits can be judged" in answer.change["gates"][0]["reason"]
     assert answer.change["source"] == {"kind": "ref", "ref": "refs/tags/odd"}
     assert local.push("--no-verify", "origin", "odd").code == 0
     assert local.push("origin", "--delete", "odd").verdict == "accepted"
@@ -151,7 +151,7 @@ def test_a_tag_of_what_is_no_commit_is_undecided(local: Local, what: str) -> Non
 def test_an_object_that_is_not_here_is_undecided(local: Local) -> None:
     report = local.judge(f"x {'1' * 40} refs/heads/x {ZERO}")
     assert report.verdict == "undecided"
-    assert "not here" in str(report.changes[0].gates[0].reason)
+    assert "incomplete here" in str(report.changes[0].gates[0].reason)
 
 
 def test_notes_are_judged_as_what_they_are(local: Local) -> None:

@@ -75,7 +75,7 @@ def test_explain_prints_the_named_lists_of_classes_and_the_forms_of_secrets(repo
 @pytest.mark.parametrize(
     ("path", "profile", "says"),
     [
-        ("src/a.py", "commit", ["may be touched"]),
+        ("src/a.py", "commit", ["may be changed"]),
         ("docs/a.md", "commit", ["refused: outside-allow-roots: patchgate.toml:2"]),
         (
             "src/runs/x",
@@ -101,7 +101,11 @@ def test_explain_prints_the_named_lists_of_classes_and_the_forms_of_secrets(repo
             "commit",
             ["may not be added or changed: deny-suffix: policy.deny_suffixes[0] = .exe (patchgate.toml:6)"],
         ),
-        ("src/gen/a", "commit", ["costs no budget: policy.generated[0] = src/gen/** (patchgate.toml:7)"]),
+        (
+            "src/gen/a",
+            "commit",
+            ["does not count towards limits: policy.generated[0] = src/gen/** (patchgate.toml:7)"],
+        ),
         ("src/big/b", "commit", ["has the limits of overrides[0]: patchgate.toml:12"]),
         (
             "src/a.pyc",
@@ -118,10 +122,10 @@ def test_explain_prints_the_named_lists_of_classes_and_the_forms_of_secrets(repo
             "agent",
             ["may not be added or changed: deny-class (lock): policy.agent."],
         ),
-        ("patchgate.toml", "commit", ["a control file: changes alone"]),
-        (".patchgate/allowed_signers", "commit", ["a control file: changes alone"]),
-        (".git/config", "commit", ["refused: path-git-dir: holds in every repository"]),
-        ("src/a\nb", "commit", ["refused: path-control: holds in every repository"]),
+        ("patchgate.toml", "commit", ["a control file: must be its own commit"]),
+        (".patchgate/allowed_signers", "commit", ["a control file: must be its own commit"]),
+        (".git/config", "commit", ["refused: path-git-dir: applies in every repository"]),
+        ("src/a\nb", "commit", ["refused: path-control: applies in every repository"]),
     ],
 )
 def test_explain_path_names_the_line_that_decides(
@@ -138,7 +142,7 @@ def test_explain_path_names_the_line_that_decides(
 def test_explain_path_speaks_by_the_policy_of_another_revision(repo: Repo) -> None:
     old = repo.ask("rev-parse", "HEAD")
     repo.policy("[policy]\n")
-    assert "may be touched" in repo.cli("explain", "--path", "docs/a").out
+    assert "may be changed" in repo.cli("explain", "--path", "docs/a").out
     assert "refused: outside-allow-roots" in repo.cli("explain", "--path", "docs/a", "--policy-from", old).out
 
 
@@ -156,7 +160,7 @@ def test_explain_path_agrees_with_check(repo: Repo) -> None:
 def test_without_a_policy_the_defaults_decide_and_say_so(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     answer = repo.cli("explain", "--path", "a.py")
-    assert answer.out.startswith("a.py, by built-in defaults\n  may be touched: nothing denies it\n")
+    assert answer.out.startswith("a.py, by built-in defaults\n  may be changed: nothing denies it\n")
     assert repo.cli("policy", "show").out.startswith("policy from built-in defaults\n")
 
 

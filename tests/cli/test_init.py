@@ -158,11 +158,14 @@ def test_the_rehearsal_counts_by_rule_and_names_the_value_that_would_have_given_
     assert lines[1] == "trial run on the last 6 commits: 3 would be rejected, 0 undecided"
     assert lines[-1] + "\n" == INSTALLED
     assert sorted(lines[2:-1]) == [
-        "  conflict-marker (error): 2 findings in 1 commit; none with [content] conflict_markers = false",
-        '  deny-class (error): 1 finding in 1 commit; none with deny_classes without "artifact"',
-        '  deny-pattern (error): 1 finding in 1 commit; none with [rules] deny-pattern = "off"',
-        "  max-file-bytes (warning): 1 finding in 1 commit; none with max_file_bytes = 1048577",
-        "  max-files (warning): 1 finding in 1 commit; none with max_files = 53",
+        (
+            "  conflict-marker (error): 2 findings in 1 commit; "
+            "no findings with [content] conflict_markers = false"
+        ),
+        '  deny-class (error): 1 finding in 1 commit; no findings with deny_classes without "artifact"',
+        '  deny-pattern (error): 1 finding in 1 commit; no findings with [rules] deny-pattern = "off"',
+        "  max-file-bytes (warning): 1 finding in 1 commit; no findings with max_file_bytes = 1048577",
+        "  max-files (warning): 1 finding in 1 commit; no findings with max_files = 53",
     ]
 
 

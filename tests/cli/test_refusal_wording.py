@@ -79,7 +79,7 @@ def test_a_refusal_of_a_person_names_the_key_its_line_and_the_change_to_it(tmp_p
         assert f"patchgate.toml:{line}" in found[rule]["hint"], rule
         assert found[rule]["details"]["key"] == key, rule
     assert 'allow_symlinks = "inside" (patchgate.toml:10)' in found["symlink"]["hint"]
-    assert '"artifact" out of' in found["deny-class"]["hint"]
+    assert 'remove "artifact" from' in found["deny-class"]["hint"]
     everything = repo.cli("check").out
     assert "maintainer" not in everything
     assert "person" not in everything
@@ -114,7 +114,7 @@ def test_a_refusal_of_an_agent_names_a_maintainer_and_no_way_to_change_the_polic
         assert found[rule]["hint"].endswith("or have a maintainer commit it"), rule
         assert "set policy" not in found[rule]["hint"]
     text = repo.cli("check", "--profile", "agent").out
-    assert "way out: a maintainer can change the policy" in text
+    assert "help: have a maintainer change the policy" in text
 
 
 def test_the_help_fits_what_the_change_does_to_the_file(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_help_fits_what_the_change_does_to_the_file(tmp_path: Path) -> None:
     repo.stage({"src/new.pem": "n\n", "src/keep.pem": "changed\n"})
     found = {each["path"]: each["hint"] for each in repo.check().findings if each["level"] == "error"}
     assert found["src/new.pem"].startswith("leave src/new.pem out of the change;")
-    assert found["src/keep.pem"].startswith("leave src/keep.pem as it was;")
+    assert found["src/keep.pem"].startswith("leave src/keep.pem unchanged;")
     assert found["src/old.pem"].startswith("keep src/old.pem, or add src/old.pem to policy.allow_delete")
     assert found["src/move.pem"].startswith("leave src/move.pem where it is, or add ")
     assert found["src/came.pem"].startswith("leave src/plain where it is;")

@@ -57,7 +57,7 @@ REFUSED = Report(
 REFUSED_TEXT = """\
 error[deny-prefix]: runs/ is denied
  --> runs/x
-help: leave it as it was
+help: leave it unchanged
 
 error[conflict-marker]: a left-over conflict marker
    --> src/app.py:112
@@ -69,8 +69,8 @@ help: resolve the conflict
 warning[max-files]: 51 files, limit 50
 
 warning: the policy on the remote differs
-way out: if the line is meant, append to it: "patchgate: allow conflict-marker REASON"
-way out: change the policy, in a commit of its own before this one
+help: if intended, append to the line: "patchgate: allow conflict-marker REASON"
+help: if intended, change the policy in a separate commit before this one
 rejected: 2 errors, 1 warning in 2 files (policy HEAD:patchgate.toml)
 retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a
 """
@@ -87,7 +87,7 @@ commit 200000000000: rejected
 
 error[deny-prefix]: runs/ is denied
  --> runs/x
-help: leave it as it was
+help: leave it unchanged
 
 commit c0ffee000000: undecided
 
@@ -95,7 +95,7 @@ undecided: content could not decide (object 9af3 is missing)
 
 undecided: shape was not run
 
-way out: change the policy, in a commit of its own before this one
+help: if intended, change the policy in a separate commit before this one
 3 commits: 1 accepted, 1 undecided, 1 rejected
 rejected: 1 error in 1 file (policy HEAD:patchgate.toml); \
 content could not decide (object 9af3 is missing); shape was not run
@@ -182,7 +182,7 @@ def test_a_change_that_no_gate_looked_at_says_so() -> None:
     whole = judged()
     unseen = ChangeVerdict(whole.change, whole.source, whole.profile, whole.policy, (), ())
     assert last_line(Report((unseen,))).startswith(
-        "undecided: judge was not run (no gate has looked at the change)"
+        "undecided: judge was not run (no gate has checked the change)"
     )
 
 
@@ -266,17 +266,17 @@ def test_an_error_without_a_hint_takes_that_of_its_rule() -> None:
 
 
 def test_an_invariant_offers_no_change_of_the_policy() -> None:
-    assert "way out" not in plain(report(finding("path-control")))
+    assert "change the policy" not in plain(report(finding("path-control")))
 
 
 @pytest.mark.parametrize("rule", ["ref-deleted", "ref-forced"])
 def test_what_becomes_of_a_ref_is_not_mended_by_a_commit_before(rule: str) -> None:
-    assert "way out" not in plain(report(finding(rule, None)))
+    assert "change the policy" not in plain(report(finding(rule, None)))
 
 
 def test_an_agent_is_offered_no_suppression() -> None:
     agents = Report((judged(finding("secret", "a", 1, excerpt=b"k"), profile="agent"),))
-    assert "way out" not in plain(agents)
+    assert "patchgate: allow" not in plain(agents)
 
 
 def test_an_accepted_change_has_nothing_to_retry() -> None:
@@ -286,7 +286,7 @@ def test_an_accepted_change_has_nothing_to_retry() -> None:
 def test_where_no_retry_is_left_a_person_is_named_the_command() -> None:
     exhausted = replace(REFUSED, retry=Retry(False, 6, 5, "git patchgate attempts reset a-7f3a"))
     assert last_line(exhausted) == (
-        "retry: none of 5 is left; a person lets them begin again: git patchgate attempts reset a-7f3a"
+        "retry: no attempts left of 5; a maintainer can allow more: git patchgate attempts reset a-7f3a"
     )
 
 

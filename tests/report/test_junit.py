@@ -44,7 +44,7 @@ def test_a_gate_with_errors_is_one_failure_that_tells_them_all() -> None:
     (failure,) = parse(given).iter("failure")
     assert (failure.get("type"), failure.get("message")) == ("deny-prefix", "2 errors: runs/ is denied")
     assert failure.text == (
-        "runs/x: error deny-prefix runs/ is denied\n  help: leave it as it was\n"
+        "runs/x: error deny-prefix runs/ is denied\n  help: leave it unchanged\n"
         "a.exe: error deny-suffix a.exe is denied\n  help: h"
     )
 

@@ -20,7 +20,7 @@ from patchgate.report.text import concise, full
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from tests.report.verdict_reports import HOSTILE, POLICY, finding, judged
 
-SAID = 'the message says "as needed", and nobody can check what that means'
+SAID = 'the message says "as needed", which cannot be checked'
 TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
@@ -28,7 +28,7 @@ def vague(level: Level = Level.ERROR, excerpt: bytes = b"Mend it as needed") -> 
     """Make a finding about line 3 of a message."""
     about = {"pattern": "as needed"}
     made = finding("message-vague", None, 3, level, SAID, "say what", excerpt, details=about)
-    return replace(made, notes=("the message is kept in .git/COMMIT_EDITMSG",))
+    return replace(made, notes=("the message is saved in .git/COMMIT_EDITMSG",))
 
 
 def report(*findings: Finding) -> Report:
@@ -55,7 +55,7 @@ error[message-vague]: {SAID}
   |
 3 | Mend it as needed
   |
-  the message is kept in .git/COMMIT_EDITMSG
+  the message is saved in .git/COMMIT_EDITMSG
 help: say what
 
 rejected: 1 error (policy HEAD:patchgate.toml)

@@ -69,7 +69,7 @@ def finding(
     line: int | None = None,
     level: Level = Level.ERROR,
     message: str = "runs/ is denied",
-    hint: str | None = "leave it as it was",
+    hint: str | None = "leave it unchanged",
     excerpt: bytes | None = None,
     side: str = "new",
     details: Mapping[str, Json] | None = None,

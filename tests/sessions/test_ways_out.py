@@ -232,12 +232,12 @@ def shell(each: Household, line: str, **env: str) -> subprocess.CompletedProcess
 
 
 def ways_in(said: str) -> list[str]:
-    """Find the commands in what was printed: each alone on the line after `way out: …:`."""
+    """Find the commands in what was printed: each alone on the line after `help: …:`."""
     lines = said.splitlines()
     return [
         lines[number + 1]
         for number, line in enumerate(lines)
-        if line.startswith("way out: ") and line.endswith(":")
+        if line.startswith("help: ") and line.endswith(":")
     ]
 
 
