@@ -879,5 +879,5 @@ def test_lines_are_read_strictly_from_the_right(local: Local) -> None:
     ],
 )
 def test_a_line_that_git_did_not_write_is_undecided(local: Local, line: str) -> None:
-    with pytest.raises(UndecidedError, match="cannot be read"):
+    with pytest.raises(UndecidedError, match="unreadable line"):
         local.judge(line)
