@@ -1,0 +1,116 @@
+"""Print what it costs to read through libgit2 in process, and through git's own children.
+
+    python -m bench.git_access REPOSITORY [--commits 1000] [--rounds 5]
+
+Reads the newest commits of an existing repository and writes nothing. Each task is a process of its own, as a
+hook is; a round runs both ways, one after the other. Both ways count what they read, and must agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+
+_CHILD = """
+import os, subprocess, sys
+def git(*arguments, stdin=b""):
+    return subprocess.run(["git", *arguments], input=stdin, stdout=subprocess.PIPE, check=True).stdout
+commits = sys.stdin.buffer.read()
+"""
+_LIBRARY = """
+import sys
+import pygit2
+repository = pygit2.Repository(".")
+commits = sys.stdin.read().split()
+def against_parent(name):
+    commit = repository[name]
+    if commit.parents:
+        return commit.parents[0].tree.diff_to_tree(commit.tree, context_lines=0, swap=False)
+    return commit.tree.diff_to_tree(context_lines=0, swap=True)
+"""
+_RAW_LINES = r'print(sum(line[:1] == ":" for line in raw.decode("latin-1").split("\0")))'
+_BLOBS = """
+def blobs(tree):
+    for entry in tree:
+        if entry.type_str == "tree":
+            yield from blobs(entry)
+        elif entry.type_str == "blob":
+            yield entry.id
+oids = list(blobs(repository[commits[0]].tree))
+"""
+TASKS = {
+    "nothing but the start": (_CHILD + "print(0)", _LIBRARY + "print(0)"),
+    "changed paths of each commit": (
+        _CHILD + 'raw = git("diff-tree", "--stdin", "-r", "--raw", "-z", "--root", "--no-renames", '
+        '"--no-commit-id", "-m", "--diff-merges=first-parent", stdin=commits)\n' + _RAW_LINES,
+        _LIBRARY + "print(sum(len(against_parent(name)) for name in commits))",
+    ),
+    "changed lines of each commit": (
+        _CHILD + 'raw = git("diff-tree", "--stdin", "-r", "-p", "-U0", "--root", "--no-renames", '
+        '"--no-commit-id", "-m", "--diff-merges=first-parent", "--text", stdin=commits)\n'
+        'print(sum(line[:2] == b"@@" for line in raw.split(b"\\n")))',
+        _LIBRARY + "def hunks(name):\n"
+        "    found = against_parent(name)\n"
+        "    return sum(len(patch.hunks) for patch in found if patch is not None)\n"
+        "print(sum(map(hunks, commits)))",
+    ),
+    "every blob of the newest tree": (
+        _CHILD + 'oids = git("ls-tree", "-r", "--format=%(objecttype) %(objectname)", commits.split()[0])\n'
+        'oids = b"\\n".join(line[5:] for line in oids.split(b"\\n") if line[:4] == b"blob")\n'
+        'raw = git("cat-file", "--batch", "--buffer", stdin=oids)\n'
+        "print(len(oids.split()))",
+        _LIBRARY + _BLOBS + "print(sum(repository.read(oid)[1] is not None for oid in oids))",
+    ),
+    "the same, one question at a time": (
+        _CHILD + 'oids = git("ls-tree", "-r", "--format=%(objecttype) %(objectname)", commits.split()[0])\n'
+        'oids = [line[5:] for line in oids.split(b"\\n") if line[:4] == b"blob"]\n'
+        'child = subprocess.Popen(["git", "cat-file", "--batch"], stdin=-1, stdout=-1)\n'
+        "for oid in oids:\n"
+        '    child.stdin.write(oid + b"\\n")\n'
+        "    child.stdin.flush()\n"
+        "    child.stdout.read(int(child.stdout.readline().split()[2]) + 1)\n"
+        "print(len(oids))",
+        _LIBRARY + _BLOBS + "print(sum(repository.read(oid)[1] is not None for oid in oids))",
+    ),
+}
+
+
+def timed(repository: str, script: str, commits: bytes) -> tuple[float, int]:
+    """Run one task as a process; its seconds, and what it counted."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=repository, input=commits, stdout=subprocess.PIPE, check=True
+    )
+    return time.perf_counter() - start, int(done.stdout)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("repository")
+    parser.add_argument("--commits", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    listed = subprocess.run(
+        ["git", "rev-list", "--first-parent", f"--max-count={arguments.commits}", "HEAD"],
+        cwd=arguments.repository,
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    print(f"{len(listed.split())} commits")
+    print(f"{'':<32} {'children':>9} {'libgit2':>9}  counted")
+    for name, scripts in TASKS.items():
+        rounds = [
+            [timed(arguments.repository, script, listed) for script in scripts]
+            for _ in range(arguments.rounds)
+        ]
+        children, library = (statistics.median(each[way][0] for each in rounds) for way in (0, 1))
+        counts = " ".join(str(count) for _, count in rounds[0])
+        print(f"{name:<32} {children * 1e3:>6.0f} ms {library * 1e3:>6.0f} ms  {counts}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
