@@ -1,4 +1,4 @@
-"""What placeholders take part in when a change is judged (`check.features`)."""
+"""The entry points of placeholders for `check.features`: which lines to watch, and the facts of a change."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ if TYPE_CHECKING:
 
 
 def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] | None:
-    """Tell which lines may hold a placeholder; None where the policy does not look for any."""
+    """Return functions that select suspicious lines; None where the policy checks no placeholders."""
     if not any(policy.judges_placeholders(profile) for profile in profiles):
         return None
-    # Most commits are judged without them.
+    # Imported here: most policies do not check placeholders.
     from patchgate.placeholders.placeholder_search import may_have_suspicious_line, suspicious_lines
 
     return partial(suspicious_lines, policy.markers), partial(may_have_suspicious_line, policy.markers)
 
 
-def gather(scene: FactSources) -> PlaceholderFacts | None:
-    """Look for placeholders in a change, where the policy judges them."""
-    if not (scene.change.files and scene.policy.judges_placeholders(scene.profile)):
+def gather(sources: FactSources) -> PlaceholderFacts | None:
+    """Find the placeholders of a change, where the policy checks them."""
+    if not (sources.change.files and sources.policy.judges_placeholders(sources.profile)):
         return None
     from patchgate.placeholders.placeholder_gate import PlaceholderFacts
     from patchgate.placeholders.placeholder_search import gather_placeholders
 
-    reading = scene.reading
+    reading = sources.reading
     is_made = reading is None or reading.overlay is not None or not reading.is_proposed
-    facts = gather_placeholders(scene.objects, scene.change, scene.policy, scene.profile, is_made=is_made)
+    facts = gather_placeholders(
+        sources.objects, sources.change, sources.policy, sources.profile, is_made=is_made
+    )
     return facts or PlaceholderFacts()

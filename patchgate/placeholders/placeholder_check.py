@@ -1,8 +1,8 @@
-"""The check of placeholders alone, for a hook of a framework: what is staged, or a range as one change.
+"""Checks placeholders only, for pre-commit and prek: what is staged, or a range as one change.
 
-Decides what is compared, which policy speaks and how loud: as `[rules]` and `[placeholders] level` say, and
-where they say nothing as errors, for who runs this asked for it. Other gates are not asked, so what is
-accepted here is no verdict on the whole; the policy is bound with its level, and the verdict's id is its own.
+Decides what is compared, which policy applies, and the level: that of `[rules]` and `[placeholders] level`,
+or error where they set none, because the user requested for this check. No other gate runs, so the verdict
+is not one on the whole change; its id includes the level.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 def judge_placeholders(
     repository: Repository, hook: str, names: Sequence[str], between: tuple[str, str] | None
 ) -> HookDecision:
-    """Judge as `check_placeholders` does, and answer as a hook.
+    """Run `check_placeholders` as a hook.
 
     Args:
-        hook: its name, for the ledger.
+        hook: the name of the hook, for the ledger.
     """
     report = check_placeholders(repository, names, between)
     branch = current_branch(repository) if between is None else None
@@ -56,54 +56,57 @@ def judge_placeholders(
 def check_placeholders(
     repository: Repository, names: Sequence[str], between: tuple[str, str] | None = None
 ) -> Report:
-    """Judge the lines that some files get: those of what is staged, or from where two revisions part.
+    """Check the added lines of some files: of what is staged, or since the merge base of two revisions.
 
-    What moves from one file to another is found in the whole change.
+    Moves between files are found in the whole change.
 
     Args:
-        names: paths as a person types them, of a folder for all below it; none: all files.
+        names: paths as the user gives them; a folder stands for all below it; none: all files.
         between: two revisions; the second is compared with their merge base, or else with the first.
 
     Raises:
-        UsageError: a name leaves the repository, a revision is unknown.
+        UsageError: a path is outside the repository, or a revision is unknown.
         PatchgateError: the change or the policy cannot be read.
     """
-    named = frozenset(RepoPath.from_user(name, repository.prefix) for name in names)
+    selected = frozenset(RepoPath.from_user(name, repository.prefix) for name in names)
     if between is not None:
-        return _range(repository, named, between)
+        return _range(repository, selected, between)
     if not is_merging(repository):
         with Objects(repository) as objects:
-            return _staged(repository, objects, named)
+            return _staged(repository, objects, selected)
     from patchgate.git.private_store import PrivateStore
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        return _staged(repository, objects, named, store)
+        return _staged(repository, objects, selected, store)
 
 
 def _staged(
-    repository: Repository, objects: Objects, named: Collection[RepoPath], store: PrivateStore | None = None
+    repository: Repository,
+    objects: Objects,
+    selected: Collection[RepoPath],
+    store: PrivateStore | None = None,
 ) -> Report:
-    policy, place = policy_of_pending(repository, objects)
+    policy, origin = policy_of_pending(repository, objects)
     policy, profile = _with_default_level(policy), ScopeGate(repository).profile
     base = pending_base(repository, objects, store)
-    reading = read_staged(repository, objects, base, detail_for([policy], profile))
-    return _judge_reading(objects, reading, named, (policy, place), profile)
+    loaded = read_staged(repository, objects, base, detail_for([policy], profile))
+    return _judge_loaded(objects, loaded, selected, (policy, origin), profile)
 
 
-def _range(repository: Repository, named: Collection[RepoPath], between: tuple[str, str]) -> Report:
+def _range(repository: Repository, selected: Collection[RepoPath], between: tuple[str, str]) -> Report:
     with Objects(repository) as objects:
         (_, first), (after_tree, last) = (_commit(objects, revision) for revision in between)
         base = common_ancestor(repository, first, last) or first
         policies, terms = TreePolicies(objects), trusted_options(repository)
         before, after = (policies.at(policies.key(tree)) for tree in (_commit(objects, base)[0], after_tree))
-        asked = requested_policy(objects, policies, terms)
-        found = asked or (after if before.is_absent else before)
+        requested = requested_policy(objects, policies, terms)
+        found = requested or (after if before.is_absent else before)
         policy = _with_default_level(require_usable(found))
     whole = Commit(last, after_tree, (base,), is_agents=False)
     with Walk(repository, [whole]) as walk:
-        ((_, reading),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
-        place = terms.place or (last if found is after else base)[:12]
-        return _judge_reading(walk.objects, reading, named, (policy, place), Profile.COMMIT)
+        ((_, loaded),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
+        origin = terms.place or (last if found is after else base)[:12]
+        return _judge_loaded(walk.objects, loaded, selected, (policy, origin), Profile.COMMIT)
 
 
 def _commit(objects: Objects, revision: str) -> tuple[str, str]:
@@ -114,18 +117,18 @@ def _commit(objects: Objects, revision: str) -> tuple[str, str]:
     return tree, commit
 
 
-def _is_selected(path: RepoPath | None, named: Collection[RepoPath]) -> bool:
-    """Tell whether a file or a folder above it is among the named."""
+def _is_selected(path: RepoPath | None, selected: Collection[RepoPath]) -> bool:
+    """Return whether a file or a folder above it is selected."""
     above = path.raw if path is not None else b""
     while above:
-        if RepoPath(above) in named:
+        if RepoPath(above) in selected:
             return True
         above = above.rpartition(b"/")[0]
     return False
 
 
 def _with_default_level(policy: Policy) -> Policy:
-    """Let every placeholder be an error where the policy does not say how loud they are."""
+    """Make every placeholder an error where the policy sets no level."""
     config = policy.config
     if config.placeholders.level is not None:
         return policy
@@ -134,34 +137,34 @@ def _with_default_level(policy: Policy) -> Policy:
     return Policy(replace(config, placeholders=level, written=written), policy.file, policy.raw, policy.limit)
 
 
-def _judge_reading(
+def _judge_loaded(
     objects: Objects,
-    reading: LoadedChange,
-    named: Collection[RepoPath],
+    loaded: LoadedChange,
+    selected: Collection[RepoPath],
     judging: tuple[Policy, str],
     profile: Profile,
 ) -> Report:
-    policy, place = judging
+    policy, origin = judging
     require_version(policy)
-    is_named = TreePolicies(objects).names_patchgate(reading.change.base)
+    is_named = TreePolicies(objects).names_patchgate(loaded.change.base)
     controls = frozenset(
         file.path
-        for file in reading.change.files
+        for file in loaded.change.files
         if is_control_by_name(file.path) or (is_named and file.path.raw == PRE_COMMIT_FILE.raw)
     )
 
-    def of_the_named(case: Case) -> Iterable[Finding]:
-        return (each for each in examine(case) if not named or _is_selected(each.path, named))
+    def examine_selected(case: Case) -> Iterable[Finding]:
+        return (each for each in examine(case) if not selected or _is_selected(each.path, selected))
 
-    gate = Gate("placeholders", of_the_named, lambda case: case.policy.judges_placeholders(case.profile))
-    facts = gather_placeholders(objects, reading.change, policy, profile)
+    gate = Gate("placeholders", examine_selected, lambda case: case.policy.judges_placeholders(case.profile))
+    facts = gather_placeholders(objects, loaded.change, policy, profile)
     by_gate = {} if facts is None else {"placeholders": facts}
-    case = Case(reading.change, policy, profile, Governance(controls), facts=by_gate)
+    case = Case(loaded.change, policy, profile, Governance(controls), facts=by_gate)
     outcomes, findings = judge(case, (gate,))
-    about = reference(policy, place if policy.file else BUILT_IN, profile)
+    about = reference(policy, origin if policy.file else BUILT_IN, profile)
     verdict = ChangeVerdict(
-        change=reading.change,
-        source=reading.source,
+        change=loaded.change,
+        source=loaded.source,
         profile=profile.value,
         policy=about,
         gates=outcomes,

@@ -1,8 +1,8 @@
-"""Look for placeholders in a change: which files are read for it, and what of them only moves.
+"""Finds the placeholders of a change: which files are read, and which placeholders only move.
 
-Decides which texts are read: the new ones with a suspicious added line, and only where one of these holds a
-placeholder the old ones that lost lines. Files above the size that git diffs, and a patch whose effect could
-not be made, are judged by their lines alone.
+Reads the new texts with a suspicious added line, and, only if one of them has a placeholder, the old texts
+that lost lines. Files above the size that git diffs, and a patch whose result could not be built, are
+checked by their lines only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN_LINE = 1 << 16
 def read_sides(
     objects: Objects, sides: Sequence[tuple[FileChange, Entry | None]]
 ) -> Iterator[tuple[FileChange, bytes | None]]:
-    """Read one side of each file, some ahead in one round trip; None for one above the size of a diff."""
+    """Read one side of each file, in batches; None for a file above the size that git diffs."""
     waiting = [(file, entry.oid) for file, entry in sides if entry is not None and entry.is_file]
     sizes = objects.sizes(oid for _, oid in waiting if oid.strip("0"))
     ahead: dict[str, bytes] = {}
@@ -53,24 +53,24 @@ def read_sides(
 
 
 def starts_as_utf_16(objects: Objects, entry: Entry | None) -> bool:
-    """Tell whether a file of any size begins with a byte-order mark of UTF-16."""
+    """Return whether a file of any size begins with a byte-order mark of UTF-16."""
     return entry is not None and objects.head(entry.oid, 2) in UTF_16
 
 
 def readable_text(content: bytes) -> bytes:
-    """Give what can be read of a text, and what no claim is held against: UTF-16 with a defect, bytes of an
-    older encoding, whose markers are ASCII all the same.
+    """Convert a text to UTF-8, also where no claim is checked against it: broken UTF-16, and bytes of an
+    older encoding, in which markers are ASCII too.
     """
     text = to_utf8(content)
     if text is None and content.startswith(UTF_16):
-        # The byte-order mark says which of the two it is.
+        # The byte-order mark decides between the two byte orders.
         text = content.decode("utf-16", "replace").replace("\0", " ").encode("utf-8", "replace")
     return content if text is None else text
 
 
 def suspicious_lines(markers: Markers, lines: Sequence[bytes]) -> list[int]:
-    """Pick the lines for which a text is read: those that may hold a placeholder, those that begin a function
-    of Python, and those of UTF-16.
+    """Return the indexes of the lines for which a text is read: they may have a placeholder, begin a Python
+    function, or are UTF-16.
     """
     found = set(markers.suspects(lines))
     found.update(index for index, line in enumerate(lines) if b"\0" in line or begins_function(line))
@@ -78,7 +78,7 @@ def suspicious_lines(markers: Markers, lines: Sequence[bytes]) -> list[int]:
 
 
 def may_have_suspicious_line(markers: Markers, text: bytes, start: int, stop: int) -> bool:
-    """Tell whether `suspicious_lines` may pick a line between two places of a text, at a glance."""
+    """Return quickly whether `suspicious_lines` may select a line between two offsets of a text."""
     is_sure = any(text.find(sign, start, stop) >= 0 for sign in (b"\0", *FUNCTIONS))
     return is_sure or markers.may_suspect(text, start, stop)
 
@@ -86,12 +86,12 @@ def may_have_suspicious_line(markers: Markers, text: bytes, start: int, stop: in
 def gather_placeholders(
     objects: Objects, change: Change, policy: Policy, profile: Profile, *, is_made: bool = True
 ) -> PlaceholderFacts | None:
-    """Find the placeholders of a change; None where the policy says nothing of any.
+    """Find the placeholders of a change; None where the policy does not check them.
 
     Args:
         objects: reads the objects of the change, also new ones.
         change: its added lines were watched for `suspicious_lines`.
-        is_made: whether the new objects are there; false for a patch whose effect could not be made.
+        is_made: whether the new objects exist; false for a patch whose result could not be built.
     """
     if not policy.judges_placeholders(profile):
         return None
@@ -103,9 +103,9 @@ def gather_placeholders(
 
 @dataclass(frozen=True, slots=True)
 class _TextResult:
-    """What is known of one new text: the placeholders on its added lines, how many of each key it holds."""
+    """The result for one new text: the placeholders on its added lines, and the number of each key in it."""
 
-    marked: tuple[AddedPlaceholder, ...]
+    added: tuple[AddedPlaceholder, ...]
     keys: Counter[bytes]
 
 
@@ -116,22 +116,22 @@ class _ChangeSearch:
         self._objects = objects
         self._markers = markers
         self._is_made = is_made
-        # Both sides of an exact rename hold the same; they need not be read.
+        # Both sides of an exact rename are equal; they need not be read.
         moved = {*change.renames, *change.renames.values()}
         self._files = [file for file in change.files if file.path not in moved]
 
     def facts(self) -> PlaceholderFacts:
-        """Read what is suspicious, and count what else holds the same."""
+        """Read the suspicious texts, and count the same placeholders in the others."""
         asked = [file for file in self._files if file.has_new_content and self._is_suspicious(file)]
         read = {file.path: found for file, found in self._new_texts(asked)}
-        wanted = {each.match.key for found in read.values() for each in found.marked}
+        wanted = {each.match.key for found in read.values() for each in found.added}
         gained: Counter[bytes] = Counter()
         if wanted:
-            gained.update(each.match.key for found in read.values() for each in found.marked)
+            gained.update(each.match.key for found in read.values() for each in found.added)
             for path, lost in self._lost(read, wanted):
-                here = Counter(each.match.key for each in read[path].marked) if path in read else Counter()
+                here = Counter(each.match.key for each in read[path].added) if path in read else Counter()
                 gained.subtract({key: lost[key] + here[key] for key in wanted})
-        return PlaceholderFacts({path: found.marked for path, found in read.items()}, gained)
+        return PlaceholderFacts({path: found.added for path, found in read.items()}, gained)
 
     def _is_suspicious(self, file: FileChange) -> bool:
         is_wide = file.binary or any(b"\0" in line.text for line in file.watched)
@@ -160,17 +160,17 @@ class _ChangeSearch:
         matches = find_matches(readable_text(content), file.path.raw, self._markers)
         lines = {line.number: line for line in file.watched}
         numbers = sorted(lines)
-        marked: list[AddedPlaceholder] = []
+        added: list[AddedPlaceholder] = []
         for match in matches:
-            # The body itself, or else the first line above it that was added, up to the function's header.
+            # The body itself, or else the first added line above it, down from the function's header.
             first = match.line if match.line in lines or match.head is None else match.head
-            place = bisect_left(numbers, first)
-            if place < len(numbers) and numbers[place] <= match.line:
-                marked.append(AddedPlaceholder(match, lines[numbers[place]]))
-        return _TextResult(tuple(marked), Counter(match.key for match in matches))
+            index = bisect_left(numbers, first)
+            if index < len(numbers) and numbers[index] <= match.line:
+                added.append(AddedPlaceholder(match, lines[numbers[index]]))
+        return _TextResult(tuple(added), Counter(match.key for match in matches))
 
     def _by_growth(self, file: FileChange, text: bytes) -> _TextResult:
-        """Take the last of each key for added, as many as there are more than before."""
+        """Count the last placeholders of each key as added, as many as there are more than before."""
         matches = find_matches(text, file.path.raw, self._markers)
         keys = Counter(match.key for match in matches)
         before: Counter[bytes] = Counter()
@@ -178,44 +178,44 @@ class _ChangeSearch:
             ((_, content),) = read_sides(self._objects, [(file, file.old)])
             before = self._keys(file.path, content or b"")
         lines = split_lines(text)
-        left, marked = Counter(keys), []
+        left, added = Counter(keys), []
         for match in matches:
             if left[match.key] <= keys[match.key] - before[match.key]:
-                marked.append(AddedPlaceholder(match, Line(match.line, lines[match.line - 1][:_SHOWN_LINE])))
+                added.append(AddedPlaceholder(match, Line(match.line, lines[match.line - 1][:_SHOWN_LINE])))
             left[match.key] -= 1
-        return _TextResult(tuple(marked), keys)
+        return _TextResult(tuple(added), keys)
 
     def _by_lines(self, file: FileChange) -> _TextResult:
-        marked = tuple(
+        added = tuple(
             AddedPlaceholder(replace(match, line=line.number), line)
             for line in file.watched
             for match in find_matches(line.text, file.path.raw, self._markers)
         )
-        return _TextResult(marked, Counter(each.match.key for each in marked))
+        return _TextResult(added, Counter(each.match.key for each in added))
 
     def _lost(
         self, read: Mapping[RepoPath, _TextResult], wanted: Collection[bytes]
     ) -> Iterator[tuple[RepoPath, Counter[bytes]]]:
-        """Tell of each file that held something of the wanted how many more it did than it does."""
+        """Yield each file that had wanted keys, with how many it lost of each."""
         losing = [(file, file.old) for file in self._files if self._loses_lines(file)]
-        held: list[tuple[FileChange, Counter[bytes]]] = []
+        had_keys: list[tuple[FileChange, Counter[bytes]]] = []
         for file, content in read_sides(self._objects, losing):
             keys = self._keys(file.path, content or b"")
             if not keys.keys().isdisjoint(wanted):
-                held.append((file, keys))
-        unread = [(file, file.new) for file, _ in held if file.path not in read and self._is_made]
-        kept = {path: found.keys for path, found in read.items()}
+                had_keys.append((file, keys))
+        unread = [(file, file.new) for file, _ in had_keys if file.path not in read and self._is_made]
+        current = {path: found.keys for path, found in read.items()}
         for file, content in read_sides(
             self._objects, [(file, new) for file, new in unread if file.has_new_content]
         ):
-            kept[file.path] = self._keys(file.path, content or b"")
-        for file, keys in held:
-            # Of a patch that was not made only the added lines are known: no more is told than they exceed.
-            now = kept.get(file.path, Counter())
+            current[file.path] = self._keys(file.path, content or b"")
+        for file, keys in had_keys:
+            # Of a patch that was not built only the added lines are known; they count against what it lost.
+            now = current.get(file.path, Counter())
             yield file.path, Counter({key: keys[key] - now[key] for key in wanted})
 
     def _loses_lines(self, file: FileChange) -> bool:
-        """Tell whether lines of a text may go; where they were not counted (UTF-16) they may."""
+        """Return whether a text may lose lines; True where they were not counted (UTF-16)."""
         if file.old is None or not file.old.is_file or file.old == file.new:
             return False
         return file.new is None or file.removed_lines != 0 or starts_as_utf_16(self._objects, file.old)

@@ -198,7 +198,7 @@ def test_the_hint_is_the_next_step_of_the_rule(rule: str) -> None:
 def test_a_body_that_is_not_whole_is_told_as_such() -> None:
     text = 'def f(x):\n    if x:\n        raise NotImplementedError("x")\n    return x'
     message = only(agents(added("a.py", text))).message
-    assert message == "a function is not written, or not whole, in a.py (not-implemented)"
+    assert message == "an unfinished function is left in a.py (not-implemented)"
 
 
 def test_a_function_whose_header_is_added_and_whose_text_was_not_read_is_undecided() -> None:

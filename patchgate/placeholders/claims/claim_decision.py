@@ -1,8 +1,8 @@
-"""What follows from a claim and a scan: whether enough was looked at, and what becomes of the verdict.
+"""Decides the outcome of a claim after a scan: whether enough was scanned, and what becomes of the verdict.
 
-Decides which claims are about placeholders, which name another failure too, which may never be contradicted,
-and the outcome. A claim is contradicted only where it is one, no placeholder was found, and every file that
-could hold it was read whole. Whatever is in doubt lets it stand.
+Also which claims are about placeholders, which name another failure too, and which may never be contradicted.
+A claim is contradicted only where no placeholder was found and every file that could have one was read whole.
+In case of doubt the claim is kept.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _FAILURE = re.compile(
     r"|insufficien|unhandled|uncaught|unsupported|malformed|misspel|inaccura|faulty?$|defect|differs?$|untested"
     r"|red$)|(?:\w*[a-z])?error$|(?:\w*[a-z])?exception$"
 )
-# A file that is named for an error is none.
+# The name of a file is not a failure.
 _FILE = re.compile(
     r"\.(?:py|js|tsx?|jsx|c|cc|cpp|h|go|rs|java|kt|rb|md|txt|rst|log|csv|json|ya?ml|toml|ini|cfg|xml|html?|css|sh|sql)$"
 )
 _WORDS = re.compile(rf"{NAME}|[\w'-]+(?:[./][\w'-]+)*|[:,]")
-_DENIES = {"no", "not", "without", "zero", "0", "never", "none", "nor", "neither", "nothing", "cannot"}
+_DENIALS = {"no", "not", "without", "zero", "0", "never", "none", "nor", "neither", "nothing", "cannot"}
 _NOTHING = {"0", "no", "none", "zero"}
 _AUXILIARY = re.compile(
     r"do|does|did|can|could|will|would|is|are|was|were|has|have|had|should|must|may|might"
 )
-# "not finished", "cannot be accepted", "did not find more" are no failure of another kind.
+# "not finished", "cannot be accepted", "did not find more" do not name another failure.
 _GENERAL = re.compile(
     r"finds?|found|seen?|detect(?:ed)?|noticed?|finished|completed?|done|ready|accept(?:ed|able)?|approved?"
     r"|final|only|just"
@@ -64,31 +64,31 @@ HARD_INVARIANTS = frozenset({"hard_invariant", "hard_invariant_failed"})
 INCONCLUSIVE_CODE = "parse_inconclusive"
 INCONCLUSIVE_CLASS = "inconclusive"
 MOST_CONFIDENCE = 0.5
-# Blanks and hyphens, also those that do not break.
+# Blanks and hyphens, also non-breaking ones.
 _BETWEEN_WORDS = re.compile(r"[\s_\-\u2010-\u2015]+|(?<=[a-z])(?=[A-Z])")
 _PATCH_CODE = "patch_"
 _STAGE_CODES = frozenset(stage.code.lower() for stage in Stage)
 
 
 def names_other_failure(texts: Iterable[str]) -> bool:
-    """Tell whether one of the texts names a failure that is no placeholder; what is not read may name one."""
+    """Return whether a text names a failure other than a placeholder; a text too long to read does."""
     left = MOST_TEXT
     for text in texts:
         if len(text) > left:
             return True
         left -= len(text)
-        if any(_fails_elsewhere(sentence) for sentence in sentences_of(text)):
+        if any(_names_failure(sentence) for sentence in sentences_of(text)):
             return True
     return False
 
 
-def _fails_elsewhere(sentence: str) -> bool:
+def _names_failure(sentence: str) -> bool:
     if len(sentence) > LONG:
-        return any(_fails(word) for word in _WORDS.findall(sentence.lower()))
+        return any(_is_failure_word(word) for word in _WORDS.findall(sentence.lower()))
     if any(_is_failure(inner.lower()) for inner in quotations(sentence)):
         return True
     for clause in clauses_of(sentence):
-        # Beside "a placeholder remains" another half may complain of something else.
+        # After "a placeholder remains" the other half may name another failure.
         pieces = [each for each in _PIECES.split(clause) if NAME not in each] if asserts(clause) else [clause]
         if any(_is_failure(piece) for piece in pieces):
             return True
@@ -99,55 +99,56 @@ def _is_failure(clause: str) -> bool:
     words = _WORDS.findall(clause)
     is_about_name = NAME in words
     return any(
-        _is_named(words, at) or (not is_about_name and _is_not_so(words, at)) for at in range(len(words))
+        _is_undenied_failure(words, at) or (not is_about_name and _is_negated_verb(words, at))
+        for at in range(len(words))
     )
 
 
-def _is_named(words: list[str], at: int) -> bool:
-    """Tell whether a word names a failure, and none that is denied: no error, never fails, errors: 0."""
-    if not _fails(words[at]):
+def _is_undenied_failure(words: list[str], at: int) -> bool:
+    """Return whether a word names a failure that is not denied, as in: no error, never fails, errors: 0."""
+    if not _is_failure_word(words[at]):
         return False
     is_counted = words[at + 1 : at + 2] == [":"] and not _NOTHING.isdisjoint(words[at + 2 : at + 3])
-    return not is_counted and not any(_denies(word) for word in words[max(at - _REACH, 0) : at])
+    return not is_counted and not any(_is_denial(word) for word in words[max(at - _REACH, 0) : at])
 
 
-def _is_not_so(words: list[str], at: int) -> bool:
-    """Tell whether a word says that something is not as it should be: does not return, can't be read."""
+def _is_negated_verb(words: list[str], at: int) -> bool:
+    """Return whether a word says that something does not work: does not return, can't be read."""
     is_not = words[at] == "not" and at > 0 and _AUXILIARY.fullmatch(words[at - 1])
     if not is_not and words[at] != "cannot" and not words[at].endswith("n't"):
         return False
     behind = words[at + 1 : at + 1 + _REACH]
-    return not any(_GENERAL.fullmatch(word) or _fails(word) for word in behind)
+    return not any(_GENERAL.fullmatch(word) or _is_failure_word(word) for word in behind)
 
 
-def _fails(word: str) -> bool:
+def _is_failure_word(word: str) -> bool:
     return not _FILE.search(word) and any(_FAILURE.match(part) for part in re.split(r"[./]", word))
 
 
-def _denies(word: str) -> bool:
-    return word in _DENIES or word.endswith("n't")
+def _is_denial(word: str) -> bool:
+    return word in _DENIALS or word.endswith("n't")
 
 
 def is_invariant(claim: Claim) -> bool:
-    """Tell whether a failure always blocks: a hard invariant, a rule of the registry, a code of a stage."""
+    """Return whether a failure always blocks: a hard invariant, a rule of patchgate, a code of a stage."""
     if claim.has_hard_invariant or any(map(is_hard_invariant, (claim.severity_class, claim.reason_code))):
         return True
-    code = _compared(claim.reason_code)
+    code = _normalized(claim.reason_code)
     return code in RULES or code in _STAGE_CODES or code.startswith(_PATCH_CODE)
 
 
 def is_hard_invariant(text: str | None) -> bool:
-    """Tell whether a word says that a hard invariant failed, however its parts are joined."""
+    """Return whether a word means a failed hard invariant, in any spelling of its parts."""
     return _BETWEEN_WORDS.sub("_", (text or "").strip()).lower() in HARD_INVARIANTS
 
 
 def is_placeholder_claim(claim: Claim) -> bool:
-    """Tell whether a verdict says that a placeholder remains, by its code or in its words.
+    """Return whether a verdict says that a placeholder remains, by its code or in its words.
 
-    Where it has a code of another kind, its words must name no other failure: that one is real, whatever a
-    scan for placeholders says.
+    With a code of another kind, its words must not name another failure: a scan for placeholders cannot
+    disprove that one.
     """
-    code = _compared(claim.reason_code)
+    code = _normalized(claim.reason_code)
     if code in PLACEHOLDER_CODES:
         return True
     texts = (claim.feedback, *claim.issues)
@@ -155,7 +156,7 @@ def is_placeholder_claim(claim: Claim) -> bool:
 
 
 def needs_scan(claim: Claim, settings: ClaimsSettings) -> bool:
-    """Tell whether a scan could change what becomes of a verdict."""
+    """Return whether a scan could change the outcome."""
     return (
         settings.contradiction_guard_enabled
         and not claim.passed
@@ -164,18 +165,17 @@ def needs_scan(claim: Claim, settings: ClaimsSettings) -> bool:
     )
 
 
-def _compared(text: str | None) -> str:
+def _normalized(text: str | None) -> str:
     return (text or "").strip().lower()
 
 
 def coverage_of(scan: ScanResult, settings: ClaimsSettings, *, is_strict: bool | None = None) -> Coverage:
-    """Judge whether a scan that found nothing saw enough to contradict a claim.
+    """Decide whether a scan that found nothing covered enough to contradict a claim.
 
-    Without strict coverage any file is enough; but a scan that ended by time, and markers that cannot be
-    searched for, are never.
+    Without strict coverage any file is enough, but never where the time ran out or a marker cannot be used.
 
     Args:
-        is_strict: by which rule; None: by that of the settings.
+        is_strict: which rule applies; None: that of the settings.
     """
     if is_strict is None:
         is_strict = settings.contradiction_guard_strict_coverage
@@ -225,7 +225,7 @@ def decide(
     """Decide what becomes of a verdict.
 
     Args:
-        scan: None: nothing was scanned. Where a scan is needed, that contradicts nothing.
+        scan: None: nothing was scanned; where a scan is needed, the claim is then not contradicted.
         read_from: "the index", "the working tree", or the revision that was scanned.
     """
     if not needs_scan(claim, settings):
@@ -268,5 +268,5 @@ def _outcome(claim: Claim, scan: ScanResult | None, coverage: Coverage | None) -
 
 
 def _lowered(confidence: float | None) -> float:
-    """Bring a confidence down to the most that is left of it; what is no number is not less."""
+    """Lower a confidence to `MOST_CONFIDENCE`; also where there is none, or it is not a number."""
     return confidence if confidence is not None and confidence <= MOST_CONFIDENCE else MOST_CONFIDENCE

@@ -1,8 +1,7 @@
-"""An adjudication as JSON: the verifier's verdict as it came, amended, and `metadata`; its schema.
+"""An adjudication as JSON: the verifier's verdict, amended, with `metadata`; and its schema.
 
-Decides the keys alone. What the verifier wrote is handed back: its keys in their order, its values as they
-were. A value is replaced only where the adjudication says something else; keys are added, never renamed. Keys
-of ours that are there already (a verdict that is adjudicated again) are made anew. The text is pure ASCII.
+The verifier's keys keep their order and their values. A value is replaced only where the adjudication
+differs; keys are added, never renamed. Keys of an earlier adjudication are replaced. The output is ASCII.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from patchgate.report.schema import COUNT, DRAFT, Schema, Shape, about, path_key
 from patchgate.report.verdict import Json
 
 
-def render(adjudication: Adjudication, doubts: Sequence[str] = ()) -> str:
-    """Write the amended verdict as one line of JSON, ended by a line feed; `doubts` are the config's."""
-    return json.dumps(document(adjudication, doubts)) + "\n"
+def render(adjudication: Adjudication, config_warnings: Sequence[str] = ()) -> str:
+    """Write the amended verdict as one line of JSON; `config_warnings` are added to its warnings."""
+    return json.dumps(document(adjudication, config_warnings)) + "\n"
 
 
-def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str, Json]:
-    """Build the object that `render` writes, of plain dicts and lists."""
+def document(adjudication: Adjudication, config_warnings: Sequence[str] = ()) -> dict[str, Json]:
+    """Build the object that `render` writes, from plain dicts and lists."""
     claim = adjudication.claim
     value = dict(claim.written)
     for key, before, now in (
@@ -47,16 +46,16 @@ def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str
         if key not in value or before != now:
             value[key] = now
     written = value.get("metadata")
-    ours = _metadata(adjudication, doubts)
+    ours = _metadata(adjudication, config_warnings)
     value["metadata"] = {**written, **ours} if isinstance(written, Mapping) else ours
-    # A verdict that was read has no number and no text that this changes; a path among the options may.
+    # This changes nothing in a verdict from JSON; a path in the options may be changed.
     plain = plain_json(value)
     assert isinstance(plain, dict)
     return plain
 
 
 def telemetry(adjudication: Adjudication) -> dict[str, Any]:
-    """Give what an answer and its event in the ledger both say of a scan; no sentences."""
+    """Return the fields of a scan that the answer and the event in the ledger share; no sentences."""
     looked, mode, strict = adjudication.scan_result, adjudication.scan_mode, adjudication.strict
     strictly = adjudication.strict_outcome
     return {
@@ -83,19 +82,19 @@ def telemetry(adjudication: Adjudication) -> dict[str, Any]:
     }
 
 
-def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Json]:
+def _metadata(adjudication: Adjudication, config_warnings: Sequence[str]) -> dict[str, Json]:
     looked = adjudication.scan_result
     return {
         **telemetry(adjudication),
         "samples": [*looked.samples],
         "reason": adjudication.why,
         "next_step": adjudication.next_step,
-        "warnings": list(dict.fromkeys((*adjudication.warnings, *doubts))),
+        "warnings": list(dict.fromkeys((*adjudication.warnings, *config_warnings))),
     }
 
 
 def _skipped_counts(scan: ScanResult) -> dict[str, int]:
-    """Count each file that was not scanned whole, once, under its reason."""
+    """Count the files that were not scanned whole, by reason."""
     counts = Counter(each.reason for each in scan.skipped)
     return {reason.value: counts[reason] + scan.fallback_skipped.get(reason, 0) for reason in SkipReason}
 
@@ -115,13 +114,13 @@ _METADATA: Shape = {
     "contradiction_marker_found": bool,
     "corroborated": about(
         bool | None,
-        "whether a placeholder is in the claim's own files, or it names none; null: none was found",
+        "a placeholder is in the claim's own files, or the claim names no file; null: none was found",
     ),
     "contradiction_detected_no_downgrade": bool,
     "scan_mode": about(ScanMode | None, "null: nothing was scanned"),
     "coverage_sufficient": about(bool | None, "null: nothing was scanned"),
     "coverage_insufficient_reason": about(str | None, "several are joined by `;`"),
-    "cap_exhausted": about(bool, "a cap left a file of the claim or the fallback unread"),
+    "cap_exhausted": about(bool, "a cap left a file of the claim or of the fallback unread"),
     "scanned_file_count": COUNT,
     "scanned_total_bytes": COUNT,
     "matched_file_count": COUNT,
@@ -131,13 +130,13 @@ _METADATA: Shape = {
     "samples": about([str], "`path:line` of placeholders", maxItems=MOST_SAMPLES),
     "places_total": about(COUNT, "placeholders in the scanned files"),
     "guard_enabled": bool,
-    "strict_coverage": about(bool, "whether the strict rule decided"),
+    "strict_coverage": about(bool, "the strict rule decided"),
     "strict_outcome": about(
         ClaimOutcome | None,
-        "what the strict rule says, whichever decided; null: nothing was scanned",
+        "the outcome by the strict rule, even where another rule decided; null: nothing was scanned",
     ),
     "strict_insufficient_reason": str | None,
-    "read_from": about(str | None, "the tree that was scanned"),
+    "read_from": about(str | None, "the source that was scanned"),
     "reason": str,
     "next_step": str | None,
     "warnings": [str],
@@ -146,7 +145,7 @@ _METADATA: Shape = {
 
 def json_schema() -> Schema:
     """Build the JSON Schema (draft 2020-12) of `claim --format json`: a verdict that was adjudicated."""
-    contradicted = "what the verifier's reason_code was, where it was contradicted"
+    contradicted = "the verifier's reason_code, where it was contradicted"
     verdict: Shape = {
         "passed": bool,
         "outcome": ClaimOutcome,
@@ -154,21 +153,21 @@ def json_schema() -> Schema:
         "severity_class": str | None,
         "confidence": float | None,
         "contradicted_reason_code": about(str | None, contradicted),
-        "metadata": about(_open(_METADATA), "what was scanned; a verifier's keys are kept"),
+        "metadata": about(_open(_METADATA), "what was scanned; the verifier's own keys are kept"),
     }
     return Schema(
         {
             "$schema": DRAFT,
             "$id": "urn:patchgate:claim:2",
             "title": "A verifier's verdict, amended by what was scanned",
-            # What else the verifier wrote is handed back.
+            # The verifier's other keys are part of the answer.
             **_open(verdict),
         }
     )
 
 
 def _open(shape: Shape) -> Schema:
-    """Allow other keys as well."""
+    """Allow additional keys."""
     schema = schema_of(shape)
     del schema["additionalProperties"]
     return schema

@@ -1,7 +1,7 @@
-"""What a verifier says, made into a claim or refused: a verdict as JSON, or the options of a command line.
+"""Reads a claim: a verifier's verdict as JSON, or the options of a command line.
 
-Decides what a verdict must hold and of which types; every mistake of it is told at once. Keys that nobody
-here knows are kept. Whether it is a claim at all, and which files its paths mean, others decide.
+Decides which keys a verdict must have and their types; all mistakes are reported at once. Unknown keys are
+kept. Not: whether it is a claim about placeholders, and which files its paths name.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from patchgate.policy.strict_json import JsonDocument, JsonFault, JsonPath, dott
 
 MOST_BYTES = 8 << 20
 MOST_NAME = 1000
-"""How many characters a subject, a reason code and a severity class have at most: they go into the ledger."""
+"""The most characters of a subject, a reason code and a severity class: they are written to the ledger."""
 LISTS = ("deliverables", "changed_files", "prior_changed_files", "evidence_files")
 _TEXTS = ("reason_code", "severity_class", "feedback", "subject")
 _NAMES = frozenset({"reason_code", "severity_class", "subject"})
-_MOST_TOLD = 10
-# The keys of an issue under which it says in words what is wrong.
-_SAYING = re.compile(
+_MOST_MISTAKES = 10
+# The keys of an issue whose values describe the problem in words.
+_DESCRIPTION_KEY = re.compile(
     r"(?i:messages?|msg|texts?|titles?|descriptions?|details?|summary|body|issues?|problems?|comments?"
     r"|feedback|reasons?|explanation|findings?|notes?)"
 )
 _PASSED = frozenset(
     {"pass", "passed", "ok", "okay", "none", "fixed", "resolved", "closed", "done", "success", "clean", "no"}
 )
-_NONE = frozenset({False, "false", "no", "none", "0", "zero", "not found"})
-_SETTLING: Mapping[str, frozenset[Any]] = {
+_ABSENT = frozenset({False, "false", "no", "none", "0", "zero", "not found"})
+_RESOLVED_VALUES: Mapping[str, frozenset[Any]] = {
     **dict.fromkeys(("status", "state", "result", "outcome", "verdict", "severity"), _PASSED),
     **dict.fromkeys(
         ("passed", "pass", "ok", "resolved", "fixed", "success"), frozenset({True, "true", "yes"})
     ),
-    **dict.fromkeys(("found", "present", "failed", "count", "matches", "occurrences", "remaining"), _NONE),
+    **dict.fromkeys(("found", "present", "failed", "count", "matches", "occurrences", "remaining"), _ABSENT),
 }
 _HINT = 'a verdict is an object like {"passed": false, "reason_code": "…", "deliverables": ["docs/out.md"]}'
 _TYPES: Mapping[type, str] = {
-    bool: "a truth value",
+    bool: "a boolean",
     int: "a number",
     float: "a number",
     str: "a string",
@@ -52,7 +52,7 @@ _TYPES: Mapping[type, str] = {
 }
 
 
-# What a verdict holds under each key that is known, and its types in words; only `passed` may not be null.
+# The known keys of a verdict, and their types, also in words; only `passed` may not be null.
 _MEMBERS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "passed": ((bool,), "true or false"),
     **dict.fromkeys(_TEXTS, ((str,), "a string")),
@@ -66,25 +66,25 @@ def read_claim(raw: bytes, name: str) -> Claim:
     """Read a verdict.
 
     Args:
-        raw: all of it, or its first `MOST_BYTES` + 1 bytes.
+        raw: the whole document, or its first `MOST_BYTES` + 1 bytes.
         name: the file, for messages.
 
     Raises:
-        UsageError: it is no verdict; says all that is wrong with it.
+        UsageError: it is not a valid verdict; lists every mistake.
     """
     read = read_json(raw, MOST_BYTES)
     if isinstance(read, JsonFault):
         raise UsageError(_at(name, read.line, read.message), read.hint)
     if not isinstance(read.value, dict):
         raise UsageError(
-            _at(name, read.line_of(()), f"a verdict is no {_kind(read.value).split(' ', 1)[-1]}"), _HINT
+            _at(name, read.line_of(()), f"a verdict must be an object, not {_kind(read.value)}"), _HINT
         )
     mistakes = sorted(set(_mistakes(read)))
     if mistakes:
-        told = [_at(name, line, message) for line, message in mistakes[:_MOST_TOLD]]
-        if len(mistakes) > _MOST_TOLD:
-            told.append(f"and {len(mistakes) - _MOST_TOLD} more")
-        raise UsageError("; ".join(told), _HINT)
+        lines = [_at(name, line, message) for line, message in mistakes[:_MOST_MISTAKES]]
+        if len(mistakes) > _MOST_MISTAKES:
+            lines.append(f"and {len(mistakes) - _MOST_MISTAKES} more")
+        raise UsageError("; ".join(lines), _HINT)
     return _claim(read.value)
 
 
@@ -99,19 +99,19 @@ def claim_of(
     feedback: str = "",
     prefix: str = "",
 ) -> Claim:
-    """Make a claim of what was typed: not passed, for this reason.
+    """Build a claim from options: not passed, for this reason.
 
     Args:
-        prefix: the folder where one stands; what is not absolute is named from there.
+        prefix: the current folder; relative paths start there.
 
     Raises:
-        UsageError: something cannot be meant so.
+        UsageError: an option is not valid.
     """
     if not reason_code.strip():
-        raise UsageError("--reason is empty", "name the verifier's reason code")
+        raise UsageError("--reason is empty", "give the verifier's reason code")
     for option, text in (("--reason", reason_code), ("--subject", subject or ""), ("--feedback", feedback)):
         if option != "--feedback" and len(text) > MOST_NAME:
-            raise UsageError(f"{option} has more than {MOST_NAME} characters", "say it in fewer")
+            raise UsageError(f"{option} has more than {MOST_NAME} characters", "shorten it")
         if not text.isascii() and text.encode("utf-8", "replace").decode("utf-8") != text:
             raise UsageError(f"{option} {printable(text, 40)} is not UTF-8", "write it as UTF-8 text")
     written: dict[str, Any] = {"passed": False, "reason_code": reason_code}
@@ -120,7 +120,7 @@ def claim_of(
     options = (("--deliverable", deliverables), ("--changed", changed), ("--prior", prior))
     for key, (option, paths) in zip(LISTS, (*options, ("--evidence", evidence)), strict=True):
         if any(not path or "\0" in path for path in paths):
-            raise UsageError(f"{option} names an empty path", "name a file")
+            raise UsageError(f"{option} has an empty path", "give the path of a file")
         if paths:
             written[key] = [_from_root(path, prefix) for path in paths]
     return _claim(written)
@@ -132,7 +132,7 @@ def _from_root(path: str, prefix: str) -> str:
 
 
 def _claim(written: Mapping[str, Any]) -> Claim:
-    """Make the value of a verdict that was checked; null is as good as nothing."""
+    """Build the claim from a checked verdict; null counts as absent."""
     return Claim(
         passed=written["passed"],
         reason_code=written.get("reason_code"),
@@ -148,9 +148,9 @@ def _claim(written: Mapping[str, Any]) -> Claim:
 
 
 def _has_hard_invariant(written: Mapping[str, Any]) -> bool:
-    """Tell whether the document, its metadata or an issue says by a key or a value that one failed.
+    """Return whether a key or a value of the document, its metadata or an issue names a failed invariant.
 
-    A key says so unless its value denies it; an issue that calls itself settled says nothing.
+    A key does unless its value denies it; an issue that is marked as resolved does not.
     """
     waiting: list[Any] = [written, written.get("metadata"), written.get("issues")]
     while waiting:
@@ -158,7 +158,7 @@ def _has_hard_invariant(written: Mapping[str, Any]) -> bool:
         if isinstance(each, list):
             waiting.extend(each)
         elif isinstance(each, dict) and not (
-            each is not written and any(_settles(key, answer) for key, answer in each.items())
+            each is not written and any(_is_resolved(key, answer) for key, answer in each.items())
         ):
             words = (value for value in each.values() if isinstance(value, str))
             keys = (key for key, value in each.items() if not _denies(value))
@@ -169,14 +169,14 @@ def _has_hard_invariant(written: Mapping[str, Any]) -> bool:
 
 def _denies(value: Any) -> bool:
     plain = value.strip().lower() if isinstance(value, str) else value
-    return not plain or (isinstance(plain, str) and plain in _NONE)
+    return not plain or (isinstance(plain, str) and plain in _ABSENT)
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield what the issues say, in their order, without going deep by recursion.
+    """Yield the texts of the issues, in their order, without recursion.
 
-    Of an object only what it says in words is read: its other texts are names, categories and answers, and
-    "placeholder" among them tells nothing of the work. An object that calls itself settled says nothing.
+    Of an object only the descriptions are read: its other texts are names, categories and answers, and
+    "placeholder" among them says nothing about the work. An object that is marked as resolved has none.
     """
     waiting = [value]
     while waiting:
@@ -185,20 +185,20 @@ def _texts(value: Any) -> Iterator[str]:
             yield each
         elif isinstance(each, list):
             waiting.extend(reversed(each))
-        elif isinstance(each, dict) and not any(_settles(key, answer) for key, answer in each.items()):
-            said = [text for key, text in each.items() if _SAYING.fullmatch(key.strip())]
-            waiting.extend(reversed(said or _bare_words(each)))
+        elif isinstance(each, dict) and not any(_is_resolved(key, answer) for key, answer in each.items()):
+            texts = [text for key, text in each.items() if _DESCRIPTION_KEY.fullmatch(key.strip())]
+            waiting.extend(reversed(texts or _single_words(each)))
 
 
-def _bare_words(issue: Mapping[str, Any]) -> list[str]:
-    """Give the single words of an issue that says nothing: they claim nothing, but "fail" is a failure."""
+def _single_words(issue: Mapping[str, Any]) -> list[str]:
+    """List the single words of an issue without a description, for "fail" is a failure."""
     return [text for text in issue.values() if isinstance(text, str) and len(text.split()) == 1]
 
 
-def _settles(key: str, answer: Any) -> bool:
-    """Tell whether a value of an issue says that nothing is left of it: passed, found false, count 0."""
+def _is_resolved(key: str, answer: Any) -> bool:
+    """Return whether a value marks an issue as resolved: passed, found false, count 0."""
     plain = answer.strip().lower() if isinstance(answer, str) else answer
-    return isinstance(plain, str | int) and plain in _SETTLING.get(key.strip().lower(), ())
+    return isinstance(plain, str | int) and plain in _RESOLVED_VALUES.get(key.strip().lower(), ())
 
 
 def _mistakes(read: JsonDocument) -> Iterator[tuple[int, str]]:
@@ -206,7 +206,7 @@ def _mistakes(read: JsonDocument) -> Iterator[tuple[int, str]]:
     if "passed" not in verdict:
         yield read.line_of(()), "`passed` is missing"
     for place, line in read.doubled:
-        yield line, f"`{dotted(place)}` stands twice"
+        yield line, f"`{dotted(place)}` occurs twice"
     for key, value in verdict.items():
         for place, message in _faults(key, value):
             yield read.line_of(place), f"`{dotted(place)}` {message}"
@@ -229,7 +229,7 @@ def _faults(key: str, value: Any) -> Iterator[tuple[JsonPath, str]]:
         elif not each:
             yield (key, index), "is an empty path"
         elif "\0" in each:
-            yield (key, index), f"holds a NUL, and no path does: {RepoPath(each.encode()).quoted}"
+            yield (key, index), f"contains a NUL byte, which no path can: {RepoPath(each.encode()).quoted}"
 
 
 def _kind(value: Any) -> str:

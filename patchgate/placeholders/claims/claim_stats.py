@@ -1,7 +1,7 @@
-"""How many claims were contradicted, and how often that was wrong: counted in the ledger, told, its schema.
+"""`claim stats`: how many claims were contradicted, and how often that was wrong, counted from the ledger.
 
-A *downgrade* is a claim that was contradicted; it is *reversed* where a placeholder was found later in the
-same subject. In JSON every key is always there, null where there is nothing to divide by; no list is cut.
+A *downgrade* is a claim that was contradicted; it is *reversed* if a placeholder was found later in the same
+subject. The JSON always has every key, null where there is nothing to divide by, and whole lists.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Reversal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClaimStats:
-    """What was counted, since a moment (ISO 8601) or from the beginning.
+    """The counts since a time (ISO 8601) or from the beginning.
 
-    `counts` are by the names of the document. `scans` are the adjudications that scanned files: rates of
-    downgrades and of caps are formed against them, the reversal rate against the downgrades whose claims
-    named a subject. Of the upheld claims, a placeholder was in their own files (corroborated) or in none of
-    them. Permissive downgrades are those that the strict rule would not have made. Undated events have no
-    time that can be read, and are left out where there is a moment.
+    `counts` has the keys of the JSON document. `scans` are the adjudications that scanned files: the rates
+    of downgrades and of caps are shares of them, the reversal rate is a share of the downgrades with a
+    subject. An upheld claim is corroborated if a placeholder was in its own files. Permissive downgrades
+    are those that the strict rule would not have made. Undated events have no valid time, and `since` skips
+    them.
     """
 
     since: str | None
@@ -56,19 +56,19 @@ class ClaimStats:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether every event that was recorded could be counted."""
+        """Whether every recorded event could be counted."""
         return (
             all(each.torn for each in self.history.problems) and self.history.comparison.state != CONTRADICTED
         )
 
     @property
     def attributed(self) -> int:
-        """How many downgrades named their subject."""
+        """How many downgrades have a subject."""
         return self.counts["contradiction_downgrade_count"] - self.counts["unattributed_downgrade_count"]
 
 
 def claim_stats(repository: Repository, since: float | None = None) -> ClaimStats:
-    """Count what the ledger tells of adjudications; damaged lines are left out and named.
+    """Count the adjudications in the ledger; damaged lines are skipped and listed.
 
     Raises:
         UndecidedError: the ledger cannot be read.
@@ -116,7 +116,7 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
 
 
 def as_text(stats: ClaimStats) -> list[str]:
-    """Write it for people, in lines."""
+    """Write the statistics as lines of text."""
     counts, scans = stats.counts, stats.counts["scans"]
     since = "" if stats.since is None else f" since {stats.since}"
     lines = [f"{count(counts['adjudications'], 'adjudication')}{since}{_outcomes(stats)}"]
@@ -126,21 +126,21 @@ def as_text(stats: ClaimStats) -> list[str]:
         lines += [
             f"of {count(scans, 'scan')}:",
             f"  upheld by a placeholder in the claim's files: {share['corroborated_count']}",
-            f"  upheld by one in other files alone: {share['uncorroborated_count']}",
+            f"  upheld by a placeholder in other files only: {share['uncorroborated_count']}",
             f"  contradicted: {share['contradiction_downgrade_count']}",
             *(f"    {line}" for line in _reversals(stats)),
-            *([f"    not by the strict rule, which was off: {permissive}"] if permissive else []),
-            "  not contradicted, for too little was scanned: "
+            *([f"    strict coverage, which was off, would not have: {permissive}"] if permissive else []),
+            "  not contradicted because too little was scanned: "
             + share["contradiction_detected_no_downgrade_count"],
             f"  a cap left files unread: {share['cap_exhaustion_count']}",
         ]
     if stats.since is not None and undated:
-        lines.append(f"left out, for no time is told of them: {undated}")
+        lines.append(f"skipped, without a time: {undated}")
     return lines
 
 
 def _outcomes(stats: ClaimStats) -> str:
-    # The words that this program knows, in their order; a newer one may have written others.
+    # The known outcomes in their order; a newer version may have written others.
     known = [each.value for each in ClaimOutcome]
     order = [*known, *sorted(set(stats.outcomes) - set(known))]
     parts = [f"{stats.outcomes[each]} {safe(each, 40)}" for each in order if stats.outcomes.get(each)]
@@ -148,7 +148,7 @@ def _outcomes(stats: ClaimStats) -> str:
 
 
 def _reversals(stats: ClaimStats) -> list[str]:
-    """Tell how often a placeholder was found after all, and in which subjects."""
+    """Write how often a placeholder was found later, and in which subjects."""
     lines = []
     if stats.attributed:
         found = stats.counts["reversal_count"]
@@ -161,7 +161,7 @@ def _reversals(stats: ClaimStats) -> list[str]:
         if len(stats.reversals) > len(shown):
             lines.append(f"  … and {count(len(stats.reversals) - len(shown), 'other subject')}")
     if unattributed := stats.counts["unattributed_downgrade_count"]:
-        lines.append(f"without a subject, so nobody can tell what was found later: {unattributed}")
+        lines.append(f"without a subject, so later findings are unknown: {unattributed}")
     return lines
 
 
@@ -170,7 +170,7 @@ def _with_percent(part: int, whole: int, of: str = "") -> str:
 
 
 def as_json(stats: ClaimStats) -> str:
-    """Write it as one JSON document, ended by a line feed; no list is cut."""
+    """Write the statistics as one JSON document with a final line feed."""
     counts, scans = stats.counts, stats.counts["scans"]
     value: dict[str, Json] = {
         "schema": SCHEMA,
@@ -197,24 +197,24 @@ def json_schema() -> Schema:
     stats: dict[str, Shape] = {
         "since": str | None,
         "adjudications": COUNT,
-        # A newer program may have written outcomes that this one does not know.
+        # A newer version may have written other outcomes.
         "outcomes": about(dict.fromkeys(ClaimOutcome, COUNT), additionalProperties=COUNT),
         "scans": about(COUNT, "the adjudications that scanned files"),
         "contradiction_downgrade_count": COUNT,
         "contradiction_detected_no_downgrade_count": COUNT,
         "cap_exhaustion_count": about(COUNT, "a cap left a file unread"),
         "corroborated_count": about(COUNT, "a placeholder was in the claim's own files"),
-        "uncorroborated_count": about(COUNT, "one was in other tracked files alone"),
+        "uncorroborated_count": about(COUNT, "a placeholder was in other tracked files only"),
         "permissive_downgrade_count": about(
-            COUNT, "contradicted where the strict rule would not have done so"
+            COUNT, "contradicted, although the strict rule would not have done so"
         ),
-        "downgrade_rate": about(rate, "of the scans; null: there is none"),
-        "cap_exhaustion_rate": about(rate, "of the scans; null: there is none"),
+        "downgrade_rate": about(rate, "of the scans; null: there are none"),
+        "cap_exhaustion_rate": about(rate, "of the scans; null: there are none"),
         "reversal_count": about(COUNT, "a placeholder was found later in the same subject"),
-        "reversal_rate": about(rate, "of the downgrades with a subject; null: there is none"),
+        "reversal_rate": about(rate, "of the downgrades with a subject; null: there are none"),
         "reversals": [{"subject": str, "downgrades": COUNT, "reversed": COUNT}],
         "unattributed_downgrade_count": about(COUNT, "downgrades without a subject"),
-        "undated_count": about(COUNT, "events without a time; `since` leaves them out"),
-        "is_complete": about(bool, "false: the ledger is damaged or cut"),
+        "undated_count": about(COUNT, "events without a time; `since` skips them"),
+        "is_complete": about(bool, "false: the ledger is damaged or its end is missing"),
     }
     return document_schema(SCHEMA, "What became of claims", stats)

@@ -1,7 +1,7 @@
-"""An adjudication in words: why, the smallest next step, and how people read the whole.
+"""An adjudication as text: the reason, the smallest next step, and the whole for a terminal.
 
-Decides words and layout alone, one word for each thing. The outcome stands first, what the verdict is now
-last; a place is told without what stands there. Every name that is given back is safe to print.
+Decides words and layout only. The outcome comes first, the verdict after it last. A location is printed
+without its text. Every name in the output is safe to print.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ TIER_NAMES = {
 SKIP_TEXTS = {
     SkipReason.TOO_LARGE: "larger than a scan may read",
     SkipReason.BINARY: "not UTF-8 or UTF-16 text, or a Git LFS pointer",
-    SkipReason.SUFFIX: "its suffix is not an allowed one",
+    SkipReason.SUFFIX: "its suffix is not allowed",
     SkipReason.MISSING: "no such file",
-    SkipReason.UNSTAGED: "the working tree has another copy than the index",
-    SkipReason.SYMLINK: "a symbolic link, or behind one, and none is followed",
+    SkipReason.UNSTAGED: "it differs between the working tree and the index",
+    SkipReason.SYMLINK: "a symbolic link or a path below one, which is not followed",
     SkipReason.OUTSIDE: "outside this repository",
     SkipReason.UNREADABLE: "it cannot be read",
-    SkipReason.CAP: "a cap was reached before it was read to its end",
-    SkipReason.TIMEOUT: "the time was over before it was read to its end",
+    SkipReason.CAP: "a cap was reached before it was read whole",
+    SkipReason.TIMEOUT: "the time ran out before it was read whole",
     SkipReason.EXCLUDED: "in a hidden or heavy folder, or excluded by the config",
 }
 """Why a file was not scanned, or not whole."""
@@ -65,7 +65,7 @@ _COVERAGE = {
     "cap_exhausted_before_priority_scan": _CAP,
     f"{_PRIORITY}{SkipReason.CAP.value}": _CAP,
     "cap_exhausted_in_fallback": "a cap was reached before every other tracked file was read",
-    "scan_timed_out": "the time was over before the end of the scan",
+    "scan_timed_out": "the time ran out before the end of the scan",
     "marker_unusable": "a marker of `claims.markers` cannot be used",
 }
 _FILES = "claims.contradiction_scan_max_files"
@@ -78,20 +78,20 @@ _NAME_EARLIER = (
     "name the earlier files that still count: `--prior PATH`, or `prior_changed_files` in the verdict"
 )
 _EXCLUDE = "claims.exclude"
-_FIX = "mend what the verdict says, and ask the verifier again"
-_NO_CLAIM = "the verdict does not claim that a placeholder is what is wrong, so nothing was scanned"
-_TO_REPLACE = "replace the placeholder, and ask the verifier again"
+_FIX = "fix what the verdict says, and run the verifier again"
+_NO_CLAIM = "the verdict does not claim that a placeholder remains, so nothing was scanned"
+_TO_REPLACE = "replace the placeholder, and run the verifier again"
 _TO_FIND = (
     "replace the placeholder, or ask the verifier for the file and the line that it means; "
-    f"`{_EXCLUDE}` leaves files out that no claim is about"
+    f"`{_EXCLUDE}` skips files that no claim is about"
 )
 _READ_MORE_TIME = f"raise `{_TIME}`, or name fewer files"
-# How a file is scanned the next time, by why it was not; where that depends on the tree, a function says it.
+# How a file can be scanned next time, by the reason it was skipped; the others depend on the source.
 _TO_READ = {
     SkipReason.TOO_LARGE: f"raise `{_TOTAL}`, or split {{name}}",
     SkipReason.BINARY: (
-        "look into {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
-        "what Git LFS stores is read with --worktree"
+        "check {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, count as text; "
+        "--worktree reads what Git LFS stores"
     ),
     SkipReason.SUFFIX: f"add {{suffix}} to `{_SUFFIXES}`",
     SkipReason.UNSTAGED: "{add}",
@@ -117,7 +117,7 @@ def count_of_tier(number: int, tier: Tier) -> str:
 
 
 def describe_coverage_gaps(reasons: Sequence[str]) -> list[str]:
-    """Say what a coverage lacks, each thing once; which files it speaks of is told elsewhere."""
+    """Describe what a coverage lacks, each thing once; the files are listed elsewhere."""
     said = dict.fromkeys(
         _COVERAGE.get(each) or (_NOT_WHOLE if each.startswith(_PRIORITY) else safe(each, MOST_NAME))
         for each in reasons
@@ -128,29 +128,29 @@ def describe_coverage_gaps(reasons: Sequence[str]) -> list[str]:
 
 
 def candidate_name(candidate: Candidate) -> str:
-    """Name a candidate, also one that has no path."""
+    """Return the name of a candidate to print, also where it has no path."""
     return safe(candidate.given, MOST_NAME) if candidate.path is None else short_path(candidate.path)
 
 
 def short_path(path: RepoPath) -> str:
-    """Write a path as every report does; of a very long one the beginning and the end."""
+    """Write a path as in every report; a very long one is cut in the middle."""
     text = show_path(path)
     return text if len(text) <= MOST_NAME else f"{text[: MOST_NAME - _END - 1]}…{text[-_END:]}"
 
 
 def explain(found: Adjudication, settings: ClaimsSettings) -> tuple[str, str | None]:
-    """Say in one sentence why a verdict became what it became, and the smallest next step (None: none)."""
+    """Explain an outcome in one sentence; the second value is the smallest next step (None: none)."""
     scan, coverage, outcome = found.scan, found.coverage, found.outcome
     if outcome is ClaimOutcome.PASSED:
-        return "the verdict had passed, and nothing was scanned", None
+        return "the verdict passed, so nothing was scanned", None
     if scan is None or coverage is None:
         if outcome is ClaimOutcome.UPHELD:
-            return f"{_invariant(found.claim)} always blocks, whatever a scan says", _FIX
+            return f"{_invariant(found.claim)} always blocks; a scan cannot change that", _FIX
         if not found.is_placeholder_claim:
             return _NO_CLAIM, _FIX
         return (
-            f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned",
-            f"set `{_GUARD} = true` to have the claim held against the files",
+            f"the guard is off (`{_GUARD} = false`), so nothing was scanned and the claim was kept",
+            f"set `{_GUARD} = true` to check the claim against the files",
         )
     if scan.placeholders:
         is_elsewhere = scan.placeholders[0].tier is Tier.FALLBACK
@@ -161,7 +161,7 @@ def explain(found: Adjudication, settings: ClaimsSettings) -> tuple[str, str | N
             seen = f"{seen}, and every file that the claim is about was read whole"
         else:
             seen = f"{seen}; strict coverage is off, so files that were not read did not count"
-        return seen, "ask the verifier again, for the file and the line; this is no pass"
+        return seen, "ask the verifier for the file and the line; this is not a pass"
     lacking, step = _missing(scan, coverage, settings, found.read_from)
     return f"{seen}, but that is not enough: {lacking}", step
 
@@ -175,21 +175,21 @@ def _found(claim: Claim, scan: ScanResult) -> str:
     first, more = scan.placeholders[0], len(scan.placeholders) - 1
     others = f", and {count(more, 'more place')}" if more else ""
     is_elsewhere = first.tier is Tier.FALLBACK and claim.files
-    where = "; this is none of the claim's files, so the claim is not corroborated" if is_elsewhere else ""
+    where = "; it is not one of the claim's files, so the claim is not corroborated" if is_elsewhere else ""
     place = f"{short_path(first.path)}:{first.line}"
-    return f"a placeholder stands in {place} ({first.rule}){others}{where}"
+    return f"a placeholder is in {place} ({first.rule}){others}{where}"
 
 
 def _missing(
     scan: ScanResult, coverage: Coverage, settings: ClaimsSettings, read_from: str
 ) -> tuple[str, str]:
-    """Say what a scan lacks, and how to mend that."""
+    """Describe what a scan lacks, and the next step."""
     if settings.has_unusable_markers:
-        return _gaps_text("marker_unusable"), "mend the marker that the warnings name"
+        return _gaps_text("marker_unusable"), "fix the marker that the warnings name"
     unread = [each for each in scan.unread if each.candidate.tier.is_high_priority]
     if unread and settings.contradiction_guard_strict_coverage:
         first, others = unread[0], len(unread) - 1
-        more = f", nor {'was' if others == 1 else 'were'} {count(others, 'other file')}" if others else ""
+        more = f", and {count(others, 'other file')} {'was' if others == 1 else 'were'} not" if others else ""
         said = f"{candidate_name(first.candidate)} was not scanned whole ({SKIP_TEXTS[first.reason]}){more}"
         return said, _to_read(first, scan, settings, read_from)
     if scan.timed_out:
@@ -210,7 +210,7 @@ def _gaps_text(*reasons: str) -> str:
 
 
 def _to_read(skipped: Skipped, scan: ScanResult, settings: ClaimsSettings, read_from: str) -> str:
-    """Say how a file of high priority can be scanned the next time."""
+    """Say how a file of high priority can be scanned next time."""
     candidate = skipped.candidate
     if skipped.reason is SkipReason.MISSING:
         return _to_find(candidate, read_from)
@@ -229,17 +229,17 @@ def _to_open(candidate: Candidate, read_from: str) -> str:
         return f"run git patchgate log --verify, or {_NAME_EARLIER}"
     name = candidate_name(candidate)
     if read_from == SourceName.WORKING_TREE:
-        return f"make {name} readable, and let nothing change it during the scan"
-    return f"run git fsck: what {name} holds cannot be read"
+        return f"make {name} readable, and do not change it during the scan"
+    return f"run git fsck: the object of {name} cannot be read"
 
 
 def _to_find(candidate: Candidate, read_from: str) -> str:
     if candidate.tier is Tier.PRIOR:
-        # One that is gone for good cannot be added; and no claim of its subject could be judged any more.
+        # A file that was deleted cannot be added, and would block every later claim of its subject.
         return _NAME_EARLIER
     name = candidate_name(candidate)
     if read_from == SourceName.WORKING_TREE:
-        return f"write {name}, or correct its name; a folder is no file"
+        return f"create {name}, or correct its name; a folder is not a file"
     if read_from in {SourceName.INDEX, ""}:
         return _to_add(candidate)
     return f"name a revision that has {name}, or correct its name"
@@ -250,11 +250,11 @@ def _to_add(candidate: Candidate) -> str:
 
 
 def _argument(candidate: Candidate) -> str:
-    """Write a path for a shell; one that would have to be escaped for a terminal, or cut, is not written."""
+    """Quote a path for a shell; `PATH` where it must be escaped for a terminal, or is too long."""
     text = candidate.path.raw.decode("utf-8", "surrogateescape") if candidate.path is not None else ""
     if not text or len(text) > MOST_NAME or printable(text) != text:
         return "PATH"
-    # git takes a dash for an option, a colon for the magic of a pathspec.
+    # A leading dash would be an option of git, a leading colon pathspec magic.
     return shlex.quote(f"./{text}" if text.startswith(("-", ":")) else text)
 
 
@@ -267,7 +267,7 @@ def _suffix(candidate: Candidate) -> str:
 
 
 def _caps_reached(scan: ScanResult, settings: ClaimsSettings) -> str:
-    """Name the caps that are used up; one file that would not fit into the rest uses it up."""
+    """Name the caps that were reached; a file that does not fit into the rest reaches one."""
     read = len(scan.scanned) + sum(each.reason is SkipReason.BINARY for each in scan.skipped)
     read += scan.fallback_skipped.get(SkipReason.BINARY, 0)
     reached = [f"`{_FILES}`"] if read >= settings.contradiction_scan_max_files else []
@@ -280,9 +280,8 @@ def render(adjudication: Adjudication, *, color: bool, limit: int = DEFAULT_LIMI
     """Write an adjudication for a terminal; the text ends with a line feed.
 
     Args:
-        adjudication: what became of a claim.
         color: whether to add ANSI colours.
-        limit: how many entries of each list are written out; the others are counted.
+        limit: how many entries of each list are printed; the others are counted.
     """
     outcome = adjudication.outcome
     sentence = safe(adjudication.why or _verdict_now(adjudication)).rstrip(".")
@@ -296,14 +295,14 @@ def _colored(word: str, outcome: ClaimOutcome, color: bool) -> str:
 
 
 def _scanned(adjudication: Adjudication, limit: int) -> Iterator[list[str]]:
-    """Tell where placeholders stand, what was looked at, what was not, and whether that is enough."""
+    """Yield the blocks about the scan: placeholders, coverage, what was not scanned."""
     scan = adjudication.scan
     if scan is None:
         return
     places, unread = scan.placeholders, scan.unread
     yield _listed("placeholders", [_place(each) for each in places[:limit]], len(places))
     yield [_extent(scan, adjudication.read_from), *_coverage(adjudication)]
-    # Those that count come first: for their sake the next step is told.
+    # Those that count come first: the next step is about them.
     first = [_unread(each, adjudication) for each in unread[:limit]]
     yield _listed("not scanned whole", first, len(unread))
     yield _others(scan)
@@ -316,7 +315,7 @@ def _place(place: PlaceholderLocation) -> str:
 
 
 def _extent(scan: ScanResult, read_from: str) -> str:
-    """Say how much was read, and of what."""
+    """Say how much was read, and from which source."""
     where = f" in {safe(read_from, _MOST_PART)}" if read_from else ""
     if not scan.scanned and not scan.total_bytes:
         return f"scanned{where}: nothing"
@@ -327,7 +326,7 @@ def _extent(scan: ScanResult, read_from: str) -> str:
 
 
 def _coverage(adjudication: Adjudication) -> Iterator[str]:
-    """Say whether that is enough; not where something was found, for that stands whatever was looked at."""
+    """Say whether enough was scanned; nothing where a placeholder was found, for that is proof enough."""
     coverage = adjudication.coverage
     if coverage is None or adjudication.marker_found:
         return
@@ -344,7 +343,7 @@ def _coverage(adjudication: Adjudication) -> Iterator[str]:
     answer = adjudication.strict_outcome
     if adjudication.strict is not None and answer is not adjudication.outcome:
         lacking = "; ".join(describe_coverage_gaps(adjudication.strict.reasons))
-        yield f"strict coverage: insufficient: {lacking}; the strict answer is {answer}"
+        yield f"strict coverage: insufficient: {lacking}; the strict outcome is {answer}"
 
 
 def _unread(skipped: Skipped, adjudication: Adjudication) -> str:
@@ -359,18 +358,18 @@ def _others(scan: ScanResult) -> list[str]:
     skipped = {reason: times for reason in SkipReason if (times := scan.fallback_skipped.get(reason))}
     if not skipped:
         return []
-    # Where a cap or the time ends the scan, nobody lists or counts what comes after that file.
+    # Where a cap or the time ends the scan, the files after that one are not listed or counted.
     ended = {SkipReason.CAP, SkipReason.TIMEOUT} & skipped.keys()
     lines = [
         f"  {times:,}{' and all that follow' if reason in ended else ''}: {SKIP_TEXTS[reason]}"
         for reason, times in skipped.items()
     ]
     total = f"{sum(skipped.values()):,}{' or more' if ended else ''}"
-    return [f"other tracked files that were passed by ({total}):", *lines]
+    return [f"other tracked files that were skipped ({total}):", *lines]
 
 
 def _listed(title: str, lines: Sequence[str], total: int) -> list[str]:
-    """Write the first entries of a list, and how many there are besides."""
+    """Write the first entries of a list, and the number of the others."""
     if not total:
         return []
     more = [f"  … and {total - len(lines):,} more"] if total > len(lines) else []
@@ -378,7 +377,7 @@ def _listed(title: str, lines: Sequence[str], total: int) -> list[str]:
 
 
 def _closing(adjudication: Adjudication, color: bool) -> list[str]:
-    """Write the end in its fixed order: help, what the verdict is now."""
+    """Write the last lines: help, and the verdict now."""
     lines = []
     if adjudication.next_step:
         lines.append(f"help: {safe(adjudication.next_step)}")
@@ -388,14 +387,14 @@ def _closing(adjudication: Adjudication, color: bool) -> list[str]:
 
 
 def _verdict_now(adjudication: Adjudication) -> str:
-    """Say what the verdict is now, and what it was where that is something else."""
+    """Write the verdict now, and before where that differs."""
     claim = adjudication.claim
     if adjudication.passed:
         return "passed: as the verifier said"
     reason = safe(adjudication.reason_code or "no reason code", _MOST_PART)
     if claim.passed:
         named = f" ({reason})" if adjudication.reason_code else ""
-        return f"not passed: a hard invariant{named} blocks, though the verifier passed it"
+        return f"not passed: a hard invariant{named} blocks, although the verifier passed it"
     if not adjudication.is_contradicted:
         return f"not passed: {reason}, as the verifier said"
     before = safe(adjudication.contradicted_reason_code or "no reason code", _MOST_PART)

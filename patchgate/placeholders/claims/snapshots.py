@@ -1,7 +1,8 @@
-"""What can be read of git's objects, under the index or a tree; and which files a given path may mean.
+"""Reads git's objects as a snapshot of the index or of a tree; and finds the files that a given path may
+name.
 
-Decides the forms of a path by text alone; which of them are there a snapshot tells. Nothing is written, and
-no link is followed in git's objects. Which files are worth a look, `claim_scan` decides.
+The forms of a path are decided by its text; a snapshot says which of them exist. Nothing is written, and no
+link is followed in git's objects. `claim_scan` decides which files are read.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 @dataclass(frozen=True, slots=True)
 class PathForms:
-    """The files that a text may name: as it stands, where that could be a name, and with plain separators.
+    """The files that a text may name: the literal name, where that is possible, and with `/` as separator.
 
-    `literal` is None where the text has nothing that could be read in two ways; `plain` where it leads out of
-    the repository, into `.git`, or names the repository itself.
+    `literal` is None where the text has only one reading; `plain` is None where it leads out of the
+    repository, into `.git`, or names the repository itself.
     """
 
     literal: RepoPath | None
@@ -36,16 +37,16 @@ class PathForms:
 
 
 def is_in_git(path: RepoPath) -> bool:
-    """Tell whether a path leads into `.git`, by any of its names."""
+    """Return whether a path leads into `.git`, by any of its aliases."""
     return any(map(is_git_alias, set(path.raw.split(b"/"))))
 
 
 def path_forms(given: str, work_tree: str | None) -> PathForms:
-    """Find what a text from the root of the repository may name.
+    """Find the paths that a text may name, relative to the root of the repository.
 
     Args:
         given: not empty, without NUL.
-        work_tree: the folder inside which absolute paths are taken; None: nowhere.
+        work_tree: the folder inside which absolute paths are accepted; None: none are.
     """
     literal = None
     if "\\" in given or _DRIVE.match(given):
@@ -58,12 +59,12 @@ def path_forms(given: str, work_tree: str | None) -> PathForms:
 
 
 def _literal_path(text: str) -> RepoPath | None:
-    """Take a text as the very name of a file, where git could have one of it."""
+    """Take a text literally as a path, where git allows that."""
     return None if {"", ".", ".."}.intersection(text.split("/")) else _outside_git(text)
 
 
 def _plain_path(text: str) -> RepoPath | None:
-    """Take a text without `.`, `..` and doubled slashes; None for what is not inside the repository."""
+    """Resolve `.`, `..` and doubled slashes; None for what is not inside the repository."""
     parts: list[str] = []
     for part in text.split("/"):
         if part in {"", "."}:
@@ -78,16 +79,16 @@ def _plain_path(text: str) -> RepoPath | None:
 
 
 def _outside_git(text: str) -> RepoPath | None:
-    """Make it a path; None where that leads into `.git`. One that no file can have leads nowhere at all."""
+    """Build a path; None where it leads into `.git`. One that is too long for a file leads nowhere."""
     path = RepoPath.from_git(text.encode("utf-8", "surrogateescape"))
     return None if not path.is_too_long and is_in_git(path) else path
 
 
 def _relative_to(text: str, work_tree: str) -> str | None:
-    """Make an absolute path one from the root of the working tree; None where it lies outside.
+    """Make an absolute path relative to the working tree; None where it is outside.
 
-    The folder may have several names (`/tmp` is a symlink on macOS), so it is recognised by what it is where
-    its name does not tell; what comes after it is text again, so that a symlink inside stays one.
+    The folder may have several names (`/tmp` is a symlink on macOS), so it is also recognised by its inode.
+    The rest of the path stays text, so that a symlink inside stays one.
     """
     parts = _parts(os.path.normpath(text))
     for folder in map(_parts, _folder_names(work_tree)):
@@ -97,7 +98,7 @@ def _relative_to(text: str, work_tree: str) -> str | None:
         root = os.stat(work_tree)
     except OSError:
         return None
-    # The shortest first: a symlink inside that leads back to the root must not hide that it is one.
+    # The shortest first: a symlink inside that leads back to the root must stay visible as one.
     for count in range(1, len(parts) + 1):
         try:
             found = os.stat("/" + "/".join(parts[:count]))
@@ -118,12 +119,12 @@ def _parts(path: str) -> list[str]:
 
 
 class ObjectSnapshot:
-    """A tree, with what an index has otherwise.
+    """A tree, with the entries of an index that differ from it.
 
     Args:
         tree: the tree below.
-        overlay: what lies over it, by path; None: it is gone.
-        listed: lists all of it.
+        overlay: the entries that replace those of the tree, by path; None: deleted.
+        listed: lists all entries.
     """
 
     def __init__(
@@ -138,12 +139,12 @@ class ObjectSnapshot:
         self._overlay = overlay
         self._overlay_names = sorted(name for name, entry in overlay.items() if entry)
         self._list = listed
-        # What the listing said of a path that nobody looked at yet, so that no folder is read for it.
+        # Entries from the listing, so that `inspect` reads no folder for them.
         self._listed_entries: dict[bytes, Entry] = {}
         self._oids: dict[RepoPath, str] = {}
 
     def inspect(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, PathInfo]:
-        """Tell what stands at each path, in few round trips; a file whose object is not here is UNREADABLE.
+        """Look up what is at each path, in few round trips; a file whose object is missing is UNREADABLE.
 
         Raises:
             UndecidedError: a folder's object is missing.
@@ -166,7 +167,7 @@ class ObjectSnapshot:
         return found
 
     def read(self, path: RepoPath, most: int) -> bytes:
-        """Read the first bytes of a file that was looked at.
+        """Read the first bytes of a file that was inspected.
 
         Raises:
             UndecidedError: the object is damaged.
@@ -174,7 +175,7 @@ class ObjectSnapshot:
         return self._objects.head(self._oids[path], most)
 
     def tracked(self, selection: FallbackFilter) -> Generator[RepoPath, None, None]:
-        """List the files that a walk gives.
+        """List the files that the filter selects.
 
         Raises:
             UndecidedError: they cannot be listed.
@@ -186,7 +187,7 @@ class ObjectSnapshot:
                 yield RepoPath.from_git(name)
 
     def _find(self, path: RepoPath) -> Entry | SkipReason | None:
-        """Walk down to a path, until nothing is there; a fault where a link or a repository is above."""
+        """Walk down to a path; the fault of a link or a repository above it, None where nothing is there."""
         if path.is_too_long:
             return None
         tree: str | None = self._tree
@@ -201,19 +202,19 @@ class ObjectSnapshot:
         return self._at(path.raw, tree)
 
     def _at(self, raw: bytes, tree: str | None) -> Entry | None:
-        """Find what a path holds, whose folder is this tree, or stands in what is overlay over alone."""
+        """Find the entry of a path, whose folder is this tree, or exists only in the overlay (None)."""
         if raw in self._overlay:
             return self._overlay[raw]
         return self._objects.tree(tree).get(raw.rpartition(b"/")[2]) if tree is not None else None
 
     def _is_in_overlay(self, folder: bytes) -> bool:
-        """Tell whether something new lies in a folder."""
+        """Return whether the overlay has an entry in a folder."""
         place = bisect_left(self._overlay_names, folder + b"/")
         return place < len(self._overlay_names) and self._overlay_names[place].startswith(folder + b"/")
 
 
 def _skip_reason(entry: Entry | None) -> SkipReason | None:
-    """Say why what stands at a path is no file; a folder is none either."""
+    """Return why an entry is not a regular file; a folder is not one."""
     if entry is None or entry.mode == TREE_MODE:
         return SkipReason.MISSING
     if entry.mode == SYMLINK:

@@ -140,9 +140,9 @@ def test_a_hard_invariant_blocks_whatever_a_scan_would_say(repo: Repo) -> None:
         assert (value["outcome"], value["passed"], value["metadata"]["scan_mode"]) == ("upheld", False, None)
     ask(repo, passed=True, severity_class="hard_invariant")
     assert document(repo)["passed"] is False
-    assert claim(repo).out.splitlines()[-1].endswith(" blocks, though the verifier passed it")
+    assert claim(repo).out.splitlines()[-1].endswith(" blocks, although the verifier passed it")
     ask(repo, passed=True, reason_code=None, severity_class="hard_invariant")
-    blocks = "not passed: a hard invariant blocks, though the verifier passed it"
+    blocks = "not passed: a hard invariant blocks, although the verifier passed it"
     assert claim(repo).out.splitlines()[-1] == blocks
 
 

@@ -65,8 +65,8 @@ def test_a_claim_with_a_match_is_upheld() -> None:
     assert not found.passed
     assert (found.reason_code, found.severity_class, found.confidence) == (CODE, "major", 0.9)
     assert found.contradicted_reason_code is None
-    assert found.why == "a placeholder stands in a.md:2 (placeholder-word), and 1 more place"
-    assert found.next_step == "replace the placeholder, and ask the verifier again"
+    assert found.why == "a placeholder is in a.md:2 (placeholder-word), and 1 more place"
+    assert found.next_step == "replace the placeholder, and run the verifier again"
 
 
 def test_a_match_upholds_a_claim_also_where_coverage_is_insufficient() -> None:
@@ -94,7 +94,7 @@ def test_a_claim_without_a_match_is_contradicted_where_enough_was_scanned() -> N
     assert found.why == (
         "no placeholder was found in 1 file, and every file that the claim is about was read whole"
     )
-    assert found.next_step == "ask the verifier again, for the file and the line; this is no pass"
+    assert found.next_step == "ask the verifier for the file and the line; this is not a pass"
 
 
 def test_a_claim_without_a_match_stands_where_too_little_was_scanned() -> None:
@@ -213,7 +213,7 @@ def test_with_the_guard_off_the_claim_stands() -> None:
     assert found.is_placeholder_claim
     assert (
         found.next_step
-        == "set `claims.contradiction_guard_enabled = true` to have the claim held against the files"
+        == "set `claims.contradiction_guard_enabled = true` to check the claim against the files"
     )
 
 
@@ -277,15 +277,15 @@ def test_where_nothing_was_scanned_all_that_is_missing_is_told() -> None:
 UNREAD = {
     SkipReason.TOO_LARGE: "raise `claims.contradiction_scan_max_total_bytes`, or split x.md",
     SkipReason.BINARY: (
-        "look into x.md yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
-        "what Git LFS stores is read with --worktree"
+        "check x.md yourself: only UTF-8, and UTF-16 with a byte-order mark, count as text; "
+        "--worktree reads what Git LFS stores"
     ),
     SkipReason.SUFFIX: 'add ".md" to `claims.contradiction_scan_allowed_suffixes`',
     SkipReason.MISSING: "git add x.md, or scan the working tree: --worktree",
     SkipReason.UNSTAGED: "git add x.md, or scan the working tree: --worktree",
     SkipReason.SYMLINK: "name the file itself instead of x.md; no symlink is followed",
     SkipReason.OUTSIDE: "name a file of this repository instead of x.md",
-    SkipReason.UNREADABLE: "run git fsck: what x.md holds cannot be read",
+    SkipReason.UNREADABLE: "run git fsck: the object of x.md cannot be read",
     SkipReason.CAP: "raise `claims.contradiction_scan_max_total_bytes`, or name fewer files",
     SkipReason.TIMEOUT: "raise `claims.contradiction_scan_timeout_seconds`, or name fewer files",
 }
@@ -424,7 +424,7 @@ def test_a_cap_that_cuts_the_fallback_keeps_the_claim_and_one_that_leaves_nothin
     ("read_from", "step"),
     [
         ("the index", "git add 'my notes.md', or scan the working tree: --worktree"),
-        ("the working tree", "write my notes.md, or correct its name; a folder is no file"),
+        ("the working tree", "create my notes.md, or correct its name; a folder is not a file"),
         ("HEAD~2", "name a revision that has my notes.md, or correct its name"),
     ],
 )

@@ -220,7 +220,7 @@ def test_a_placeholder_in_another_file_upholds_a_claim_and_does_not_corroborate_
     assert of_scan(found, "corroborated", "samples") == ("upheld", True, ["z.md:1"])
     stats = repo.cli("claim", "stats", "--format", "json").report
     assert (stats["corroborated_count"], stats["uncorroborated_count"]) == (3, 1)
-    assert "  upheld by one in other files alone: 1 (25 %)\n" in repo.cli("claim", "stats").out
+    assert "  upheld by a placeholder in other files only: 1 (25 %)\n" in repo.cli("claim", "stats").out
 
 
 def test_what_the_config_excludes_is_read_only_where_a_claim_names_it(repo: Repo) -> None:
@@ -281,7 +281,7 @@ def test_the_strict_answer_stands_beside_the_permissive_one(repo: Repo) -> None:
     assert "priority_candidate_unscanned:missing" in found["metadata"]["strict_insufficient_reason"]
     assert recorded(repo)["strict_outcome"] == "undecided"
     said = repo.cli("claim", "--reason", CODE, "--deliverable", "docs/never.md").out
-    assert "the strict answer is undecided" in said
+    assert "the strict outcome is undecided" in said
     assert repo.cli("claim", "stats", "--format", "json").report["permissive_downgrade_count"] == 2
     found = claimed(repo, "--deliverable", "docs/report.md", "--changed", "docs/method.md")
     assert of_scan(found, "strict_outcome", "strict_insufficient_reason") == (

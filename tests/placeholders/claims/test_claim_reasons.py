@@ -70,9 +70,9 @@ def test_a_record_that_cannot_be_read_is_verified_or_said_in_words() -> None:
 @pytest.mark.parametrize(
     ("read_from", "step"),
     [
-        ("the working tree", "make x.md readable, and let nothing change it during the scan"),
-        ("the index", "run git fsck: what x.md holds cannot be read"),
-        ("HEAD~2", "run git fsck: what x.md holds cannot be read"),
+        ("the working tree", "make x.md readable, and do not change it during the scan"),
+        ("the index", "run git fsck: the object of x.md cannot be read"),
+        ("HEAD~2", "run git fsck: the object of x.md cannot be read"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_made_readable(read_from: str, step: str) -> None:
@@ -83,11 +83,11 @@ def test_the_worst_file_is_named_and_the_others_are_counted() -> None:
     late = (candidate("late.md"), SkipReason.CAP)
     scan = unread(late, (candidate("gone.md", Tier.CURRENT), SkipReason.MISSING))
     head = "no placeholder was found in 2 files, but that is not enough: "
-    assert put(scan)[0] == head + "gone.md was not scanned whole (no such file), nor was 1 other file"
+    assert put(scan)[0] == head + "gone.md was not scanned whole (no such file), and 1 other file was not"
     evidence = (candidate("log", Tier.EVIDENCE), SkipReason.BINARY)
     assert put(unread(late, late, late, evidence))[0] == (
-        head + "late.md was not scanned whole (a cap was reached before it was read to its end), "
-        "nor were 2 other files"
+        head + "late.md was not scanned whole (a cap was reached before it was read whole), "
+        "and 2 other files were not"
     )
 
 
@@ -96,7 +96,7 @@ def test_a_time_that_was_over_after_all_that_counts_was_read_is_told_of_the_scan
     assert put(scan) == (
         (
             "no placeholder was found in 1 file, but that is not enough: "
-            "the time was over before the end of the scan"
+            "the time ran out before the end of the scan"
         ),
         "raise `claims.contradiction_scan_timeout_seconds`, or name fewer files",
     )
@@ -133,7 +133,7 @@ def test_a_very_long_name_does_not_hide_the_sentence() -> None:
     )
     scan = ScanResult(placeholders=(place, place))
     said, _ = explain(adjudication(ClaimOutcome.UPHELD, scan), SETTINGS)
-    assert said.startswith("a placeholder stands in a/a/")
+    assert said.startswith("a placeholder is in a/a/")
     assert said.endswith("x.md:3 (placeholder-word), and 1 more place")
     assert len(said) < 500
 
@@ -149,4 +149,4 @@ def test_a_very_long_name_does_not_hide_the_sentence() -> None:
 def test_a_hard_invariant_is_called_so_with_its_code_where_it_has_one(code: str | None, said: str) -> None:
     claim = Claim(True, code, "hard_invariant")
     told, _ = explain(Adjudication(claim, ClaimOutcome.UPHELD, False, code, None, None), SETTINGS)
-    assert told == f"{said}, whatever a scan says"
+    assert told == f"{said}; a scan cannot change that"

@@ -111,13 +111,13 @@ def test_counters_and_rates_are_told(tmp_path: Path) -> None:
         "8 adjudications: 1 passed, 2 upheld, 3 contradicted, 1 undecided, 1 unchanged",
         "of 6 scans:",
         "  upheld by a placeholder in the claim's files: 1 (17 %)",
-        "  upheld by one in other files alone: 1 (17 %)",
+        "  upheld by a placeholder in other files only: 1 (17 %)",
         "  contradicted: 3 (50 %)",
         "    a placeholder was found later: 1 of 2 (50 %)",
         "      report: 1 of 1",
-        "    without a subject, so nobody can tell what was found later: 1",
-        "    not by the strict rule, which was off: 1",
-        "  not contradicted, for too little was scanned: 1 (17 %)",
+        "    without a subject, so later findings are unknown: 1",
+        "    strict coverage, which was off, would not have: 1",
+        "  not contradicted because too little was scanned: 1 (17 %)",
         "  a cap left files unread: 1 (17 %)",
     ]
 

@@ -81,8 +81,8 @@ def test_a_claim_that_cannot_be_judged_names_each_file_that_was_not_looked_at_an
         "  ../x: outside this repository (changed file)",
         "  log.bin: not UTF-8 or UTF-16 text, or a Git LFS pointer (evidence file)",
         "",
-        "other tracked files that were passed by (14):",
-        "  12: its suffix is not an allowed one",
+        "other tracked files that were skipped (14):",
+        "  12: its suffix is not allowed",
         "  2: in a hidden or heavy folder, or excluded by the config",
         "",
         "help: git add docs/out.md",
@@ -104,9 +104,11 @@ def test_a_verdict_that_had_passed_and_blocks_all_the_same_says_so() -> None:
     blocks = Adjudication(
         claim, ClaimOutcome.UPHELD, False, "secret", "hard_invariant", None, why="it blocks"
     )
-    assert lines(blocks)[-1] == "not passed: a hard invariant (secret) blocks, though the verifier passed it"
+    assert (
+        lines(blocks)[-1] == "not passed: a hard invariant (secret) blocks, although the verifier passed it"
+    )
     unnamed = replace(blocks, reason_code=None)
-    assert lines(unnamed)[-1] == "not passed: a hard invariant blocks, though the verifier passed it"
+    assert lines(unnamed)[-1] == "not passed: a hard invariant blocks, although the verifier passed it"
 
 
 def test_the_permissive_rule_is_named_where_it_decided() -> None:

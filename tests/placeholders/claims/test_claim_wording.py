@@ -28,7 +28,7 @@ def test_every_reason_has_words_of_its_own() -> None:
 
 def test_a_file_that_was_never_opened_is_not_said_to_have_been() -> None:
     for reason in (SkipReason.CAP, SkipReason.TIMEOUT):
-        assert SKIP_TEXTS[reason].endswith(" before it was read to its end")
+        assert SKIP_TEXTS[reason].endswith(" before it was read whole")
 
 
 def test_files_of_a_tier_are_counted_in_the_plural() -> None:
@@ -57,7 +57,7 @@ def test_files_of_a_tier_are_counted_in_the_plural() -> None:
         ((f"{PRIORITY}binary", f"{PRIORITY}unreadable", f"{PRIORITY}timeout"), [NOT_WHOLE]),
         (
             ("scan_timed_out", "marker_unusable"),
-            ["the time was over before the end of the scan", "a marker of `claims.markers` cannot be used"],
+            ["the time ran out before the end of the scan", "a marker of `claims.markers` cannot be used"],
         ),
         (("of_another\x1bversion",), ["of_another\\x1bversion"]),
     ],
