@@ -203,8 +203,8 @@ def record_attestations(
         line = each.to_line()
         if len(line) > MOST_LINE:
             raise UndecidedError(
-                f"`{each.component}` has so many dependencies that its verification cannot be kept",
-                "give its contract fewer dependencies",
+                f"`{each.component}` has too many dependencies to record its verification",
+                "remove dependencies from its contract",
             )
         if with_note:
             # First, for it can fail in more ways, and then nothing of this one is kept anywhere.
@@ -216,6 +216,8 @@ def record_attestations(
             if not any(
                 event.about == each.about() for event in ledger.find_events({KIND}, each.baseline_oid)
             ):
-                raise UndecidedError(told, "make room, or mend the mode of that file, then verify again")
+                raise UndecidedError(
+                    told, "free disk space, or fix the permissions of that file, then verify again"
+                )
             warnings.append(told)
     return tuple(warnings)

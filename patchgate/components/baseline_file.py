@@ -189,7 +189,7 @@ def _checked(document: object, component: str) -> dict[RepoPath, RecordedFile]:
         raise _WrongError(
             ("schema",),
             f"this baseline was written by a newer patchgate ({printable(version[0], 40)})",
-            "update patchgate, then look again",
+            "update patchgate, then try again",
         )
     _keys(top, (), _TOP)
     if version is None:
@@ -202,7 +202,7 @@ def _checked(document: object, component: str) -> dict[RepoPath, RecordedFile]:
         _path(name): _file(each, ("files", name)) for name, each in _object(top["files"], ("files",)).items()
     }
     if len({len(each.oid) for each in files.values()}) > 1:
-        raise _WrongError(("files",), "the object ids of this baseline are not all of one length")
+        raise _WrongError(("files",), "the object ids of this baseline differ in length")
     return files
 
 
@@ -212,16 +212,18 @@ def _file(value: object, place: tuple[str, ...]) -> RecordedFile:
         _keys(found, place, _FILE)
     mode, oid, role, sha256 = found["mode"], found["oid"], found["role"], found["sha256"]
     if not isinstance(mode, str) or mode not in _MODES:
-        raise _WrongError((*place, "mode"), f"{_shown(mode)} is no mode that git gives a file")
+        raise _WrongError((*place, "mode"), f"{_shown(mode)} is not a file mode of git")
     if not isinstance(oid, str) or not _OID.fullmatch(oid):
-        raise _WrongError((*place, "oid"), f"{_shown(oid)} is no object id")
+        raise _WrongError((*place, "oid"), f"{_shown(oid)} is not an object id")
     if not isinstance(role, str) or role not in _ROLES:
-        raise _WrongError((*place, "role"), f"{_shown(role)} is no role: contract, tests or implementation")
+        raise _WrongError(
+            (*place, "role"), f"{_shown(role)} is not a role: contract, tests or implementation"
+        )
     if mode == GITLINK:
         if sha256 is not None:
-            raise _WrongError((*place, "sha256"), "a gitlink has no SHA-256; it is null")
+            raise _WrongError((*place, "sha256"), "a gitlink has no SHA-256: it must be null")
     elif not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        raise _WrongError((*place, "sha256"), f"{_shown(sha256)} is no SHA-256")
+        raise _WrongError((*place, "sha256"), f"{_shown(sha256)} is not a SHA-256")
     return RecordedFile(_ROLES[role], mode, oid, sha256)
 
 
@@ -232,23 +234,23 @@ def _path(name: str) -> RepoPath:
     try:
         raw = name.encode("utf-8")
     except UnicodeEncodeError:
-        raise _WrongError(("files", name), f"{_shown(name)} is no path as git quotes it") from None
+        raise _WrongError(("files", name), f"{_shown(name)} is not a path as git quotes it") from None
     unquoted = unquote(raw) if raw.startswith(b'"') else raw
     path = RepoPath(unquoted or b"")
     if unquoted is None or path.quoted != name:
-        raise _WrongError(("files", name), f"{_shown(name)} is no path as git quotes it")
+        raise _WrongError(("files", name), f"{_shown(name)} is not a path as git quotes it")
     # Names that a change may not introduce can be there from before, and are recorded as they are.
     if not _IMPOSSIBLE.isdisjoint(faults(path)):
-        raise _WrongError(("files", name), f"{_shown(name)} is no path of a file in this repository")
+        raise _WrongError(("files", name), f"{_shown(name)} is not a path of a file in this repository")
     return path
 
 
 def _object(value: object, place: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, dict):
         where = f"`{printable(place[-1], 80)}`" if place else "a baseline"
-        raise _WrongError(place, f"{where} has to be a JSON object")
+        raise _WrongError(place, f"{where} must be a JSON object")
     if isinstance(value, _Doubled):
-        raise _WrongError((*place, value.key), f"{_shown(value.key)} stands here twice", last=True)
+        raise _WrongError((*place, value.key), f"the key {_shown(value.key)} occurs twice", last=True)
     return value
 
 
@@ -271,17 +273,17 @@ def _unreadable(raw: bytes, component: str, error: Exception) -> BaselineFault:
     marker = _MARKER.search(raw)
     if marker is not None:
         line = raw.count(b"\n", 0, marker.start()) + 1
-        return _fault(component, "this baseline holds conflict markers", line)
+        return _fault(component, "this baseline contains conflict markers", line)
     if raw.startswith(b"\xef\xbb\xbf"):
         return _fault(component, "this baseline begins with a byte-order mark", 1)
     if isinstance(error, json.JSONDecodeError):
         what = error.msg[:1].lower() + error.msg[1:]
         return _fault(component, f"this baseline is not JSON: {what}", error.lineno)
-    return _fault(component, "this baseline is not JSON that can be read: it is nested too deeply", 1)
+    return _fault(component, "this baseline is not readable JSON: it is nested too deeply", 1)
 
 
 def _fault(component: str, message: str, line: int, hint: str | None = None) -> BaselineFault:
-    again = f"take the file out, then record it anew: git patchgate baseline capture {component}"
+    again = f"delete the file, then record the component again: git patchgate baseline capture {component}"
     return BaselineFault(message, line, hint or again)
 
 

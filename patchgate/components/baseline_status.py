@@ -275,9 +275,9 @@ def status_text(baselines: BaselineStatuses) -> list[str]:
 
 def _test_results(found: Attestation) -> str:
     """Say how the tests ended that passed last on what is recorded, and when they ran."""
-    at = f"on {iso(found.seconds)} (by {'a note' if found.where == 'note' else 'the ledger'})"
+    at = f"on {iso(found.seconds)} ({'note' if found.where == 'note' else 'ledger'})"
     if found.tests is None:
-        return f"its tests passed {at}; their command told no numbers"
+        return f"its tests passed {at}; the command reported no counts"
     names = [
         name for name in ("passed", "failed", "errors", "skipped") if name != "errors" or found.tests[name]
     ]
@@ -288,7 +288,11 @@ def _component_lines(told: BaselineStatus, baselines: BaselineStatuses) -> Itera
     status = told.status
     name = status.component.id
     if told.verified is None:
-        yield f"{name}: no baseline" if status.baseline is None else f"{name}: its baseline is no file"
+        yield (
+            f"{name}: no baseline"
+            if status.baseline is None
+            else f"{name}: its baseline is not a regular file"
+        )
     else:
         drift = "drifted" if status.has_drifted else "no drift"
         age = describe(told.verified, baselines.window, baselines.now, has_drifted=status.has_drifted)

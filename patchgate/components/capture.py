@@ -76,14 +76,14 @@ def require_writable_path(work_tree: str, path: RepoPath) -> None:
     for raw in sorted(above, key=len):
         mode = _mode(work_tree, raw)
         if mode is not None and not stat.S_ISDIR(mode):
-            what = "a symlink" if stat.S_ISLNK(mode) else "no folder"
+            what = "a symlink" if stat.S_ISLNK(mode) else "not a folder"
             raise UndecidedError(
-                f"{RepoPath(raw).quoted} is {what}, and baselines are written through none",
-                "make it a plain folder",
+                f"{RepoPath(raw).quoted} is {what}, so no baseline can be written below it",
+                "replace it with a folder",
             )
     mode = _mode(work_tree, path.raw)
     if mode is not None and not stat.S_ISREG(mode):
-        raise UndecidedError(f"{path.quoted} is no regular file", "remove it, then capture again")
+        raise UndecidedError(f"{path.quoted} is not a regular file", "remove it, then capture again")
 
 
 def write_file(work_tree: str, path: RepoPath, content: bytes) -> None:
@@ -100,7 +100,7 @@ def write_file(work_tree: str, path: RepoPath, content: bytes) -> None:
     except OSError as error:
         raise UndecidedError(
             f"{path.quoted} could not be written: {error.strerror or error}",
-            "make room, or mend the mode of its folder",
+            "free disk space, or fix the permissions of its folder",
         ) from error
 
 
@@ -138,11 +138,11 @@ def refuse_script_command(component: Component, files: Sequence[RepoPath]) -> Te
         return None
     number = len(files) - 1
     others = "other file as an argument" if number == 1 else f"{number} others as arguments"
-    reason = f"{name} would run {files[0].quoted} of its tests alone, and take the {others}"
+    reason = f"{name} would run only {files[0].quoted} and pass it the {others}"
     each = shlex.join(command[: command.index(TESTS)])
     loop = ["sh", "-c", f'for t; do {each} "$t" || exit; done', "tests", TESTS]
     return TestRun(
-        Ending.REFUSED, reason, printable(f"let it run each: test_command = {json.dumps(loop)}", 400)
+        Ending.REFUSED, reason, printable(f"run each file: test_command = {json.dumps(loop)}", 400)
     )
 
 
@@ -186,16 +186,16 @@ def capture(repository: Repository, request: CaptureRequest, environment: Captur
 
 def _check_options(request: CaptureRequest) -> None:
     if not request.ids:
-        raise UsageError("capture takes the id of a component", "git patchgate component list names them")
+        raise UsageError("capture needs the id of a component", "git patchgate component list shows them")
     if request.with_note and not request.reverify:
         raise UsageError(
             "--commit-note needs --reverify",
-            "add --reverify; a plain capture needs no note, its commit tells when",
+            "add --reverify; a plain capture needs no note, because its commit has the date",
         )
     if request.reverify and request.from_disk:
         raise UsageError(
             "--reverify and --worktree exclude each other",
-            "leave --worktree out: only what is staged can be verified",
+            "remove --worktree: only staged content can be verified",
         )
 
 
@@ -257,7 +257,7 @@ class _CaptureRun:
         names = ", ".join(path.quoted for path in unstaged[:_NAMED])
         more = f", and {len(unstaged) - _NAMED} more" if len(unstaged) > _NAMED else ""
         add = f"git add {'it' if len(unstaged) == 1 else 'them'}"
-        otherwise = "then capture" if self.request.reverify else "or --worktree"
+        otherwise = "then capture again" if self.request.reverify else "or add --worktree"
         return f"not staged, so not tested: {names}{more}; {add}, {otherwise}"
 
     def _unreadable(self) -> list[CapturedComponent]:
@@ -269,8 +269,9 @@ class _CaptureRun:
                 facts = facts_at(self.content.view, path, cache)
                 if facts is None:
                     is_there = self.content.view.exists(path.raw)
-                    reason = f"its contract {path.quoted} is {'no regular file' if is_there else 'not there'}"
-                    hint = "write it as a regular file, or mend `contract` in the policy"
+                    what = "is not a regular file" if is_there else "does not exist"
+                    reason = f"its contract {path.quoted} {what}"
+                    hint = "write it as a regular file, or fix `contract` in the policy"
                     found.append(CapturedComponent(component, CaptureResult.REFUSED, reason, hint))
                 elif not facts.is_readable:
                     reason = "its contract cannot be read"
@@ -293,13 +294,13 @@ class _CaptureRun:
         if self.request.reverify:
             entry = view.entry(component.baseline.raw)
             if entry is None or not entry.is_file or entry.oid != oid:
-                reason = "has no baseline yet" if entry is None else "is not as its baseline records it"
+                reason = "has no baseline yet" if entry is None else "differs from its baseline"
                 hint = f"git patchgate baseline capture {component.id}"
                 reason += ", so there is nothing to verify"
                 return _TestedComponent(replace(captured, reason=reason, hint=hint), raw, oid)
         if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
             # A capture of nothing is rarely meant.
-            self.warnings.append(f"`{component.id}` has no implementation file here")
+            self.warnings.append(f"`{component.id}` has no implementation files")
         tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
         run = self._run(component, tests)
         result = CaptureResult.UNDECIDED if run.ending is Ending.NOT_RUN else CaptureResult.REFUSED
@@ -334,7 +335,7 @@ class _CaptureRun:
             if changed := scratch.changed():
                 names = ", ".join(path.quoted for path in changed[:_NAMED])
                 names += ", …" if len(changed) > _NAMED else ""
-                self.warnings.append(f"the tests of `{component.id}` changed {names}, which is not recorded")
+                self.warnings.append(f"the tests of `{component.id}` changed {names}; this is not recorded")
         return run
 
     def _write(self, tried: _TestedComponent) -> CapturedComponent:
@@ -362,7 +363,7 @@ class _CaptureRun:
         asked = ("check-ignore", "-z", "--stdin")
         listed = self.repository.git(*asked, stdin=names, in_work_tree=True, answers=(0, 1))
         return [
-            f"git ignores {RepoPath.from_git(raw).quoted}: take it out of .gitignore, or add it by git add -f"
+            f"git ignores {RepoPath.from_git(raw).quoted}: remove it from .gitignore, or run git add -f"
             for raw in listed.out.split(b"\0")
             if raw
         ]
@@ -399,4 +400,4 @@ def _mistake_lines(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple
         place = path.quoted if each.line is None else f"{path.quoted}:{each.line}"
         lines.append(f"{place}: {f'`{each.where}`: ' if each.where else ''}{each.message}")
     left = len(mistakes) - _MISTAKES_SHOWN
-    return (*lines, f"{left} more {'is' if left == 1 else 'are'} not shown") if left > 0 else tuple(lines)
+    return (*lines, f"and {left} more") if left > 0 else tuple(lines)

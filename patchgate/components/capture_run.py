@@ -34,8 +34,8 @@ _NONE_COLLECTED = 5
 _NOT_RUN = frozenset({3, 4, 126, 127})
 _MOST_LOG = 4 << 20
 _EMPTY = (
-    "a baseline needs a test that passes: write one, or mend `tests`, or `test_command`, "
-    "which is pytest where nothing else is said"
+    "a baseline needs a test that passes: write one, or fix `tests` or `test_command`, "
+    "which is pytest by default"
 )
 
 
@@ -66,7 +66,7 @@ class TestRun:
 
 
 NO_TEST_FILES = TestRun(
-    Ending.EMPTY, "no file of its tests is there", "add its tests, or mend its `tests` in the policy"
+    Ending.EMPTY, "it has no test files", "add its tests, or fix its `tests` in the policy"
 )
 
 
@@ -188,10 +188,10 @@ def run_tests(
     ending, reason, hint, counts = _classify(component, outcome, is_pytest, _counts(report), said)
     tail = () if ending is Ending.PASSED else outcome.tail
     if ending is not Ending.PASSED and not tail and outcome.exit_code is not None:
-        hint = f"{hint}; nothing was printed by: {outcome.shown}"
+        hint = f"{hint}; this command printed nothing: {outcome.shown}"
     warnings = outcome.warnings
     if ending is Ending.PASSED and counts is None:
-        warnings += (f"nobody counted the tests of `{component.id}`: its command wrote no report",)
+        warnings += (f"the tests of `{component.id}` were not counted: its command wrote no report",)
     return TestRun(ending, reason, hint, counts, outcome.seconds, tail, warnings)
 
 
@@ -210,7 +210,7 @@ def _environment(
 ) -> dict[str, str]:
     if os.pathsep in place:
         raise UndecidedError(
-            "PYTHONPATH cannot name the scratch tree: its path holds a colon",
+            "PYTHONPATH cannot name the scratch tree: its path contains a colon",
             "set XDG_CACHE_HOME to a folder without one",
         )
     roots = [os.path.normpath(os.path.join(place, os.fsdecode(root.encode()))) for root in source_roots]
@@ -249,8 +249,8 @@ def _classify(
     counts: ReportCounts | str | None,
     said: bytes,
 ) -> tuple[Ending, str, str | None, ReportCounts | None]:
-    mend = f"mend test_command of `{component.id}`, or install what it needs"
-    again = f"mend {'what the output names' if outcome.tail else 'the tests'}, then capture again"
+    mend = f"fix test_command of `{component.id}`, or install what it needs"
+    again = f"fix {'what the output shows' if outcome.tail else 'the tests'}, then capture again"
     known = counts if isinstance(counts, ReportCounts) else None
     if outcome.status in {CommandStatus.NOT_STARTED, CommandStatus.TIMED_OUT}:
         return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
@@ -258,13 +258,13 @@ def _classify(
     has_failed = known is not None and known.failed + known.errors > known.is_broken_off
     is_counted = known is not None or is_pytest
     if not has_failed and ((known and known.is_broken_off) or (is_counted and is_broken_off(said))):
-        hint = "take pytest.exit out of the tests, and let the command run them, then capture again"
-        return Ending.FAILED, "its tests were broken off before all of them had run", hint, known
+        hint = "remove pytest.exit from the tests, let the command run all of them, then capture again"
+        return Ending.FAILED, "its tests stopped before all of them had run", hint, known
     if known is not None and (bad := known.failed + known.errors):
         some = "its only test" if known.total == 1 else f"{bad} of its {known.total} tests"
         return Ending.FAILED, f"{some} failed", again, known
     if isinstance(counts, str):
-        return Ending.NOT_RUN, f"what its tests reported cannot be used: {counts}", mend, None
+        return Ending.NOT_RUN, f"the report of its tests cannot be used: {counts}", mend, None
     lacks_pytest = any("No module named pytest" in line for line in outcome.tail)
     if (known is None and is_pytest and (code in _NOT_RUN or lacks_pytest)) or code in {126, 127}:
         return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", mend, known
@@ -275,26 +275,26 @@ def _classify(
         ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
         return Ending.FAILED, f"its tests failed: {ended}", again, known
     if known is None and is_pytest:
-        hint = "let pytest write its report where PYTEST_ADDOPTS says: take --junitxml out of the command"
-        return Ending.EMPTY, "pytest ended well and told of no test", hint, None
+        hint = "let pytest write its report where PYTEST_ADDOPTS says: remove --junitxml from the command"
+        return Ending.EMPTY, "pytest exited with 0 and reported no tests", hint, None
     return Ending.PASSED, _passed_text(known), None, known
 
 
 def _why_empty(counts: ReportCounts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
     if counts is not None:
         if not counts.total:
-            return "no test of it ran: 0 were collected"
+            return "none of its tests ran: 0 were collected"
         if not counts.passed:
-            return f"no test of it passed: all {counts.total} were skipped, or expected to fail"
+            return f"none of its tests passed: all {counts.total} were skipped, or expected to fail"
         return None
     if is_pytest:
-        return "no test of it ran: 0 were collected" if code == _NONE_COLLECTED else None
+        return "none of its tests ran: 0 were collected" if code == _NONE_COLLECTED else None
     line = why_nothing_ran(said)
-    return None if line is None else f"no test of it ran: `{printable(line, 120)}`"
+    return None if line is None else f"none of its tests ran: `{printable(line, 120)}`"
 
 
 def _passed_text(counts: ReportCounts | None) -> str:
     if counts is None:
-        return "its test command ended well, and told no numbers"
+        return "its test command exited with 0 and reported no counts"
     tests = f"{counts.passed} {'test' if counts.passed == 1 else 'tests'} passed"
     return f"{tests}, {counts.skipped} skipped" if counts.skipped else tests

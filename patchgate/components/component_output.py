@@ -50,7 +50,7 @@ _ADDED = 20
 _GOOD = {
     CaptureResult.RECORDED: "recorded in",
     CaptureResult.UNCHANGED: "unchanged, as recorded in",
-    CaptureResult.VERIFIED: "verified once more, as recorded in",
+    CaptureResult.VERIFIED: "verified again, as recorded in",
 }
 
 
@@ -71,7 +71,7 @@ def capture_text(capture: Capture) -> Iterator[str]:
 
 def _first(each: CapturedComponent) -> str:
     if each.result is CaptureResult.NOT_RECORDED:
-        return f"{each.reason}, but nothing was kept"
+        return f"{each.reason}, but nothing was recorded"
     return each.reason
 
 
@@ -89,9 +89,9 @@ def _closing(capture: Capture) -> Iterator[str]:
     results = {each.result for each in capture.components}
     if CaptureResult.VERIFIED in results:
         yield (
-            f"this counts wherever the note is: git push REMOTE {VERIFIED_REF}"
+            f"this counts wherever the note is pushed: git push REMOTE {VERIFIED_REF}"
             if capture.has_notes
-            else "this counts on this machine alone; to let it count elsewhere, "
+            else "this counts only on this machine; for other machines, "
             f"add --commit-note and push {VERIFIED_REF}"
         )
         return
@@ -155,7 +155,7 @@ def capture_schema() -> Schema:
         **dict.fromkeys(Hashes().named(), or_null(HEX)),
         "tests": about(
             or_null(dict.fromkeys(("passed", "failed", "errors", "skipped"), COUNT)),
-            "Null where the command told no numbers.",
+            "Null if the command reported no counts.",
         ),
         "seconds": float | None,
         "tail": [str],
@@ -247,7 +247,9 @@ def baselines_schema() -> Schema:
         "age_days": about(MAYBE_COUNT, "since it was verified"),
         "dependencies": [str],
         "changed_dependencies": [str],
-        "tests": about(tests, "of the newest run on what the baseline records; null: no numbers are known"),
+        "tests": about(
+            tests, "of the newest run on the files that the baseline records; null if no counts are known"
+        ),
         "tests_at": str | None,
         "tests_source": one_of("note", "ledger", None),
         "findings": [FINDING],
@@ -259,7 +261,7 @@ def baselines_schema() -> Schema:
         "components": [component],
         **path_keys("orphans"),
     }
-    return document_schema(BASELINES_SCHEMA, "How the baselines stand", baselines)
+    return document_schema(BASELINES_SCHEMA, "The status of the baselines", baselines)
 
 
 LIST_SCHEMA = "patchgate.components/1"
@@ -314,7 +316,7 @@ def graph_text(graph: ComponentGraph) -> list[str]:
     waiting = [(name, "") for name in reversed(children.get(None, []))]
     while waiting:
         name, indent = waiting.pop()
-        lines.append(f"{indent}{name}" + ("" if name in graph.parents else " (a group, no component)"))
+        lines.append(f"{indent}{name}" + ("" if name in graph.parents else " (a group, not a component)"))
         lines += [f"{indent}  {_told(each)}" for each in graph.dependencies if each.source == name]
         waiting += [(below, indent + "  ") for below in reversed(children.get(name, []))]
     return [*lines, *(f"cycle: {' -> '.join([*path, path[0]])}" for path in graph.cycles)]
@@ -325,9 +327,9 @@ def _told(each: Dependency) -> str:
     if each.is_external:
         return f"=> {name} (external)"
     if each.to is None:
-        return f"=> {name} (no component)"
-    said = [f"written {name}"] if each.how is not How.EXACT else []
-    said += ["across the tree"] if each.is_across else []
+        return f"=> {name} (unknown component)"
+    said = [f"written as {name}"] if each.how is not How.EXACT else []
+    said += ["across the component tree"] if each.is_across else []
     said += ["in a cycle"] if each.is_in_cycle else []
     return f"-> {each.to}" + (f" ({', '.join(said)})" if said else "")
 

@@ -222,7 +222,7 @@ class _Gatherer:
         if facts is None:
             entry = self._view.entry(path.raw)
             if entry is not None:
-                self._not_files[name] = _KINDS.get(entry.mode, "no regular file")
+                self._not_files[name] = _KINDS.get(entry.mode, "not a regular file")
             elif self._view.exists(path.raw):
                 self._not_files[name] = "a folder"
         return facts

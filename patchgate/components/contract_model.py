@@ -42,11 +42,11 @@ SideEffectKind: TypeAlias = Literal[
 def _check_identifier(text: str) -> str:
     if not re.fullmatch(IDENTIFIER, text):
         raise TextError(
-            f"`{printable(text, 60)}` is no name",
-            "a name has up to 100 of A-Z, a-z, 0-9 and _, and begins with no digit",
+            f"`{printable(text, 60)}` is not a name",
+            "use up to 100 of A-Z, a-z, 0-9 and _, not beginning with a digit",
         )
     if text in KEYWORDS:
-        raise TextError(f"`{text}` is a word of Python's own", "take another name")
+        raise TextError(f"`{text}` is a keyword of Python", "choose another name")
     return text
 
 
@@ -61,7 +61,8 @@ def _check_dotted(text: str) -> str:
 def _check_version(text: str) -> str:
     if not is_version(text):
         raise TextError(
-            f"`{printable(text, 60)}` is no version", "write it like 1.2.0, or 1.2.0-rc.1 for a pre-release"
+            f"`{printable(text, 60)}` is not a version",
+            "write it like 1.2.0, or 1.2.0-rc.1 for a pre-release",
         )
     return text
 
@@ -69,7 +70,7 @@ def _check_version(text: str) -> str:
 def _check_reference(text: str) -> str:
     if not text.strip() or len(text) > MAX_REFERENCE or not text.isprintable():
         raise TextError(
-            f"a dependency is named by 1 to {MAX_REFERENCE} characters, without controls",
+            f"a dependency is a name of 1 to {MAX_REFERENCE} characters, without control characters",
             "name a component, a module or a path",
         )
     return text
@@ -87,7 +88,7 @@ def _check_external(text: str) -> str:
 
 def _check_type(text: str) -> str:
     if not text.strip() or len(text) > MAX_TYPE:
-        raise TextError(f"a type has 1 to {MAX_TYPE} characters", "write it as Python would, like list[str]")
+        raise TextError(f"a type has 1 to {MAX_TYPE} characters", "write it as in Python, like list[str]")
     return text
 
 
@@ -218,7 +219,7 @@ def json_schema() -> dict[str, Any]:
     """Give the JSON Schema of `interface.json`."""
     schema = Contract.model_json_schema()
     function = schema["$defs"]["Function"]
-    plain = {"type": "string", "deprecated": True, "description": "as older contracts have it"}
+    plain = {"type": "string", "deprecated": True, "description": "the form of older contracts"}
     effects = function["properties"]["side_effects"]
     effects["items"] = {"anyOf": [effects["items"], plain]}
     effects["minItems"] = 1
@@ -245,7 +246,7 @@ def json_schema() -> dict[str, Any]:
 
 # difflib takes 0.07 ms to look up one name; thousands of wrong ones would be felt.
 MAX_SUGGESTIONS = 50
-SCHEMA_HINT = "`git patchgate schema contract` says what each key takes"
+SCHEMA_HINT = "`git patchgate schema contract` shows what each key accepts"
 _WANTED = {
     "string_type": "a string",
     "bool_type": "true or false",

@@ -85,8 +85,8 @@ def _bounded(found: list[ContractMistake]) -> tuple[ContractMistake, ...]:
         kept = sorted(found[:MOST_MISTAKES], key=lambda mistake: mistake.line or 0)
         # Rule by rule, for a policy may make an error of any.
         for rule, rest in left.items():
-            message = f"{len(rest):,} more {'is' if len(rest) == 1 else 'are'} not shown"
-            hint = "mend those that are shown, and ask again"
+            message = f"{len(rest):,} more not shown"
+            hint = "fix those that are shown, then run it again"
             kept.append(ContractMistake(rule, message, where="", line=rest[0].line, hint=hint))
         return tuple(kept)
     return tuple(sorted(found, key=lambda mistake: mistake.line or 0))
@@ -113,8 +113,8 @@ def _budgets(document: JsonDocument, contract: Contract) -> Iterator[BudgetPromi
 
 def _doubled_keys(document: JsonDocument) -> Iterator[ContractMistake]:
     for place, line in document.doubled:
-        message = f"the key stands twice, first on line {document.line_of(place)}"
-        yield ContractMistake(_INVALID, message, dotted(place), line, "take one of them out")
+        message = f"the key occurs twice, first on line {document.line_of(place)}"
+        yield ContractMistake(_INVALID, message, dotted(place), line, "remove one of them")
 
 
 def _of_content(document: JsonDocument, *, are_types_known: bool) -> Iterator[ContractMistake]:
@@ -125,8 +125,8 @@ def _of_content(document: JsonDocument, *, are_types_known: bool) -> Iterator[Co
         yield from _side_effects(document, place, function)
     for place, text in _texts(value):
         for _, _, words in vague_phrases(text):
-            message = f'it says "{" ".join(words.split())}", and nobody can check what that means'
-            hint = "say what can be checked, or leave the words out"
+            message = f'it says "{" ".join(words.split())}", which cannot be checked'
+            hint = "write something that can be checked, or remove the words"
             yield _mistake(document, "contract-vague", place, message, hint)
     if are_types_known:
         yield from _types(document)
@@ -182,8 +182,8 @@ def _twice(
         before = first.setdefault(name, place)
         if before is not place:
             line = document.line_of(before)
-            message = f"the {what} `{printable(name, 60)}` stands twice, first on line {line}"
-            yield _mistake(document, _INVALID, place, message, "take one of them out, or rename it")
+            message = f"the {what} `{printable(name, 60)}` occurs twice, first on line {line}"
+            yield _mistake(document, _INVALID, place, message, "remove or rename one of them")
 
 
 def _side_effects(
@@ -193,14 +193,14 @@ def _side_effects(
     here = (*place, "side_effects")
     told = partial(_mistake, document)
     if written in (None, []) or written == "":
-        hint = 'name each one, or write [{"kind": "none"}]'
-        yield told("side-effects-empty", here, "the function names no side effects", hint)
+        hint = 'list each one, or write [{"kind": "none"}]'
+        yield told("side-effects-empty", here, "the function lists no side effects", hint)
         return
     for each, text in _strings(function, place, "side_effects"):
         (taken,) = modern_effects(text)
         keys = ("kind",) if taken["kind"] == "none" else ("kind", "target")
         plain = json.dumps({key: taken[key] for key in keys}, ensure_ascii=False)
-        message = "a side effect is a plain string, as older contracts have it"
+        message = "this side effect is a plain string, as in older contracts"
         yield told("contract-outdated", each, message, f"write {printable(plain, 200)}")
     effects = modern_effects(written)
     if not isinstance(effects, list):
@@ -208,11 +208,11 @@ def _side_effects(
     kinds = [each.get("kind") if isinstance(each, dict) else None for each in effects]
     if "none" in kinds and any(kind != "none" for kind in kinds):
         first = (*here, kinds.index("none"))
-        message = "`none` stands beside other side effects"
-        yield told("side-effects-mixed", first, message, "take `none` out, or the others")
+        message = "`none` is listed with other side effects"
+        yield told("side-effects-mixed", first, message, "remove `none`, or the others")
     if function.get("idempotent") is True and "writes_file" in kinds:
         first = (*here, kinds.index("writes_file"))
-        hint = "see whether a second call leaves the same file, and say so in its description"
+        hint = "check that a second call leaves the same file, and say so in its description"
         yield told("side-effects-idempotent", first, "the function is idempotent and writes a file", hint)
     for index, each in enumerate(effects):
         target = each.get("target", "") if isinstance(each, dict) else None
@@ -262,14 +262,14 @@ def _types(document: JsonDocument) -> Iterator[ContractMistake]:
                 name for name in names_in(text) if name not in KNOWN_TYPES and name not in own
             )
         except TypeTextError as error:
-            message = f"`{printable(text, 60)}` is no type: {error}"
-            hint = "write it as Python would, like dict[str, list[int]] or str | None"
+            message = f"`{printable(text, 60)}` is not a type: {error}"
+            hint = "write it as in Python, like dict[str, list[int]] or str | None"
             yield _mistake(document, "contract-type-unknown", place, message, hint)
             continue
         for name in unknown:
             guesses += 1
             guess = did_you_mean_type(name[:100], sorted(own)) if guesses <= MAX_SUGGESTIONS else None
-            otherwise = "declare it in `types`, or write its module before it"
+            otherwise = "declare it in `types`, or prefix it with its module"
             hint = f"did you mean `{guess}`?" if guess else otherwise
             message = f"the type `{printable(name, 60)}` is not known"
             yield _mistake(document, "contract-type-unknown", place, message, hint)

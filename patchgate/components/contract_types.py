@@ -112,7 +112,7 @@ class _TypeParser:
             self.expect(")")
             self.parameters("")
         else:
-            raise TypeTextError(f"`{printable(text, 20)}` stands where a type has to stand")
+            raise TypeTextError(f"`{printable(text, 20)}` is where a type must be")
 
     def parameters(self, of: str) -> None:
         """Read what may follow a name: as in `list[int]`, `Promise<string>`, `string[][]`."""
@@ -147,7 +147,7 @@ class _TypeParser:
     def whole(self) -> None:
         self.union()
         if self.at < len(self.tokens):
-            raise TypeTextError(f"`{printable(self.tokens[self.at][1], 20)}` stands after its end")
+            raise TypeTextError(f"`{printable(self.tokens[self.at][1], 20)}` follows its end")
 
     def peek(self) -> tuple[str, str]:
         if self.at == len(self.tokens):
@@ -169,7 +169,7 @@ class _TypeParser:
     def expect(self, mark: str) -> None:
         """Take a mark that has to be next."""
         if not self.take(mark):
-            raise TypeTextError(f"`{printable(self.peek()[1], 20)}` stands where `{mark}` has to stand")
+            raise TypeTextError(f"`{printable(self.peek()[1], 20)}` is where `{mark}` must be")
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -179,7 +179,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise TypeTextError(f"`{printable(text[at:].lstrip()[:1], 20)}` is no part of a type")
+            raise TypeTextError(f"`{printable(text[at:].lstrip()[:1], 20)}` cannot be part of a type")
         kind = match.lastgroup or ""
         found.append((kind, match[kind]))
         at = match.end()

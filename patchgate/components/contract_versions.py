@@ -45,7 +45,7 @@ def is_higher(version: str, than: str) -> bool:
 
 def _order(text: str) -> _Order:
     if not is_version(text):
-        raise ValueError("this is no version")
+        raise ValueError("this is not a version")
     plain = text.partition("+")[0]
     release = re.match(r"[0-9]+(?:\.[0-9]+)*", plain)
     numbers = release[0] if release else ""

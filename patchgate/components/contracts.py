@@ -108,10 +108,10 @@ _MOST_SUGGESTIONS = 30
 _MOST_NEEDS = 100
 _MEASURES = {"p95_latency_ms": "ms as 95th percentile", "max_memory_mb": "MB of memory"}
 _READ_AS = {
-    How.CASE: "which differs in case alone",
+    How.CASE: "which differs only in case",
     How.WORDS: "the same words in another order",
-    How.AFFIX: "without what all ids share",
-    How.PART: "with a prefix or suffix more or less",
+    How.AFFIX: "without the part that all ids share",
+    How.PART: "with another prefix or suffix",
 }
 
 
@@ -159,9 +159,8 @@ def _bounded(name: str, found: list[Finding]) -> list[Finding]:
     for each in at[_MOST_NEEDS:]:
         left.setdefault(found[each].rule, []).append(found[each])
     for rule, rest in left.items():
-        are = "is" if len(rest) == 1 else "are"
-        message = f"{len(rest):,} more about what `{name}` needs {are} not shown"
-        hint, about = "mend those that are shown, and ask again", {"component": name}
+        message = f"{len(rest):,} more about the dependencies of `{name}` not shown"
+        hint, about = "fix those that are shown, then run it again", {"component": name}
         kept.append(find(rule, message, rest[0].path, hint, line=rest[0].line, details=about))
     return kept
 
@@ -194,8 +193,8 @@ class _ContractChecks:
             yield self._find(name, mistake.rule, message, mistake.hint, line=mistake.line, pattern=where)
         if facts.component_id is not None and facts.component_id != name:
             other = printable(facts.component_id, 80)
-            message = f"the contract of `{name}` says that it is that of `{other}`"
-            hint = f'write "component_id": "{name}", or mend the path in the config'
+            message = f"the contract of `{name}` has the component_id `{other}`"
+            hint = f'write "component_id": "{name}", or fix the path in the config'
             line = facts.component_id_line
             yield self._find(name, "contract-invalid", message, hint, line=line, pattern="component_id")
         yield from _bounded(name, list(self._needs(name, facts)))
@@ -212,9 +211,9 @@ class _ContractChecks:
         file, line = self._in_config(key)
         return find(
             "contract-missing",
-            f"the component `{name}` has no contract: {path.quoted} is not there",
+            f"component `{name}` has no contract: {path.quoted} does not exist",
             file or path,
-            f"write {path.quoted}, or mend `contract` in the config",
+            f"write {path.quoted}, or fix `contract` in the config",
             line=line,
             decision=Decision(key, self._view.components[name].settings.contract),
             details={"component": name},
@@ -238,21 +237,21 @@ class _ContractChecks:
                 message = f"`{written}` is a {'path' if '/' in written else 'module'} of component `{owner}`"
                 yield told("dependency-unknown", message, f"name the component: `{owner}`")
             elif not self._view.externals.get(reference.name, False):
-                message = f"`{name}` depends on `{written}`, which is no component, no module and no path"
-                hint = self._meant(reference.name) or "name a component, or take the entry out"
+                message = f"`{name}` depends on `{written}`, which is not a component, module or path"
+                hint = self._meant(reference.name) or "name a component, or remove the entry"
                 yield told("dependency-unknown", message, hint)
             return
         if resolved.how is not How.EXACT:
-            message = f"`{written}` is read as `{resolved.id}`, {_READ_AS[resolved.how]}"
+            message = f"`{written}` was read as `{resolved.id}`, {_READ_AS[resolved.how]}"
             yield told("dependency-corrected", message, f"write `{resolved.id}`")
         if self._view.facts.get(resolved.id) is None:
             there = self._view.components[resolved.id].contract.quoted
             message = f"`{name}` depends on `{resolved.id}`, which has no contract"
-            hint = f"write {there} first, or take the dependency out"
+            hint = f"write {there} first, or remove the dependency"
             yield told("dependency-without-contract", message, hint)
         if is_across(self._view.components, name, resolved.id):
             here, other = self._place(name), self._place(resolved.id)
-            message = f"{here} depends on {other}, in another part of the component tree"
+            message = f"{here} depends on {other}, in another branch of the component tree"
             hint = "depend on a sibling, a parent or a parent's sibling, or move one of the two"
             yield replace(told("dependency-across", message, hint), who_can_fix=Fixer.PERSON)
 
@@ -294,16 +293,16 @@ class _ContractChecks:
         shown = " -> ".join((*cycle.path, first))
         others = sorted(cycle.members - set(cycle.path))
         across = next((edge for edge in cycle.edges if is_across(self._view.components, *edge)), None)
-        message = f"components depend on each other in a circle: {shown}"
+        message = f"components depend on each other in a cycle: {shown}"
         if across is not None:
-            message += f"; {self._place(across[0])} and {self._place(across[1])} lie in different parts"
+            message += f"; {self._place(across[0])} and {self._place(across[1])} are in different branches"
         if others:
-            message += f"; in circles with them: {first_of(others, 5)}"
+            message += f"; in cycles with them: {first_of(others, 5)}"
         return self._find(
             first,
             "dependency-cycle",
             message,
-            "take one of these dependencies out; what both need becomes a component of its own",
+            "remove one of these dependencies; move what both need to another component",
             line=self._line_to(first, cycle.path[1 % len(cycle.path)]),
             pattern=shown,
             cycle=list(cycle.path),
@@ -327,7 +326,7 @@ class _ContractChecks:
                 limit = f"{promise.limit:g} {_MEASURES.get(promise.kind, promise.kind)}"
                 function = printable(promise.function, 80)
                 message = f"`{function}` promises {limit}, and no test of `{name}` asserts it"
-                hint = f"write such a test; git patchgate component tests {name} prints one"
+                hint = f"write one; git patchgate component tests {name} prints one"
                 line, where = promise.line, promise.where
                 yield self._find(name, "budget-unasserted", message, hint, line=line, pattern=where)
 
@@ -341,9 +340,9 @@ class _ContractChecks:
             decision = Decision(key, glob)
             yield find(
                 "component-empty-glob",
-                f"`{decision.shown}`, a pattern of the {kind} of `{name}`, matches no file",
+                f"`{decision.shown}`, a pattern for the {kind} of `{name}`, matches no file",
                 file,
-                "mend the pattern, or take it out",
+                "fix or remove the pattern",
                 line=line,
                 decision=decision,
                 details={"component": name},

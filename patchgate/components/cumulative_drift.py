@@ -46,10 +46,10 @@ _WEIGHT = {level: number for number, level in enumerate(Level)}
 _WEAKENED = "drift-tests-weakened"
 _ONCE_A_PLACE = ("drift-", "baseline-tampered", "component-undeclared")
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
-_ONE_COMMIT = "put it back, or make the change in one commit with the new baseline, which can be approved"
+_ONE_COMMIT = "restore it, or make the change in one commit with the new baseline, which can be approved"
 _RETIRE_FIRST = (
-    "put it back, or declare the component again; if the component is to go, first push the removal of its "
-    "declaration alone"
+    "restore it, or declare the component again; if it should be removed, first push the removal of its "
+    "declaration in a separate commit"
 )
 
 
@@ -121,7 +121,7 @@ def judge_cumulative(
             continue
         gates.append(outcome_of(gate, new))
         findings += new
-    note = f"compared with {span.shown}, over all commits together"
+    note = f"compared with {span.shown}, for all commits together"
     return CumulativeVerdict(
         tuple(gates), tuple(replace(each, notes=(*each.notes, note)) for each in findings)
     )
@@ -400,8 +400,7 @@ def _judge_range(
     parting = common_ancestor(repository, oid, tip)
     if parting is None and repository.shallow:
         raise UndecidedError(
-            f"this clone is shallow, and shows no commit that {oid[:SHORT_OID]} and {tip[:SHORT_OID]} have "
-            "in common",
+            f"this clone is shallow, and has no common commit of {oid[:SHORT_OID]} and {tip[:SHORT_OID]}",
             "git fetch --unshallow",
         )
     parting = parting or oid
@@ -431,6 +430,6 @@ def tree_of(objects: Objects, revision: str) -> str:
     """
     header = objects.header(revision + "^{tree}")
     if header is None:
-        message = f"commit {revision[:12]} has no tree here"
+        message = f"commit {revision[:12]} has no tree in this clone"
         raise UndecidedError(message, "git fetch --refetch, then try again")
     return header.oid

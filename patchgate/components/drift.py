@@ -48,10 +48,10 @@ def examine(case: Case) -> Iterator[Finding]:
     for name, place in near.undeclared.items():
         yield find(
             "component-undeclared",
-            f"component {name} is declared no longer, so nothing guards its files; its baseline stays",
+            f"component {name} is no longer declared, so its files are not checked",
             place,
-            f"if it is meant, take the baseline out in a change of its own: git rm {place.quoted}; its files "
-            "are nobody's then, and may go in the same change",
+            f"if this is intended, remove its baseline in a separate commit: git rm {place.quoted}; that "
+            "commit may remove its files too",
             details={"component": name},
         )
 
@@ -92,9 +92,9 @@ def deleted_baseline(state: ComponentState) -> Finding:
     place, name = state.component.baseline, state.component.id
     return find(
         "baseline-tampered",
-        f"the baseline of component {name} is deleted, and the component is still declared",
+        f"the baseline of component {name} is deleted, but the component is still declared",
         place,
-        f"put it back: git restore --staged --worktree -- {place.quoted}; {_removal_hint(state)}",
+        f"restore it: git restore --staged --worktree -- {place.quoted}; {_removal_hint(state)}",
         side="old",
     )
 
@@ -120,7 +120,7 @@ def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
     if not told:
         # Another promise and its tests are all that differs.
         what = f"contract and tests of component {state.component.id}"
-        yield _component_finding(state, "drift-all", f"{what} changed since it was recorded")
+        yield _component_finding(state, "drift-all", f"{what} changed since they were recorded")
 
 
 def _differences(state: ComponentState, found: DriftComparison, recorded: Baseline) -> Iterator[Finding]:
@@ -157,8 +157,8 @@ def _contract_and_tests(
         yield _version_not_raised(state)
     arrived = found.arrived_roles
     if promised and is_tested and implementation:
-        what = f"all of component {state.component.id}"
-        yield _component_finding(state, "drift-all", f"{what} changed since it was recorded")
+        what = f"contract, tests and implementation of component {state.component.id}"
+        yield _component_finding(state, "drift-all", f"{what} changed since they were recorded")
     elif implementation and Role.IMPLEMENTATION in arrived and not higher:
         yield _changed_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
     elif tests and not (promised or implementation) and Role.TESTS in arrived:
@@ -187,17 +187,17 @@ def _missing_files(
     state: ComponentState, found: DriftComparison, lost: Sequence[RepoPath]
 ) -> Iterator[Finding]:
     """Tell each file of contract and implementation that is gone; of very many the first and a number."""
-    recapture = f"if it is meant, run the tests and record it: {_recapture(state)}"
+    recapture = f"if this is intended, run the tests and record it: {_recapture(state)}"
     for index, path in enumerate(lost[:_MOST], start=1):
         role = found.gone[path].role
         stays = state.files and role is not Role.CONTRACT
         yield _find(
             state,
             "drift-missing",
-            f"{path.quoted}, of the {role.value} of component {state.component.id}, is gone"
+            f"{path.quoted} ({role.value} of component {state.component.id}) is missing"
             + _more(index, len(lost), "file"),
             path,
-            f"put it back; {recapture if stays else _removal_hint(state)}",
+            f"restore it; {recapture if stays else _removal_hint(state)}",
             side="old",
         )
 
@@ -205,8 +205,8 @@ def _missing_files(
 def _removal_hint(state: ComponentState) -> str:
     """Say how a component goes."""
     return (
-        f"or, if component {state.component.id} is to go, take it out of patchgate.toml first, in a change "
-        f"of its own, then delete its files and {state.component.baseline.quoted}"
+        f"or, to remove component {state.component.id}, first remove its declaration from patchgate.toml in "
+        f"a separate commit, then delete its files and {state.component.baseline.quoted}"
     )
 
 
@@ -223,11 +223,11 @@ def contract_without_tests(state: ComponentState) -> Iterator[Finding]:
         return
     made = ""
     if any(role is not Role.CONTRACT and is_python(path) for path, (role, _) in state.files.items()):
-        made = f" (git patchgate component tests {name} --staged prints those that follow from it)"
-    message = f"the contract of component {name} changed, and none of its tests did"
-    change = f"change the tests that hold the component to it in the same commit{made}"
+        made = f" (git patchgate component tests {name} --staged prints tests for it)"
+    message = f"the contract of component {name} changed, but none of its tests did"
+    change = f"change its tests in the same commit{made}"
     rule = "drift-contract-without-tests"
-    yield _find(state, rule, message, contract, f"{change}, or put the contract back")
+    yield _find(state, rule, message, contract, f"{change}, or restore the contract")
 
 
 def _version_finding(state: ComponentState, what: str, hint: str) -> Finding:
@@ -236,13 +236,13 @@ def _version_finding(state: ComponentState, what: str, hint: str) -> Finding:
 
 
 def _version_not_raised(state: ComponentState) -> Finding:
-    what = "changed, and its version is not higher than the recorded one"
+    what = "changed, but its version is not higher than the recorded one"
     return _version_finding(state, what, "raise `version` in the contract")
 
 
 def _rewritten_contract(state: ComponentState) -> Finding:
-    what = "is written otherwise than recorded, and promises the same"
-    return _version_finding(state, what, f"put it back, or run the tests and record it: {_recapture(state)}")
+    what = "was rewritten since it was recorded, with the same content"
+    return _version_finding(state, what, f"restore it, or run the tests and record it: {_recapture(state)}")
 
 
 def _changed_role(state: ComponentState, found: DriftComparison, role: Role, rule: str) -> Finding:
@@ -254,7 +254,7 @@ def _changed_role(state: ComponentState, found: DriftComparison, role: Role, rul
     if role is Role.TESTS:
         what = f"the tests of component {name} differ from its baseline"
     else:
-        what = f"component {name} is implemented otherwise than recorded, under the same contract version"
+        what = f"component {name} changed since it was recorded, without a new contract version"
     hint = f"run the tests and record it: {_recapture(state)}"
     return _find(state, rule, f"{what} ({first.quoted}{more})", first, hint, actual=len(paths))
 
@@ -267,13 +267,13 @@ def _undeclared_files(state: ComponentState, found: DriftComparison) -> Iterator
             continue
         shown = first_of(paths, 1, lambda path: path.quoted)
         recorded = f"recorded as {role.value} of component {state.component.id}"
-        message = f"{shown}, {recorded}: no longer declared so"
-        hint = f"if that is meant, run the tests and record it: {_recapture(state)}"
+        message = f"{shown}, {recorded}, is no longer declared as that"
+        hint = f"if this is intended, run the tests and record it: {_recapture(state)}"
         yield _find(state, rule, message, paths[0], hint, actual=len(paths))
 
 
 def _moved_files(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
-    hint = f"the baseline names the old path: {_recapture(state)}"
+    hint = f"the baseline has the old path; record the new one: {_recapture(state)}"
     for index, (new, old) in enumerate(list(found.moved.items())[:_MOST], start=1):
         message = f"{old.quoted} of component {state.component.id} moved to {new.quoted}"
         yield _find(state, "drift-moved", message + _more(index, len(found.moved), "move"), new, hint)
@@ -343,7 +343,7 @@ def _removed_component(state: ComponentState, before: Baseline) -> Iterator[Find
         if promised is not False and not have_tests_changed(found, state.texts):
             yield from contract_without_tests(state)
     if is_there or state.recorded is not None:
-        gone = "is no longer declared: no gate guards its contract and its tests from here on"
+        gone = "is no longer declared, so its contract and its tests are no longer checked"
         message = f"component {state.component.id} {gone}"
-        hint = "put the declaration back; or, if this is intended, change its files in a later push"
+        hint = "restore the declaration; or, if this is intended, change its files in a later push"
         yield _find(state, "component-undeclared", message, state.component.baseline, hint)

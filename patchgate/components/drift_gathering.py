@@ -194,9 +194,9 @@ def _read(
     """Read a baseline; give its bytes too, where they can be read."""
     if entry is None:
         return None, None
-    again = f"take it out, then record it anew: git patchgate baseline capture {component.id}"
+    again = f"delete it, then record the component again: git patchgate baseline capture {component.id}"
     if entry.mode != REGULAR:
-        return BaselineFault(f"this baseline is no plain file (mode {entry.mode})", 1, again), None
+        return BaselineFault(f"this baseline is not a regular file (mode {entry.mode})", 1, again), None
     header = objects.header(entry.oid)
     if header is not None and header.size > MAX_BASELINE_BYTES:
         fault = f"this baseline has more than {MAX_BASELINE_BYTES >> 20} MiB"
@@ -297,7 +297,7 @@ def _headers(
             raise UndecidedError(
                 f"{path.quoted}{side} ({oid[:12]}) is not in this repository",
                 "git fetch --refetch (or --unshallow) brings what a partial or shallow clone left out; if "
-                f"nobody has it, record the component in a commit of its own: "
+                f"no clone has it, record the component in a separate commit: "
                 f"git patchgate baseline capture {component.id}",
             )
         found[oid] = header
@@ -305,9 +305,9 @@ def _headers(
 
 
 def _too_large(component: Component, path: RepoPath, side: str) -> UndecidedError:
-    keep_out = f"keep it out of component {component.id} by its declaration, in a change of its own"
+    keep_out = f"exclude it from component {component.id} in its declaration, in a separate commit"
     return UndecidedError(
-        f"{path.quoted}{side} has more than {BIG_FILE >> 20} MiB, so nobody can tell what differs in it",
+        f"{path.quoted}{side} has more than {BIG_FILE >> 20} MiB, so it cannot be compared",
         keep_out if side == _AS_RECORDED else f"make it smaller, or {keep_out}",
     )
 

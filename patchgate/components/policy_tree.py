@@ -98,7 +98,7 @@ def _require_merged(repository: Repository) -> None:
     if unmerged:
         path = RepoPath.from_git(unmerged.split(b"\0")[0].partition(b"\t")[2])
         raise UndecidedError(
-            f"{path.quoted} is not merged: the index holds a conflict",
+            f"{path.quoted} is not merged: the index has a conflict",
             "resolve the conflict, then git add the file",
         )
 
@@ -192,7 +192,7 @@ def _hint_for_unknown(each: str, components: Components, where: str) -> str:
     if meant is not None:
         return f"did you mean `{meant}`?"
     if where == "HEAD":
-        return "commit what declares it first, or say --staged; git patchgate component list shows the index"
+        return "commit its declaration first, or add --staged; git patchgate component list shows the index"
     if components:
-        return "git patchgate component list shows all"
+        return "git patchgate component list shows them"
     return no_components_message("index") if where == "the index" else NONE_DECLARED

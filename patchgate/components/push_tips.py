@@ -36,7 +36,7 @@ Subject = tuple[str, RepoPath | None]
 
 _CONTRACTS, _DRIFT, _STALENESS = "contracts", "drift", "staleness"
 _MOST = 20
-_PREEXISTING = "it was so before this push, which does not refuse it"
+_PREEXISTING = "this was so before the push, so it does not refuse the push"
 _LEVELS = tuple(Level)
 
 

@@ -105,10 +105,12 @@ def examine(
     name = verified.component
     days = verified.days(now)
     if found is Freshness.UNKNOWN:
-        message = f"nobody can tell when {name} was verified: {verified.unknown}"
+        message = f"it is not known when {name} was verified: {verified.unknown}"
     elif found is Freshness.STALE:
         window = count(settings.staleness_window_days, "day")
-        message = f"{name} was verified {_ago(days)} ({_source(verified)}), and that counts for {window}"
+        message = (
+            f"{name} was verified {_ago(days)} ({_source(verified)}); a verification counts for {window}"
+        )
     else:
         message = (
             f"{name} was verified {_ago(days)} ({_source(verified)}), and {_changed(verified)} changed since"
@@ -117,7 +119,7 @@ def examine(
     if verified.gone:
         lost = first_of([printable(each, _MOST_LETTERS) for each in verified.gone], _MOST_NAMED)
         hint = (
-            f"take {lost} out of the contract of {name}, or name what came in its place; then git patchgate "
+            f"remove {lost} from the contract of {name}, or replace it; then git patchgate "
             f"baseline capture {name}"
         )
     if "shallow" in (verified.unknown or ""):

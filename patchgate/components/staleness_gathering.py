@@ -33,8 +33,8 @@ from patchgate.policy.component import BASELINES, Component, Components, Role
 from patchgate.policy.policy import Policy
 from patchgate.policy.tree_policies import TreePolicies
 
-_CUT_OFF = "this clone is shallow, and its history ends before that"
-_NEVER = "no commit of its history made the baseline what it is"
+_CUT_OFF = "this clone is shallow, and its history ends before that commit"
+_NEVER = "no commit in the history wrote this baseline"
 _AHEAD = "the commit of its baseline is dated in the future"
 # As many as a contract's names are told of.
 _MOST_UNKNOWN = 100
@@ -174,7 +174,7 @@ class StalenessFacts:
         found = {name: header.oid for name, header in zip(names, headers, strict=True) if header is not None}
         if len(found) < len(names):
             raise UndecidedError(
-                "a commit of this history has no tree here", "git fetch --refetch, then try again"
+                "a commit of this history has no tree in this clone", "git fetch --refetch, then try again"
             )
         return found
 

@@ -318,12 +318,12 @@ def generate_tests(repository: Repository, name: str, *, cached: bool = False) -
         entry = content.view.entry(component.contract.raw)
         place = component.contract.quoted
         if entry is None:
-            hint = "git add it first" if cached else "commit it first; or git add it, and say --staged"
+            hint = "git add it first" if cached else "commit it first, or git add it and use --staged"
             raise UsageError(f"{where} has no {place}, the contract of {name}", hint)
         with FactsCache.of(repository) as cache:
             facts = facts_at(content.view, component.contract, cache)
         if facts is None:
-            raise UsageError(f"{place} is no regular file", "put the contract itself there")
+            raise UsageError(f"{place} is not a regular file", "replace it with the contract")
         # What cannot be read may be too large to be read at all.
         raw = objects.read(entry.oid) if facts.is_readable else b""
         otherwise = not cached and _is_staged_otherwise(repository, component.contract, entry.oid)
@@ -333,14 +333,14 @@ def generate_tests(repository: Repository, name: str, *, cached: bool = False) -
     if contract is None:
         raise _unreadable(component.contract, facts.mistakes)
     if not contract.functions:
-        message = f"the contract of {name} promises no function"
+        message = f"the contract of {name} has no functions"
         raise UsageError(message, "add one to `functions`, with examples")
     roots = content.policy.config.baselines.source_roots
     modules = tuple(modules_of(component, roots))
     if not modules:
         raise UsageError(
-            f"no pattern of the implementation of {name} begins with a module of Python",
-            "write it below a folder of [baselines] source_roots, like src/shaping/**",
+            f"no implementation pattern of {name} begins with a Python module",
+            "use a pattern below a folder of [baselines] source_roots, like src/shaping/**",
         )
     origin = Origin(name, component.settings.contract, roots, modules)
     untested = tuple((printable(function, 80), kind) for function, kind in untested_budgets(contract))

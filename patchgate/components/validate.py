@@ -66,7 +66,7 @@ def validate(
         UndecidedError: the index holds conflicts, or an object is missing.
     """
     if ids and everything:
-        raise UsageError("ID and --all exclude each other", "leave one of them out")
+        raise UsageError("ID and --all exclude each other", "use one of them")
     with Objects(repository) as objects:
         content = index_tree(repository, objects)
         view = _view(content, ids, everything)
@@ -136,9 +136,7 @@ def _view(content: PolicyTree, ids: Sequence[str], everything: bool) -> Contract
         if everything or chosen:
             return contracts_of_tree(policy, view, cache, None if everything else chosen)
         if content.staged is None:
-            raise UsageError(
-                "a bare repository has no index that could touch a contract", "name components, or say --all"
-            )
+            raise UsageError("a bare repository has no index", "name components, or add --all")
         otherwise = changed_declarations(policy, _before(repository, view.objects))
         return contracts_of_change(policy, view, content.staged.files, cache, otherwise)
 

@@ -226,7 +226,7 @@ def weakened_findings(
         message = f"and {len(rest)} more losses in the tests of component {name}"
         about = {"component": name}
         told.append(
-            (rest, find("drift-tests-weakened", message, rest[0].path, "put the tests back", details=about))
+            (rest, find("drift-tests-weakened", message, rest[0].path, "restore the tests", details=about))
         )
     for some, finding in told:
         is_grave = any(each.loss in _SEVERE and not grave.isdisjoint(_lost([each])) for each in some)
@@ -293,23 +293,23 @@ def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bo
     where = f" in {functions}" if functions else ""
     message, hint = {
         Loss.FILE: (
-            f"the test file {loss.path.quoted} of component {name} is {'empty' if is_empty else 'gone'}"
+            f"the test file {loss.path.quoted} of component {name} is {'empty' if is_empty else 'missing'}"
             + (f", with {functions}" if functions else ""),
-            "put it back; if the promise changed, change the contract in the same commit"
+            "restore it; if the promise changed, change the contract in the same commit"
             if state.component.role(loss.path) is Role.TESTS
-            else f"it is declared no longer; once the tests pass: git patchgate baseline capture {name}",
+            else f"it is no longer declared; once the tests pass: git patchgate baseline capture {name}",
         ),
         Loss.FUNCTION: (
-            f"{functions}: gone from the tests of component {name}",
-            "put it back; if the promise changed, change the contract in the same commit",
+            f"{functions} removed from the tests of component {name}",
+            "restore it; if the promise changed, change the contract in the same commit",
         ),
         Loss.ASSERTIONS: (
-            f"tests of component {name} assert less than recorded{where}: {loss.after}, not {loss.before}",
-            f"put the assertions back, or record it so: git patchgate baseline capture {name}",
+            f"tests of component {name} have fewer assertions{where}: {loss.after} instead of {loss.before}",
+            f"restore the assertions, or record the tests as they are: git patchgate baseline capture {name}",
         ),
         Loss.SKIPPED: (
-            f"tests of component {name} no longer count: {functions} is skipped or may fail",
-            "take the mark out and mend what fails",
+            f"tests of component {name} no longer count: {functions} skipped or allowed to fail",
+            "remove the mark and fix the test",
         ),
     }[loss.loss]
     return find(

@@ -119,14 +119,14 @@ def test_a_run_in_which_no_test_passes_records_nothing_and_says_so(repo: Repo, t
     repo.stage({TESTS: tests})
     done = captured(repo)
     assert done.exit_code == 1
-    assert done.components[0].reason.startswith(("no test of it ran", "no test of it passed"))
+    assert done.components[0].reason.startswith(("none of its tests ran", "none of its tests passed"))
     assert baseline(repo) is None
 
 
 def test_a_run_that_only_collects_is_empty(tmp_path: Path) -> None:
     repo = shaping(tmp_path, "python", "-m", "pytest", "--collect-only", "-q", "{tests}")
     done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "no test of it ran: 0 were collected")
+    assert (done.exit_code, done.components[0].reason) == (1, "none of its tests ran: 0 were collected")
 
 
 def test_a_run_that_hides_its_failures_behind_a_good_exit_code_fails(repo: Repo) -> None:
@@ -158,20 +158,20 @@ def test_a_run_that_a_test_breaks_off_is_refused_whatever_its_exit_code(repo: Re
     done = captured(repo, PYTEST_ADDOPTS="-s")
     (each,) = done.components
     assert (done.exit_code, each.result) == (1, CaptureResult.REFUSED)
-    assert each.reason == "its tests were broken off before all of them had run"
+    assert each.reason == "its tests stopped before all of them had run"
     assert baseline(repo) is None
 
 
 def test_a_run_that_ends_before_it_reports_is_no_proof(repo: Repo) -> None:
     repo.stage({TESTS: GOOD + "\ndef test_end():\n    import os; os._exit(0)\n"})
     done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "pytest ended well and told of no test")
+    assert (done.exit_code, done.components[0].reason) == (1, "pytest exited with 0 and reported no tests")
 
 
 def test_tests_that_are_not_there_are_a_refusal(repo: Repo) -> None:
     repo.git("rm", "-q", TESTS)
     done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "no file of its tests is there")
+    assert (done.exit_code, done.components[0].reason) == (1, "it has no test files")
 
 
 def test_what_helps_the_tests_is_recorded_and_not_collected(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_the_source_roots_are_those_of_the_policy(tmp_path: Path) -> None:
 def test_options_of_the_caller_for_pytest_are_kept(repo: Repo) -> None:
     (each,) = captured(repo, PYTEST_ADDOPTS="-k nothing_of_that_name").components
     assert each.result is CaptureResult.REFUSED
-    assert each.reason.startswith("no test of it ran")
+    assert each.reason.startswith("none of its tests ran")
 
 
 def test_gits_variables_do_not_reach_the_tests(repo: Repo) -> None:
@@ -301,7 +301,7 @@ def test_nothing_is_written_through_a_symlink(repo: Repo, tmp_path: Path, linked
     witness = tmp_path / "witness"
     repo.stage({TESTS: GOOD + f"\nopen({str(witness)!r}, 'w').close()\n"})
     repo.link(linked, str(target))
-    with pytest.raises(UndecidedError, match=r"symlink|no regular file"):
+    with pytest.raises(UndecidedError, match=r"symlink|not a regular file"):
         captured(repo)
     assert list(target.iterdir()) == []
     assert not witness.exists()
@@ -341,13 +341,13 @@ def test_what_one_components_tests_leave_does_not_help_those_of_another(repo: Re
     repo.stage({TESTS: leaves, "tests/test_cutting.py": finds})
     done = captured(repo, "shaping", "cutting")
     assert done.components[1].reason == "1 of its 2 tests failed"
-    assert done.warnings == ("the tests of `shaping` changed src/cutting/__init__.py, which is not recorded",)
+    assert done.warnings == ("the tests of `shaping` changed src/cutting/__init__.py; this is not recorded",)
 
 
 def test_files_that_the_tests_change_are_told_and_neither_recorded_nor_written(repo: Repo) -> None:
     repo.stage({TESTS: GOOD + f"\ndef test_change():\n    open({CODE!r}, 'w').close()\n"})
     done = captured(repo)
-    assert done.warnings == (f"the tests of `shaping` changed {CODE}, which is not recorded",)
+    assert done.warnings == (f"the tests of `shaping` changed {CODE}; this is not recorded",)
     assert recorded(repo)[CODE] == staged(repo, CODE)
     assert (repo.path / CODE).read_text() == files()[CODE]
 
@@ -356,7 +356,7 @@ def test_a_component_without_an_implementation_is_warned_of(repo: Repo) -> None:
     repo.git("rm", "-q", CODE)
     repo.stage({TESTS: "def test_it():\n    assert True\n"})
     done = captured(repo)
-    assert (done.exit_code, done.warnings) == (0, ("`shaping` has no implementation file here",))
+    assert (done.exit_code, done.warnings) == (0, ("`shaping` has no implementation files",))
 
 
 CONTRACT = "contracts/shaping/interface.json"
@@ -411,7 +411,7 @@ def test_of_many_mistakes_of_a_contract_the_first_are_shown(repo: Repo, witness:
     repo.stage({CONTRACT: json.dumps({f"key{number}": 1 for number in range(50)}, indent=1)})
     each = refused_contract(repo, witness)
     assert len(each.mistakes) == 6
-    assert each.mistakes[-1] == "47 more are not shown"
+    assert each.mistakes[-1] == "and 47 more"
     assert all(line.isprintable() for line in each.mistakes)
 
 
@@ -424,10 +424,10 @@ def test_a_contract_too_large_to_read_is_refused_without_a_line(repo: Repo, witn
 def test_a_contract_that_is_not_there_or_no_regular_file_is_refused(repo: Repo, witness: Path) -> None:
     repo.git("rm", "-q", CONTRACT)
     each = refused_contract(repo, witness)
-    assert (each.reason, each.mistakes) == (f"its contract {CONTRACT} is not there", ())
+    assert (each.reason, each.mistakes) == (f"its contract {CONTRACT} does not exist", ())
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{CONTRACT}")
     each = refused_contract(repo, witness)
-    assert each.reason == f"its contract {CONTRACT} is no regular file"
+    assert each.reason == f"its contract {CONTRACT} is not a regular file"
     repo.git("update-index", "--force-remove", CONTRACT)
     place = repo.path / CONTRACT
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -483,8 +483,8 @@ def test_other_commands_are_believed_by_exit_code_report_and_what_they_say(
     assert done.exit_code == code
     assert (baseline(repo) is None) == (code != 0)
     if code == 0 and "pytest" not in " ".join(command):
-        assert done.components[0].reason == "its test command ended well, and told no numbers"
-        assert done.warnings == ("nobody counted the tests of `shaping`: its command wrote no report",)
+        assert done.components[0].reason == "its test command exited with 0 and reported no counts"
+        assert done.warnings == ("the tests of `shaping` were not counted: its command wrote no report",)
     else:
         assert done.warnings == ()
 
@@ -546,7 +546,7 @@ def test_the_document_is_as_its_schema_says(repo: Repo) -> None:
 
 def test_a_folder_that_cannot_be_written_is_told(repo: Repo) -> None:
     (repo.path / ".patchgate").write_text("")
-    with pytest.raises(UndecidedError, match="no folder"):
+    with pytest.raises(UndecidedError, match="is not a folder"):
         captured(repo)
 
 

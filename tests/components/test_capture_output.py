@@ -54,11 +54,9 @@ def test_scripts_of_which_an_interpreter_would_run_the_first_alone_are_refused_b
     each = slug(repo)
     assert each.result is CaptureResult.REFUSED
     program = command[0].rpartition("/")[2]
-    assert (
-        each.reason == f"{program} would run {ONE} of its tests alone, and take the other file as an argument"
-    )
+    assert each.reason == f"{program} would run only {ONE} and pass it the other file as an argument"
     repo.stage({"test/c_test.sh": ""})
-    assert slug(repo).reason.endswith("alone, and take the 2 others as arguments")
+    assert slug(repo).reason.endswith("and pass it the 2 others as arguments")
     assert not (tmp_path / "witness").exists()
     assert baseline(repo, "slug") is None
 
@@ -98,15 +96,15 @@ def test_of_a_command_that_printed_nothing_the_command_line_is_told(tmp_path: Pa
     each = slug(repo)
     assert each.reason == "its tests failed: exit code 3"
     line = f"sh -c 'sh \"$1\"; exit 3' it {ONE} {TWO}"
-    assert each.hint == f"mend the tests, then capture again; nothing was printed by: {line}"
+    assert each.hint == f"fix the tests, then capture again; this command printed nothing: {line}"
     repo.stage({ONE: "echo told\n"})
-    assert slug(repo).hint == "mend what the output names, then capture again"
+    assert slug(repo).hint == "fix what the output shows, then capture again"
 
 
 def test_where_no_test_ran_the_command_is_named_among_what_to_mend(tmp_path: Path) -> None:
     repo = scripts(tmp_path, "python", "-m", "pytest", "-q", "{tests}")
     each = slug(repo)
-    assert each.reason == "no test of it ran: 0 were collected"
+    assert each.reason == "none of its tests ran: 0 were collected"
     assert each.hint is not None
     assert "`test_command`" in each.hint
 
@@ -126,13 +124,13 @@ def test_files_that_are_not_staged_are_told_as_not_tested(tmp_path: Path) -> Non
     unstaged(repo)
     (warning,) = captured(repo).warnings
     named = f"{CODE}, src/shaping/gone.py, {LATER}"
-    assert warning == f"not staged, so not tested: {named}; git add them, or --worktree"
+    assert warning == f"not staged, so not tested: {named}; git add them, or add --worktree"
     repo.git("add", "-A", "src/shaping")
     assert captured(repo).warnings == ()
     repo.commit({BASELINE: baseline(repo) or b""})
     repo.write(TESTS, "")
     (warning,) = captured(repo, reverify=True).warnings
-    assert warning == f"not staged, so not tested: {TESTS}; git add it, then capture"
+    assert warning == f"not staged, so not tested: {TESTS}; git add it, then capture again"
 
 
 def test_of_many_files_that_are_not_staged_the_first_are_named(tmp_path: Path) -> None:

@@ -111,13 +111,13 @@ def test_the_graph_shows_the_tree_with_right_names_and_the_cycle_as_a_path(repo:
         "agents",
         "  -> shaping",
         "  shaping",
-        "    -> wire_schemas (written Schemas_Wire, across the tree, in a cycle)",
-        "    => json (no component)",
+        "    -> wire_schemas (written as Schemas_Wire, across the component tree, in a cycle)",
+        "    => json (unknown component)",
         "    => lib.x (external)",
-        "data (a group, no component)",
+        "data (a group, not a component)",
         "  store",
         "  wire_schemas",
-        "    -> shaping (across the tree, in a cycle)",
+        "    -> shaping (across the component tree, in a cycle)",
         "cycle: shaping -> wire_schemas -> shaping",
     ]
 

@@ -255,7 +255,7 @@ def test_files_that_go_without_their_baseline_are_told_with_the_way_out(repo: Re
     missing = [each for each in repo.check().findings if each["rule"] == "drift-missing"]
     assert sorted(each["path"] for each in missing) == sorted((CONTRACT, CODE, "src/shaping/more.py"))
     for each in missing:
-        assert "take it out of patchgate.toml first, in a change of its own" in each["hint"]
+        assert "remove its declaration from patchgate.toml in a separate commit" in each["hint"]
 
 
 def test_a_merge_does_not_launder_what_its_other_side_did_before_there_was_a_baseline(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_recapture_does_not_launder_a_contract_that_goes(repo: Repo) -> None:
     repo.stage(capture(repo))
     assert both(repo) == [("drift-missing", "error", CONTRACT)]
     (finding,) = [each for each in repo.check("HEAD").findings if each["rule"] == "drift-missing"]
-    assert "patchgate.toml first" in finding["hint"]
+    assert "from patchgate.toml" in finding["hint"]
 
 
 @pytest.mark.parametrize("name", ["test_shaping.txt", "shaping.py"])

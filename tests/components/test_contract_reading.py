@@ -109,7 +109,7 @@ def test_the_published_schema_takes_the_good_contract() -> None:
         ("component_id", "", "cannot name a component", "up to 64"),
         ("component_id", 7, "expected a string, got 7", "schema contract"),
         ("version", 1.2, "expected a string, got 1.2", "schema contract"),
-        ("version", "new", "`new` is no version", "1.2.0"),
+        ("version", "new", "`new` is not a version", "1.2.0"),
         ("description", None, "expected a string, got null", "schema contract"),
         ("dependencies", "schemas", 'expected a list, got "schemas"', "schema contract"),
         ("dependencies", {}, "expected a list, got an object", "schema contract"),
@@ -119,12 +119,12 @@ def test_the_published_schema_takes_the_good_contract() -> None:
         ("external_dependencies.0", "/etc/passwd", "points outside the repository", "source root"),
         ("external_dependencies.0", "C:/x", "points outside the repository", "source root"),
         ("external_dependencies.0", "a\\b", "points outside the repository", "source root"),
-        ("functions.0.name", "two words", "`two words` is no name", "a name has"),
-        ("functions.0.name", "größe", "is no name", "a name has"),
-        ("functions.0.name", "import", "a word of Python's own", "another name"),
-        ("functions.0.inputs.0.name", "x=1", "is no name", "a name has"),
-        ("functions.0.examples.0.inputs", {"a b": 1}, "`a b` is no name", "a name has"),
-        ("functions.0.error_cases.0.error", "os.system()", "is no name", "a name has"),
+        ("functions.0.name", "two words", "`two words` is not a name", "use up to 100"),
+        ("functions.0.name", "größe", "is not a name", "use up to 100"),
+        ("functions.0.name", "import", "a keyword of Python", "another name"),
+        ("functions.0.inputs.0.name", "x=1", "is not a name", "use up to 100"),
+        ("functions.0.examples.0.inputs", {"a b": 1}, "`a b` is not a name", "use up to 100"),
+        ("functions.0.error_cases.0.error", "os.system()", "is not a name", "use up to 100"),
         ("functions.0.error_cases.0.inputs", [], "expected an object, got a list", "schema contract"),
         ("functions.0.side_effects.0.kind", "loging", "expected one of none, reads_file", "`logging`?"),
         ("functions.0.side_effects.0.target", " ", "has no target", "name what it reads"),
@@ -190,7 +190,7 @@ def test_a_contract_that_names_itself_twice_is_told_with_both_lines() -> None:
     raw = b'{"component_id": "a",\n "version": "1",\n "component_id": "b"}'
     found = only(raw)
     assert (found.line, found.where) == (3, "component_id")
-    assert found.message == "the key stands twice, first on line 1"
+    assert found.message == "the key occurs twice, first on line 1"
     assert not facts_of(raw).is_readable
     assert read_contract(raw) is None
 
@@ -210,7 +210,7 @@ def test_a_name_that_stands_twice_is_told_and_the_facts_stay(path: str, value: A
     contract = with_value(path, value)
     found = only(contract)
     assert found.rule == "contract-invalid"
-    assert found.message.startswith(f"the {what} stands twice, first on line ")
+    assert found.message.startswith(f"the {what} occurs twice, first on line ")
     assert facts_of(raw_of(contract)).is_readable
     assert read_contract(raw_of(contract)) is None
 
@@ -239,7 +239,7 @@ def test_their_number_is_bounded_and_no_error_is_lost_among_warnings() -> None:
     found = mistakes(contract)
     assert len(found) == MOST_MISTAKES + 1
     assert sum(each.rule == "contract-invalid" for each in found) == 1
-    assert found[-1].message == "401 more are not shown"
+    assert found[-1].message == "401 more not shown"
     assert found[-1].rule == "contract-vague"
     # The list begins on line 5, and one mistake that is shown is none of it.
     assert found[-1].line == 5 + MOST_MISTAKES - 1
@@ -432,21 +432,21 @@ def test_types_that_are_known_are_taken(text: str) -> None:
         ("nil", "the type `nil` is not known", "did you mean `None`?"),
         ("Promse<string>", "the type `Promse` is not known", "did you mean `Promise`?"),
         ("Array<Ordr>", "the type `Ordr` is not known", "did you mean `Order`?"),
-        ("Array<string]", "`]` stands where `>` has to stand", "write it as Python would"),
-        ("list[int>", "`>` stands where `]` has to stand", "write it as Python would"),
-        ("Array<string", "it ends too early", "write it as Python would"),
-        ("<string>", "`<` stands where a type", "write it as Python would"),
-        ("Array<" * 40 + "int" + ">" * 40, "nested more than 32 deep", "write it as Python would"),
+        ("Array<string]", "`]` is where `>` must be", "write it as in Python"),
+        ("list[int>", "`>` is where `]` must be", "write it as in Python"),
+        ("Array<string", "it ends too early", "write it as in Python"),
+        ("<string>", "`<` is where a type", "write it as in Python"),
+        ("Array<" * 40 + "int" + ">" * 40, "nested more than 32 deep", "write it as in Python"),
         ("Zebra", "the type `Zebra` is not known", "declare it in `types`"),
-        ("list[int", "no type: it ends too early", "write it as Python would"),
-        ("list of orders", "`of` stands after its end", "write it as Python would"),
-        ("int |", "it ends too early", "write it as Python would"),
-        ("[int]", "`[` stands where a type", "write it as Python would"),
-        ("int; import os", "`;` is no part of a type", "write it as Python would"),
-        ("Größe", "is no part of a type", "write it as Python would"),
-        ("5", "`5` stands where a type", "write it as Python would"),
-        ("list[" * 40 + "int" + "]" * 40, "nested more than 32 deep", "write it as Python would"),
-        ("Callable[" + "[" * 90 + "]" * 90 + "]", "nested more than 32 deep", "write it as Python would"),
+        ("list[int", "not a type: it ends too early", "write it as in Python"),
+        ("list of orders", "`of` follows its end", "write it as in Python"),
+        ("int |", "it ends too early", "write it as in Python"),
+        ("[int]", "`[` is where a type", "write it as in Python"),
+        ("int; import os", "`;` cannot be part of a type", "write it as in Python"),
+        ("Größe", "cannot be part of a type", "write it as in Python"),
+        ("5", "`5` is where a type", "write it as in Python"),
+        ("list[" * 40 + "int" + "]" * 40, "nested more than 32 deep", "write it as in Python"),
+        ("Callable[" + "[" * 90 + "]" * 90 + "]", "nested more than 32 deep", "write it as in Python"),
     ],
 )
 def test_types_that_nobody_knows_are_errors(text: str, words: str, hint: str) -> None:
@@ -505,7 +505,7 @@ def test_whatever_stands_at_a_place_the_schema_and_the_reader_agree(path: str, v
     shape = [each for each in facts.mistakes if each.rule == "contract-invalid"]
     if validator().is_valid(contract):
         assert facts.is_readable
-        assert all("stands twice" in each.message or "characters" in each.message for each in shape) or (
+        assert all("occurs twice" in each.message or "characters" in each.message for each in shape) or (
             # What no schema of ours says: a target of blanks, a word of Python's own.
             all("no target" in each.message for each in shape)
         )

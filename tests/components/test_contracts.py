@@ -139,7 +139,7 @@ def test_a_dependency_on_a_module_of_a_component_is_told_by_whose_it_is() -> Non
 def test_every_correction_of_a_name_is_told() -> None:
     (finding,) = told(view({"shaping": ["Routing"]}))
     assert (finding.rule, finding.level.value) == ("dependency-corrected", "warning")
-    assert finding.message == "`Routing` is read as `routing`, which differs in case alone"
+    assert finding.message == "`Routing` was read as `routing`, which differs only in case"
 
 
 def test_a_dependency_without_a_contract_is_refused() -> None:
@@ -157,7 +157,7 @@ def test_the_number_of_findings_about_what_a_contract_needs_is_bounded_and_no_er
     assert [finding.rule for finding in found].count("external-missing") == 1
     assert [finding.line for finding in found[:-1]] == [*range(5, 104), 20]
     assert (found[-1].message, found[-1].rule, found[-1].line) == (
-        "201 more about what `disk` needs are not shown",
+        "201 more about the dependencies of `disk` not shown",
         "dependency-unknown",
         104,
     )
@@ -190,7 +190,7 @@ def test_a_cycle_across_subtrees_is_an_error_that_says_so() -> None:
     assert ("dependency-cycle", "error") in levels
     assert levels.count(("dependency-across", "warning")) == 2
     cycle = next(finding for finding in found if finding.rule == "dependency-cycle")
-    assert "different parts" in cycle.message
+    assert "different branches" in cycle.message
     assert cycle.details["crosses_subtrees"] is True
 
 

@@ -667,7 +667,7 @@ def test_a_contract_without_tests_is_told_how_tests_are_made_where_they_can_be(
 
 def test_a_contract_and_tests_that_differ_are_told_with_the_way_to_record_them() -> None:
     (found,) = drift.examine_state(state(PROMISED_WITH_TESTS))
-    assert found.message == "contract and tests of component shaping changed since it was recorded"
+    assert found.message == "contract and tests of component shaping changed since they were recorded"
     assert "git patchgate baseline capture shaping" in (found.hint or "")
 
 
@@ -693,7 +693,7 @@ def test_a_loss_names_the_functions_and_the_line() -> None:
     found = next(iter(drift.examine_state(state({**TREE, TESTS: ONE_TEST}))))
     assert "test_b" in found.message
     (fewer, _) = drift.examine_state(state({**TREE, TESTS: b"\n" + FEWER}))
-    assert (fewer.line, "1, not 2" in fewer.message) == (2, True)
+    assert (fewer.line, "1 instead of 2" in fewer.message) == (2, True)
 
 
 def test_what_the_declaration_leaves_out_is_told_once_with_the_way_to_record_it() -> None:
@@ -709,8 +709,8 @@ def test_a_baseline_that_stays_is_told_with_the_way_to_take_it_out_and_the_files
     (found,) = undeclared(RepoPath(PLACE))
     assert found.hint is not None
     assert PLACE.decode() in found.hint
-    assert "nobody's" in found.hint
-    assert "same change" in found.hint
+    assert "may remove its files" in found.hint
+    assert "separate commit" in found.hint
 
 
 def test_names_of_tests_are_cut_in_messages_and_details() -> None:

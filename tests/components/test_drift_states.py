@@ -290,7 +290,7 @@ def test_a_baseline_that_is_a_link_or_too_large_is_a_fault(tmp_path: Path) -> No
     with looking(repo) as (objects, view):
         fault = recorded_at(SHAPING, view.entry(BASELINE.encode()), objects)
         assert isinstance(fault, BaselineFault)
-        assert "no plain file" in fault.message
+        assert "not a regular file" in fault.message
         assert recorded_at(SHAPING, None, objects) is None
     (repo.path / BASELINE).unlink()
     repo.commit({BASELINE: b" " * ((16 << 20) + 1)})

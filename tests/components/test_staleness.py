@@ -155,8 +155,7 @@ def test_a_dependency_that_is_gone_ages_what_names_it_still(tmp_path: Path) -> N
     (finding,) = found.findings
     assert finding.message.endswith("and a (gone) changed since")
     assert finding.hint == (
-        "take a out of the contract of b, or name what came in its place; "
-        "then git patchgate baseline capture b"
+        "remove a from the contract of b, or replace it; then git patchgate baseline capture b"
     )
     assert finding.details["changed_dependencies"] == ["a"]
     answer = repo.cli("baseline", "status", "--format", "json").report

@@ -451,8 +451,8 @@ def test_a_contract_that_cannot_be_read_is_told_with_its_lines(repo: Repo) -> No
 @pytest.mark.parametrize(
     ("document", "glob", "said"),
     [
-        (contract(), "src/shaping/**", "promises no function"),
-        (contract(SHAPE), "web/**/*.ts", "no pattern of the implementation of shaping begins with a module"),
+        (contract(), "src/shaping/**", "has no functions"),
+        (contract(SHAPE), "web/**/*.ts", "no implementation pattern of shaping begins with a Python module"),
         (None, "src/shaping/**", f"HEAD has no {CONTRACT}"),
     ],
 )
@@ -473,4 +473,4 @@ def test_a_contract_that_is_a_symlink_is_not_followed(repo: Repo) -> None:
     repo.commit({"patchgate.toml": POLICY})
     answer = repo.cli("component", "tests", "shaping")
     assert (answer.code, answer.out) == (2, "")
-    assert "is no regular file" in answer.err
+    assert "is not a regular file" in answer.err
