@@ -85,7 +85,7 @@ def test_validate_reports_drift(tmp_path: Path) -> None:
     status = repo.cli("baseline", "status", "--format", "json")
     assert status.code == 0
     assert repo.cli("component", "validate", "--all").err.endswith(
-        "1 contract looked at, 1 baseline compared\n"
+        "1 contract validated, 1 baseline compared\n"
     )
 
 
