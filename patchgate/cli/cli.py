@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import io
 
 import click
 
 from patchgate import __version__
-from patchgate.cli.output import asks_for_json, report_error, write_error
+from patchgate.cli.output import report_error, write_error
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 
@@ -109,12 +108,11 @@ def call(arguments: list[str]) -> int:
 
 def _fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
     """Report arguments that click could not read; they may be file names, so they are escaped."""
-    if asks_for_json(arguments):
-        hint = "git patchgate -h lists commands and options"
-        return report_error(UsageError(printable(error.format_message()), hint), arguments)
-    output = io.StringIO()
-    error.show(output)
-    for line in output.getvalue().splitlines():
-        # `git patchgate --help` opens a man page, `-h` prints the help.
-        write_error(printable(line.replace(" --help'", " -h'")))
-    return error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        write_error(error.format_message())
+        return error.exit_code
+    message = printable(error.format_message()).rstrip(".")
+    command = error.ctx.command_path if error.ctx is not None else "git patchgate"
+    # `git patchgate --help` opens a man page, `-h` prints the help.
+    hint = f"{command} -h shows the usage"
+    return report_error(UsageError(message[:1].lower() + message[1:], hint), arguments)

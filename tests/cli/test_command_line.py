@@ -132,7 +132,7 @@ def test_an_unknown_command_gets_a_did_you_mean(repo: Repo, typed: list[str], me
 def test_a_command_that_resembles_none_gets_no_guess(repo: Repo) -> None:
     answer = repo.cli("zzz")
     assert answer.code == 2
-    assert "No such command 'zzz'." in answer.err
+    assert "no such command 'zzz'." in answer.err
     assert "mean" not in answer.err
 
 
