@@ -37,7 +37,7 @@ _ALLOWED = (
 
 
 def allowed_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Copy the few variables that every child may see; the locale is C, so that messages can be read.
+    """Copy the few variables that every child gets; the locale is C, so that messages can be parsed.
 
     A git child that keeps what a hook inherits (`GIT_DIR`, `GIT_INDEX_FILE`) works on the user's pending
     commit (measured), and `GIT_CONFIG_*`, `GIT_EXTERNAL_DIFF`, `GIT_SSH*` and their like can run programs.
@@ -125,7 +125,7 @@ def _start(
         raise UndecidedError(f"{argv[0]} was not found", f"install {argv[0]}, or put it on PATH") from error
     except OSError as error:
         raise UndecidedError(f"{argv[0]} could not be started: {error.strerror}") from error
-    # Linux counts here what a process allocates, not the packs that it maps; elsewhere there is no prlimit.
+    # Linux counts what a process allocates, not the packs that it maps; other systems have no prlimit.
     if hasattr(resource, "prlimit"):
         with contextlib.suppress(OSError, ValueError):
             resource.prlimit(child.pid, resource.RLIMIT_DATA, (memory, memory))
@@ -182,7 +182,7 @@ def _feed(child: subprocess.Popen[bytes], rest: memoryview, selector: selectors.
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End whatever is left of the child's group, and reap it."""
+    """Kill what is left of the child's group, and reap it."""
     _kill_group(child)
     child.wait()
     for stream in (child.stdin, child.stdout, child.stderr):
@@ -198,9 +198,10 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
 
 
 class Child:
-    """A child that is spoken with while it lives; a context manager that ends it.
+    """A child that runs while it is written to and read from; a context manager that ends it.
 
-    `out` is its standard output, unbuffered. Its standard error is drained aside, so that it never blocks.
+    `out` is its standard output, unbuffered. Its standard error is drained by a thread, so that it never
+    blocks.
     """
 
     def __init__(
@@ -243,7 +244,7 @@ class Child:
         return self._child.stdout
 
     def write(self, data: bytes) -> None:
-        """Send bytes to the child; a child that is gone is noticed when its answer is read."""
+        """Send bytes to the child; a child that has ended is noticed when its answer is read."""
         assert self._child.stdin is not None
         view = memoryview(data)
         with contextlib.suppress(BrokenPipeError):
@@ -251,9 +252,9 @@ class Child:
                 view = view[os.write(self._child.stdin.fileno(), view) :]
 
     def feed(self, data: bytes | Iterable[bytes]) -> None:
-        """Send everything that the child shall read from a thread, while its answers are read here.
+        """Send the child's whole input from a thread, while its answers are read here.
 
-        The pipe for the answers is widened where the system can, so that the child works ahead.
+        The pipe for the answers is enlarged if possible, so that the child can work ahead.
         """
         with contextlib.suppress(AttributeError, OSError):
             fcntl.fcntl(self.out.fileno(), fcntl.F_SETPIPE_SZ, _WIDE_PIPE)
@@ -268,7 +269,7 @@ class Child:
         self._feeder.start()
 
     def close_input(self) -> None:
-        """Tell the child that nothing more comes."""
+        """Close the child's input."""
         assert self._child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._child.stdin.close()
@@ -345,7 +346,7 @@ def children() -> frozenset[ProcessIdentity]:
 
 
 def _stat(pid: str) -> list[bytes]:
-    """Read what proc(5) tells of a process from its state on, after its name, which may hold anything."""
+    """Read the fields of proc(5) from the state on, after the name, which may contain anything."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as stream:
             return stream.read().rpartition(b")")[2].split()
@@ -355,7 +356,7 @@ def _stat(pid: str) -> list[bytes]:
 
 @contextlib.contextmanager
 def adopt_orphans() -> Iterator[None]:
-    """Have the orphans of what is started in here given to this process; ending them is the caller's task.
+    """Adopt the orphans of what is started in this block; the caller ends them.
 
     A process that calls `setsid` leaves the group, and one whose parent ends is given to init, or to a
     subreaper (prctl(2)). So a child of ours that was none before came from the command. Only on Linux with
@@ -382,14 +383,14 @@ def adopt_orphans() -> Iterator[None]:
 
 
 def kill_orphans(before: frozenset[ProcessIdentity], seconds: float, spared: int | None = None) -> int:
-    """Kill and reap every child that was none `before`, and in turn each one that comes to us by that.
+    """Kill and reap every child that is not in `before`, and each one that is adopted by that.
 
     Only children are killed, never their children: the id of a child stays its own until it is reaped here.
 
     Args:
-        before: the children that are none of the command's.
+        before: the children that do not belong to the command.
         seconds: how long to go on at most; a process may not be killable (another user's, a dead disk).
-        spared: a child that somebody else reaps.
+        spared: a child that another thread reaps.
 
     Returns:
         How many are left.
@@ -408,7 +409,7 @@ def kill_orphans(before: frozenset[ProcessIdentity], seconds: float, spared: int
 
 
 def reap_orphans(before: frozenset[ProcessIdentity], spared: int) -> None:
-    """Reap the children that ended and were none `before`, so that they do not pile up during a long run."""
+    """Reap ended children that are not in `before`, so that they do not accumulate during a long run."""
     for pid, _ in children() - before:
         if pid != spared:
             _is_reaped(pid)

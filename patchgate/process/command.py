@@ -35,8 +35,8 @@ class Spool:
     Args:
         log: a descriptor that is written to, or None.
         most: how many bytes are logged; one line then says that more was dropped.
-        mask: what is done to whole lines, their ends included, before they are logged or kept.
-        clean: what is done to masked text before it is logged; it has to be the same for pieces.
+        mask: is applied to whole lines, with their ends, before they are logged or stored.
+        clean: is applied to masked text before it is logged; must give the same for pieces.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Spool:
                 del self._partial[:border]
                 self._keep(masked[: len(masked) - len(rest)])
                 return
-        # Secrets stand so close that each border would cut one: what was masked is not seen again.
+        # Secrets are so close that each border would cut one: masked text is not masked again.
         border = next(_borders(masked), 0)
         self._partial[:] = masked[border:]
         self._keep(masked[:border])
@@ -149,11 +149,11 @@ def _borders(line: bytes) -> Iterator[int]:
 
 
 _CHUNK = 1 << 16
-# A process that cannot be killed (another user's) must not hold us for ever.
+# A process that cannot be killed (another user's) must not block us for ever.
 _PATIENCE = 10.0
-# A pipe holds at most so much where nobody has raised /proc/sys/fs/pipe-max-size.
+# The most that a pipe contains, unless /proc/sys/fs/pipe-max-size was raised.
 _PIPE = 1 << 20
-# How often to look where the system cannot tell of an end.
+# How often to poll if the system cannot report an end.
 _GLANCE = 0.05
 
 
@@ -232,14 +232,14 @@ def run_command(
         argv: the program and its arguments; no shell.
         cwd: its working directory.
         env: its whole environment.
-        seconds: after this time it is asked to end (SIGTERM); `grace` seconds later it is killed.
+        seconds: after this time it gets SIGTERM; `grace` seconds later it is killed.
         executable: the program's file, where `argv` has only its name; else PATH of `env` is searched.
         log: a descriptor that gets its output and errors as they come.
         max_log: how many bytes of them at most.
         output: a descriptor that gets its standard output instead, as it is, without a mask.
         max_output: how many bytes of it at most; a command that writes more is ended.
-        mask: what is done to whole lines (or 64 KiB of a longer one) before they are logged or kept.
-        clean: what is then done to what goes into the log; the tail stays without it.
+        mask: is applied to whole lines (or 64 KiB of a longer one) before they are logged or stored.
+        clean: is then applied to what is logged, but not to the tail.
         tick: called about once a second with the seconds since the start.
 
     Raises:
@@ -340,9 +340,9 @@ class _ProcessRun:
         return None
 
     def watch(self, seconds: float, grace: float, tick: Callable[[float], None] | None) -> None:
-        """Take in its output until it ends, or until it was asked to end and has had its time for that.
+        """Read its output until it ends, or until its grace period after SIGTERM is over.
 
-        One that floods is not asked: it is over at once.
+        One that writes too much gets no grace period.
         """
         assert self._child is not None
         deadline = self._began + seconds
@@ -368,7 +368,7 @@ class _ProcessRun:
                 return
 
     def _wait(self, seconds: float) -> list[int]:
-        """Wait until there is output, an end (where the system tells of it), or the time is over."""
+        """Wait for output, for an end (if the system reports it), or for the time limit."""
         watched = [*self._pipes, *([] if self._exit is None else [self._exit])]
         seconds = max(0.0, seconds if self._exit is not None else min(seconds, _GLANCE))
         poll = select.poll()
@@ -384,12 +384,12 @@ class _ProcessRun:
 
     def _signal_group(self, number: signal.Signals) -> None:
         assert self._child is not None
-        # Not yet reaped where the system tells of ends, so the id of the group is still its own.
+        # Not yet reaped if the system reports ends, so the group id is still its own.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
 
     def result(self, seconds: float) -> ProcessResult:
-        """Say how it ended, once it is over; it took so many seconds."""
+        """Return how it ended, after so many seconds."""
         spool, own = self._spool, self._own
         return ProcessResult(
             self.code,
@@ -406,7 +406,7 @@ class _ProcessRun:
         )
 
     def end(self) -> None:
-        """End everything that was started, and take in what it still wrote; twice is as good as once."""
+        """End everything that was started, and read the rest of its output; calling it twice is safe."""
         if self._is_over:
             return
         if self._group_lives:
@@ -432,7 +432,7 @@ class _ProcessRun:
 
 
 def _drain(output: int, spool: Spool, most: int) -> bool:
-    """Take in what stands in a pipe, about so many bytes at most; tells whether its end was reached."""
+    """Read what is in a pipe, about `most` bytes; return whether its end was reached."""
     while most > 0:
         try:
             data = os.read(output, _CHUNK)

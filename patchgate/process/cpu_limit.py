@@ -46,7 +46,7 @@ class CpuBudget:
         Args:
             name: the same name shares the time.
             work: must not catch every exception.
-            earned: how many seconds the size of the input adds, so that a large input is no fault.
+            earned: how many seconds the size of the input adds, so that a large input is not an error.
 
         Raises:
             OutOfTimeError: the work of this name, or all work together, has no time left.

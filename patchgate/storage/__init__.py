@@ -14,9 +14,9 @@ from __future__ import annotations
 
 
 class Value:
-    """The base of a plain value: equal, hashed and shown by what the fields in its `__slots__` hold.
+    """The base of a plain value: compared, hashed and printed by the fields in its `__slots__`.
 
-    It stands in for a frozen dataclass in what recording one event loads: the import of `dataclasses` costs
+    It replaces a frozen dataclass in the modules that record an event: importing `dataclasses` costs
     more than the record (8 ms: it loads `inspect`). The fields are `Final`, so that mypy refuses a change.
     """
 

@@ -65,7 +65,7 @@ def write_atomically(
     owner = Owner.current()
     stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{secrets.token_hex(8)}"
     new, old = path.with_name(f"{stem}.new"), path.with_name(f"{stem}.old")
-    # A signal in the middle would leave the new file beside the old one.
+    # A signal in the middle would leave the temporary file.
     with defer_signals(), ExitStack() as undo:
         descriptor = open_exclusive(new, mode, faults)
         undo.callback(_remove, new, faults)
@@ -132,7 +132,7 @@ def _withdraw(path: Path, ours: os.stat_result, faults: FaultPoints) -> None:
 
 
 def _is(path: Path, ours: os.stat_result) -> bool:
-    """Return whether the path names the file that we put there; another writer may have replaced it since."""
+    """Return whether the path is still our file; another writer may have replaced it."""
     try:
         return os.path.samestat(os.lstat(path), ours)
     except OSError:
@@ -145,7 +145,7 @@ def _remove(path: Path, faults: FaultPoints) -> None:
 
 
 def sweep(folder: Path, faults: FaultPoints) -> None:
-    """Remove temporary files whose owner has ended; what cannot be removed is no reason not to write."""
+    """Remove temporary files whose owner has ended; failing to remove one does not stop a write."""
     try:
         names = os.listdir(folder)
     except OSError:

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class FaultPoints:
-    """The steps of one piece of work, where nobody plans a fault and nobody records."""
+    """The numbered steps of a write; this base plans no fault and records nothing."""
 
     __slots__ = ()
 
     @property
     def records(self) -> bool:
-        """Return whether somebody wants the operations."""
+        """Return whether operations are recorded."""
         return False
 
     def reach(self) -> bool:
-        """Come to one step; say whether a write is to be short.
+        """Reach one step; return whether the write is to be cut short.
 
         Raises:
             OSError: a planned one.
@@ -47,16 +47,16 @@ class FaultPoints:
         content: bytes = b"",
         size: int | None = None,
     ) -> None:
-        """Hear of one operation that succeeded: what a replay needs of it."""
+        """Record one successful operation, with what a replay needs."""
 
 
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def attempt(faults: FaultPoints, call: Callable[[], _Result]) -> _Result:
-    """Make one call as one step, and once more for each EINTR.
+    """Make one call as one step, and again after each EINTR.
 
-    Python repeats `open`, `write` and `fsync` by itself (PEP 475), but not `rename`, `link` and the others.
+    Python repeats `open`, `write` and `fsync` (PEP 475), but not `rename`, `link` and the others.
     """
     while True:
         try:
@@ -67,12 +67,12 @@ def attempt(faults: FaultPoints, call: Callable[[], _Result]) -> _Result:
 
 
 def folder_of(path: str) -> str:
-    """Name the folder that a path lies in."""
+    """Return the folder that contains a path."""
     return os.path.dirname(path) or "."
 
 
 def open_existing(path: AnyPath) -> int:
-    """Open a file for reading and appending, not through a symlink; changes nothing and is no step.
+    """Open a file for reading and appending, not through a symlink; changes nothing and is not a step.
 
     Raises:
         OSError: ENOENT where there is none, ELOOP where it is a symlink.
@@ -140,7 +140,7 @@ def _fsync_folder(folder: AnyPath) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network and FUSE file systems cannot flush a folder at all and say so with these two.
+        # Some network and FUSE file systems cannot flush a folder and return one of these.
         if error.errno not in {errno.EBADF, errno.EINVAL}:
             raise
     finally:
@@ -148,7 +148,7 @@ def _fsync_folder(folder: AnyPath) -> None:
 
 
 def rename(source: AnyPath, target: AnyPath, faults: FaultPoints) -> None:
-    """Give `source` the name `target`, over whatever file or symlink has it, in one instant."""
+    """Give `source` the name `target`, replacing any file or symlink, atomically."""
     attempt(faults, lambda: os.rename(source, target))
     faults.done("rename", source, target)
 

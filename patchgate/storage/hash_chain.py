@@ -55,8 +55,8 @@ _UNWRITTEN = b"\0"
 class ChainProblem(Value):
     """What is wrong with one line, counted from 1; `torn` is a last line that was cut short by a crash.
 
-    It has no end, or holds NUL bytes, which no record does: what some file systems show, after a power cut,
-    for blocks that were never written.
+    It has no end, or contains NUL bytes, which no record does: what some file systems show, after a power
+    cut, for blocks that were never written.
     """
 
     __slots__ = ("line", "message", "torn")
@@ -79,14 +79,14 @@ def append(
     """Add one record, on the disk when this returns, and return its hash.
 
     The file and its folder are made where they are missing; the lock file is `<name>.lock`. After an error
-    the chain is as it was, unless taking the record back fails too. After a kill it is as it was, or holds
+    the chain is as it was, unless undoing the append fails too. After a kill it is as it was, or has
     the record, or a torn line that the next append sets aside.
 
     Args:
         path: the chain.
         event: what happened.
         timeout_seconds: how long to wait for other writers.
-        on_torn: is told the file, `<name>.torn-<n>`, into which a torn last line was set aside.
+        on_torn: is called with the file, `<name>.torn-<n>`, that got a torn last line.
         with_head: also write to `<name>.head` where the record ended.
         faults: numbered fault points.
 
@@ -167,7 +167,7 @@ def verify(path: AnyPath) -> list[ChainProblem]:
         return []
     # An append under way looks torn; what is still wrong under the lock is wrong.
     with ExitStack() as held:
-        # Where no lock file can be made (a read-only copy), what was seen without one is told.
+        # If no lock file can be made (a read-only copy), the unlocked reading is reported.
         with suppress(OSError):
             held.enter_context(acquire(os.fspath(path) + _LOCK, timeout_seconds=LOCK_SECONDS))
         return [found for found in scan(path) if isinstance(found, ChainProblem)]
@@ -178,7 +178,7 @@ def _open(path: str, faults: FaultPoints) -> int:
 
     That is the name of an empty chain, so that one with content always has a name that survives; else the
     content, so that after a power cut only the last line can be torn. A flush of a clean file costs 50 µs
-    beside the 160 µs of the append's own.
+    besides the 160 µs of the append.
     """
     try:
         descriptor = open_existing(path)
@@ -316,7 +316,7 @@ def _check_line(line: bytes, number: int, previous: str | None) -> Record | Chai
 
 
 def _is_torn(file: BufferedReader, line: bytes) -> bool:
-    """Read to the end of a line of which a part was read, and tell whether it is a torn last one."""
+    """Read the rest of a partly read line, and return whether it is a torn last one."""
     is_unwritten = _UNWRITTEN in line
     while line and not line.endswith(b"\n"):
         line = file.readline(MAX_LINE)

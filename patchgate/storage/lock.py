@@ -46,10 +46,10 @@ def acquire(
     pause: Callable[[float], None] = time.sleep,
     faults: FaultPoints | None = None,
 ) -> Iterator[None]:
-    """Hold the lock file `path` for the length of a `with` block; folders above it are made, with mode 0700.
+    """Lock the file `path` for a `with` block; missing folders above it are made, with mode 0700.
 
     Not reentrant: who asks again while holding it, in the same process too, finds it busy. A child that was
-    forked (without exec) while it was held does not hold it once the block ends.
+    forked (without exec) during the block does not keep it after the block.
 
     Args:
         path: the lock file.
@@ -59,7 +59,7 @@ def acquire(
         faults: numbered fault points.
 
     Raises:
-        UndecidedError: somebody else holds it; names the holder and the next step.
+        UndecidedError: another process has it; names the owner and the next step.
         OSError: the file or its folder cannot be made or written, or the path is a symlink.
     """
     faults = faults or FaultPoints()
@@ -82,7 +82,7 @@ def acquire(
 
 
 def _make_folders(path: str, faults: FaultPoints) -> None:
-    """Make the folders above a lock file that does not exist yet, so that their names survive a power cut.
+    """Make the folders above a lock file that does not exist yet, and flush their names.
 
     A kill between making a folder and flushing the one above it leaves a name that is not on the disk. That
     folder is then the deepest that exists, and still empty: the one above it is flushed once more.
@@ -129,7 +129,7 @@ def _open(path: str, faults: FaultPoints) -> int:
 
 
 def _is_still(path: str, descriptor: int) -> bool:
-    """Return whether the path still names the file that was locked; somebody may have removed it by hand."""
+    """Return whether the path is still the locked file; a user may have removed it."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:
@@ -137,7 +137,7 @@ def _is_still(path: str, descriptor: int) -> bool:
 
 
 def _erase(descriptor: int, faults: FaultPoints) -> None:
-    """Take the name off, so that nobody reads it as the next holder's; the lock itself does not need it."""
+    """Erase the owner, so that it is not taken for the next one; the lock does not need it."""
     with suppress(OSError):
         truncate(descriptor, 0, faults)
 

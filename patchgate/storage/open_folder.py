@@ -96,7 +96,7 @@ UNFINISHED = b".old"
 
 
 class OpenFolder:
-    """A folder held open by its descriptor; use it as a context manager.
+    """A folder that is open by its descriptor; a context manager.
 
     `path` is where it was found, for messages and records alone.
     """
@@ -247,7 +247,7 @@ class OpenFolder:
     def move(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
         """Return a file another name, perhaps in another folder, that must be free.
 
-        Where there is no exclusive rename it is linked, then unlinked: a kill leaves both names on one file.
+        Without exclusive rename it is linked, then unlinked: a kill may leave both names.
         Where there are no links either, it is renamed after a look.
 
         Raises:
@@ -292,7 +292,7 @@ class OpenFolder:
         one to its place, then the first into this one's. A kill leaves the state between two of them.
 
         Raises:
-            OSError: ENOENT where one of them means nothing; EEXIST, in the long way, where somebody made
+            OSError: ENOENT if one of them does not exist; EEXIST, in the long form, if somebody made
                 the other name anew.
         """
         self._single(name)
@@ -347,7 +347,7 @@ class OpenFolder:
         try:
             os.fsync(self.descriptor)
         except OSError as error:
-            # Some network and FUSE file systems cannot flush a folder at all and say so with these two.
+            # Some network and FUSE file systems cannot flush a folder and return one of these.
             if error.errno not in {errno.EBADF, errno.EINVAL}:
                 raise
 
@@ -386,5 +386,5 @@ class OpenFolder:
 
 
 def is_folder(status: os.stat_result | None) -> bool:
-    """Return whether a name means a real folder."""
+    """Return whether a status is that of a real folder."""
     return status is not None and stat.S_ISDIR(status.st_mode)

@@ -25,7 +25,7 @@ class Owner(Value):
     """One process of one boot.
 
     `boot_id` is the kernel's UUID of this boot, `started` the process's start in clock ticks after it; each
-    is empty where the system does not tell.
+    is empty if the system does not provide it.
     """
 
     __slots__ = ("boot_id", "pid", "started")
@@ -42,7 +42,7 @@ class Owner(Value):
 
     @classmethod
     def of(cls, pid: int) -> Owner | None:
-        """Describe the process that has a pid now; None where none runs, or the system does not tell."""
+        """Describe the process that has a pid now; None if none runs, or the system does not say."""
         if not 0 < pid <= _MAX_PID:
             return None
         found = cls(pid, boot_id(), _start_of(pid))
@@ -68,7 +68,7 @@ class Owner(Value):
         return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
     def is_running(self) -> bool:
-        """Return whether that very process runs: same boot, same pid, same start; a zombie does not.
+        """Return whether this process still runs: same boot, pid and start time; a zombie does not.
 
         A process that exists but hides its start time (`hidepid`) counts as running.
         """
@@ -84,7 +84,7 @@ class Owner(Value):
 
 
 def parent_of(pid: int) -> tuple[int, str] | None:
-    """Return a process's parent and the name of its own program; None where the system does not tell.
+    """Return a process's parent and the name of its program; None if the system does not say.
 
     The name is what the kernel keeps of it: at most 15 bytes.
     """
@@ -97,7 +97,7 @@ def parent_of(pid: int) -> tuple[int, str] | None:
 
 
 def boot_id() -> str:
-    """Return the kernel's UUID of this boot, empty where the system does not tell."""
+    """Return the kernel's UUID of this boot, empty if the system does not say."""
     try:
         return _content("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
     except OSError:
@@ -109,7 +109,7 @@ def _start_of(pid: int) -> str:
         stat = _content(f"/proc/{pid}/stat")
     except OSError:
         return _UNKNOWN
-    # The name in brackets may itself hold brackets and spaces; what follows the last one is state, ppid, …
+    # The name in brackets may contain brackets and spaces; after the last one come state, ppid, …
     fields = stat.rpartition(b")")[2].split()
     return _ENDED if fields[0] in {b"Z", b"X"} else fields[19].decode("ascii")
 

@@ -33,7 +33,7 @@ MAX_LINE = 1024 * 1024
 START = "sha256:" + "0" * 64
 """What the first record names as the one before it."""
 
-# Python's JSON reader raises RecursionError near a thousand levels, sooner when it is called deep.
+# Python's JSON reader raises RecursionError at about a thousand levels, sooner in a deep call.
 _MAX_DEPTH = 64
 _KEYS = {"event", "hash", "previous"}
 
@@ -53,7 +53,7 @@ def canonical_event(event: Mapping[str, Json]) -> bytes:
     """Write an event in the canonical form.
 
     Raises:
-        ValueError: JSON does not have such a value (NaN, bytes, a key that is no text), or it is too deep.
+        ValueError: JSON has no such value (NaN, bytes, a key that is not text), or it is nested too deep.
     """
     return _canonical(_plain(event, 0))
 
@@ -199,7 +199,7 @@ def compare_head(chain: str) -> HeadComparison:
 def advance_head(
     chain: str, descriptor: int, before: tuple[int, str], after: Head, faults: FaultPoints
 ) -> None:
-    """Name the record that was just flushed, unless the file contradicts the chain before it.
+    """Record the last flushed record, unless the file contradicts the chain before it.
 
     An error changes nothing for the record: the file then names an earlier one.
 
@@ -246,7 +246,7 @@ def _shorten(path: str, line: bytes, faults: FaultPoints) -> None:
 
 
 def _last_head(descriptor: int, size: int) -> Head | None:
-    """Find the last whole line of a head file; a line that a crash spoiled is passed over."""
+    """Find the last whole line of a head file; a line that a crash damaged is skipped."""
     start = max(0, size - _LAST_LOOK)
     block = os.pread(descriptor, size - start, start)
     found = _HEAD_LINE.findall(block if start else b"\n" + block)
@@ -254,7 +254,7 @@ def _last_head(descriptor: int, size: int) -> Head | None:
 
 
 def _names_a_record(descriptor: int, head: Head, size: int) -> bool:
-    """Return whether the first `size` bytes of a chain hold the record that a head names, where it says."""
+    """Return whether the first `size` bytes of a chain have the record that a head names, at its position."""
     if head.size > size:
         return False
     start = max(0, head.size - MAX_LINE - 1)

@@ -21,9 +21,9 @@ _received: list[int] = []
 def defer_signals() -> Iterator[None]:
     """Defer SIGINT, SIGTERM and SIGHUP; one that arrives is delivered when the outermost block ends.
 
-    A mask alone holds back one thread: where another one lives (each child that is spoken with has two), the
+    A mask alone covers one thread: if another one runs (each `Child` has two), the
     system delivers there, and Python runs the handler in the main thread all the same. So the handlers are
-    exchanged as well; in another thread than the main one only the system is held back. SIGKILL does not
+    exchanged as well; outside the main thread only the mask is set. SIGKILL does not
     wait. A child that is started inside inherits the mask. Blocks may be nested.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITING)
@@ -55,7 +55,7 @@ def _exchanged_handlers() -> Iterator[None]:
         came = list(dict.fromkeys(_received))
         _received.clear()
         for waiting in came:
-            # The mask still holds: it comes through with the others when that is gone.
+            # The mask still applies: it is delivered with the others when that ends.
             signal.raise_signal(waiting)
 
 
@@ -64,7 +64,7 @@ def _record(number: int, frame: FrameType | None) -> None:
 
 
 def is_signal_pending() -> bool:
-    """Return whether one of those signals waits, so that work which only waits for others can stop early."""
+    """Return whether one of those signals is pending, so that waiting work can stop early."""
     pending = signal.sigpending().intersection(_WAITING)
-    # One that is ignored is pending too while it is held back (Linux).
+    # An ignored signal is pending too while it is masked (Linux).
     return bool(_received) or any(signal.getsignal(number) is not signal.SIG_IGN for number in pending)

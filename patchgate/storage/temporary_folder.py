@@ -71,7 +71,7 @@ class TemporaryFolder:
 
 
 def sweep_temporary_folders() -> None:
-    """Remove the temporary folders whose owners have ended; what cannot be looked at or removed stays."""
+    """Remove the temporary folders whose owners have ended; what cannot be read or removed stays."""
     above = tempfile.gettempdir()
     with contextlib.suppress(OSError), os.scandir(above) as entries:
         for entry in entries:

@@ -42,7 +42,7 @@ def mark_of(root: bytes, folder: bytes) -> Mark | None:
 
 
 def look(root: bytes, known: Marks) -> Marks:
-    """Mark all folders, reading only those that are not as they were known; not `.git` in the root."""
+    """Mark all folders, reading only those that changed; not `.git` in the root."""
     found: Marks = {}
     fresh: list[bytes] = [] if b"" in known else [b""]
     for folder, mark in known.items():
@@ -61,7 +61,7 @@ def look(root: bytes, known: Marks) -> Marks:
 
 
 def _folders_in(root: bytes, folder: bytes, known: Marks) -> list[bytes]:
-    """List the folders in a folder that are not known yet."""
+    """List the folders in a folder that are not marked yet."""
     with os.scandir(os.path.join(root, folder) if folder else root) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     above = folder + b"/" if folder else b""
@@ -69,7 +69,7 @@ def _folders_in(root: bytes, folder: bytes, known: Marks) -> list[bytes]:
 
 
 def written_to(root: bytes, marks: Marks) -> list[bytes]:
-    """List the folders that are not as they were marked, those above first."""
+    """List the folders that differ from their marks, parents first."""
     return sorted(folder for folder, mark in marks.items() if mark_of(root, folder) != mark)
 
 
@@ -79,12 +79,12 @@ def tidy(
     names: Callable[[], tuple[set[bytes], set[bytes]]],
     only: bytes | None = None,
 ) -> None:
-    """Remove what does not belong, and give folders the rights back that they had.
+    """Remove what does not belong, and restore the permissions of folders.
 
     Args:
         root: the very folder that was marked; the caller has made sure of it.
-        names: lists the files and the gitlinks of the index; asked only where something was written.
-        only: the one name that is removed, beside what stands in the place of a folder; None for every name.
+        names: lists the files and the gitlinks of the index; called only if something was written.
+        only: the one name to remove, besides what replaced a folder; None for every name.
 
     Raises:
         OSError: something cannot be removed.
@@ -115,7 +115,7 @@ def _holding(paths: Iterable[bytes]) -> set[bytes]:
 def _tidy_one(
     root: bytes, folder: bytes, mode: int, files: set[bytes], holding: set[bytes], only: bytes | None
 ) -> None:
-    """Tidy one folder, whose parents have been; it is reached without following a link."""
+    """Restore one folder after its parents; it is opened without following a link."""
     descriptor = _open(root, folder, mode)
     try:
         if stat.S_IMODE(os.fstat(descriptor).st_mode) != stat.S_IMODE(mode):
@@ -137,7 +137,7 @@ def _tidy_one(
 
 
 def _open(root: bytes, folder: bytes, mode: int) -> int:
-    """Open a folder of the tree, step by step; one that its owner may not read is given its rights first."""
+    """Open a folder of the tree, step by step; an unreadable one is made readable first."""
     descriptor = os.open(root, _FOLDER)
     names = folder.split(b"/") if folder else []
     for index, name in enumerate(names):
@@ -156,13 +156,13 @@ def _open(root: bytes, folder: bytes, mode: int) -> int:
 
 
 def let_time_pass(probe: str) -> None:
-    """Wait until the file system's clock has moved on, so that what is written from now on has a later time.
+    """Wait until the file system's clock has advanced, so that later writes have a later time.
 
     Args:
         probe: a file of ours on that file system.
 
     Raises:
-        UndecidedError: its clock stands still.
+        UndecidedError: its clock does not advance.
     """
     with open(probe, "wb"):
         pass
@@ -180,7 +180,7 @@ def let_time_pass(probe: str) -> None:
 
 
 _CHOSEN = (
-    # These would keep a change from being seen, or a file from being written.
+    # These would hide a change, or keep a file from being written.
     "core.fileMode=true",
     "core.trustCTime=true",
     "core.checkStat=default",
@@ -192,14 +192,14 @@ _CHOSEN = (
     "checkout.workers=0",
 )
 _FLAGS = tuple(part for setting in _CHOSEN for part in ("-c", setting))
-# git compares times too, and that of a file's change (ctime) nobody can set.
+# git compares times too, and a program cannot set the time of a file's change (ctime).
 _TOUCHED = ("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Files below `root`, and the `index` that knows them; all paths are absolute.
+    """Files below `root`, and their `index`; all paths are absolute.
 
     `variables` lead git to the objects of `tree`. `spare` is a folder of ours for copies. `names` are the
     paths that are written; None for all that the index has.
@@ -228,7 +228,7 @@ class Checkout:
         )
 
     def write(self) -> None:
-        """Write every file that is missing or differs, over whatever stands in its place.
+        """Write every file that is missing or differs, replacing anything at its path.
 
         git looks at each file, and writes those that changed since it last did.
 
@@ -241,10 +241,11 @@ class Checkout:
             self.git("checkout-index", "-f", "-u", "-z", "--stdin", stdin=_listed(self.names))
 
     def move(self) -> None:
-        """Go from the tree of the index to `tree` at the cost of what differs; no file was touched since.
+        """Change the files from the tree of the index to `tree`, only where they differ; none was touched
+        since.
 
         Raises:
-            UndecidedError: git failed, for instance because they are not.
+            UndecidedError: git failed, for instance because one was touched.
         """
         self.git("read-tree", "-m", "-u", self.tree)
 
@@ -254,12 +255,12 @@ class Checkout:
         return _paths(done.out)
 
     def touched(self) -> list[RepoPath]:
-        """List the files that something wrote to or removed since git wrote them, as their times tell."""
+        """List the files that were written or removed since git wrote them, by their times."""
         return self._own(self.git(*_TOUCHED).out)
 
     @contextmanager
     def touched_meanwhile(self) -> Iterator[Callable[[], list[RepoPath]]]:
-        """Begin to look for touched files, while something else reads the index; what is yielded lists them.
+        """Start to look for touched files in the background; the yielded function lists them.
 
         Raises:
             UndecidedError: git failed.
@@ -283,7 +284,7 @@ class Checkout:
         return [path for path in _paths(listed) if self.names is None or path in self.names]
 
     def changed(self) -> list[RepoPath]:
-        """List the files that are not, byte for byte, what git wrote.
+        """List the files that differ from what git wrote, byte for byte.
 
         Raises:
             UndecidedError: git failed.
@@ -292,7 +293,7 @@ class Checkout:
         if not touched:
             return []
         with TemporaryDirectory(dir=self.spare, prefix="as-written-", ignore_cleanup_errors=True) as fresh:
-            # Below a root of its own, so that attributes come from the index.
+            # Below a separate root, so that attributes come from the index.
             self.git("checkout-index", "-f", "-z", "--stdin", stdin=_listed(touched), root=fresh)
             return [path for path in touched if not _are_same(self.root, fresh, path)]
 
@@ -314,7 +315,7 @@ def _listed(paths: frozenset[RepoPath] | list[RepoPath]) -> bytes:
 
 
 def _are_same(root: str, other: str, path: RepoPath) -> bool:
-    """Return whether two places hold the same file: kind, exec bit, bytes; no folder above is a link."""
+    """Return whether two paths have the same file: kind, exec bit, bytes; no folder above is a link."""
     here, there = (os.path.join(os.fsencode(each), path.raw) for each in (root, other))
     try:
         for folder in path.parents():

@@ -76,7 +76,7 @@ def records_folder(repository: Repository) -> str:
 
 
 def require_outside(repository: Repository, cache: str) -> str:
-    """Return the real path of the cache folder, which lies neither in the working tree nor in git's folder.
+    """Return the real path of the cache folder, which must be outside the working tree and git's folder.
 
     Raises:
         UndecidedError: it does.
@@ -100,7 +100,7 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
     """Make a fresh folder, mode 0700, and remove it at the end unless it is to be kept.
 
     Args:
-        repository: its records tell of the folder.
+        repository: has the record of the folder.
         parent: the cache folder's `touched` or `kept`.
         keep: whether it stays.
 
@@ -119,7 +119,7 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
     try:
         yield path
     finally:
-        # What stays (files of another user) is tried again by the next sweep, which tells of it.
+        # What stays (files of another user) is tried again and reported by the next sweep.
         if not keep and remove(path):
             with contextlib.suppress(OSError):
                 os.unlink(file)
@@ -147,7 +147,7 @@ def sweep_folders(repository: Repository, cache: str) -> list[str]:
 
 
 def kept_folders(repository: Repository) -> list[str]:
-    """List the scratch trees that were kept and are still there."""
+    """List the kept scratch trees that still exist."""
     found = _records(records_folder(repository))
     return sorted(
         each.path
@@ -157,14 +157,14 @@ def kept_folders(repository: Repository) -> list[str]:
 
 
 def _is_ours(name: str, record: _FolderRecord) -> bool:
-    """Return whether a record names a place as `temporary` makes them, under the record's own token."""
+    """Return whether a record names a folder as `temporary` makes them, by the record's token."""
     above, token = os.path.split(record.path)
     is_right = name == f"place-{token}.json" and os.path.basename(above) in _PARENTS
     return is_right and os.path.realpath(above) == above
 
 
 def _is_gone(record: _FolderRecord) -> bool:
-    """Remove a place if it is the recorded one; tell whether nothing of ours is left there."""
+    """Remove a folder if it is the recorded one; return whether none of ours is left there."""
     if record.identity is None:
         # Its owner was killed before it could say which folder it made: only an empty one is taken for it.
         with contextlib.suppress(OSError):
@@ -179,7 +179,7 @@ def _is_gone(record: _FolderRecord) -> bool:
 
 
 def _records(folder: str) -> list[tuple[str, _FolderRecord | None]]:
-    """Read every record; None where a file is not one (half written by somebody killed)."""
+    """Read every record; None for a file that is not one (half written by a killed process)."""
     found: list[tuple[str, _FolderRecord | None]] = []
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
@@ -199,7 +199,7 @@ def _write(file: str, record: _FolderRecord) -> None:
 
 
 def identity_of(path: str) -> tuple[int, int] | None:
-    """Say which folder stands at a path: device and inode; None where there is none."""
+    """Identify the folder at a path by device and inode; None if there is none."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -208,7 +208,7 @@ def identity_of(path: str) -> tuple[int, int] | None:
 
 
 def remove(path: str | bytes, *, within: int | None = None) -> bool:
-    """Remove a folder and all in it, following no link, also where a command took rights away.
+    """Remove a folder and its contents, following no link, even if a command removed permissions.
 
     Args:
         within: a descriptor of the folder that `path` is a name in.
@@ -230,7 +230,7 @@ def remove(path: str | bytes, *, within: int | None = None) -> bool:
 
 
 def _flatten(path: str | bytes, within: int | None) -> None:
-    """Let the owner into every folder below `path`, and move each folder right below it.
+    """Make every folder below `path` accessible, and move each of them directly into it.
 
     `rmtree` enters a folder within a folder by recursion, and git accepts 2,000 of them.
     """
@@ -258,7 +258,7 @@ def _flatten(path: str | bytes, within: int | None) -> None:
 
 
 def _open_folder(path: str | bytes, within: int | None) -> int:
-    """Open a folder, not through a link, and give its owner every right to it."""
+    """Open a folder, not through a link, and give its owner all permissions."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(os.lstat(path, dir_fd=within).st_mode):
             os.chmod(path, 0o700, dir_fd=within)
@@ -273,7 +273,7 @@ def _open_folder(path: str | bytes, within: int | None) -> int:
 
 @contextlib.contextmanager
 def translate_errors(what: str) -> Iterator[None]:
-    """Turn the system's refusals into one sentence.
+    """Turn an OSError into an UndecidedError with one sentence.
 
     Raises:
         UndecidedError: instead of an OSError.

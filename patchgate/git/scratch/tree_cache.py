@@ -34,9 +34,9 @@ _FORMAT = 1
 
 
 def cache_folder_of(repository: Repository, cache: str) -> str:
-    """Name the folder of a repository's kept tree: `<cache>/trees/<hash of the common dir>`.
+    """Return the folder of a repository's cached tree: `<cache>/trees/<hash of the common dir>`.
 
-    It holds `lock` (held while the tree is used), `origin.json` (whose tree, which folder this is), `index`
+    It contains `lock` (locked while the tree is used), `origin.json` (which repository and folder), `index`
     and `folders` of the tree as it was left, and the tree: `place-…/tree`.
     """
     return os.path.join(cache, "trees", _hash(os.path.realpath(repository.common_dir)))
@@ -47,7 +47,7 @@ def _hash(path: str) -> str:
 
 
 class CachedTree:
-    """The kept tree of a repository, for who holds its lock.
+    """The cached tree of a repository, for the owner of its lock.
 
     Raises:
         UndecidedError: its folder belongs to something else.
@@ -75,13 +75,13 @@ class CachedTree:
         return Checkout(self._repository, root, index, self._home, self._variables, self._tree)
 
     def prepare(self) -> None:
-        """Have the tree stand there, moved or made anew, and marked as in use.
+        """Make the tree ready, updated or made again, and mark it as in use.
 
         Raises:
             UndecidedError: git could not write it, or an old one cannot be removed.
         """
         found = self._left()
-        # From here on nothing says that the tree is clean.
+        # From here on no file says that the tree is clean.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._state)
             flush_folder(os.path.dirname(self._state), FaultPoints())
@@ -89,7 +89,7 @@ class CachedTree:
             self._make_anew()
 
     def settle(self) -> None:
-        """Mark the folders as they are, and let the clock move on, so that every later change is seen."""
+        """Mark the folders, and let the clock advance, so that every later change is detected."""
         self._marks = look(os.fsencode(self.checkout.root), self._marks)
         let_time_pass(os.path.join(self._home, "probe"))
         # git reads files again that are as new as its index; none is, for the clock has moved on.
@@ -97,13 +97,13 @@ class CachedTree:
         self._own_index = _stamp(self.checkout.index)
 
     def put_back(self) -> None:
-        """Write the tracked files as they were handed out, and leave what else a command wrote.
+        """Restore the tracked files, and leave the other files that a command wrote.
 
-        A planted file of attributes goes all the same: it would have a say in what git writes.
+        A new attributes file is removed, because it would change what git writes.
 
         Raises:
-            OSError: a folder cannot be tidied.
-            UndecidedError: git failed, or a command wrote to the index beside the tree.
+            OSError: a folder cannot be restored.
+            UndecidedError: git failed, or a command wrote to the index outside the tree.
         """
         if _stamp(self.checkout.index) != self._own_index:
             raise UndecidedError(
@@ -115,7 +115,7 @@ class CachedTree:
         self._own_index = _stamp(self.checkout.index)
 
     def take_back(self) -> None:
-        """Make the tree as it was handed out, and say so; where that fails, the next use makes it anew."""
+        """Restore the tree and record that; if this fails, the next use makes it again."""
         with contextlib.suppress(OSError, UndecidedError, RecursionError):
             root = os.fsencode(self.checkout.root)
             if not self.is_there() or _stamp(self.checkout.index) != self._own_index:
@@ -131,16 +131,16 @@ class CachedTree:
             self._save()
 
     def is_there(self) -> bool:
-        """Return whether the tree is still the folder that was handed out."""
+        """Return whether the tree is still the same folder."""
         return self._identity is not None and identity_of(self.checkout.root) == self._identity
 
     def detach(self, root: str) -> None:
-        """Return the tree away: it stands at `root` from now on, and the next use makes another."""
+        """Return the tree away: move it to `root`; the next use makes another."""
         os.rename(self.checkout.root, root)
         self.checkout = replace(self.checkout, root=root)
 
     def _left(self) -> tuple[str, Marks] | None:
-        """Find the tree as the last use left it; None where nobody says that it is clean."""
+        """Find the tree of the last use; None if it is not recorded as clean."""
         state = _read_json(self._state)
         if state is None or state.get("format") != _FORMAT or state.get("home") != self._home:
             return None
@@ -158,7 +158,7 @@ class CachedTree:
             return None
 
     def _described(self, place: str) -> dict[str, object]:
-        """Say what must not have changed since the last use."""
+        """Return what must not have changed since the last use."""
         return {
             "format": _FORMAT,
             "home": self._home,
@@ -170,10 +170,10 @@ class CachedTree:
         }
 
     def _is_moved(self, place: str, marks: Marks) -> bool:
-        """Move the tree; false where it has to be made anew."""
+        """Update the tree; return False if it must be made again."""
         self.checkout = self._at(place)
         try:
-            # What a command left running, or somebody else, wrote there since: names, then contents. A file
+            # Later writes by a surviving command or another program: names, then contents. A file
             # that was overwritten in its place changes no folder's times.
             with self.checkout.touched_meanwhile() as touched:
                 if written_to(os.fsencode(self.checkout.root), marks):
@@ -191,7 +191,7 @@ class CachedTree:
         return True
 
     def _make_anew(self) -> None:
-        """Remove what is there, and check the tree out."""
+        """Remove the old tree, and check the new one out."""
         for name in os.listdir(self._home):
             if name in {"lock", "origin.json"}:
                 continue
@@ -212,7 +212,7 @@ class CachedTree:
         self._marks = look(os.fsencode(self.checkout.root), {})
 
     def _remove_beside(self) -> None:
-        """Remove `.git`, and what a command put beside the tree (a worktree, say)."""
+        """Remove `.git`, and what a command wrote next to the tree (such as a worktree)."""
         root = self.checkout.root
         above = os.path.dirname(root)
         for path in [os.path.join(root, ".git"), *(os.path.join(above, name) for name in os.listdir(above))]:
@@ -230,7 +230,7 @@ class CachedTree:
 
 
 def sweep_cached_trees(cache: str) -> list[str]:
-    """Remove the kept trees of repositories that are gone; give those that could not be removed."""
+    """Remove the cached trees of deleted repositories; return those that could not be removed."""
     stuck: list[str] = []
     with contextlib.suppress(OSError):
         trees = os.path.join(cache, "trees")
@@ -248,7 +248,7 @@ def sweep_cached_trees(cache: str) -> list[str]:
 
 
 def _is_orphan(home: str) -> bool:
-    """Return whether a folder is the home of a kept tree whose repository is no longer there."""
+    """Return whether a folder has the cached tree of a deleted repository."""
     origin = _read_json(os.path.join(home, "origin.json"))
     if origin is None or origin.get("folder") != _inode(home):
         return False
@@ -259,7 +259,7 @@ def _is_orphan(home: str) -> bool:
 
 
 def _claim(repository: Repository, home: str) -> None:
-    """Write down whose tree this is; a folder that says something else is not touched."""
+    """Record whose tree this is; a folder of another owner is not touched."""
     file = os.path.join(home, "origin.json")
     whose = {"common_dir": os.path.realpath(repository.common_dir), "folder": _inode(home)}
     if _read_json(file) == whose:

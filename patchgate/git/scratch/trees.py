@@ -32,7 +32,7 @@ from patchgate.git.scratch.temporary_folders import (
 from patchgate.git.scratch.tree_cache import CachedTree, cache_folder_of, sweep_cached_trees
 from patchgate.storage.lock import acquire
 
-# What git's own look at files depends on; the rest of the user's config stays at home.
+# The settings that decide how git compares files; the rest of the user's config is left out.
 _TAKEN = r"^core\.(autocrlf|eol|ignorecase|precomposeunicode|symlinks)$"
 _FORMAT = "%(objectname) %(refname)"
 
@@ -40,7 +40,7 @@ _FORMAT = "%(objectname) %(refname)"
 def make_git_dir(
     repository: Repository, store: PrivateStore, root: str, commit: str | None, *, copies: bool
 ) -> None:
-    """Make `.git` in a scratch tree that has none; its index is yet missing.
+    """Make `.git` in a scratch tree, still without an index.
 
     Args:
         store: where the objects of the tried tree are that the repository does not have.
@@ -98,7 +98,7 @@ def _config(repository: Repository) -> bytes:
             lines.append(f"\t{name.removeprefix('core.')} = {value}")
     if not is_sha1:
         lines += ["[extensions]", f"\tobjectFormat = {repository.object_format}"]
-    # Nothing in the background: it would go on after the command, and write where the next one runs.
+    # No background work: it would outlive the command, and write where the next one runs.
     lines += ["[gc]", "\tauto = 0", "[maintenance]", "\tauto = false"]
     return "".join(f"{line}\n" for line in lines).encode("utf-8")
 
@@ -130,7 +130,7 @@ class Scratch:
         return self._checkout.changed()
 
     def put_back(self) -> None:
-        """Write the tracked files again as they were, for the next command.
+        """Restore the tracked files for the next command.
 
         Raises:
             UndecidedError: the tree itself is gone, or git failed.
@@ -140,7 +140,7 @@ class Scratch:
             self._put_back()
 
     def _require(self) -> None:
-        # git would follow a symlink that a command put in the tree's place.
+        # git would follow a symlink if a command replaced the tree with one.
         if self._identity is None or identity_of(self.path) != self._identity:
             raise UndecidedError(
                 "a command removed or replaced the scratch tree itself",
@@ -207,7 +207,7 @@ def _small(
     paths: Iterable[RepoPath],
     place: str,
 ) -> Checkout:
-    """Make an index of some paths of a tree, and of the attributes that speak of them."""
+    """Make an index of some paths of a tree, with the attributes files that apply to them."""
     wanted = {path: objects.entry(tree, path.raw) for path in paths}
     names = frozenset(path for path, entry in wanted.items() if entry is not None and entry.mode != TREE_MODE)
     for folder in folders_above(names):
@@ -233,21 +233,21 @@ def whole_tree(
     patience_seconds: float = 300.0,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Scratch]:
-    """Have a whole tree checked out, in a place that is kept for the next time.
+    """Check a whole tree out, in a folder that is cached for the next time.
 
-    One at a time uses it. Afterwards it is as it was, and what the commands left is gone.
+    Only one process at a time uses it. Afterwards it is restored, without what the commands left.
 
     Args:
         store: has the objects of `tree` that the repository does not; it outlives the block.
         cache: the folder for scratch trees; made where it is missing.
         commit: what HEAD names to commands that ask git; None for an unborn branch.
-        keep: whether this tree stays as the commands leave it, in a place of its own; the next use then
+        keep: whether this tree stays as the commands leave it, in a separate folder; the next use then
             makes another.
-        patience_seconds: how long to wait for somebody else who uses it.
-        pause: waits for so many seconds, again and again while somebody else does.
+        patience_seconds: how long to wait for another process that uses it.
+        pause: waits for so many seconds; called repeatedly.
 
     Raises:
-        UndecidedError: it cannot be written, a blob is missing, or somebody else uses it for too long.
+        UndecidedError: it cannot be written, a blob is missing, or another process uses it for too long.
     """
     cache = require_outside(repository, cache)
     home = cache_folder_of(repository, cache)
@@ -274,10 +274,10 @@ def whole_tree(
 
 
 def sweep(repository: Repository, cache: str) -> list[str]:
-    """Remove what killed processes left, and the kept trees of repositories that are gone.
+    """Remove what killed processes left, and the cached trees of deleted repositories.
 
     Returns:
-        The places that should have gone and could not be removed.
+        The folders that could not be removed.
 
     Raises:
         UndecidedError: the folder of the records cannot be made.

@@ -49,9 +49,9 @@ from patchgate.storage.signals import defer_signals
 
 @dataclass(frozen=True, slots=True)
 class WrittenFiles:
-    """A patch that is in force.
+    """A patch that is applied.
 
-    `kept` names what was kept aside, because somebody wrote into an old file after the last look.
+    `kept` names the old files that were saved, because they were edited after the last check.
     """
 
     id: str
@@ -61,7 +61,7 @@ class WrittenFiles:
     _steps: FaultPoints
 
     def finish(self) -> None:
-        """Let the record go, for the caller has its own now; what cannot be removed, `recover` will."""
+        """Remove the record, once the caller has its own; what cannot be removed, `recover` removes."""
         if not self._is_tidy:
             return
         with suppress(OSError), open_transactions(self._common_dir, self._steps) as transactions:
@@ -78,25 +78,25 @@ def write_files(
     look: Callable[[], None] = lambda: None,
     faults: FaultPoints | None = None,
 ) -> WrittenFiles:
-    """Write all of it, or nothing; in force and on the disk when this returns.
+    """Write all of it, or nothing; applied and on disk when this returns.
 
-    SIGINT, SIGTERM and SIGHUP wait meanwhile. A kill or a power cut at any point leaves what `recover` makes
+    SIGINT, SIGTERM and SIGHUP are deferred. After a kill or a power cut at any point, `recover` makes it
     all old, or all new.
 
     Args:
         repository: with a working tree.
-        writes: each path once; `old` is held against the disk, byte for byte.
-        note: the caller's own words, kept in the journal, handed back by `recover`.
-        index: the whole new content of the index file; None leaves it alone.
+        writes: each path once; `old` is compared with the disk, byte for byte.
+        note: the caller's data, stored in the journal, returned by `recover`.
+        index: the whole new content of the index file; None leaves it unchanged.
         patience_seconds: how long to wait for each of the two locks.
-        look: the caller's second look, under both locks; what it raises passes through, nothing written.
+        look: the caller's second check, under both locks; if it raises, nothing is written.
         faults: numbered fault points.
 
     Raises:
-        ConcurrentChangeError: something is not as it was judged; nothing was written, or it was taken back.
-        WriteFailedError: the system refused a step; everything is as it was.
-        DirtyWorkspaceError: the way back is blocked too; the journal stays for `recover`.
-        UndecidedError: a lock is held, or an earlier landing was interrupted and waits for `recover`.
+        ConcurrentChangeError: something is not as it was judged; nothing was written, or it was undone.
+        WriteFailedError: the system refused a step; nothing was changed.
+        DirtyWorkspaceError: the rollback failed too; the journal stays for `recover`.
+        UndecidedError: a lock is held, or an earlier transaction was interrupted and waits for `recover`.
         UsageError: there is no working tree.
     """
     if repository.work_tree is None:
@@ -118,7 +118,7 @@ def write_files(
 
 
 class _WriteRun:
-    """One landing, under our lock."""
+    """One transaction, under our lock."""
 
     def __init__(
         self, repository: Repository, workspace: Workspace, transactions: OpenFolder, steps: FaultPoints
@@ -166,7 +166,7 @@ class _WriteRun:
                 undo.pop_all()
                 kept: tuple[str, ...] = ()
                 is_tidy = False
-                # In force: what cannot be tidied now, recover will.
+                # Applied: what cannot be cleaned up now, recover will.
                 with suppress(OSError):
                     kept = clean_up(self._workspace, folder, journal, self._backup)
                     is_tidy = True
@@ -202,7 +202,7 @@ class _WriteRun:
     def _prepare(
         self, journal: Journal, contents: Mapping[bytes, FileContent | None], index: bytes | None
     ) -> None:
-        """Bring each new content to the disk, beside its place."""
+        """Write each new content to disk, next to its target."""
         for entry in journal.entries:
             content = FileContent("100644", index or b"") if entry.is_index else contents[entry.path]
             if content is None:
@@ -218,9 +218,9 @@ class _WriteRun:
                 aside.rename(entry.part, entry.aside)
 
     def _bits(self, entry: JournalEntry) -> int | None:
-        """Read the permission bits of the file that stands at a place; None where none does.
+        """Read the permission bits of the file at a path; None if there is none.
 
-        Without setuid and its like: nobody gave these rights to the new content.
+        Without setuid and the like: these rights were not given to the new content.
         """
         if entry.old is None or entry.old.mode == LINK:
             return None
@@ -229,13 +229,13 @@ class _WriteRun:
         return None if status is None else status.st_mode & 0o777
 
     def _change_places(self, journal: Journal) -> None:
-        """Take out what goes, exchange what changes, put in what is new; the index comes last."""
+        """Remove deleted files, exchange changed ones, add new ones; the index comes last."""
         for entry in journal.entries:
             if entry.new is None:
                 with self._touching(entry):
                     self._workspace.take_out(entry)
         if journal.swaps:
-            # Else a power cut could keep what takes a name, and lose where the old owner of it went.
+            # Otherwise a power cut could keep the new owner of a name, and lose where the old one went.
             self._workspace.flush()
         for path, _ in journal.removed_folders:
             with self._touching(None, path):
@@ -253,7 +253,7 @@ class _WriteRun:
 
     @contextmanager
     def _touching(self, entry: JournalEntry | None, path: bytes = b"") -> Iterator[None]:
-        """Note that a place is no longer untouched, and read some refusals as what they are."""
+        """Note that an entry is no longer untouched, and turn some OSErrors into concurrent changes."""
         if entry is not None and entry.new is not None:
             self._untouched.pop(entry.aside)
         try:
@@ -270,8 +270,8 @@ class _WriteRun:
         try:
             folder.flush()
         except OSError:
-            # Perhaps it is on the disk and perhaps not; the way back begins by saying that it is not. Where
-            # that cannot be said any more, the patch is in force.
+            # It may or may not be on disk; the rollback begins by renaming it back. If
+            # that fails, the patch is applied.
             try:
                 folder.rename(APPLIED, JOURNAL)
             except OSError:
@@ -305,13 +305,13 @@ class _WriteRun:
             raise
 
     def _discard(self, name: bytes) -> None:
-        """Remove the transaction's folder, for nothing outside it is left."""
+        """Remove the transaction's folder; nothing outside it is left."""
         with suppress(OSError):
             discard(self._transactions, name)
 
 
 def _refuse_to_pile(transactions: OpenFolder) -> None:
-    """Refuse to begin while an earlier landing is half done: its way back needs the places as they are."""
+    """Refuse to begin while an earlier transaction is half done: its rollback needs the files as they are."""
     for name in transactions.names():
         with suppress(FileNotFoundError, NotADirectoryError), transactions.child(name) as folder:
             if folder.status(JOURNAL) is not None:
@@ -322,7 +322,7 @@ def _refuse_to_pile(transactions: OpenFolder) -> None:
 
 
 def _with_exec_bit(bits: int, mode: str) -> int:
-    """Give permission bits the exec bit wherever they allow to read, or take it away everywhere."""
+    """Add the exec bit wherever the bits allow reading, or remove it everywhere."""
     return bits | (bits & 0o444) >> 2 if mode == EXECUTABLE else bits & ~0o111
 
 

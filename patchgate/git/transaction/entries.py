@@ -26,20 +26,20 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """What stands at a path, on the disk: mode 100644, 100755 or 120000, and every byte (a link's target)."""
+    """The file at a path on disk: mode 100644, 100755 or 120000, and every byte (a link's target)."""
 
     mode: str
     data: bytes
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The form that a journal keeps."""
+        """The form that a journal stores."""
         return Fingerprint(self.mode, len(self.data), hashlib.sha256(self.data).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One path to write: `old` as it was judged, byte for byte, and `new`; None: nothing stands there."""
+    """One path to write: `old` as it was judged, byte for byte, and `new`; None means no file."""
 
     path: RepoPath
     old: FileContent | None
@@ -48,7 +48,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What stands somewhere, without its bytes; a folder and a special file have none."""
+    """A file without its bytes; a folder and a special file have only a mode."""
 
     mode: str
     size: int = 0
@@ -57,9 +57,9 @@ class Fingerprint:
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One path of a transaction: below the working tree, or the index below the folder that it lies in.
+    """One path of a transaction: below the working tree, or the index below its folder.
 
-    `folder` is the one, below the same root, in which `aside` is kept.
+    `folder` is the folder of `aside`, below the same root.
     """
 
     path: bytes
@@ -91,12 +91,12 @@ class JournalEntry:
 
 
 def fingerprint_of(content: FileContent | None) -> Fingerprint | None:
-    """Reduce a content to its trace; nothing stays nothing."""
+    """Return the fingerprint of a content; None for None."""
     return None if content is None else content.fingerprint
 
 
 def fingerprint_at(root: OpenFolder, path: bytes) -> Fingerprint | None:
-    """Look at what stands at a path below an open folder; see `fingerprint_in`."""
+    """Read the fingerprint of a path below an open folder; see `fingerprint_in`."""
     try:
         with root.child(parent_of(path)) as folder:
             return fingerprint_in(folder, name_of(path))
@@ -120,7 +120,7 @@ def is_reachable(root: OpenFolder, path: bytes) -> bool:
 
 
 def fingerprint_in(folder: OpenFolder, name: bytes) -> Fingerprint | None:
-    """Look at one name in an open folder: kind, exec bit, and the hash of every byte."""
+    """Read the fingerprint of a name in an open folder: kind, exec bit, and the hash of its bytes."""
     status = folder.status(name)
     if status is None:
         return None
@@ -140,7 +140,7 @@ def fingerprint_in(folder: OpenFolder, name: bytes) -> Fingerprint | None:
 
 
 def is_same_file(folder: OpenFolder, name: bytes, other: OpenFolder, other_name: bytes) -> bool:
-    """Return whether two names mean one file."""
+    """Return whether two names are the same file."""
     first, second = folder.status(name), other.status(other_name)
     return first is not None and second is not None and os.path.samestat(first, second)
 

@@ -41,14 +41,14 @@ _MOST_BITS = 0o7777
 
 
 def validate_journal(journal: Journal, name: str) -> None:
-    """Hold every name of a journal against what a landing writes.
+    """Check every name of a journal: it must be one that a transaction writes.
 
     Args:
         journal: as it was read.
-        name: of the folder that holds it.
+        name: of the folder that contains it.
 
     Raises:
-        ValueError: one is none of ours.
+        ValueError: one is not.
     """
     _require(journal.id == name and _ID.fullmatch(name) is not None)
     _require(
@@ -105,12 +105,12 @@ def _is_plain(path: bytes) -> bool:
 
 def _require(is_so: bool) -> None:
     if not is_so:
-        raise ValueError("has a name that no landing writes")
+        raise ValueError("has a name that no transaction writes")
 
 
 JOURNAL, APPLIED, UNDONE = b"journal", b"landed", b"undone"
 PREPARED = b"prepared"
-"""Stands beside the journal once all new contents are on the disk: before, nothing has changed places."""
+"""Next to the journal once all new contents are on disk: before that, no file was changed."""
 LOCK = b"lock"
 _GROWING = b"journal.new"
 _FORM = "patchgate.journal/1"
@@ -119,9 +119,9 @@ _MODE = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """One landing.
+    """One transaction.
 
-    `new_folders` are the folders that it makes, the outermost first; `removed_folders` those in whose place
+    `new_folders` are the folders that it makes, outermost first; `removed_folders` those in whose place
     it puts a file, with their permission bits, the innermost first. `prefix` is the folder where the user
     stood, which is never removed. `lock_aside` is a free name in the index's folder. `index_file` is a name
     alone where the index lies in the git directory. `tree` and `common` say which folders the working tree
@@ -147,7 +147,7 @@ class Journal:
         return bool(self.removed_folders) or any(entry.path in self.new_folders for entry in self.entries)
 
     def write(self, folder: OpenFolder) -> None:
-        """Put the journal into its folder, whole, on the disk when this returns."""
+        """Write the journal to its folder, complete and on disk when this returns."""
         folder.write(_GROWING, b"".join(self._lines()), mode=_MODE)
         folder.rename(_GROWING, JOURNAL)
         folder.flush()
@@ -190,10 +190,10 @@ class Journal:
 
 
 def read_journal(folder: OpenFolder) -> tuple[bytes, Journal] | None:
-    """Read a transaction's journal and how far it is; None where there is none (yet, or any more).
+    """Read a transaction's journal and its state; None if there is none (yet, or any more).
 
     Raises:
-        UndecidedError: there is one, and it cannot be believed.
+        UndecidedError: there is one, and it is damaged.
     """
     for state in (JOURNAL, APPLIED, UNDONE):
         status = folder.status(state)
@@ -218,14 +218,14 @@ def read_journal(folder: OpenFolder) -> tuple[bytes, Journal] | None:
 
 
 def identity_of(status: os.stat_result) -> str:
-    """Say which file or folder this is: device and inode."""
+    """Identify a file or folder by device and inode."""
     return f"{status.st_dev}:{status.st_ino}"
 
 
 def discard(above: OpenFolder, name: bytes) -> None:
-    """Remove a transaction's folder with what we put there; a folder that holds more stays.
+    """Remove a transaction's folder with our files; a folder with other files stays.
 
-    Nothing outside it may depend on it any more. The journal goes last but one, so that a kill leaves it or
+    Nothing outside may depend on it any more. The journal is removed last but one, so a kill leaves it or
     nothing that counts.
     """
     with above.child(name) as folder:
@@ -239,7 +239,7 @@ def discard(above: OpenFolder, name: bytes) -> None:
 
 def _parsed(raw: bytes) -> Journal:
     if not raw.endswith(b"\n"):
-        raise ValueError("is cut short")
+        raise ValueError("is incomplete")
     events: list[Any] = []
     previous = START
     for line in raw[:-1].split(b"\n"):
@@ -251,7 +251,7 @@ def _parsed(raw: bytes) -> Journal:
     head, *entries = events
     owner = head["owner"]
     if head["form"] != _FORM or head["places"] != len(entries):
-        raise ValueError("is not the form that is known here")
+        raise ValueError("is not in a known format")
     return Journal(
         str(head["id"]),
         Owner(int(owner["pid"]), str(owner["boot_id"]), str(owner["started"])),
@@ -292,7 +292,7 @@ def _fingerprint(value: Any) -> Fingerprint | None:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise TypeError("is no list")
+        raise TypeError("is not a list")
     return value
 
 

@@ -41,7 +41,7 @@ _NEXT = {
 
 
 class ConcurrentChangeError(UndecidedError):
-    """Something was changed since it was judged; nothing was written, or all of it was taken back."""
+    """Something was changed since it was judged; nothing was written, or all of it was undone."""
 
     def __init__(self, paths: Sequence[RepoPath]) -> None:
         names = first_of(paths, _SHOWN, lambda path: path.quoted)
@@ -53,7 +53,7 @@ class ConcurrentChangeError(UndecidedError):
 
 
 class WriteFailedError(UndecidedError):
-    """A write failed; nothing was changed, or, while recovering, what was left waits still."""
+    """A write failed; nothing was changed, or, in a recovery, the transaction is still pending."""
 
     def __init__(self, error: OSError, *, recovering: bool = False) -> None:
         then = "run git patchgate recover again" if recovering else "apply the patch again"
@@ -63,7 +63,7 @@ class WriteFailedError(UndecidedError):
 
 
 class DirtyWorkspaceError(UndecidedError):
-    """The way back is blocked at `paths`; `states` tells of each what is where, and the journal stays."""
+    """The rollback is blocked at `paths`; `states` describes each, and the journal stays."""
 
     def __init__(self, reason: str, paths: Sequence[RepoPath], states: Sequence[str] = ()) -> None:
         states = states or [path.quoted for path in paths]
@@ -77,7 +77,7 @@ class DirtyWorkspaceError(UndecidedError):
 
 
 def describe_error(error: OSError) -> str:
-    """Say what the system said, and about which file."""
+    """Describe an OSError and its file."""
     text = error.strerror or os.strerror(error.errno or 0)
     if error.filename is None:
         return f"a write failed ({printable(text)})"
@@ -87,7 +87,7 @@ def describe_error(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """The places in the order of their paths, the index last; folders as `journal.Journal` has them."""
+    """The entries in the order of their paths, the index last; folders as `journal.Journal` has them."""
 
     entries: tuple[JournalEntry, ...]
     new_folders: tuple[bytes, ...]
@@ -95,16 +95,16 @@ class WritePlan:
 
 
 def plan_writes(workspace: Workspace, writes: Sequence[Write], name: Callable[[], bytes]) -> WritePlan:
-    """Look at everything that will be written.
+    """Check everything that will be written, and plan the entries.
 
     Args:
         site: the roots.
-        writes: what is to be written; those that change nothing are only looked at.
-        name: gives a new, free name for a content that is kept aside.
+        writes: what is to be written; those that change nothing are only checked.
+        name: returns a new, free name for a temporary content.
 
     Raises:
         ConcurrentChangeError: something is not as it was judged.
-        UndecidedError: the same path comes twice, or one that no file may have.
+        UndecidedError: the same path comes twice, or is not allowed for a file.
     """
     ordered = sorted(writes, key=lambda write: write.path)
     _refuse_impossible(ordered)
@@ -139,7 +139,7 @@ def _refuse_impossible(writes: Sequence[Write]) -> None:
 
 
 class _WritePlanner:
-    """What was found on the way."""
+    """Collects the new and the removed folders."""
 
     def __init__(self, workspace: Workspace, deleted: set[bytes]) -> None:
         self._tree = workspace.tree
@@ -149,7 +149,7 @@ class _WritePlanner:
         self.removed_folders: dict[bytes, int] = {}
 
     def is_as_judged(self, write: Write) -> bool:
-        """Return whether a path and all above it are as they were judged."""
+        """Return whether a path and the folders above it are as they were judged."""
         path = write.path.raw
         stands = self._stands(parent_of(path))
         if not stands:
@@ -162,7 +162,7 @@ class _WritePlanner:
         return found == fingerprint_of(write.old)
 
     def staying_folder(self, path: RepoPath) -> bytes:
-        """Name the deepest folder above a path that is there now and stays."""
+        """Return the deepest existing folder above a path that stays."""
         staying = [each for each in path.parents() if self._stands(each) and each not in self.removed_folders]
         return staying[-1]
 
@@ -182,7 +182,7 @@ class _WritePlanner:
                 return inner.status(b".git") is None
 
     def _can_make(self, path: RepoPath) -> bool:
-        """Return whether the missing folders above a path can be made: nothing else has their names."""
+        """Return whether the missing folders above a path can be made: their names are free."""
         for each in list(path.parents())[1:]:
             if self._stands(each):
                 continue
@@ -194,7 +194,7 @@ class _WritePlanner:
         return True
 
     def _can_vanish(self, path: bytes) -> bool:
-        """Return whether a folder holds nothing but deleted files, so that a file can take its place."""
+        """Return whether a folder has only deleted files, so that a file can replace it."""
         found: dict[bytes, int] = {}
         with self._tree.child(path) as folder:
             if not self._is_emptied(folder, path, found):
@@ -218,16 +218,16 @@ class _WritePlanner:
 
 
 def verify(workspace: Workspace, entries: Iterable[JournalEntry]) -> None:
-    """Look again at places that nothing was written to yet.
+    """Check again the entries that were not written yet.
 
     Raises:
-        ConcurrentChangeError: something is not as it was surveyed.
+        ConcurrentChangeError: something is not as it was planned.
     """
     _raise_changed(workspace, [entry for entry in entries if not _is_still(workspace, entry)])
 
 
 def verify_kept(workspace: Workspace, entries: Iterable[JournalEntry]) -> None:
-    """Look at what came out of the places, for an editor may have saved just before, or writes there still.
+    """Check the old files after the exchange: an editor may have saved just before, or still be writing.
 
     Raises:
         ConcurrentChangeError: it is not what was judged.

@@ -47,7 +47,7 @@ _MOST_BYTES = 1 << 14
 
 
 def own_index(repository: Repository) -> str:
-    """Name the index as a journal has it: by its name alone in the git directory, else by where it is."""
+    """Return the index as journals have it: the name alone in the git directory, otherwise the path."""
     folder, name = os.path.split(repository.index_file)
     is_own = "index" in name and _is_same(folder, repository.git_dir)
     return name if is_own else repository.index_file
@@ -57,7 +57,7 @@ def find_working_tree(repository: Repository, journal: Journal, record: OpenFold
     """Find the working tree that a journal is about, and the index.
 
     Raises:
-        UndecidedError: it is no working tree of this repository, or is gone, or the index is elsewhere.
+        UndecidedError: it is not a working tree of this repository, or is missing, or uses another index.
     """
     for tree, git_dir in _candidates(repository, journal):
         if _is_meant(repository, journal, tree):
@@ -77,7 +77,7 @@ def find_working_tree(repository: Repository, journal: Journal, record: OpenFold
 
 
 def _candidates(repository: Repository, journal: Journal) -> Iterator[tuple[str, str]]:
-    """Yield the working trees of this repository, each with its git directory; the likeliest first."""
+    """Yield the working trees of this repository, each with its git directory; the most likely first."""
     if repository.work_tree is not None:
         yield repository.work_tree, repository.git_dir
     linked = os.path.join(repository.common_dir, "worktrees")
@@ -90,7 +90,7 @@ def _candidates(repository: Repository, journal: Journal) -> Iterator[tuple[str,
 
 
 def _git_dir_of(tree: str, common_dir: str) -> str | None:
-    """Follow a tree's `.git` to its git directory; None where that is not one of this repository.
+    """Follow a tree's `.git` to its git directory; None if that is not one of this repository.
 
     Source: gitrepository-layout(5), `gitdir` and `commondir`.
     """
@@ -115,7 +115,7 @@ def _is_meant(repository: Repository, journal: Journal, tree: str) -> bool:
         return False
     known = journal.tree, journal.common
     if journal.owner.boot_id != Owner.current().boot_id:
-        # The number of a device may be another after a restart.
+        # Device numbers may change after a restart.
         found, known = (_inode(found[0]), _inode(found[1])), (_inode(known[0]), _inode(known[1]))
     is_other = found[0] != known[0] and found[1] != known[1]
     is_whole = _is_same(os.path.join(tree, ".git"), repository.common_dir)
@@ -168,9 +168,9 @@ _STATES: Mapping[bytes, Literal["interrupted", "landed", "undone"]] = {
 
 @dataclass(frozen=True, slots=True)
 class PendingTransaction:
-    """A landing whose record is still there.
+    """A transaction whose record still exists.
 
-    `interrupted`: it may be half done. `landed` and `undone`: it is whole, and was not recorded yet.
+    `interrupted`: it may be half done. `landed` and `undone`: it is complete, but not in the ledger yet.
     """
 
     id: str
@@ -181,7 +181,7 @@ class PendingTransaction:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredTransaction:
-    """A landing that is whole now; `kept` are the paths that were left as a person wrote them."""
+    """A transaction that is complete now; `kept` are the paths that were edited since, and left so."""
 
     id: str
     note: Mapping[str, Json]
@@ -191,14 +191,14 @@ class RecoveredTransaction:
     _steps: FaultPoints
 
     def finish(self) -> None:
-        """Let the record go, for the caller has its own now; what cannot be removed comes back next time."""
+        """Remove the record, once the caller has its own; what cannot be removed comes back next time."""
         with suppress(OSError), open_transactions(self._common_dir, self._steps) as transactions:
             discard(transactions, os.fsencode(self.id))
 
 
 @contextmanager
 def open_transactions(common_dir: str, steps: FaultPoints) -> Iterator[OpenFolder]:
-    """Open the folder in which each transaction has its own; it is made where it is missing."""
+    """Open the folder of all transactions; it is made if it is missing."""
     with OpenFolder.open(common_dir, steps) as root:
         above, _, name = TRANSACTIONS.partition("/")
         with root.child(above.encode()) as own:
@@ -210,7 +210,7 @@ def open_transactions(common_dir: str, steps: FaultPoints) -> Iterator[OpenFolde
 
 
 def pending_transactions(repository: Repository) -> list[PendingTransaction]:
-    """List what landings left, without a lock; nothing is changed. One look where there is nothing."""
+    """List the pending transactions, without a lock; nothing is changed."""
     found = []
     for name in _names(repository):
         state, note, is_running = JOURNAL, dict[str, Json](), False
@@ -221,7 +221,7 @@ def pending_transactions(repository: Repository) -> list[PendingTransaction]:
                 read = None
             else:
                 if read is None and folder.status(JOURNAL) is None:
-                    # No journal yet, or no longer: it touches nothing.
+                    # No journal yet, or no longer: it changed nothing.
                     continue
             if read is not None:
                 state, note, is_running = read[0], dict(read[1].note), read[1].owner.is_running()
@@ -236,20 +236,20 @@ def recover(
     patience_seconds: float = PATIENCE_SECONDS,
     faults: FaultPoints | None = None,
 ) -> list[RecoveredTransaction]:
-    """Finish or undo what landings left; the caller records each, then calls its `finish`.
+    """Finish or undo the pending transactions; the caller records each, then calls its `finish`.
 
-    It may be killed at any point, and be called again. One whose process still runs and has only its own
-    record to make is left alone.
+    It may be killed at any point, and called again. One whose process still runs and has only its own
+    record to write is left alone.
 
     Args:
         repository: any working tree of the repository.
-        keep: leave files that a person wrote since as they are, and undo the rest.
+        keep: leave files that were edited since, and undo the rest.
         patience_seconds: how long to wait for each of the two locks.
         faults: numbered fault points.
 
     Raises:
-        DirtyWorkspaceError: a person wrote since; nothing of that landing was changed.
-        WriteFailedError: the system refused a step; try again when that is put right.
+        DirtyWorkspaceError: a file was edited since; nothing of that transaction was changed.
+        WriteFailedError: the system refused a step; fix that, then try again.
         UndecidedError: a lock is held, a journal is damaged or of another repository, or a working tree
                 is gone.
     """
@@ -320,7 +320,7 @@ def _undo(
     patience_seconds: float,
 ) -> tuple[RepoPath, ...]:
     take_lock(workspace, folder, journal, patience_seconds)
-    # Without the mark nothing has changed places, whatever stands there now: a person may have put it there.
+    # Without the mark no file was exchanged, whatever is there now: somebody else may have written it.
     untouched = () if folder.status(PREPARED) is not None else journal.entries
     rollback = Rollback(workspace, journal, backup, untouched)
     try:

@@ -29,7 +29,7 @@ _REASON = "an interrupted apply cannot be undone completely"
 
 
 class _RollbackStep(Enum):
-    """What has to happen at a place."""
+    """What to do for an entry."""
 
     NOTHING = auto()
     WITHDRAW = auto()
@@ -39,13 +39,13 @@ class _RollbackStep(Enum):
 
 
 class Rollback:
-    """One way back.
+    """One rollback.
 
     Args:
         site: the roots.
         journal: what was planned.
-        keeping: where contents go that are nobody's plan.
-        untouched: the paths that the caller knows it did not come to.
+        backup: where unexpected contents are saved.
+        untouched: the entries that the caller did not reach.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class Rollback:
         self.kept: list[JournalEntry] = []
 
     def run(self, *, keep: bool = False) -> None:
-        """Undo everything; the last flush of the site, the journal and the locks are the caller's.
+        """Undo everything; the last flush, the journal and the locks are left to the caller.
 
         Args:
-            keep: leave what a person wrote, keep aside what had stood there, and undo the rest.
+            keep: leave files that were edited since, save their old contents, and undo the rest.
 
         Raises:
-            DirtyWorkspaceError: a person wrote since; nothing was undone, but for a race that was lost now.
+            DirtyWorkspaceError: a file was edited since; nothing was undone, unless it was during the rollback.
             OSError: a step failed.
         """
         for entry in self._journal.entries:
@@ -112,13 +112,13 @@ class Rollback:
                 return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
             return _RollbackStep.WITHDRAW if stands == entry.new else _RollbackStep.BLOCKED
         if stands == entry.new:
-            # What had stood there is gone: somebody removed it from where it was kept.
+            # The old content is gone: somebody removed it from its temporary name.
             return _RollbackStep.BLOCKED
         is_there = is_reachable(self._workspace.root(entry), entry.folder)
         return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
 
     def _standing(self, entry: JournalEntry) -> object:
-        """Look at a place; a folder of ours, or one that is still to make room, counts as nothing."""
+        """Read the fingerprint of an entry; a folder that we made or will remove counts as nothing."""
         found = self._workspace.at_path(entry)
         if found is not None and found.mode == FOLDER and not entry.is_index:
             if entry.path in self._journal.new_folders and self._is_ours(entry.path):
@@ -128,7 +128,7 @@ class Rollback:
         return found
 
     def _is_ours(self, path: bytes) -> bool:
-        """Return whether a folder that we made holds nothing but ours."""
+        """Return whether a folder that we made has only our files."""
         ours = {entry.path for entry in self._journal.entries} | set(self._journal.new_folders)
         with self._workspace.tree.child(path) as folder:
             return all(
@@ -138,7 +138,7 @@ class Rollback:
             )
 
     def _withdraw(self, entry: JournalEntry, keep: bool) -> None:
-        """Take our new file back; somebody may write there at this moment."""
+        """Remove our new file; somebody may write to it at this moment."""
         self._workspace.take_out(entry)
         if self._workspace.at_aside(entry) != entry.new:
             self._workspace.put_in(entry)
@@ -164,7 +164,7 @@ class Rollback:
         self.kept.append(entry)
 
     def _restore_folders(self, keep: bool) -> None:
-        """Remove the folders that we made, and make those again that made room."""
+        """Remove the folders that we made, and make the removed ones again."""
         for path in reversed(self._journal.new_folders):
             if is_reachable(self._workspace.tree, path):
                 try:
@@ -181,7 +181,7 @@ class Rollback:
                     inside = [p for p in self._journal.entries if p.path.startswith(path + b"/")]
                     raise self._dirty(inside) from None
         if self._journal.removed_folders:
-            # What is put into them is nowhere else.
+            # The files that go into them exist nowhere else.
             self._workspace.flush()
 
     def _drop_asides(self) -> None:
@@ -199,7 +199,7 @@ class Rollback:
 def drop_aside(
     workspace: Workspace, entry: JournalEntry, backup: SavedContents, *, is_kept: bool = False
 ) -> bytes | None:
-    """Remove what lies beside a place; what is neither its old nor its new content is kept elsewhere."""
+    """Remove the temporary files of an entry; a content that is neither old nor new is saved elsewhere."""
     saved = None
     workspace.remove_aside(entry, entry.part)
     for name in (entry.aside, entry.unfinished):
@@ -216,7 +216,7 @@ def drop_aside(
 
 
 def describe_blocked(workspace: Workspace, entry: JournalEntry) -> str:
-    """Say what is where, for one place that is in the way."""
+    """Describe one entry that blocks the rollback."""
     quoted_name = workspace.quoted_name(entry)
     aside = workspace.at_aside(entry)
     if entry.old is not None and aside is None:
@@ -263,7 +263,7 @@ def _that(
 
 
 def emptied_folders(journal: Journal) -> list[bytes]:
-    """Name the folders that deletions may have left empty, the innermost first; never the user's own."""
+    """Return the folders that deletions may have emptied, innermost first; not the user's current one."""
     found: set[bytes] = set()
     for entry in journal.entries:
         folder = entry.parent
@@ -288,10 +288,10 @@ _STAYING = {
 def clean_up(
     workspace: Workspace, transaction: OpenFolder, journal: Journal, backup: SavedContents
 ) -> tuple[str, ...]:
-    """Remove what a landing left, on the disk when this returns; name what was kept, for it was a person's.
+    """Remove the temporary files of a transaction, flushed when this returns; return the saved edits.
 
     Raises:
-        OSError: a step failed; the rest is for another time.
+        OSError: a step failed; the rest is left for later.
     """
     kept = []
     try:
@@ -302,7 +302,7 @@ def clean_up(
                     kept.append(os.fsdecode(saved))
         _remove_emptied(workspace, journal)
     except OSError:
-        # What is in force need not keep git out.
+        # The patch is applied, so git need not be locked out.
         release_lock_quietly(workspace, transaction, journal)
         raise
     release_lock(workspace, transaction, journal)
@@ -312,7 +312,7 @@ def clean_up(
 
 
 def _remove_emptied(workspace: Workspace, journal: Journal) -> None:
-    """Remove the folders that deletions left empty; one that must stay, stays, as git leaves it."""
+    """Remove the folders that deletions emptied; one that cannot be removed stays, as with git."""
     for path in emptied_folders(journal):
         if is_reachable(workspace.tree, path):
             try:

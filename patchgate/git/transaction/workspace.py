@@ -42,7 +42,7 @@ _KEPT = b"patchgate/kept"
 
 
 class SavedContents:
-    """The folder of one transaction's kept contents; it is made when the first one comes."""
+    """The folder of one transaction's saved contents; it is made for the first one."""
 
     def __init__(self, common_dir: str, identity: str, steps: FaultPoints) -> None:
         self._common_dir = common_dir
@@ -50,9 +50,9 @@ class SavedContents:
         self._steps = steps
 
     def save(self, folder: OpenFolder, name: bytes, path: bytes) -> bytes:
-        """Copy a file or a link, as it is, under the path that it had; return where it is now.
+        """Copy a file or a link under its old path; return where the copy is.
 
-        It is on the disk when this returns. The same content, kept before, is kept once.
+        It is on disk when this returns. The same content is saved only once.
         """
         found = fingerprint_in(folder, name)
         with OpenFolder.open(self._common_dir, self._steps) as root:
@@ -77,7 +77,7 @@ class SavedContents:
 
 
 def _make_below(root: OpenFolder, path: bytes) -> None:
-    """Make every folder of a path that is missing, each name on the disk."""
+    """Make every missing folder of a path, and flush each name."""
     parts = path.split(b"/")
     for depth in range(len(parts)):
         with root.child(b"/".join(parts[:depth])) as above:
@@ -107,63 +107,63 @@ class Workspace:
         self.index.__exit__()
 
     def root(self, entry: JournalEntry) -> OpenFolder:
-        """Return the root below which a place lies."""
+        """Return the root of an entry."""
         return self.index if entry.is_index else self.tree
 
     @contextmanager
     def pair(self, entry: JournalEntry) -> Iterator[tuple[OpenFolder, OpenFolder]]:
-        """Open the folder of the place itself, and the one in which its content is kept aside."""
+        """Open the folder of the entry itself, and the folder of its temporary content."""
         root = self.root(entry)
         with root.child(entry.parent) as target, root.child(entry.folder) as aside:
             yield target, aside
 
     def at_path(self, entry: JournalEntry) -> Fingerprint | None:
-        """Look at what stands at a place; nothing does where a folder above it is none, or a link."""
+        """Read the fingerprint of an entry; None also if a folder above it is missing or a link."""
         return fingerprint_at(self.root(entry), entry.path)
 
     def at_aside(self, entry: JournalEntry, name: bytes | None = None) -> Fingerprint | None:
-        """Look at what is kept aside for a place, or at another of its names there."""
+        """Read the fingerprint of an entry's temporary file, or of another name there."""
         return fingerprint_at(self.root(entry), join(entry.folder, name or entry.aside))
 
     def path_of(self, entry: JournalEntry | None, path: bytes = b"") -> RepoPath:
-        """Name a place, or a folder, as a path; the index by where it is."""
+        """Return an entry, or a folder, as a path; the index by its full path."""
         if entry is None:
             return RepoPath(path)
         return RepoPath(self.index.at(entry.path) if entry.is_index else entry.path)
 
     def quoted_name(self, entry: JournalEntry, name: bytes | None = None) -> str:
-        """Name a place, or a name kept aside for it, for a person; safe for a terminal."""
+        """Return an entry, or a temporary name of it, as text that is safe for a terminal."""
         if entry.is_index:
             return quote_path(self.index.at(name or entry.path))
         return quote_path(entry.path if name is None else join(entry.folder, name))
 
     def take_out(self, entry: JournalEntry) -> None:
-        """Move what stands at a place aside; what was aside is nothing."""
+        """Move a file to its temporary name, which is free."""
         with self.pair(entry) as (target, aside):
             target.move(entry.name, aside, entry.aside)
         self._touch_both(entry)
 
     def put_in(self, entry: JournalEntry) -> None:
-        """Move what is aside to the place, where nothing may stand."""
+        """Move the temporary file to its target, which must be free."""
         with self.pair(entry) as (target, aside):
             aside.move(entry.aside, target, entry.name)
         self._touch_both(entry)
 
     def exchange(self, entry: JournalEntry) -> None:
-        """Exchange what stands at a place with what is aside."""
+        """Exchange a file with its temporary file."""
         with self.pair(entry) as (target, aside):
             aside.exchange(entry.aside, target, entry.name)
         self._touch_both(entry)
 
     def remove_aside(self, entry: JournalEntry, name: bytes) -> None:
-        """Remove one of the names aside, should it be there."""
+        """Remove one of the temporary names, if it exists."""
         with self.root(entry).child(entry.folder) as aside:
             if aside.status(name) is not None:
                 aside.unlink(name)
                 self._touched.add((entry.is_index, entry.folder))
 
     def make_folder(self, path: bytes) -> None:
-        """Make a folder of the working tree; it may be there already."""
+        """Make a folder of the working tree; it may exist already."""
         with self.tree.child(parent_of(path)) as above:
             if not is_folder(above.status(name_of(path))):
                 above.make(name_of(path))
@@ -187,7 +187,7 @@ class Workspace:
         self._touched.add((True, b""))
 
     def touch_all(self, entries: Iterable[JournalEntry], folders: Iterable[bytes]) -> None:
-        """Note every folder in which a landing of these places may have changed a name."""
+        """Note every folder in which a transaction of these entries may have changed a name."""
         self.touch_index()
         known = list(entries)
         for is_index in (False, True):
@@ -198,7 +198,7 @@ class Workspace:
         self.forget_gone()
 
     def forget_gone(self) -> None:
-        """Leave out the folders that are gone: there is nothing of them to bring to the disk."""
+        """Forget the folders that are gone: they need no flush."""
         self._touched = {
             (is_index, path)
             for is_index, path in self._touched
@@ -206,7 +206,7 @@ class Workspace:
         }
 
     def flush(self) -> None:
-        """Bring every name that was changed to the disk."""
+        """Flush every folder in which a name changed."""
         for is_index, path in sorted(self._touched):
             with (self.index if is_index else self.tree).child(path) as folder:
                 folder.flush()
@@ -222,17 +222,17 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLI
 
 
 def prepare_lock(transaction: OpenFolder, identity: str) -> None:
-    """Make the file that becomes the lock. The flush of its folder is the journal's, its text for people."""
+    """Make the file that becomes the lock; its folder is flushed with the journal."""
     transaction.write(LOCK, _token(identity), mode=_LOCK_MODE, flushed=False)
 
 
 def take_lock(
     workspace: Workspace, transaction: OpenFolder, journal: Journal, patience_seconds: float
 ) -> None:
-    """Take the lock, or find that we hold it already.
+    """Acquire git's lock, unless it is ours already.
 
     Raises:
-        UndecidedError: somebody else holds it for longer than we wait, or a signal asks us to end.
+        UndecidedError: another process has it for longer than we wait, or a signal asks us to end.
     """
     deadline = time.monotonic() + patience_seconds
     while not is_lock_ours(workspace, transaction, journal):
@@ -245,7 +245,7 @@ def take_lock(
 
 
 def release_lock(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> None:
-    """Remove the lock if it is ours, and what making it left; the folder's flush is the caller's."""
+    """Remove the lock if it is ours, and its temporary files; the caller flushes the folder."""
     for name in (journal.lock_aside + PART, journal.lock_aside):
         remove_if_there(workspace.index, name)
     if is_lock_ours(workspace, transaction, journal):
@@ -253,13 +253,13 @@ def release_lock(workspace: Workspace, transaction: OpenFolder, journal: Journal
 
 
 def release_lock_quietly(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> None:
-    """Let git work again, so that a person can put right what is in the way; `recover` takes it anew."""
+    """Unlock git, so that the user can fix what blocks the rollback; `recover` locks it again."""
     with suppress(OSError):
         release_lock(workspace, transaction, journal)
 
 
 def is_lock_ours(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> bool:
-    """Return whether the lock is there and ours."""
+    """Return whether the lock exists and is ours."""
     if is_same_file(transaction, LOCK, workspace.index, _lock_name(workspace)):
         return True
     token = _token(journal.id)
@@ -281,7 +281,7 @@ def _try_to_take(workspace: Workspace, transaction: OpenFolder, journal: Journal
                 raise
         else:
             return
-    # Another file system than the transaction's, or one without hard links: by its content, which is on the
+    # Another file system than the transaction's, or one without hard links: by its content, which is on
     # disk before the name is.
     if workspace.index.status(_lock_name(workspace)) is not None:
         raise FileExistsError(errno.EEXIST, "held", workspace.index.at(_lock_name(workspace)))
