@@ -68,7 +68,7 @@ class Rollback:
             keep: leave files that were edited since, save their old contents, and undo the rest.
 
         Raises:
-            DirtyWorkspaceError: a file was edited since; nothing was undone, unless it was during the rollback.
+            DirtyWorkspaceError: a file was edited since; nothing was undone, unless it was just now.
             OSError: a step failed.
         """
         for entry in self._journal.entries:
