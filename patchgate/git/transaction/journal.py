@@ -121,11 +121,11 @@ _MODE = 0o600
 class Journal:
     """One transaction.
 
-    `new_folders` are the folders that it makes, outermost first; `removed_folders` those that it replaces with
-    a file, with their permission bits, innermost first. `prefix` is the user's current folder, which is never
-    removed. `lock_aside` is a free name in the index's folder. `index_file` is a name alone if the index is in
-    the git directory. `tree` and `common` identify the working tree and the repository's common directory
-    (`identity_of`).
+    `new_folders` are the folders that it makes, outermost first; `removed_folders` those that it replaces
+    with a file, with their permission bits, innermost first. `prefix` is the user's current folder, which
+    is never removed. `lock_aside` is a free name in the index's folder. `index_file` is a name alone if the
+    index is in the git directory. `tree` and `common` identify the working tree and the repository's common
+    directory (`identity_of`).
     """
 
     id: str
