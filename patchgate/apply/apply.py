@@ -1,7 +1,7 @@
-"""Apply a patch: judge it, try it, and write it whole or not at all; each attempt leaves its evidence.
+"""Apply a patch: judge it, run the commands, write all of it or nothing; each attempt leaves evidence.
 
-The order: the judgement, the retry rule and duplicates, the commands of the policy in a scratch tree, the
-transaction, the record. Nothing is written to the working tree before all of it has passed.
+The order: the verdict, the retry rule and duplicates, the policy's commands in a scratch tree, the write, the
+record. The working tree is written only after everything else has passed.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcom
 def find_duplicate(
     repository: Repository, judged: PatchVerdict, ledger: Ledger, patch_sha256: str
 ) -> Finding | None:
-    """Say that an attempt in this working tree has applied the patch, and that its effect is still there.
+    """Report that an attempt in this working tree applied the patch, and that its effect is still there.
 
-    It is where each file stands as that attempt left it and the bytes are the same, or where git takes the
-    patch back from the files as they stand, in private. Without an id (no hunks) the bytes must be the same.
+    The effect is there if each file is as that attempt left it and the patch has the same bytes, or if git
+    can revert the patch from the current files, in private. Without an id (no hunks) the bytes must be equal.
 
     Args:
         judged: the patch; files on disk are read into its store, whose index is used.
@@ -68,7 +68,7 @@ def find_duplicate(
             continue
         ground = base_files_on_disk(repository, judged.objects, judged.store, judged.patch_base.tree, paths)
         if _are_unchanged(ground, [(file.path, file.old) for file in applied.files]):
-            # It was reverted. Among lines that repeat, git would take the patch back all the same.
+            # It was reverted. If lines repeat, git could revert the patch nevertheless.
             continue
         is_left = _are_unchanged(ground, [(file.path, file.new) for file in applied.files])
         if (is_left and applied.patch_sha256 == patch_sha256) or _is_revertible(repository, judged):
@@ -101,12 +101,12 @@ def _last_applied(
 
 
 def _are_unchanged(ground: BaseFiles, entries: Sequence[tuple[RepoPath, Entry | None]]) -> bool:
-    """Tell whether every file stands as it is here."""
+    """Return whether every file has the given entry."""
     return bool(entries) and all(ground.entries[path] == entry for path, entry in entries)
 
 
 def _is_revertible(repository: Repository, judged: PatchVerdict) -> bool:
-    """Tell whether git takes the patch back from the files as they stand."""
+    """Return whether git can revert the patch from the current files."""
     parsed = parse(judged.patch)
     if isinstance(parsed, tuple):
         return False
@@ -122,7 +122,7 @@ def _is_revertible(repository: Repository, judged: PatchVerdict) -> bool:
 
 
 def _removed_by_revert(patch: Patch) -> frozenset[RepoPath]:
-    """Name the paths that taking the patch back would remove."""
+    """Return the paths that reverting the patch would remove."""
     return frozenset(
         section.new_path
         for section in patch.sections
@@ -130,7 +130,7 @@ def _removed_by_revert(patch: Patch) -> frozenset[RepoPath]:
     )
 
 
-# What lies below git's folder `patchgate` is read as what its name says.
+# Files and folders in `.git/patchgate` that have a meaning by their name.
 _OWN_NAMES = frozenset(
     {"attempts", "events.jsonl", "events.jsonl.head", "approvals.jsonl", "apply.lock", "install.lock"}
     | {"fast", "kept", "policies", "components", "contracts", "receipts", "scratch", "settled", "told"}
@@ -139,7 +139,7 @@ _OWN_NAMES = frozenset(
 
 
 def require_outside(repository: Repository, run_dir: str | None) -> None:
-    """See to it that no evidence lies among files that are applied to, nor where git reads its own."""
+    """Refuse a folder for evidence among the files that are patched, or among git's own files."""
     if run_dir is None:
         return
     place = os.path.realpath(run_dir)
@@ -153,7 +153,7 @@ def require_outside(repository: Repository, run_dir: str | None) -> None:
             )
         return
     for top in _working_trees(repository):
-        # A folder that is not there yet is one only to who looks below it.
+        # git takes a path that does not exist for a folder only if something below it is asked for.
         below = os.path.join(place, "artifacts")
         asked = (f"--work-tree={top}", "-C", top, "check-ignore", "-q", "--", below)
         if _is_below(place, top) and (
@@ -167,19 +167,19 @@ def require_outside(repository: Repository, run_dir: str | None) -> None:
 
 
 def _is_below(place: str, folder: str) -> bool:
-    """Tell whether a resolved path is a folder or below it."""
+    """Return whether a resolved path is a folder or below it."""
     top = os.path.realpath(folder)
     return os.path.commonpath([top, place]) == top
 
 
 def _working_trees(repository: Repository) -> list[str]:
-    """Name all working trees of the repository that are there."""
+    """List all working trees of the repository that exist."""
     listed = repository.git("worktree", "list", "--porcelain", "-z", in_work_tree=True, answers=ANY_CODE)
     if listed.code != 0:
         raise UndecidedError("git cannot list the working trees", "run git worktree list to see why")
     lines = listed.out.split(b"\0")
     found = [os.fsdecode(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")]
-    # Where its git directory lies elsewhere, git lists that one for the main working tree (git 2.39).
+    # If its git directory is elsewhere, git lists that one as the main working tree (git 2.39).
     common = repository.common_dir
     asked = (f"--git-dir={common}", "config", "--type=path", "core.worktree")
     answer = repository.git(*asked, answers=(0, 1))
@@ -189,11 +189,11 @@ def _working_trees(repository: Repository) -> list[str]:
 
 
 def apply(repository: Repository, request: ApplyRequest, environment: ApplyEnvironment) -> Report:
-    """Judge a patch, try it, and write it to the working tree whole or not at all.
+    """Judge a patch, run its commands, and write all of it to the working tree, or nothing.
 
     Raises:
-        UsageError: the request cannot be meant so; nothing was judged and nothing is left.
-        UndecidedError: it could not be judged, or its evidence could not be kept; nothing was written.
+        UsageError: the request is invalid; nothing was judged, and no evidence remains.
+        UndecidedError: it could not be judged, or its evidence could not be saved; nothing was written.
     """
     if repository.work_tree is None:
         raise UsageError("a bare repository has no files for the patch", "use check --patch --base REV")
@@ -238,14 +238,14 @@ def apply(repository: Repository, request: ApplyRequest, environment: ApplyEnvir
         except UsageError:
             evidence.discard()
             raise
-        except Exception as error:  # whatever it is, the attempt is on record, and the error names it
+        except Exception as error:  # any error: the attempt is recorded, and the error names it
             record_failure(run, error)
             raise
         return replace(report, warnings=(*report.warnings, *([damaged] if damaged else [])))
 
 
 def _under_intents(repository: Repository, environment: ApplyEnvironment) -> ApplyEnvironment:
-    """Let what goes on keep the leases of this worktree's intents: a command may outlast one."""
+    """Renew the leases of this worktree's intents while commands run: a command may outlast a lease."""
     if ScopeGate(repository).here is None:
         return environment
 
@@ -257,13 +257,13 @@ def _under_intents(repository: Repository, environment: ApplyEnvironment) -> App
 
 
 def _candidate_of(request: ApplyRequest) -> bytes:
-    """Take from a patch what `--only` names."""
+    """Return the part of the patch that `--only` names."""
     if not request.only:
         return request.raw
     wanted = [readings(text) for text in request.only]
     parsed = parse(request.raw)
     if isinstance(parsed, tuple):
-        # It is refused as a whole, with its own faults.
+        # It is refused later, with its faults.
         return request.raw
     return narrow(parsed, paths_to_keep(parsed, wanted))
 
@@ -288,7 +288,7 @@ def _judge_and_write(run: ApplyRun) -> Report:
         landed = WriteResult()
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
-            # Cheap, before the commands take their time; under the lock it is asked again.
+            # Cheap, before the commands run; it is checked again under the lock.
             if (overtaken := run.recheck_chain()) is not None:
                 return record_result(run, refused_by_history(verdict, overtaken), None)
             landed = preflight(repository, judged, with_index=request.with_index)
@@ -331,7 +331,7 @@ def _with_results(
 
 
 def _apply_history(run: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
-    """Add what earlier attempts mean for this one."""
+    """Apply the retry rule and the check for duplicates."""
     verdict = judged.verdict
     run.join_chain(verdict)
     refusal = before_judging(run.chain, run.candidate, run.request.kind, run.limit)
@@ -344,7 +344,7 @@ def _apply_history(run: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
 
 
 def _mark_as_applied(verdict: ChangeVerdict, duplicate: Finding, *, is_fine: bool) -> ChangeVerdict:
-    """Say that a patch is there already; that it does not fit any more is nothing else.
+    """Report a patch that is already applied, without findings that only follow from that.
 
     Where that is fine, what else is wrong with it stays: a patch that the policy denies by now is not
     accepted, though nothing would be written.

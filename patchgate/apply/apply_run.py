@@ -1,6 +1,6 @@
-"""One attempt as it goes on, and what is recorded of it: the ledger's event, report, review and feedback.
+"""One attempt while it runs, and what is recorded of it: the ledger's event, report, review and feedback.
 
-What is shown of a verdict is what is kept of it, without secrets.
+A verdict is shown and saved in the same form, without secrets.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SECRET = "secret"
 
 
 def without_secrets(verdict: ChangeVerdict, masks: Masks) -> ChangeVerdict:
-    """Mask what the findings and the gates of a verdict say."""
+    """Mask secrets in the findings and gates of a verdict."""
     return replace(
         verdict,
         gates=tuple(_gate(each, masks) for each in verdict.gates),
@@ -65,7 +65,7 @@ def _gate(gate: GateOutcome, masks: Masks) -> GateOutcome:
 
 def _finding(finding: Finding, masks: Masks) -> Finding:
     excerpt = finding.excerpt
-    # The line of a `secret` is never shown, and its fingerprint is to be the one that a check gives.
+    # The line of a `secret` is never shown, and its fingerprint must be the one that a check gives.
     if excerpt is not None and finding.rule != _SECRET:
         excerpt = masks.raw(excerpt)
     return replace(
@@ -90,7 +90,7 @@ def _detail(value: Detail, masks: Masks) -> Detail:
 
 
 def _fix(fix: Fix | None, masks: Masks) -> Fix | None:
-    """Leave a fix out whose text holds a secret: with the mask in it, it would fix nothing."""
+    """Leave out a fix whose text contains a secret: masked, it would fix nothing."""
     if fix is None or fix.replace_with is None or masks.text(fix.replace_with) == fix.replace_with:
         return fix
     return None
@@ -98,11 +98,11 @@ def _fix(fix: Fix | None, masks: Masks) -> Fix | None:
 
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
-    """What somebody wants applied, and how.
+    """What to apply, and how.
 
-    `raw` is a patch, or the JSON of edits (`kind`). `only` narrows a patch to paths, as `--only` takes them.
-    `run_dir` is the folder of the evidence, absolute. `is_fine_if_applied`: a patch that is there already is
-    no error.
+    `raw` is a patch, or the JSON of edits (`kind`). `only` reduces a patch to paths, as given with `--only`.
+    `run_dir` is the folder of the evidence, absolute. `is_fine_if_applied`: a patch that is already applied
+    is not an error.
     """
 
     raw: bytes
@@ -119,14 +119,14 @@ class ApplyRequest:
 
     @property
     def again(self) -> tuple[str, ...]:
-        """The arguments that the next try of the same takes too."""
+        """The arguments that a retry needs as well."""
         given = ["--index"] if self.with_index else []
         given += [] if self.base is None else ["--base", self.base]
         return (*given, *(word for path in self.only for word in ("--only", _typed(path))))
 
 
 def _typed(path: str) -> str:
-    """Write a path so that it can be typed: as it is, or as git quotes it where it is no exact text."""
+    """Write a path so that it can be typed: as it is, or quoted as by git if it is not exact text."""
     raw = path.encode("utf-8", "surrogateescape")
     return exact_text(raw) or quote_path(raw)
 
@@ -151,7 +151,7 @@ class ApplyEnvironment:
 class CommandResults:
     """What the commands said: gates `lint` and `test`, findings, each run for the review, warnings.
 
-    `kept` is where the scratch tree is that was to be kept, `tree` what stood in it if it was a whole one.
+    `kept` is the path of a scratch tree that was kept, `tree` the tree in it if it was a whole one.
     """
 
     gates: tuple[GateOutcome, ...] = ()
@@ -164,7 +164,7 @@ class CommandResults:
 
 @dataclass(slots=True)
 class ApplyRun:
-    """One attempt as it goes on: what was asked for, and what is known so far of its chain and commands."""
+    """One attempt while it runs: its request, and what is known so far of its chain and commands."""
 
     repository: Repository
     request: ApplyRequest
@@ -184,7 +184,7 @@ class ApplyRun:
         return hashlib.sha256(self.candidate).hexdigest()
 
     def initial_record(self) -> AttemptRecord:
-        """Say what is to be recorded whatever becomes of the attempt; undecided until more is known."""
+        """Build the record that holds for any outcome; undecided until more is known."""
         return AttemptRecord(
             attempt=self.evidence.id,
             chain=self.chain.id_with(self.evidence.id),
@@ -202,24 +202,24 @@ class ApplyRun:
         )
 
     def join_chain(self, verdict: ChangeVerdict) -> None:
-        """Find the chain that the attempt belongs to without being told, if it began none yet."""
+        """Find the chain that the attempt belongs to if `--retry-of` was not given."""
         if self.chain.first is None:
             paths = {file.path for file in verdict.change.files} or set(named_paths(self.candidate))
             here, now = self.repository.work_tree, self.environment.clock()
             self.chain = open_chain(self.ledger, here, now, (self.sha256, verdict.patch_id), paths)
 
     def recheck_chain(self) -> Finding | None:
-        """Read the chain once more, and say what keeps this attempt from landing by now."""
+        """Read the chain again, and report what now prevents this attempt."""
         if self.chain.first is None:
             return None
-        # A landing keeps its own record until the ledger has one, so these are read before the ledger is.
+        # The journal of a write remains until the ledger has its event, so journals are read first.
         unrecorded = [each.note for each in pending_transactions(self.repository) if each.state == "landed"]
         self.chain = reload_chain(self.ledger, self.chain)
         return refuse_meanwhile(self.ledger, self.chain, self.limit, unrecorded)
 
 
 def refused_by_history(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
-    """Add what the attempts before this one, or beside it, mean for it."""
+    """Add the finding of other attempts that stops this one."""
     undecided = finding.definition.undecided
     reason = f"{finding.rule}: {finding.message}" if undecided else None
     gate = GateOutcome("retry", Outcome.UNDECIDED if undecided else Outcome.FAIL, reason)
@@ -227,7 +227,7 @@ def refused_by_history(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdic
 
 
 def record_result(run: ApplyRun, verdict: ChangeVerdict, landing: WrittenFiles | None) -> Report:
-    """Record what became of the attempt, and keep its evidence."""
+    """Record the result of the attempt, and save its evidence."""
     retry = None
     if _counts(run, verdict):
         verdict, retry = _after_refusal(run, verdict)
@@ -254,9 +254,9 @@ def record_result(run: ApplyRun, verdict: ChangeVerdict, landing: WrittenFiles |
 
 
 def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict, Retry | None]:
-    """Ask once more what others did to the chain, and say what may be sent next.
+    """Read the chain again, and say what may be sent next.
 
-    So the attempt's number and its last line are true.
+    This makes the attempt's number and its last line correct.
     """
     run.join_chain(verdict)
     overtaken = run.recheck_chain()
@@ -266,7 +266,7 @@ def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict
     if overtaken is not None and overtaken.rule not in {each.rule for each in verdict.findings}:
         verdict = refused_by_history(verdict, overtaken)
     if verdict.fallback_reason == "duplicate-patch":
-        # Nothing is wrong with the patch: the finding itself says what comes next.
+        # Nothing is wrong with the patch: the finding says what to do.
         return verdict, None
     asked = run.request
     retry = next_retry(run.chain, run.evidence.id, limit=run.limit, kind=asked.kind, also=asked.again)
@@ -274,7 +274,7 @@ def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict
 
 
 def _finish(run: ApplyRun, landing: WrittenFiles, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
-    """End a landing, unless its own record is to stay for the next command that writes."""
+    """Finish a write, unless its journal must remain for the next command that writes."""
     paths = [file.path for file in verdict.change.files]
     for path in paths:
         forget(run.repository, path)
@@ -285,7 +285,7 @@ def _finish(run: ApplyRun, landing: WrittenFiles, verdict: ChangeVerdict, *, is_
 
 
 def _counts(run: ApplyRun, verdict: ChangeVerdict) -> bool:
-    """Tell whether the retry rule counts a verdict: a refusal for more than what failed before."""
+    """Return whether the retry rule counts a verdict: a refusal for more than what failed before."""
     if run.request.is_dry_run or verdict.verdict is not Verdict.REJECTED:
         return False
     return any(each.level is Level.ERROR and each.rule != "failed-before" for each in verdict.findings)
@@ -309,7 +309,7 @@ def _keep(run: ApplyRun, about: AttemptRecord, report: Report) -> str | None:
 
 
 def record_of(run: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
-    """Say what is to be recorded of an attempt that was judged."""
+    """Build the record of an attempt that was judged."""
     decisive = verdict.decisive
     errors = [finding.rule for finding in verdict.findings if finding.level is Level.ERROR]
     files = verdict.change.files
@@ -335,9 +335,9 @@ def record_of(run: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> Attemp
 
 
 def record_failure(run: ApplyRun, error: Exception) -> None:
-    """Leave on record that an attempt could not be judged; the error itself goes on to who asked.
+    """Record that an attempt could not be judged; the caller raises the error again.
 
-    It names the attempt from then on (`errors.ended_attempt`).
+    From then on the error names the attempt (`errors.ended_attempt`).
     """
     evidence = run.evidence
     name_attempt(error, EndedAttempt(evidence.id, evidence.dir, run.results.kept))
@@ -361,7 +361,7 @@ def record_failure(run: ApplyRun, error: Exception) -> None:
 
 
 def _patch_id(run: ApplyRun) -> str | None:
-    """Ask git for the id of the candidate; None where it is no patch, or git gives no answer."""
+    """Ask git for the id of the candidate; None if it is not a patch, or git fails."""
     if run.request.kind != "patch":
         return None
     try:

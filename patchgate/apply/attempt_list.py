@@ -1,8 +1,8 @@
-"""The attempts at changes: list them, show one, as text and as JSON; remove the evidence of old ones.
+"""List attempts, show one, as text and as JSON; remove the evidence of old ones.
 
-Attempts are what the ledger records, and folders whose attempt never got that far. Removes no folder that
-only has the right name, that an attempt in progress uses, or that lies elsewhere. Every value is foreign:
-whoever can write `.git` could have put it there.
+Attempts are those in the ledger, and folders whose attempt was never recorded. A folder is not removed if it
+only has the right name, is used by a running attempt, or is elsewhere. No value is trusted: everyone who can
+write `.git` could have put it there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ATTEMPT_SCHEMA = "patchgate.attempt/2"
 STATES = ("applied", "accepted", "rejected", "undecided", "interrupted", "running")
 
 KEPT = 100
-"""How many attempts keep their evidence where nothing else is said."""
+"""How many attempts keep their evidence by default."""
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 _TAIL_BYTES = 4096
@@ -51,9 +51,9 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 @dataclass(frozen=True, slots=True)
 class AttemptInfo:
-    """One attempt: what the ledger says, None where it says nothing; its folder, None where there is none.
+    """One attempt: its record in the ledger, if any, and its folder, if any.
 
-    `recovered` is what `recover` did after it was cut short: undone or landed.
+    `recovered` is what `recover` did after it was interrupted: undone or landed.
     """
 
     id: str
@@ -74,13 +74,13 @@ class AttemptInfo:
 
     @property
     def at(self) -> str:
-        """When it was, empty where nobody says it in the form of a time."""
+        """The time of the attempt; empty if it is unknown or not a time."""
         at = self.record.at if self.record is not None else self.folder.at if self.folder is not None else ""
         return at if _TIME.fullmatch(at) else ""
 
     @property
     def dir(self) -> str | None:
-        """Where its evidence was put; None where nobody says it, or what is said names no folder."""
+        """The folder of its evidence; None if it is unknown or not an absolute path."""
         known = (each.dir for each in (self.record, self.folder) if each is not None)
         return next((each for each in known if each is not None and _is_absolute(each)), None)
 
@@ -111,13 +111,13 @@ def list_attempts(repository: Repository) -> list[AttemptInfo]:
     found = [
         AttemptInfo(name, records.get(name), lying.get(name), recovered=outcomes.get(name)) for name in names
     ]
-    # The ledger is in the order in which things happened; what is of the same second stays in it.
+    # The ledger is in the order of events; attempts of the same second stay in that order.
     found.sort(key=lambda each: each.at)
     return found[::-1]
 
 
 def resolve_attempt(known: Sequence[AttemptInfo], text: str) -> AttemptInfo:
-    """Pick the attempt that an id names, or a beginning that only one has.
+    """Find the attempt with an id, or with a unique beginning of one.
 
     Raises:
         UsageError: there is none, or there are several.
@@ -135,7 +135,7 @@ def resolve_attempt(known: Sequence[AttemptInfo], text: str) -> AttemptInfo:
 
 
 def chain_of(repository: Repository, attempt: AttemptInfo) -> list[AttemptRecord | ResetRecord]:
-    """List what happened in an attempt's chain, oldest first."""
+    """List the events of an attempt's chain, oldest first."""
     if attempt.record is None:
         return []
     chain = attempt.record.chain
@@ -176,7 +176,7 @@ def _rules(rules: Sequence[str]) -> str:
 
 
 def show_text(repository: Repository, attempt: AttemptInfo) -> list[str]:
-    """Write one attempt for people: what was tried and became of it, the evidence, the ends of the logs."""
+    """Write one attempt as text: the patch, the result, the evidence, the ends of the logs."""
     lines = [f"attempt {attempt.id}: {_state(attempt)}", f"  when: {attempt.at or '(no time)'}"]
     if attempt.record is not None:
         lines += _record_lines(attempt.record)
@@ -248,7 +248,7 @@ def _show_folder(folder: str) -> str:
 
 
 def log_tails(place: str, kept: Sequence[tuple[str, int]]) -> list[tuple[str, list[str]]]:
-    """Give the last lines of each log that holds any."""
+    """Return the last lines of each log that is not empty."""
     found = []
     for name, size in kept:
         if not name.startswith("logs/") or not size:
@@ -258,7 +258,7 @@ def log_tails(place: str, kept: Sequence[tuple[str, int]]) -> list[tuple[str, li
         except OSError:
             continue
         lines = raw.removesuffix(b"\n").split(b"\n")
-        # The first line was cut where the file is longer than what was read.
+        # The first line is incomplete if the file is longer than what was read.
         whole = lines[1:] if size > _TAIL_BYTES and len(lines) > 1 else lines
         found.append((name, [printable(line, 400) for line in whole[-_TAIL_LINES:]]))
     return found
@@ -266,7 +266,7 @@ def log_tails(place: str, kept: Sequence[tuple[str, int]]) -> list[tuple[str, li
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What prune did, or would do: whose evidence goes, how many keep it, and why some of it stays."""
+    """What prune did, or would do: evidence removed, attempts kept, and why some could not be removed."""
 
     removed: tuple[str, ...]
     kept: int
@@ -277,7 +277,7 @@ def seconds_of(text: str) -> int:
     """Read an age, like `30d`: a number and s, m, h, d or w.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not an age.
     """
     match = _AGE.fullmatch(text)
     if match is None:
@@ -298,10 +298,10 @@ def prune(
     """Remove the evidence of old attempts.
 
     Args:
-        keep: the evidence of so many attempts stays, the newest; `KEPT` where neither is given.
-        older_than: only what is older than so many seconds goes.
+        keep: keep the evidence of this many attempts, the newest; `KEPT` if neither is given.
+        older_than: remove only what is older than this many seconds.
         now: seconds since the epoch.
-        dry_run: only say what would go.
+        dry_run: only report what would be removed.
 
     Raises:
         UndecidedError: the folder of all evidence cannot be read.
@@ -334,7 +334,7 @@ def _folders(repository: Repository) -> list[EvidenceFolder]:
 
 
 def _ours(repository: Repository) -> list[EvidenceFolder]:
-    """List the folders that a marker in them, or the ledger, names as an attempt's, the newest first."""
+    """List the folders that belong to an attempt by their marker or by the ledger, the newest first."""
     recorded = {each.attempt: each for each in records(Ledger(repository.common_dir))}
     ours: list[EvidenceFolder] = []
     for each in _folders(repository):
@@ -343,13 +343,13 @@ def _ours(repository: Repository) -> list[EvidenceFolder]:
             ours.append(each)
         elif record is not None and record.dir == each.path:
             ours.append(replace(each, at=record.at))
-    # Of the same second, the ledger knows the order; what it does not know yet is the newest.
+    # Within a second, the ledger gives the order; an attempt that it does not have yet is the newest.
     order = {name: number for number, name in enumerate(recorded)}
     return sorted(ours, key=lambda each: (each.at, order.get(each.id, len(order))), reverse=True)
 
 
 def render_pruned(pruned: Pruned, *, dry_run: bool) -> str:
-    """Say in a line what prune did."""
+    """Write in one line what prune did."""
     what = "would remove" if dry_run else "removed"
     return f"{what} the evidence of {count(len(pruned.removed), 'attempt')}; {pruned.kept} kept"
 
@@ -379,7 +379,7 @@ def show_json(repository: Repository, attempt: AttemptInfo) -> str:
 
 
 def _entry(attempt: AttemptInfo) -> dict[str, Json]:
-    """Give the keys of one attempt, every one of them present; null is what nobody knows."""
+    """Return the keys of one attempt, all of them present; null for what is unknown."""
     plain = (
         attempt.record.plain()
         if attempt.record is not None

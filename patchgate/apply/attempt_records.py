@@ -1,8 +1,8 @@
-"""The ledger's record of attempts: one `attempted` event for each `apply`, `reset` and `recovered` beside it.
+"""The ledger's record of attempts: an `attempted` event for each `apply`; also `reset` and `recovered`.
 
-What is foreign, damaged or of a newer form is left out. A list of files too long for one record is shared
-out over several events; where a part is missing, the attempt has neither files nor a patch id, so that
-nothing is concluded from half a list.
+Foreign, damaged or newer records are left out. A list of files that is too long for one record is split over
+several events. If a part is missing, the attempt has neither files nor a patch id, so nothing is concluded
+from an incomplete list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from patchgate.storage.record import Json, canonical_event
 
 ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
 MAX_NOTE = 256 * 1024
-"""Bytes of a journal's note at most; its record holds the names of folders too."""
+"""The maximum bytes of a journal's note; the journal also contains the names of folders."""
 
 ID = re.compile(r"a-[0-9a-f]{4,40}", re.ASCII)
 _MODE = re.compile(r"[0-7]{6}", re.ASCII)
@@ -30,7 +30,7 @@ _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TouchedFile:
-    """One path of an attempt's patch: the entry before and after, None where there is none."""
+    """One path of an attempt's patch: the entry before and after; None for no file."""
 
     path: RepoPath
     old: Entry | None
@@ -39,7 +39,7 @@ class TouchedFile:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """One attempt, as the ledger keeps it.
+    """One attempt, as the ledger records it.
 
     `chain` is the id of the chain's first attempt, `number` counts from 1 in it. `counts` is whether it is a
     refusal that the retry rule counts. `kind` is patch or edits (`source` in the event). `base`, `after` are
@@ -77,12 +77,12 @@ class AttemptRecord:
     at: str = ""
 
     def plain(self) -> dict[str, Json]:
-        """Give the keys of the event."""
+        """Return the keys of the event."""
         value: dict[str, Json] = dict(zip(KEYS, (getattr(self, name) for name in _PLAIN), strict=True))
         return value | {"rules": list(self.rules), "files": [_plain_file(file) for file in self.files]}
 
     def note(self) -> dict[str, Json]:
-        """Give the keys of the event for a journal's note; too long a one has neither files nor patch id."""
+        """Return the keys of the event for a journal's note, without files and patch id if it is too long."""
         value = self.plain()
         if len(canonical_event(value)) <= MAX_NOTE:
             return value
@@ -90,10 +90,10 @@ class AttemptRecord:
 
     @classmethod
     def from_plain(cls, value: Mapping[str, Json], at: str = "") -> AttemptRecord:
-        """Read what `plain` gave; keys that are not known here are left out.
+        """Read what `plain` returned; unknown keys are ignored.
 
         Raises:
-            ValueError: it is no record of an attempt.
+            ValueError: it is not a record of an attempt.
         """
         held: dict[str, Json] = {}
         for key, (name, (kind, may_be_none)) in zip(KEYS, _PLAIN.items(), strict=True):
@@ -112,7 +112,7 @@ class AttemptRecord:
         return cls(**held, rules=tuple(rules), files=tuple(map(_file, files)), at=at)  # type: ignore[arg-type]
 
 
-# An event has a `kind` of its own; the word for where a change came from is that of the other events.
+# An event already has a `kind`; `source` is the key that other events use for the source of a change.
 _KEYS = {"kind": "source"}
 _TYPES: Mapping[str, tuple[type, bool]] = {
     "str": (str, False),
@@ -135,7 +135,7 @@ KEYS = tuple(_KEYS.get(name, name) for name in _PLAIN)
 
 @dataclass(frozen=True, slots=True)
 class ResetRecord:
-    """A person let the retries of a chain begin again."""
+    """A maintainer reset the retries of a chain."""
 
     chain: str
     reason: str
@@ -145,7 +145,7 @@ class ResetRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredRecord:
-    """What became of an apply that was cut short: `undone` or `landed`."""
+    """What became of an interrupted apply: `undone` or `landed`."""
 
     attempt: str
     outcome: str
@@ -153,24 +153,24 @@ class RecoveredRecord:
 
 
 def record(ledger: Ledger, attempt: AttemptRecord) -> str | None:
-    """Add an attempt, on the disk when this returns; None, or one sentence to warn with."""
+    """Add an attempt, flushed to disk on return; None, or a warning."""
     return ledger.record(ATTEMPTED, attempt.plain())
 
 
 def record_reset(ledger: Ledger, reset: ResetRecord) -> str | None:
-    """Add that retries may begin again; None, or one sentence to warn with."""
+    """Add a reset of retries; None, or a warning."""
     return ledger.record(RESET, {"chain": reset.chain, "reason": reset.reason, "by": reset.by})
 
 
 def record_recovered(ledger: Ledger, recovered: RecoveredRecord) -> str | None:
-    """Add what recovery did; None, or one sentence to warn with."""
+    """Add what recovery did; None, or a warning."""
     return ledger.record(RECOVERED, {"attempt": recovered.attempt, "outcome": recovered.outcome})
 
 
 def record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
-    """Record an attempt that landed and was killed before it could say so itself, by its journal's note.
+    """Record an attempt that was applied but killed before its own record, from its journal's note.
 
-    None, or one sentence to warn with. What is no note of an attempt, or is on record, is not recorded.
+    Returns None, or a warning. A note of something else, or of a recorded attempt, is ignored.
     """
     try:
         landed = AttemptRecord.from_plain(note)
@@ -183,12 +183,12 @@ def record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
 def past(
     ledger: Ledger, holding: str = "", since: float | None = None
 ) -> list[AttemptRecord | ResetRecord | RecoveredRecord]:
-    """List what happened to attempts, oldest first.
+    """List the events of attempts, oldest first.
 
     Args:
-        holding: only what is recorded in lines that hold this text: an id or a digest, nothing that JSON
-            would escape. It is what makes one question to a long ledger cheap.
-        since: only what was recorded since, in seconds since the epoch, or says no time.
+        holding: only records in lines that contain this text: an id or a digest, nothing that JSON would
+            escape. This makes a query of a long ledger cheap.
+        since: only records since then, in seconds since the epoch, or without a time.
     """
     found: list[list[Event] | ResetRecord | RecoveredRecord] = []
     begun: dict[Json, list[Event]] = {}
@@ -197,7 +197,7 @@ def past(
             _text(event.about.get(name)) for name in ("attempt", "chain", "reason", "by", "outcome")
         )
         if event.kind == ATTEMPTED:
-            # Each part is recorded by itself, so that another attempt's may stand between two of them.
+            # Each part is a separate event, so another attempt's event may be between two of them.
             if _part(event)[0] > 1 and attempt in begun:
                 begun[attempt].append(event)
             else:
@@ -217,12 +217,12 @@ def records(ledger: Ledger, holding: str = "", since: float | None = None) -> li
 
 
 def find(ledger: Ledger, text: str) -> AttemptRecord | None:
-    """Find an attempt by its id, or by the beginning of one where only one attempt has it."""
+    """Find an attempt by its id, or by a unique beginning of one."""
     return pick(records(ledger, text) if ID.fullmatch(text) else records(ledger), text)
 
 
 def pick(known: Sequence[AttemptRecord], text: str) -> AttemptRecord | None:
-    """Pick the attempt that an id, or a beginning that only one id has, names."""
+    """Find the attempt with an id, or with a unique beginning of one, in a list."""
     last = {each.attempt: each for each in known}
     if text in last:
         return last[text]
@@ -231,7 +231,7 @@ def pick(known: Sequence[AttemptRecord], text: str) -> AttemptRecord | None:
 
 
 def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
-    """List the attempts of a chain, oldest first, from the last time that a person let it begin again."""
+    """List the attempts of a chain since its last reset, oldest first."""
     found: list[AttemptRecord] = []
     for each in past(ledger, chain):
         if isinstance(each, ResetRecord) and each.chain == chain:
@@ -242,13 +242,13 @@ def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
 
 
 def age(at: str, now: float) -> float:
-    """Tell how many seconds before `now` a recorded time was; what says no time is of now."""
+    """Return how many seconds before `now` a recorded time was; 0 for no time."""
     then = parse_timestamp(at)
     return 0.0 if then is None else now - then
 
 
 def is_known(ledger: Ledger) -> Callable[[str], bool]:
-    """Give a test whether the ledger speaks of an id anywhere, so that no new attempt gets it."""
+    """Return a function that tests whether the ledger contains an id, so that no new attempt gets it."""
 
     def known(name: str) -> bool:
         return any(True for _ in ledger.find_events({ATTEMPTED, RESET, RECOVERED}, f'"{name}"'))
@@ -257,7 +257,7 @@ def is_known(ledger: Ledger) -> Callable[[str], bool]:
 
 
 def events_of(ledger: Ledger, attempt: str) -> list[dict[str, Json]]:
-    """Give the ledger's events about one attempt as flat objects, oldest first, for its evidence."""
+    """Return the ledger's events about one attempt as flat objects, oldest first, for its evidence."""
     return [
         event.plain()
         for event in ledger.find_events({ATTEMPTED, RECOVERED}, f'"{attempt}"')
@@ -270,7 +270,7 @@ def _part(event: Event) -> tuple[int, int]:
 
 
 def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
-    """Make one record of the parts of an event; None where it is not what we write."""
+    """Join the parts of an event to one record; None if it is not ours."""
     try:
         read = [AttemptRecord.from_plain(event.about, event.at) for event in parts]
     except ValueError:
@@ -278,7 +278,7 @@ def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
     of = _part(parts[0])[1]
     if [_part(event) for event in parts] != [(number, of) for number in range(1, of + 1)]:
         return replace(read[0], files=(), patch_id=None)
-    # A list of rules is never what has to be shared out; but if it was, each part has some of them.
+    # A list of rules is never split in practice; if it was, each part has some of them.
     rules = tuple(dict.fromkeys(rule for each in read for rule in each.rules))
     return replace(read[0], rules=rules, files=tuple(file for each in read for file in each.files))
 

@@ -38,11 +38,11 @@ _Asked = tuple[FileChange, Entry, bytes]
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What stands on disk where a change goes.
+    """What is on disk where a change is to be written.
 
     `contents` has every touched path that has a form on disk (gitlinks have none). `as_blob` are the files
-    whose bytes are the judged blob itself, `differing` the paths where something else is than was judged,
-    in the order of the change.
+    whose bytes are the judged blob itself, `differing` the paths that differ from what was judged, in the
+    order of the change.
     """
 
     contents: Mapping[RepoPath, FileContent | None]
@@ -54,8 +54,8 @@ class FileState:
 class PlannedWrites:
     """What is to be written.
 
-    `unsteady` are files that are written as they were judged, byte for byte, though git's attributes or
-    `core.autocrlf` will store other line ends when they are next added.
+    `unsteady` are files that are written as they were judged, byte for byte, although `git add` will store
+    other line endings because of attributes or `core.autocrlf`.
     """
 
     writes: tuple[Write, ...]
@@ -70,7 +70,7 @@ def read_file_state(
     *,
     with_index: bool = False,
 ) -> FileState:
-    """Read every touched path on disk, and hold it against the old side of the change.
+    """Read every touched path on disk, and compare it with the old side of the change.
 
     Args:
         objects: reads through `store`.
@@ -116,7 +116,7 @@ def read_file_state(
 
 
 class _DiskMatch(Enum):
-    """How what stands at a path looks beside the old side of the change, before git is asked."""
+    """How a path on disk compares with the old side of the change, before git is asked."""
 
     NOTHING = "nothing, as there should be"
     BLOB = "the judged blob itself"
@@ -144,7 +144,7 @@ def _differs_in_mode(file: FileChange, found: FileContent | None) -> bool:
 
 
 def _require_forms(repository: Repository, files: Sequence[FileChange], *, with_index: bool) -> None:
-    """Refuse what cannot stand on this disk."""
+    """Refuse what cannot be written to this disk."""
     for file in files:
         if not _is_gitlink(file):
             continue
@@ -166,7 +166,7 @@ def _require_forms(repository: Repository, files: Sequence[FileChange], *, with_
 def _makes_room(
     repository: Repository, found: BlockedPath, path: RepoPath, removed: Mapping[RepoPath, Entry | None]
 ) -> bool:
-    """Tell whether the change takes away what is in the way of a new file."""
+    """Return whether the change removes what is in the way of a new file."""
     if found.path == path:
         root = os.fsencode(repository.work_tree or "")
         return found.is_folder and is_emptied_on_disk(root, path.raw, removed.keys())
@@ -180,7 +180,7 @@ def _stored_otherwise(
     files: Mapping[RepoPath, Entry],
     contents: Mapping[RepoPath, FileContent | None],
 ) -> list[RepoPath]:
-    """Find the files that git, asked again, does not store as the blob that was judged."""
+    """Find the files that git would not store as the blob that was judged."""
     asked = [(path, content.data) for path in files if (content := contents[path]) is not None]
     oids = hash_as_stored(repository, store, asked)
     wrong = [path for (path, _), oid in zip(asked, oids, strict=True) if oid != files[path].oid]
@@ -204,10 +204,10 @@ def plan_writes(
 
     Args:
         objects: reads through `store`, where the new blobs are.
-        state: of the same files, and nothing in it differs.
+        state: the state of the same files, without differences.
 
     Raises:
-        UndecidedError: no bytes can be found that git would store as what was judged.
+        UndecidedError: no bytes were found that git would store as what was judged.
     """
     attributes = ContentAttributes(repository)
     blobs = Preimages(objects, {file.path: file.new for file in files})
@@ -247,7 +247,7 @@ def _changes_mode_alone(file: FileChange) -> bool:
 
 
 def _mode(file: FileChange, new: Entry, old: FileContent | None) -> str:
-    """Give the mode to write: that of the disk, where the change leaves it (`core.fileMode=false`)."""
+    """Return the mode to write: that on disk, if the change does not change it (`core.fileMode=false`)."""
     stays = file.old is not None and file.old.mode == new.mode
     return old.mode if stays and old is not None else new.mode
 
@@ -255,10 +255,10 @@ def _mode(file: FileChange, new: Entry, old: FileContent | None) -> str:
 def _is_plainly_the_blob(
     file: FileChange, blob: bytes, state: FileState, attributes: ContentAttributes
 ) -> bool:
-    """Tell, without asking git, that the blob itself is written and would be stored as it is.
+    """Return whether, without asking git, the blob itself can be written and is stored unchanged.
 
-    Where only line ends can be converted: a file without line ends has none to convert; a file that is its
-    blob and has line ends shows which ones it keeps, and git changes no CR LF that it has kept before.
+    If only line endings can be converted: a file without newlines has none to convert. A file that equals its
+    blob and has newlines shows which ones git keeps, and git does not change a CR LF that it kept before.
     """
     if attributes.may_convert(file.path):
         return False
@@ -272,9 +272,9 @@ def _is_plainly_the_blob(
 
 @dataclass(slots=True)
 class _Conversions:
-    """Finds the bytes of files that git may convert, and proves them.
+    """Finds the bytes of files that git may convert, and verifies them.
 
-    `unsteady` names the files whose line ends git will not keep.
+    `unsteady` are the files whose line endings git will not keep.
     """
 
     repository: Repository
@@ -285,15 +285,15 @@ class _Conversions:
     unsteady: list[RepoPath] = field(default_factory=list)
 
     def of(self, asked: Sequence[_Asked]) -> list[bytes]:
-        """Give the bytes for each file.
+        """Return the bytes for each file.
 
         Raises:
-            UndecidedError: there are none that git would store as what was judged.
+            UndecidedError: git would store no bytes as what was judged.
         """
         with CheckoutConverter(self.repository, self.store) as git:
             found = [self._form(git, *question) for question in asked]
         self._let_index_speak(asked, found)
-        # Where only line ends can be converted, a blob without CR LF is stored as it is.
+        # If only line endings can be converted, a blob without CR LF is stored unchanged.
         doubtful = [
             (*question, data)
             for question, data in zip(asked, found, strict=True)
@@ -331,7 +331,7 @@ class _Conversions:
         return carried
 
     def _let_index_speak(self, asked: Sequence[_Asked], found: list[bytes]) -> None:
-        """Keep LF where the index holds CR LF: `git add` would then keep the CR LF of a checkout."""
+        """Keep LF if the index contains CR LF: `git add` would then keep the CR LF of a checkout."""
         doubtful = {
             file.path: position
             for position, (file, _, blob) in enumerate(asked)
@@ -349,7 +349,7 @@ class _Conversions:
                 found[position] = asked[position][2]
 
     def _may_be_kept(self, path: RepoPath) -> bool:
-        """Tell whether nothing on disk has shown yet that git takes CR LF away here."""
+        """Return whether nothing on disk shows yet that git removes CR LF here."""
         return self.state.contents[path] is None or path in self.state.as_blob
 
 

@@ -1,8 +1,8 @@
-"""The evidence of one attempt: where it lies, in which order it is written, what a failed write means.
+"""The evidence of one attempt: where it is, in which order it is written, what a failed write means.
 
-`<git common dir>/patchgate/attempts/<id>/` holds it; with `--run-dir` only the marker `attempt.json`, locked
-as long as the attempt goes on. The candidate is flushed: it cannot be made again. The rest is not, for the
-ledger's event is. Secrets are masked in all but the candidate; a log holds no control of a terminal.
+It is in `<git common dir>/patchgate/attempts/<id>/`; with `--run-dir` only the marker `attempt.json` is,
+locked while the attempt runs. The candidate is flushed to disk, because it cannot be made again; the rest is
+not (the ledger's event is). Secrets are masked in all but the candidate; logs have no terminal controls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from patchgate.storage.record import Json
 
 _FOLDER_MODE = 0o700
 _FILE_MODE = 0o600
-# Two bytes are four digits, short enough to be typed; where they are taken, more.
+# Two bytes are four digits, short enough to type; more if those ids are taken.
 _WIDTHS = (2, 3, 4, 8, 16)
 _PLAIN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -64,19 +64,19 @@ def open_evidence(
     masks: Masks | None = None,
     faults: FaultPoints | None = None,
 ) -> Evidence:
-    """Make the folder of a new attempt and keep its candidate there, on the disk when this returns.
+    """Create the folder of a new attempt and write its candidate there, flushed to disk on return.
 
-    After an error nothing of it is left.
+    After an error nothing of it remains.
 
     Args:
-        chance: so many random bytes.
-        is_known: whether an id was given before, though its folder is gone.
+        chance: returns that many random bytes.
+        is_known: whether an id was used before, even if its folder is gone.
         at: now, in UTC, ISO 8601, whole seconds.
-        about: what else the marker says, for who finds the attempt cut short.
-        run_dir: the caller's own folder, absolute: missing or empty.
+        about: what else the marker says, in case the attempt is interrupted.
+        run_dir: the caller's folder, absolute: missing or empty.
 
     Raises:
-        UsageError: `run_dir` is not empty, no folder, or has no folder above it.
+        UsageError: `run_dir` is not empty, is not a folder, or has no parent folder.
         UndecidedError: it cannot be written.
     """
     faults = faults or FaultPoints()
@@ -105,9 +105,9 @@ def open_evidence(
 
 
 class Evidence:
-    """The evidence of an attempt that goes on; as a context manager it ends with the block.
+    """The evidence of a running attempt; as a context manager it is closed with the block.
 
-    `id` is the attempt's, `dir` the folder in which everything lies.
+    `id` is the attempt's, `dir` the folder that contains everything.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Evidence:
         self.close()
 
     def log_path(self, name: str) -> str:
-        """Name the file into which a command's output goes; it does not exist yet."""
+        """Return the path of the file for a command's output; it does not exist yet."""
         stem = _PLAIN_NAME.sub("_", name)[:80].lstrip(".-") or "_"
         taken = set(os.listdir(os.path.join(self.dir, "logs")))
         number, free = 1, f"{stem}.log"
@@ -143,10 +143,10 @@ class Evidence:
         feedback: str,
         events: Sequence[Mapping[str, Json]] | None = None,
     ) -> str | None:
-        """Mask and clean the logs, write report, review, feedback, and after a refusal the bundle of it all.
+        """Mask and clean the logs, write report, review, feedback, and after a refusal the bundle of all.
 
-        None, or one sentence to warn with; what can be written is written. `events` are the ledger's about
-        the attempt; None where it was not refused.
+        Returns None, or a warning; what can be written is written. `events` are the ledger's about the
+        attempt; None if it was not refused.
         """
         failed = self._mask_logs()
         texts = (
@@ -167,7 +167,7 @@ class Evidence:
         return f"the evidence of {self.id} is incomplete: {'; '.join(failed)}" if failed else None
 
     def discard(self) -> None:
-        """Take everything away again, where nothing was judged; what cannot be removed stays."""
+        """Remove everything again, if nothing was judged; what cannot be removed stays."""
         with suppress(OSError):
             empty_folder(self.dir)
         if self.dir != self._own:
@@ -179,13 +179,13 @@ class Evidence:
         self.close()
 
     def close(self) -> None:
-        """Say that the attempt does not go on any more."""
+        """Release the lock: the attempt has ended."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a file whole; half of one would say something else."""
+        """Write a file whole, or remove it."""
         path = os.path.join(self.dir, name)
         descriptor = open_exclusive(path, _FILE_MODE, self._faults)
         try:
@@ -198,9 +198,9 @@ class Evidence:
             os.close(descriptor)
 
     def _mask_logs(self) -> list[str]:
-        """Take secrets and controls out of the logs; one where that fails is removed.
+        """Remove secrets and terminal controls from the logs; a log for which that fails is deleted.
 
-        Each line was masked and cleaned before it was logged. Here a secret of several lines is found too.
+        Each line was masked and cleaned when it was logged. This also finds secrets of several lines.
         """
         failed: list[str] = []
         for name in evidence_files(self.dir):
@@ -220,7 +220,7 @@ class Evidence:
         return failed
 
     def _bundle(self, events: Sequence[Mapping[str, Json]]) -> None:
-        """Put the files of the attempt and its events into one archive, which appears whole."""
+        """Write the files of the attempt and its events into one archive, atomically."""
         lines = [json.dumps(self.masks.document(event), sort_keys=True) + "\n" for event in events]
         content = archive(self.dir, {"events.jsonl": "".join(lines).encode("ascii")})
         new = BUNDLE + UNFINISHED
@@ -235,7 +235,7 @@ def _make_own(
     undo: ExitStack,
     faults: FaultPoints,
 ) -> tuple[str, str]:
-    """Make a folder with an id that nobody has, and is the only one to make it."""
+    """Create a folder with a new id, exclusively."""
     above = attempts_folder(common_dir)
     for folder in (os.path.dirname(above), above):
         with suppress(FileExistsError):
@@ -257,7 +257,7 @@ def _make_own(
 
 
 def _make_given(run_dir: str, undo: ExitStack, faults: FaultPoints) -> str:
-    """Make the caller's folder, or find it empty."""
+    """Create the caller's folder, or check that it is empty."""
     parent = os.path.dirname(run_dir)
     if not os.path.isdir(parent):
         raise UsageError(f"the folder above --run-dir does not exist: {printable(parent)}", "create it first")
@@ -288,13 +288,13 @@ def _make(folder: str, undo: ExitStack, faults: FaultPoints) -> None:
 
 
 def _mark(own: str, says: Mapping[str, Json], undo: ExitStack, faults: FaultPoints) -> int:
-    """Write the marker and give its descriptor, which holds the lock: the kernel drops it at our end."""
+    """Write the marker and return its locked descriptor: the kernel releases the lock when we end."""
     path = os.path.join(own, MARKER)
     descriptor = open_exclusive(path, _FILE_MODE, faults)
     undo.callback(_take_back, os.unlink, path)
     with ExitStack() as closing:
         closing.callback(os.close, descriptor)
-        # Who looks whether the attempt goes on holds it for an instant.
+        # A process that checks whether the attempt runs has the lock for an instant.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         write_all(descriptor, json.dumps({"schema": EVIDENCE_SCHEMA, **says}).encode("ascii") + b"\n", faults)
         closing.pop_all()

@@ -1,7 +1,7 @@
-"""The folders that hold the evidence of attempts, in the git directory: list, read, pack and remove them.
+"""The folders with the evidence of attempts, in the git directory: list, read, pack and remove them.
 
-A folder belongs to an attempt if the marker in it has its name; its own name alone does not count. It is not
-removed while another process holds the marker's lock.
+A folder belongs to an attempt if the marker in it has its name; the folder's name alone does not count. It is
+not removed while another process has locked the marker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_FILES = 1000
 
 
 def attempts_folder(common_dir: str) -> str:
-    """Name the folder that holds the evidence of all attempts."""
+    """Return the folder of the evidence of all attempts."""
     return os.path.join(common_dir, "patchgate", "attempts")
 
 
@@ -41,8 +41,8 @@ def attempts_folder(common_dir: str) -> str:
 class EvidenceFolder:
     """One folder that has the name of an attempt.
 
-    `dir` is where the evidence itself lies, elsewhere for a `--run-dir`. `says` is the marker, None where
-    there is none, or one that has another name. `is_held` is whether the attempt goes on.
+    `dir` is where the evidence is, elsewhere for a `--run-dir`. `says` is the marker, None if there is none
+    or it has another name. `is_held` is whether the attempt is running.
     """
 
     id: str
@@ -54,7 +54,7 @@ class EvidenceFolder:
 
 
 def folders(common_dir: str) -> list[EvidenceFolder]:
-    """List what has the name of an attempt, by its id; symlinks are left out.
+    """List the folders that have the name of an attempt, sorted; symlinks are left out.
 
     Raises:
         OSError: the folder of them cannot be read.
@@ -104,7 +104,7 @@ def _marker(name: str, raw: bytes) -> Mapping[str, Json] | None:
 
 
 def _is_held(descriptor: int, wanted: int = fcntl.LOCK_SH) -> bool:
-    """Take the marker's lock, as long as the descriptor is open; tell whether somebody else holds it."""
+    """Lock the marker while the descriptor is open; return whether another process has it locked."""
     try:
         fcntl.flock(descriptor, wanted | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -126,7 +126,7 @@ def contents(place: str) -> list[tuple[str, int]]:
 
 
 def read_evidence(place: str, name: str, most: int | None = None) -> bytes:
-    """Read a file of the evidence, or the last bytes of it; never through a symlink.
+    """Read a file of the evidence, or its last bytes; never through a symlink.
 
     Raises:
         OSError: it is not a regular file, or cannot be read.
@@ -159,7 +159,7 @@ def archive(place: str, more: Mapping[str, bytes]) -> bytes:
 
 
 def evidence_files(place: str) -> Iterator[str]:
-    """Name what lies in the evidence's own folders, in order; the bundle last."""
+    """List the files in the evidence's folders, in order; the bundle last."""
     for folder in FOLDERS:
         with suppress(OSError):
             for name in sorted(os.listdir(os.path.join(place, folder))):
@@ -168,9 +168,9 @@ def evidence_files(place: str) -> Iterator[str]:
 
 
 def remove(folder: EvidenceFolder) -> str | None:
-    """Take a folder away, unless its attempt goes on; None, or half a sentence that says why it stays.
+    """Remove a folder, unless its attempt is running; returns None, or the reason why it stays.
 
-    What lies in it and is not the evidence's stays, and the folder with it; evidence elsewhere stays too.
+    Other files in it stay, and the folder with them; evidence elsewhere stays too.
     """
     try:
         with _reserved(folder.path) as is_free:
@@ -180,7 +180,7 @@ def remove(folder: EvidenceFolder) -> str | None:
             left = sorted(set(os.listdir(folder.path)) - {MARKER})
             if left:
                 return f"it contains other files: {left[0]}"
-            # The marker goes last: as long as anything is there, it says whose it is.
+            # The marker is removed last: while anything is left, it says what it belongs to.
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder.path, MARKER))
             os.rmdir(folder.path)
@@ -191,7 +191,7 @@ def remove(folder: EvidenceFolder) -> str | None:
 
 @contextmanager
 def _reserved(path: str) -> Iterator[bool]:
-    """Hold the marker's lock, where there is a marker."""
+    """Lock the marker, if there is one."""
     try:
         descriptor = os.open(os.path.join(path, MARKER), _READING)
     except FileNotFoundError:
@@ -212,7 +212,7 @@ def empty_folder(place: str) -> None:
     import shutil
 
     for name in FOLDERS:
-        # It follows no symlink, neither here nor further down.
+        # It follows no symlinks.
         with suppress(FileNotFoundError):
             shutil.rmtree(os.path.join(place, name))
     for name in (BUNDLE, BUNDLE + UNFINISHED):

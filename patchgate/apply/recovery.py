@@ -28,25 +28,25 @@ _LEFT = {
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What was finished or undone, in a sentence each, and warnings."""
+    """What was finished or undone, one sentence each, and warnings."""
 
     lines: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def recover_pending(repository: Repository, *, keep: bool = False) -> RecoveryResult:
-    """Finish or undo what earlier applies left; without any this costs one look.
+    """Finish or undo what earlier applies left; if there is nothing, this costs one `stat`.
 
     Args:
-        keep: leave the files that were changed since as they are, and undo the rest.
+        keep: do not touch files that were changed since; undo the rest.
 
     Raises:
-        UndecidedError: an apply is running, or something stands where neither the old nor the new file does.
+        UndecidedError: an apply is running, or a file is neither the old nor the new one.
     """
     _sweep(repository)
     if not has_pending_transactions(repository.common_dir):
         return RecoveryResult()
-    # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
+    # Loaded here (40 ms): every command that writes calls this, and there is hardly ever anything to recover.
     from patchgate.apply.attempt_records import RecoveredRecord, record_landed, record_recovered
     from patchgate.git.transaction import recover
     from patchgate.ledger.ledger import Ledger
@@ -66,7 +66,7 @@ def recover_pending(repository: Repository, *, keep: bool = False) -> RecoveryRe
 
 
 def _sweep(repository: Repository) -> None:
-    """Remove temporary files of processes that were killed; what cannot be removed is no reason to stop."""
+    """Remove temporary files of killed processes; files that cannot be removed are ignored."""
     from pathlib import Path
 
     sweep_temporary_folders()
@@ -75,7 +75,7 @@ def _sweep(repository: Repository) -> None:
 
 
 def pending_warnings(repository: Repository) -> tuple[str, ...]:
-    """Tell of what a killed apply has left, in a warning each; changes nothing."""
+    """Return a warning for each thing that a killed apply left; changes nothing."""
     if not has_pending_transactions(repository.common_dir):
         return ()
     from patchgate.git.transaction import pending_transactions

@@ -1,8 +1,8 @@
 """The retry rule: what may be sent after a refusal, how often, and what the last line says of it.
 
 Attempts at one change are a chain: joined by `--retry-of`, or sent within an hour of a refusal in the same
-worktree with the same patch or a file of it. Only refusals count: not what could not be decided, not a dry
-run, not `check`; a reset by a person sets them aside.
+worktree with the same patch or one of its files. Only refusals count: not an undecided attempt, not a dry
+run, not `check`. A reset by a maintainer removes them from the count.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
 
 OPEN_SECONDS = 3600
-"""How long after its last refusal a chain goes on without `--retry-of`."""
+"""How long after its last refusal a chain continues without `--retry-of`."""
 
 _NO_DIFF = frozenset({"not-a-unified-diff", "prose-around-patch"})
-# What the ledger's line of each such attempt holds.
+# The ledger's line of each attempt that counts contains this.
 _COUNTED = '"counts":true'
 _JSON = re.compile(rb"\s*[\[{]")
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The attempts at one change so far, as the one that is made now sees them.
+    """The attempts at one change so far, from the view of the current one.
 
-    `first` is the id of the first attempt and `retry_of` that of the one that is tried again; both are None
-    where a new chain begins. `refusals` are those that count, since a person last let it begin again. `why`
-    says for what an attempt without `--retry-of` belongs to it.
+    `first` is the id of the first attempt and `retry_of` that of the one that is retried; both are None for a
+    new chain. `refusals` are those that count, since the last reset. `why` says why an attempt without
+    `--retry-of` belongs to the chain.
     """
 
     first: str | None = None
@@ -65,21 +65,21 @@ class Chain:
 
     @property
     def number(self) -> int:
-        """The number of the attempt that is made now; an earlier one that did not count is not counted."""
+        """The number of the current attempt; earlier ones that do not count are left out."""
         return len(self.refusals) + 1
 
     def id_with(self, attempt: str) -> str:
-        """Give the chain's id, where the attempt that is made now has this id."""
+        """Return the chain's id; `attempt` is the id of the current attempt."""
         return self.first or attempt
 
 
 def find_chain(ledger: Ledger, retry_of: str | None) -> Chain:
-    """Find the chain that an attempt continues; without `retry_of` it begins a new one.
+    """Find the chain that an attempt continues; without `retry_of` it starts a new one.
 
-    An attempt that was refused, or that could not be decided, may be tried again, also by a dry run.
+    An attempt that was refused or undecided may be retried, also by a dry run.
 
     Raises:
-        UsageError: the ledger does not know the attempt, or it needs no retry.
+        UsageError: the ledger does not have the attempt, or it needs no retry.
     """
     if retry_of is None:
         return Chain()
@@ -112,13 +112,13 @@ def open_chain(
     sent: Sequence[str | None],
     paths: Collection[RepoPath],
 ) -> Chain:
-    """Find the chain that an attempt without `--retry-of` belongs to; a new one where there is none.
+    """Find the chain that an attempt without `--retry-of` belongs to; a new one if there is none.
 
     Args:
         work_tree: the attempt's.
         now: seconds since the epoch.
         sent: the digest and the id of its patch.
-        paths: the files that it changes, or names where it cannot be read.
+        paths: the files that it changes, or that it names if it cannot be read.
     """
     known = records(ledger, _COUNTED, since=now - OPEN_SECONDS)
     recent = [each for each in known if _is_open(each, work_tree, now)]
@@ -136,7 +136,7 @@ def open_chain(
 
 
 def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
-    """Tell whether a refusal still binds; nothing was wrong with a patch that had landed before."""
+    """Return whether a refusal still counts here; nothing was wrong with a patch that was applied before."""
     is_here = refused.counts and refused.work_tree == work_tree and set(refused.rules) != {"duplicate-patch"}
     return is_here and age(refused.at, now) <= OPEN_SECONDS
 
@@ -144,7 +144,7 @@ def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
 def _similarity(
     refused: AttemptRecord, sent: Sequence[str | None], paths: Collection[RepoPath]
 ) -> str | None:
-    """Say in what an attempt goes on with a refused one."""
+    """Say in what an attempt resembles a refused one; None if it does not."""
     if {refused.patch_sha256, refused.patch_id}.difference({None}).intersection(sent):
         return f"sends the patch of {refused.attempt} again"
     same = next((file.path for file in refused.files if file.path in paths), None)
@@ -152,7 +152,7 @@ def _similarity(
 
 
 def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
-    """Say what keeps a retry from landing whatever it is: too many refusals, or no whole unified diff.
+    """Report what refuses a retry before it is judged: too many refusals, or not a whole unified diff.
 
     `raw` is what was sent by the channel `kind`, patch or edits; `limit` is `[apply] max_attempts`.
     """
@@ -175,7 +175,7 @@ def _exhausted(chain: Chain, limit: int) -> Finding | None:
 
 
 def reload_chain(ledger: Ledger, chain: Chain) -> Chain:
-    """Read a chain once more: other attempts may have been refused since."""
+    """Read a chain again: other attempts may have been refused since."""
     if chain.first is None:
         return chain
     refusals = tuple(each for each in chain_since_reset(ledger, chain.first) if each.counts)
@@ -185,12 +185,12 @@ def reload_chain(ledger: Ledger, chain: Chain) -> Chain:
 def refuse_meanwhile(
     ledger: Ledger, chain: Chain, limit: int, unrecorded: Sequence[Mapping[str, Json]] = ()
 ) -> Finding | None:
-    """Say what others did to a chain since it was found, so that this attempt must not land any more.
+    """Report what others did to a chain since it was read, if this attempt must not be applied any more.
 
     Args:
-        chain: the chain, as it is now.
+        chain: the chain, read again.
         limit: `[apply] max_attempts`.
-        unrecorded: the notes of landings that the ledger may not know yet, read before the chain was.
+        unrecorded: the notes of writes that the ledger may not have yet, read before the chain was.
     """
     if chain.first is None:
         return None
@@ -215,7 +215,7 @@ def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
     what = f"a retry in {chain.named}" if chain.why else "a retry"
     hint = "send the whole patch again, as git diff writes it, from its first diff --git line on"
     if kind != "patch" and all(each.kind == kind for each in chain.refusals):
-        # What was refused came by the same channel, and goes through the same gates.
+        # What was refused was sent the same way, and goes through the same gates.
         return None
     if kind != "patch":
         return _refuse("retry-not-a-diff", f"{what} was sent as {kind}; only a unified diff is allowed", hint)
@@ -239,11 +239,11 @@ def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
 
 
 def after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding | None:
-    """Say that a retry is the very change that was refused, where it would be refused again.
+    """Report a retry that is the change that was refused, if it would be refused again.
 
-    That is so where base and policy are the same, and the cause is: a rule that refused it then refuses it
-    now, or a command did, which is not asked again about the same result on the same base. How the patch is
-    written makes no other change of it.
+    It would be, if base and policy are the same and so is the cause: a rule that refused it then refuses it
+    now, or a command did, which is not run again for the same result on the same base. It does not matter how
+    the patch is written.
     """
     now = {each.rule for each in verdict.findings if each.level is Level.ERROR}
     for earlier in reversed(chain.refusals):
@@ -265,9 +265,9 @@ def after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding
 
 
 def _is_same(earlier: AttemptRecord, verdict: ChangeVerdict, patch: bytes) -> bool:
-    """Tell whether a patch makes what an earlier one made.
+    """Return whether a patch has the same result as an earlier one.
 
-    Of what makes nothing the texts are compared; blank lines around them do not count.
+    Patches without a result are compared as text, without blank lines around them.
     """
     change = verdict.change
     if change.after != change.base:
@@ -281,8 +281,8 @@ def next_retry(
 ) -> Retry:
     """Say what may be sent after a refusal that counts.
 
-    The chain is as it was before this attempt, which came by the channel `kind`; `also` are further arguments
-    of the command, as they were given.
+    The chain is as it was before this attempt, which was sent as `kind`; `also` are further arguments of the
+    command, as they were given.
     """
     is_last = chain.number >= limit
     are_edits = kind == "edits" and all(each.kind == kind for each in chain.refusals)
@@ -299,7 +299,7 @@ def next_retry(
 
 
 def reset_command(attempt: str) -> str:
-    """Write the command by which a person lets the retries of a chain begin again."""
+    """Write the command by which a maintainer resets the retries of a chain."""
     return f'git patchgate attempts reset {attempt} --reason "..."'
 
 
@@ -312,16 +312,16 @@ def _refuse(
     *,
     who: Fixer = Fixer.AGENT,
 ) -> Finding:
-    """Make a finding; `like` has the fix, where another finding knows one."""
+    """Make a finding; `like` is another finding whose fix it takes."""
     fix = like.fix if like is not None else None
     return Finding.of(rule, message, hint=hint, who_can_fix=who, details=details, fix=fix)
 
 
 def chain_to_reset(repository: Repository, text: str | None) -> str:
-    """Find the chain whose retries are to begin again: of an attempt, or of the one that was refused last.
+    """Find the chain to reset: that of an attempt, or of the one that was refused last.
 
     Raises:
-        UsageError: there is no such attempt, or nothing in its chain was refused since.
+        UsageError: there is no such attempt, or its chain has no refusals since the last reset.
     """
     ledger = Ledger(repository.common_dir)
     known = records(ledger)
@@ -338,17 +338,15 @@ def chain_to_reset(repository: Repository, text: str | None) -> str:
 
 
 def refused_in(repository: Repository, chain: str) -> Sequence[AttemptRecord]:
-    """List the refusals in a chain that a reset would set aside, oldest first."""
+    """List the refusals in a chain that a reset would remove from the count, oldest first."""
     return [each for each in chain_since_reset(Ledger(repository.common_dir), chain) if each.counts]
 
 
 def reset(repository: Repository, chain: str, reason: str, by: str) -> str | None:
-    """Let the retries of a chain begin again.
-
-    None, or one sentence to warn with.
+    """Reset the retries of a chain; returns None, or a warning.
 
     Raises:
-        UndecidedError: the ledger cannot be written, so that nothing would begin again.
+        UndecidedError: the ledger cannot be written, so nothing was reset.
     """
     ledger = Ledger(repository.common_dir)
     before = _resets(ledger, chain)

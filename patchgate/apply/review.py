@@ -1,7 +1,7 @@
-"""The review of one attempt, for people, and the short feedback for who sent the patch.
+"""The review of one attempt, for a maintainer, and the short feedback for the sender of the patch.
 
-Nothing of it is anything but text: whatever may come from a repository, a patch or a command stands in a code
-span or a code block, whose fence is longer than any run of backticks in it (CommonMark, 4.5 and 6.1).
+All foreign text (from a repository, a patch or a command) is in a code span or a code block, whose fence is
+longer than any run of backticks in it (CommonMark, 4.5 and 6.1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Report, Verdict
 
 MOST_FEEDBACK = 2000
-"""Characters: an agent reads it whole, beside all else that it has to keep in mind."""
+"""Characters: an agent reads all of it, in addition to its other context."""
 
 _MOST_FILES = 200
 _MOST_FINDINGS = 50
@@ -29,9 +29,9 @@ _RUNS = re.compile("`+")
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
-    """One command of the policy as it was run.
+    """One run of a command of the policy.
 
-    `outcome` is a word or two; `seconds` is None where it did not run; `log` is the file of its output, below
+    `outcome` is a word or two; `seconds` is None if it did not run; `log` is the file of its output, below
     the evidence's folder.
     """
 
@@ -45,10 +45,10 @@ class CommandRun:
 
 @dataclass(frozen=True, slots=True)
 class AttemptSummary:
-    """What an attempt was, beside its report.
+    """What the review says about an attempt besides its report.
 
-    `seconds` is the duration of the whole, `limit` is `[apply] max_attempts`, `only` are the paths to which
-    the patch was narrowed.
+    `seconds` is the total duration, `limit` is `[apply] max_attempts`, `only` are the paths to which the
+    patch was reduced.
     """
 
     record: AttemptRecord
@@ -59,7 +59,7 @@ class AttemptSummary:
 
 
 def review(report: Report, tried: AttemptSummary) -> str:
-    """Write `reviews/review_patch.md`: what was tried, what became of it and why, and what may come next."""
+    """Write `reviews/review_patch.md`: the patch, the result and its reasons, and what may be sent next."""
     attempt = report.attempt
     name = attempt.id if attempt else "attempt"
     body = document(report)
@@ -72,14 +72,14 @@ def review(report: Report, tried: AttemptSummary) -> str:
 
 
 def feedback(report: Report) -> str:
-    """Write the short text for who sent the patch, at most `MOST_FEEDBACK` characters.
+    """Write the short text for the sender of the patch, at most `MOST_FEEDBACK` characters.
 
-    The verdict, the first errors with their hints, and as its last line what may be sent next.
+    It has the verdict, the first errors with their hints, and as last line what may be sent next.
     """
     last = [wording.retry_line(report.retry)] if report.retry is not None else []
     first = [_fit(wording.safe(wording.verdict_line(report)), 400)]
     errors = [each for change in report.changes for each in change.findings if each.level is Level.ERROR]
-    # What the fence, the heading and the line about the rest may take.
+    # Room for the fence, the heading and the line about the rest.
     room = MOST_FEEDBACK - sum(len(line) + 1 for line in (*first, *last)) - 120
     blocks: list[str] = []
     for finding in errors:
@@ -95,12 +95,12 @@ def feedback(report: Report) -> str:
 
 
 def _short(finding: Finding) -> str:
-    """Write one error for who is to mend it, at most some 700 characters."""
+    """Write one error for the sender, at most about 700 characters."""
     place = wording.show_place(finding)
     lines = [
         f"error[{finding.rule}]{' at ' + place if place else ''}: {_fit(wording.safe(finding.message), 300)}"
     ]
-    # The end of an output has its sum; of what a patch should be, the beginning has the place.
+    # The end of a command's output has its summary; of notes on a patch, the beginning has the place.
     notes = finding.notes[-12:] if finding.definition.stage is Stage.APPLY else finding.notes[:6]
     lines += [f"  {_fit(wording.safe(note), 160)}" for note in notes]
     hint = wording.hint_of(finding)
@@ -110,7 +110,7 @@ def _short(finding: Finding) -> str:
 
 
 def _mechanical(finding: Finding) -> list[str]:
-    """Write the fix of a finding; none that would not be read as it is, byte for byte."""
+    """Write the fix of a finding; none if it cannot be shown exactly, byte for byte."""
     fix = finding.fix
     if fix is None:
         return []
@@ -247,7 +247,7 @@ def _chain(tried: AttemptSummary, name: str) -> list[str]:
 
 
 def _next(report: Report) -> list[str]:
-    """Say the retry rule, in the same words each time."""
+    """Write the retry rule, always in the same words."""
     lines = ["## The retry rule", ""]
     if report.retry is not None:
         lines.append(f"- {_span(wording.retry_line(report.retry))}")
@@ -303,7 +303,7 @@ def _longest_run(text: str) -> int:
 
 
 def _tail_of(finding: Finding) -> list[str]:
-    """Give the end of a command's output, which its finding holds line by line."""
+    """Return the end of a command's output, which its finding has line by line."""
     tail = finding.details.get("tail")
     if isinstance(tail, str):
         tail = tail.rstrip("\n").split("\n")

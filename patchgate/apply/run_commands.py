@@ -1,7 +1,7 @@
-"""The policy's commands run where the patch is already in, away from the working tree.
+"""Run the policy's commands in scratch trees with the patch applied, outside the working tree.
 
-Lint, then tests; the tests only if no lint command stopped it. The commands are those of the policy from
-before the patch: no change judges itself.
+Lint commands run first; tests run only if no lint command failed. The commands are those of the policy from
+before the patch: a change does not judge itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def run_commands(
     *,
     keeps: bool,
 ) -> CommandResults:
-    """Run the commands of the policy in scratch trees that have the patch in; `keeps` leaves the last there.
+    """Run the commands of the policy in scratch trees with the patch applied; `keeps` keeps the last tree.
 
     Raises:
         UndecidedError: a log cannot be made.
@@ -59,7 +59,7 @@ def run_commands(
 
 
 class _CommandRunner:
-    """The commands of one attempt as they go on: how each ended, and what is said of it."""
+    """The commands of one attempt while they run: the result of each, and its findings."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _CommandRunner:
     ) -> None:
         self._judged = judged
         commands = {} if judged.policy is None else judged.policy.config.commands
-        # The report, the review and the bundle are kept without these secrets too.
+        # The report, the review and the bundle are also masked for these secrets.
         evidence.masks = Masks([environment.environ, *(settings.env for settings in commands.values())])
         self._commands = ordered_commands(commands)
         self._files = files_of(judged.verdict.change.files)
@@ -119,7 +119,7 @@ class _CommandRunner:
             if ran.outcome.status is CommandStatus.NOTHING_TO_DO:
                 self._ended[kind].append(Outcome.NOT_APPLICABLE)
                 continue
-            # One that was ended in the middle has judged nothing, and that is what is reported of it.
+            # A command that was ended early has judged nothing, so only that is reported.
             has_ended = ran.outcome.status in {CommandStatus.PASSED, CommandStatus.FAILED}
             written = _changed(self._judged, name, settings, ran.changed) if has_ended else None
             said[name] = [each for each in (command_finding(ran.outcome), written) if each is not None]
@@ -140,8 +140,8 @@ class _CommandRunner:
     def _compare(
         self, failed: Sequence[tuple[str, CommandSettings, TriedCommand]], said: dict[str, list[Finding]]
     ) -> None:
-        """Ask of each command that failed whether it fails without the patch too."""
-        # There is one tree to run in.
+        """Check for each command that failed whether it also fails without the patch."""
+        # Only one tree may be in use.
         self._trees.release()
         try:
             with self._trees_with(()) as trees:
@@ -161,7 +161,7 @@ def _outcome_of(findings: list[Finding]) -> Outcome:
 
 
 def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOutcome:
-    """Say how all commands of a kind ended together."""
+    """Combine the results of all commands of a kind."""
     if not set(outcomes) - {Outcome.NOT_APPLICABLE}:
         return GateOutcome(kind, Outcome.NOT_APPLICABLE)
     for worst in (Outcome.FAIL, Outcome.UNDECIDED, Outcome.NOT_RUN):
@@ -174,13 +174,13 @@ def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOu
 def _changed(
     judged: PatchVerdict, name: str, settings: CommandSettings, paths: Sequence[RepoPath]
 ) -> Finding | None:
-    """Report the tracked files that a command changed: it has judged other bytes than those that land."""
+    """Report the tracked files that a command changed: it judged other bytes than those that are written."""
     if not paths or judged.policy is None:
         return None
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
     is_declared = settings.side_effects == "none"
     definition = RULES["command-side-effects" if is_declared else "command-changed-files"]
-    # Tests write snapshots and caches; what they judge is what was there when they began.
+    # Tests write snapshots and caches; they judge the files as they were at their start.
     level = definition.level if is_declared or settings.kind == "lint" else Level.WARNING
     finding = Finding(
         definition.id,

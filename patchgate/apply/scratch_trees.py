@@ -38,7 +38,7 @@ from patchgate.report.verdict import Detail, Finding, Fixer, Json
 from patchgate.storage.temporary_folder import TemporaryFolder
 
 _FORM = "patchgate.failed-before/1"
-# What else a command depends on (services, modules of a program) may be repaired meanwhile.
+# Other things that a command depends on (services, installed modules) may be repaired meanwhile.
 _MOST_AGE = 3600.0
 _MOST_BYTES = 16 << 20
 _MOST_ENTRIES = 100
@@ -50,7 +50,7 @@ _OR_REPORT = ', or commits [apply] preexisting = "report"; then the same patch m
 class TriedCommand:
     """One run of a command: how it ended, which tracked files it changed, and what it says has failed.
 
-    `failures` is None where it has not failed, or where that cannot be compared with another run.
+    `failures` is None if it did not fail, or if the failures cannot be compared with another run.
     """
 
     outcome: CommandOutcome
@@ -74,7 +74,7 @@ class TriedCommand:
 class ScratchTrees:
     """The scratch trees of one side, each made when a command first needs it; a context manager.
 
-    `tree` is what stands in the whole one; `kept` are the places that stay as the commands left them.
+    `tree` is the git tree of the whole one; `kept` are the paths that stay as the commands left them.
     """
 
     repository: Repository
@@ -97,7 +97,7 @@ class ScratchTrees:
         environment: ApplyEnvironment,
         files: Iterable[FileChange],
     ) -> ScratchTrees:
-        """Choose the tree that has these files of the patch in it.
+        """Choose the tree that includes these files of the patch.
 
         Raises:
             UndecidedError: the index is in conflict or unreadable, or a file cannot be read.
@@ -116,19 +116,19 @@ class ScratchTrees:
         self.release()
 
     def release(self) -> None:
-        """Give the trees up; the next command makes them anew."""
+        """Remove the trees; the next command makes them again."""
         self._made.clear()
         self._open.close()
 
     def run(
         self, name: str, settings: CommandSettings, files: Sequence[RepoPath], *, log: str, called: str
     ) -> TriedCommand:
-        """Run a command, and put back what it changed.
+        """Run a command, and restore what it changed.
 
         Args:
-            files: what `{files}` stands for.
-            log: what its log is called.
-            called: what is reported as running.
+            files: the files for `{files}`.
+            log: the name of its log.
+            called: the name to report while it runs.
 
         Raises:
             UndecidedError: a log or a tree cannot be made, or the command removed the tree.
@@ -148,7 +148,7 @@ class ScratchTrees:
                 report=report,
             )
             failures = None
-            # What is not whole cannot be compared.
+            # Incomplete output cannot be compared.
             if outcome.status is CommandStatus.FAILED and not (outcome.dropped or outcome.warnings):
                 failures = self._failures(scratch.path, log_path, report)
         if outcome.status is CommandStatus.NOTHING_TO_DO:
@@ -168,7 +168,7 @@ class ScratchTrees:
         return failures_of(written, junit, place, line_reader(self.judged.objects, self.tree))
 
     def _scratch(self, scope: str) -> Scratch:
-        """Give the tree for commands of a scope, made where it is not there."""
+        """Return the tree for commands of a scope, made on first use."""
         if scope in self._made:
             return self._made[scope]
         repository, judged, cache = self.repository, self.judged, self.environment.cache
@@ -191,7 +191,7 @@ class ScratchTrees:
 
 @contextlib.contextmanager
 def _report_of(settings: CommandSettings) -> Iterator[str | None]:
-    """Make room for the JUnit report of a command that can write one, outside of the tree."""
+    """Make a folder for the JUnit report of a command that can write one, outside the tree."""
     if not runs_pytest(settings.command):
         yield None
         return
@@ -207,7 +207,7 @@ def _report_of(settings: CommandSettings) -> Iterator[str | None]:
 
 
 def _read(path: str, most: int) -> bytes | None:
-    """Read what a command wrote; None where it is no file, or too large."""
+    """Read what a command wrote; None if it is not a file, or too large."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
@@ -219,7 +219,7 @@ def _read(path: str, most: int) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class _PriorRun:
-    """How a command ended without the patch; `form` is None where that cannot be compared."""
+    """How a command ended without the patch; `form` is None if that cannot be compared."""
 
     exit_code: int
     form: str | None
@@ -227,22 +227,22 @@ class _PriorRun:
 
 
 class WithoutPatch:
-    """The commands on the tree that the patch meets; each is asked only where it fails with the patch.
+    """The commands on the tree without the patch; each is run only if it fails with the patch.
 
-    `runs` are those that were run, for the review.
+    `runs` are those that ran, for the review.
     """
 
     def __init__(self, trees: ScratchTrees) -> None:
         self._trees = trees
         self._now = trees.environment.clock()
         self._folder = os.path.join(trees.repository.common_dir, "patchgate", "before")
-        # A file that the patch adds is not there; one that it deletes is.
+        # Files that the patch adds do not exist there; files that it deletes do.
         changed = trees.judged.verdict.change.files
         self._files = tuple(file.path for file in changed if file.old is not None and file.old.is_file)
         self.runs: list[CommandRun] = []
 
     def settle(self, name: str, settings: CommandSettings, ran: TriedCommand, finding: Finding) -> Finding:
-        """Say of a command that failed whether it failed before; `finding` is what is said without that."""
+        """Report whether a command that failed also failed before; `finding` is the finding without that."""
         try:
             known = self._prior_run(name, settings)
         except UndecidedError:
@@ -280,7 +280,7 @@ class WithoutPatch:
         )
 
     def _prior_run(self, name: str, settings: CommandSettings) -> _PriorRun | None:
-        """Find how a command ends without the patch; None where it did not come to its end."""
+        """Find how a command ends without the patch; None if it did not end normally."""
         file = self._cache_file(name, settings)
         if file is not None and (known := _read_prior_run(file.load(), self._now)) is not None:
             return known
@@ -304,7 +304,7 @@ class WithoutPatch:
         return known
 
     def _cache_file(self, name: str, settings: CommandSettings) -> SealedFile | None:
-        """Name the file that keeps what a command said of this tree; None where a program is missing."""
+        """Return the file that caches a command's result for this tree; None if a program is missing."""
         tool = tool_identity(settings, self._trees.environment.environ)
         if tool is None:
             return None
@@ -326,7 +326,7 @@ def _read_prior_run(kept: Mapping[str, Json], now: float) -> _PriorRun | None:
 
 
 def _incomparable(finding: Finding, details: dict[str, Detail]) -> Finding:
-    """Refuse what fails both times otherwise, or says too little to be compared."""
+    """Refuse a command that fails differently, or whose output cannot be compared."""
     details["same"] = None
     return replace(
         finding,

@@ -1,7 +1,7 @@
-"""The built-in cases of the rules of `apply`: each is raised by a real apply in a throw-away working tree.
+"""The built-in cases of the rules of `apply`: each is raised by a real apply in a temporary repository.
 
-A case is two short stories, one that breaks the rule and its nearest neighbour that does not. What only a
-failing system raises is told by fault points.
+A case is two short stories: one that breaks the rule, and a similar one that does not. Rules that only a
+failing system raises are reached with fault points.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_STEPS = 80
 
 
 class _FailingSteps(FaultPoints):
-    """The system refuses the step of a number, and where it lasts every later one."""
+    """The system refuses the step with a number, and every later one if `lasts`."""
 
     __slots__ = ("_from", "_lasts", "_seen")
 
@@ -48,7 +48,7 @@ class _FailingSteps(FaultPoints):
 
 
 class _MeanwhileSteps(FaultPoints):
-    """Somebody else does something before the first step."""
+    """Another process does something before the first step."""
 
     __slots__ = ("_act",)
 
@@ -64,7 +64,7 @@ class _MeanwhileSteps(FaultPoints):
 
 
 class _ApplyScene:
-    """A throw-away repository with one file, in which patches are applied."""
+    """A temporary repository with one file, in which patches are applied."""
 
     def __init__(self, folder: str, environ: Mapping[str, str], policy: str) -> None:
         self._folder = folder
@@ -174,7 +174,7 @@ def raised_by_applying(rule: str, environ: Mapping[str, str]) -> tuple[Findings,
 
 
 def _by_faults(rule: str, environ: Mapping[str, str]) -> Findings:
-    """Let one step after another fail, or from it on all, until the rule is raised."""
+    """Let each step in turn fail, alone or with all later ones, until the rule is raised."""
     found: Findings = ()
     for step in range(1, _MOST_STEPS):
         faults = _FailingSteps(step, lasts=rule == "dirty-workspace")

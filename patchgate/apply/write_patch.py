@@ -45,12 +45,12 @@ _ATTRIBUTES = b".gitattributes"
 def stored_otherwise_after(
     repository: Repository, files: Sequence[FileChange], writes: Sequence[Write]
 ) -> tuple[RepoPath, ...]:
-    """Find the files that git will not store as they were judged, by the attributes that a patch brings.
+    """Find the files that git will not store as they were judged, because of attributes in the patch.
 
     Without a `.gitattributes` among the files no child is started, and there are none.
 
     Raises:
-        UndecidedError: git could not store a file at all, or the files beside it cannot be read.
+        UndecidedError: git could not store a file, or other files cannot be read.
     """
     if not any(file.path.raw.rpartition(b"/")[2] == _ATTRIBUTES for file in files):
         return ()
@@ -65,7 +65,7 @@ def stored_otherwise_after(
         return ()
     held = index_entries(repository, asked.keys())
     known: dict[RepoPath, Entry | None] = {path: held.get(path) for path in asked}
-    # A store of its own: no file and no index of an earlier question is in the way.
+    # A separate store: no file and no index of an earlier question is in the way.
     with PrivateStore(repository) as store:
         folder = store.index_file + "-after"
         try:
@@ -90,7 +90,7 @@ def _oid(entry: Entry | None) -> str | None:
 
 
 def _make_copy(repository: Repository, folder: bytes, written: Mapping[RepoPath, FileContent | None]) -> None:
-    """Make the working tree as it will be: what is written as files in folders, links to the rest."""
+    """Make the resulting working tree: written files in real folders, links to the rest."""
     root = os.fsencode(repository.work_tree or "")
     made = {path: content for path, content in written.items() if content is not None}
     above = sorted({b""} | folders_above(made))
@@ -130,7 +130,7 @@ def _make_file(place: bytes, content: FileContent) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What became of the writing: gates and findings for the verdict, warnings, the landing if any."""
+    """The result of a write: gates and findings for the verdict, warnings, the landing if any."""
 
     gates: tuple[GateOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -139,7 +139,7 @@ class WriteResult:
 
 
 class _StoppedError(UndecidedError):
-    """The last look, under the locks, found something."""
+    """The check under the locks found something."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -158,15 +158,15 @@ def write_judged(
     faults: FaultPoints | None = None,
     last_look: Callable[[], Finding | None] = lambda: None,
 ) -> WriteResult:
-    """Write an accepted change to the working tree, and to the index where asked; an obstacle is a finding.
+    """Write an accepted change to the working tree, and to the index if asked; a problem is a finding.
 
     Args:
-        note: what the journal keeps of the attempt.
-        writes: false looks whether it could be done, and does nothing.
-        shield: from the first write on holds signals back, until the caller has recorded what was done.
-        tried: the whole tree that commands saw, which must be what they would see now; None for none.
+        note: what the journal records of the attempt.
+        writes: false only checks whether it can be written.
+        shield: defers signals from the first write until the caller has recorded the result.
+        tried: the whole tree that commands saw, which must be unchanged; None if there was none.
         faults: numbered fault points.
-        last_look: the caller's own, under the locks; nothing lands where it finds something.
+        last_look: the caller's check under the locks; nothing is written if it returns a finding.
     """
     files = judged.verdict.change.files
     try:
@@ -212,7 +212,7 @@ def write_judged(
 def _warn_of_storing(
     repository: Repository, files: Sequence[FileChange], made: PlannedWrites
 ) -> tuple[str, ...]:
-    """Tell which files git will store otherwise than they were judged, when they are next added."""
+    """Warn of files that `git add` will store otherwise than they were judged."""
     ends = (
         f"{path.quoted} keeps its line endings; `git add` will store different ones"
         for path in made.unsteady[:_SHOWN]
@@ -227,7 +227,7 @@ def _warn_of_storing(
 
 
 def preflight(repository: Repository, judged: PatchVerdict, *, with_index: bool) -> WriteResult:
-    """Look whether a patch could land as things are, before its commands take their time."""
+    """Check whether a patch could be written now, before its commands run."""
     files = judged.verdict.change.files
     try:
         state = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
@@ -259,7 +259,7 @@ def _require_as_judged(
     tried: str | None,
     last_look: Callable[[], Finding | None],
 ) -> None:
-    """Look once more, under the locks, whether everything is as it was judged and tried."""
+    """Check again, under the locks, that everything is as it was judged and tried."""
     found = last_look()
     if found is None and not is_as_judged(repository, judged):
         found = _finding(

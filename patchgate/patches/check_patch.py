@@ -122,17 +122,17 @@ def judge_patch(
 ) -> Iterator[PatchVerdict]:
     """Judge a patch or edits by what git would make of them; the private store exists during the block.
 
-        Args:
-            raw: the patch, byte for byte, or the JSON document of edits.
-    base: the revision that it was made for; None applies it to the files on disk.
-            kind: `patch`, which is judged as it is, or a key of `FORMATS`.
-    lands: the caller will write the result, so staged changes and files on disk count even with a base.
-    now: seconds since the epoch, to remember what edits were checked against; None remembers nothing.
+    Args:
+        raw: the patch, byte for byte, or the JSON document of edits.
+        base: the revision that it was made for; None applies it to the files on disk.
+        kind: `patch`, which is judged as it is, or a key of `FORMATS`.
+        lands: the caller will write the result, so staged changes and files on disk count even with a base.
+        now: seconds since the epoch, to remember what edits were checked against; None remembers nothing.
 
-        Raises:
-            UsageError: the revision is unknown, there is neither a working tree nor a base, or the result is
-                to be written and HEAD does not contain the base.
-            UndecidedError: something could not be read.
+    Raises:
+        UsageError: the revision is unknown, there is neither a working tree nor a base, or the result is
+            to be written and HEAD does not contain the base.
+        UndecidedError: something could not be read.
     """
     with ExitStack() as held:
         store = held.enter_context(PrivateStore(repository))
@@ -244,9 +244,9 @@ def _diff_of(
 ) -> bytes | ChangeVerdict:
     """Write edits as a diff of the file that they name, or refuse them.
 
-        Args:
-    memory: the repository that remembers which content was last checked; None for edits of a commit.
-            lands: the result will be written; otherwise it is a check, which is remembered.
+    Args:
+        memory: the repository that remembers which content was last checked; None for edits of a commit.
+        lands: the result will be written; otherwise it is a check, which is remembered.
     """
     edits = parse_edits(raw)
     if isinstance(edits, tuple):

@@ -44,15 +44,15 @@ def check_reply(
 ) -> ReplyVerdict:
     """Check a raw reply against the protocol, and what it proposes against the policy.
 
-        Args:
-            raw: the reply, byte for byte.
-    here: opens the repository; called only for a valid reply that proposes a change.
-    base: the revision that the change was made for; None applies it to the files on disk.
-            now: seconds since the epoch.
+    Args:
+        raw: the reply, byte for byte.
+        here: opens the repository; called only for a valid reply that proposes a change.
+        base: the revision that the change was made for; None applies it to the files on disk.
+        now: seconds since the epoch.
 
-        Raises:
-            UsageError: there is no repository, or the revision is unknown.
-            UndecidedError: something could not be read.
+    Raises:
+        UsageError: there is no repository, or the revision is unknown.
+        UndecidedError: something could not be read.
     """
     reading = read_reply(raw)
     refusals = tuple(finding_of(fault) for fault in reading.faults)

@@ -26,10 +26,10 @@ def find_anchor_mismatches(
 ) -> tuple[Fault, ...]:
     """Find the anchors that do not match the file, which has all lines that the edits name.
 
-        Args:
-    file: the file, with LF line endings if all of them were CR LF.
-    is_crlf: all its lines end in CR LF on disk; an anchor may use either.
-    is_mixed: its line endings are mixed, so an anchor is compared byte for byte.
+    Args:
+        file: the file, with LF line endings if all of them were CR LF.
+        is_crlf: all its lines end in CR LF on disk; an anchor may use either.
+        is_mixed: its line endings are mixed, so an anchor is compared byte for byte.
     """
     faults: list[Fault] = []
     for edit in edits.edits:
@@ -94,13 +94,13 @@ def find_missing_anchors(edits: Edits, why: str) -> tuple[Fault, ...]:
 def edits_to_diff(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
     """Write edits as a unified diff with three lines of context.
 
-        Args:
-    preimage: the current file; None if it does not exist. The diff of a file whose lines all end in
-                CR LF is written with LF, and adapted later like any other.
+    Args:
+        preimage: the current file; None if it does not exist. The diff of a file whose lines all end in
+            CR LF is written with LF, and adapted later like any other.
 
-        Returns:
-            The diff; or the faults `target-missing`, `range-invalid`, `encoding-unsupported`, `missing-hunk`,
-            `anchor-mismatch`.
+    Returns:
+        The diff; or the faults `target-missing`, `range-invalid`, `encoding-unsupported`, `missing-hunk`,
+        `anchor-mismatch`.
     """
     if preimage is None:
         return _print_new_file(edits)

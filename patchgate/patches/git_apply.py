@@ -77,13 +77,13 @@ class _GitChild:
 class GitApply(_GitChild):
     """git applies a patch to `entries` in private, while the caller plans.
 
-        Args:
-    entries: every touched path with its entry (None: nothing).
-            patch: the very bytes that are judged.
-    reverse: git applies the patch in reverse.
+    Args:
+        entries: every touched path with its entry (None: nothing).
+        patch: the very bytes that are judged.
+        reverse: git applies the patch in reverse.
 
-        Raises:
-    UndecidedError: git itself failed; a refusal of the patch is not a failure.
+    Raises:
+        UndecidedError: git itself failed; a refusal of the patch is not a failure.
     """
 
     def __init__(

@@ -48,8 +48,8 @@ class FitFailure:
     """Why a hunk matches nowhere, and the places (from 0) where its old lines are.
 
     `reason` is absent, ambiguous, too-many, order (an earlier hunk overlaps it or comes after it), beginning
-        (its header says line 1), end (its change has no context after it, but the file has more lines) or
-        no-context.
+    (its header says line 1), end (its change has no context after it, but the file has more lines) or
+    no-context.
     """
 
     reason: str
@@ -94,15 +94,15 @@ def explain_mismatch(
 ) -> Fault:
     """Explain why a hunk does not match the current file.
 
-        Args:
-            number: the hunk's number in its section, from 1.
-            failure: what the fitting of its lines met.
-    search: if its lines are absent, look for its longest run of lines, in one pass over the file.
-            shift: how many lines the hunks before it add.
+    Args:
+        number: the hunk's number in its section, from 1.
+        failure: why its lines match nowhere.
+        search: if its lines are absent, look for its longest run of lines, in one pass over the file.
+        shift: how many lines the hunks before it add.
 
-        Returns:
-    A fault whose details have `patch_line`, `hunk`, `file_line`, `expected`, `actual`, `found_at` (lines
-            of the file from 1) and `found_lines` (how many lines of the hunk are there).
+    Returns:
+        A fault whose details have `patch_line`, `hunk`, `file_line`, `expected`, `actual`, `found_at` (lines
+        of the file from 1) and `found_lines` (how many lines of the hunk are there).
     """
     stated = hunk.old_position
     index = first_difference(lines, file, stated)

@@ -75,13 +75,13 @@ def find_patch_base(
 ) -> PatchBase:
     """Decide what a patch is applied to.
 
-        Args:
-            lands: the result will be written. Then HEAD must contain the base: otherwise other files of HEAD
-                would be overwritten that were never judged.
+    Args:
+        lands: the result will be written. Then HEAD must contain the base: otherwise other files of HEAD
+            would be overwritten that were never judged.
 
-        Raises:
-    UsageError: the revision is unknown, HEAD does not contain it and the result is to be written, or a
-                bare repository was given no base.
+    Raises:
+        UsageError: the revision is unknown, HEAD does not contain it and the result is to be written, or a
+            bare repository was given no base.
     """
     if base is None:
         if repository.work_tree is None:

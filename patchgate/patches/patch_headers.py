@@ -63,11 +63,11 @@ class HeaderNames(NamedTuple):
 def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: int) -> PatchSection | Fault:
     """Build a section from its matched headers and its hunks, or report a header that contradicts another.
 
-        Args:
-            match: `SECTION` at the section's start.
-    rows: its hunks, each already checked.
-            line: the line of `diff --git`, from 1.
-            end: the offset past the section.
+    Args:
+        match: `SECTION` at the section's start.
+        rows: its hunks, each already checked.
+        line: the line of `diff --git`, from 1.
+        end: the offset past the section.
     """
     groups = match.groups()
     git_line, old_mode, new_mode, added_mode, deleted_mode, similarity, word = groups[:7]

@@ -53,10 +53,10 @@ def _names(git_line: bytes | None, side: bytes | None, moved: bytes | None) -> l
 def narrow(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
     """Keep the sections whose old or new path is one of the paths, or below one.
 
-        Both names of a rename or copy count. Order and bytes of the sections do not change.
+    Both names of a rename or copy count. Order and bytes of the sections do not change.
 
-        Returns:
-    The narrowed patch; empty if no section names any of the paths.
+    Returns:
+        The narrowed patch; empty if no section names any of the paths.
     """
     wanted = {path.raw for path in paths}
     kept = (section for section in patch.sections if _touches(section, wanted))

@@ -151,10 +151,10 @@ class _HunkSearch:
     def place(self, hunk: Hunk, lines: HunkLines, done: int, *, is_sound: bool) -> int | FitFailure:
         """Find the line (from 0) where a hunk applies, or why it applies nowhere.
 
-                Args:
-        done: the first old line after the earlier hunks.
-        is_sound: its new start agrees with its old start and the hunks before, so git starts its search at
-                        the same line.
+        Args:
+            done: the first old line after the earlier hunks.
+            is_sound: its new start agrees with its old start and the hunks before, so git starts its search
+                at the same line.
         """
         stated = hunk.old_position
         fits = stated >= done and self._matches(lines, stated) and self._may_stand(hunk, lines, stated)

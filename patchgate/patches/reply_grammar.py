@@ -58,7 +58,7 @@ class Parameter:
     """One parameter of an action.
 
     `least` and `most` are the bounds of a number: a smaller one is refused, a larger one is capped with a
-        note. `default` is the value of a parameter that is not given; None: it is absent.
+    note. `default` is the value of a parameter that is not given; None: it is absent.
     """
 
     name: str
@@ -97,7 +97,7 @@ class WrittenParameter:
     """A parameter as it was written: `line` of its tag, counted from 1, and the bytes of its value.
 
     `value` is None if it could not be read. `value_line` is the line on which the value begins, None if it is
-        in several pieces.
+    in several pieces.
     """
 
     name: str

@@ -29,9 +29,9 @@ _PREFIXES = (
 def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
     """Propose blocks of headers (lines joined by LF, none at the end), the least changed first.
 
-        Args:
-            headers: the lines from `diff --git` up to the first hunk, without LF.
-    has_hunks: whether a hunk follows; without one, headers that need hunks are never left out.
+    Args:
+        headers: the lines from `diff --git` up to the first hunk, without LF.
+        has_hunks: whether a hunk follows; without one, headers that need hunks are never left out.
     """
     texts = [line.rstrip(b"\r") for line in headers]
     if texts != list(headers):
@@ -69,9 +69,9 @@ def _whole_blocks(texts: Sequence[bytes], name: bytes, *, has_hunks: bool) -> It
 def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> bytes | None:
     """Write the headers for `---` and `+++` lines without `diff --git`; None if the names differ.
 
-        Args:
-    minus: what follows `--- `, plus: what follows `+++ `; both may lack `a/` and `b/`.
-            above: the headers above these lines.
+    Args:
+        minus: what follows `--- `, plus: what follows `+++ `; both may lack `a/` and `b/`.
+        above: the headers above these lines.
     """
     minus, plus = (_plain_token(token) for token in (minus, plus))
     is_new, is_gone = minus == DEV_NULL, plus == DEV_NULL
