@@ -254,7 +254,7 @@ def _changed_role(state: ComponentState, found: DriftComparison, role: Role, rul
     if role is Role.TESTS:
         what = f"the tests of component {name} differ from its baseline"
     else:
-        what = f"component {name} changed since it was recorded, without a new contract version"
+        what = f"the implementation of component {name} differs from its baseline"
     hint = f"run the tests and record it: {_recapture(state)}"
     return _find(state, rule, f"{what} ({first.quoted}{more})", first, hint, actual=len(paths))
 
