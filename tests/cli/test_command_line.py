@@ -57,7 +57,7 @@ def test_help_loads_nothing_heavy_and_no_folder_but_the_command_line(
 ) -> None:
     names = loaded_by(repo, *arguments)
     assert HEAVY & names == set()
-    assert folders(names) <= {"cli", "errors", "git"}
+    assert folders(names) <= {"cli", "errors", "exit_codes", "git"}
     assert from_git(names) <= {"path", "quoting"}
 
 
@@ -65,7 +65,7 @@ def test_help_loads_nothing_heavy_and_no_folder_but_the_command_line(
 def test_help_of_a_command_loads_nothing_heavy(repo: Repo, command: str) -> None:
     names = loaded_by(repo, command, "-h")
     assert HEAVY & names == set()
-    assert folders(names) <= {"cli", "errors", "git"}
+    assert folders(names) <= {"cli", "errors", "exit_codes", "git"}
     assert from_git(names) <= {"path", "quoting"}
 
 
@@ -73,7 +73,7 @@ def test_help_of_a_command_loads_nothing_heavy(repo: Repo, command: str) -> None
 def test_explaining_a_rule_loads_only_the_registry(repo: Repo, arguments: tuple[str, ...]) -> None:
     names = loaded_by(repo, *arguments)
     assert HEAVY & names == set()
-    assert folders(names) <= {"cli", "errors", "git", "report"}
+    assert folders(names) <= {"cli", "errors", "exit_codes", "git", "report"}
     assert from_git(names) <= {"path", "quoting"}
 
 
@@ -132,7 +132,7 @@ def test_an_unknown_command_gets_a_did_you_mean(repo: Repo, typed: list[str], me
 def test_a_command_that_resembles_none_gets_no_guess(repo: Repo) -> None:
     answer = repo.cli("zzz")
     assert answer.code == 2
-    assert "no such command 'zzz'." in answer.err
+    assert "no such command 'zzz'" in answer.err
     assert "mean" not in answer.err
 
 

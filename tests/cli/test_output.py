@@ -152,7 +152,7 @@ def test_many_commits_are_counted_on_a_terminal_and_nowhere_else(tmp_path: Path)
     first = repo.ask("rev-list", "--max-parents=0", "HEAD")
     check = (EXECUTABLE, "check", f"{first}..HEAD")
     got = on_a_terminal(repo, check, TERM="xterm")
-    counted = b"\r\x1b[K200 of 299 commits judged"
+    counted = b"\r\x1b[K200 of 299 commits checked"
     assert counted in got
     # The line is erased before the report.
     assert b"judged" not in got.rpartition(b"\r\x1b[K")[2]
