@@ -1,6 +1,6 @@
 """Each promise of the policy page and the threat model, and each requirement, names a test that shows it.
 
-In `docs/threat-model.md` it is named in the last column of the tables that end in `held by`; in
+In `docs/threat-model.md` it is named in the last column of the tables that end in `tested by`; in
 `docs/policy.md` in a comment behind the promise; in `tests/requirements.md` in the last column. Names are
 relative to `tests/`: `FILE` or `FILE::TEST`.
 """
@@ -20,7 +20,7 @@ THREAT_MODEL = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
 REQUIREMENTS = (TESTS / "requirements.md").read_text(encoding="utf-8")
 RANGES = {"A": 20, "B": 22, "C": 41, "E": 25}
 COMPONENTS = ("D 2.1", "D 2.2", "D 2.3", "D 2.4", "D 5.1", "D 5.2", "D 5.3", "D 6.2", "D 6.3")
-_COMMENT = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
+_COMMENT = re.compile(r"<!-- tested by: (.*?) -->", re.DOTALL)
 
 
 @cache
@@ -42,7 +42,7 @@ def is_there(name: str) -> bool:
 
 def promised() -> Iterator[tuple[str, list[str]]]:
     """List the promises, each with the tests that it names."""
-    for row in re.findall(r"^\|.*\| held by \|\n\|[- |]+\|\n((?:\|.*\|\n)+)", THREAT_MODEL, re.MULTILINE):
+    for row in re.findall(r"^\|.*\| tested by \|\n\|[- |]+\|\n((?:\|.*\|\n)+)", THREAT_MODEL, re.MULTILINE):
         for line in row.splitlines():
             yield line, re.findall(r"`([\w/]+\.py(?:::\w+)?)`", line.strip("| ").rpartition("|")[2])
     for bullet in re.findall(r"^- .*(?:\n {2}.*)*", POLICY, re.MULTILINE):
@@ -52,9 +52,9 @@ def promised() -> Iterator[tuple[str, list[str]]]:
 
 def test_every_promise_names_a_test_that_is_there() -> None:
     promises = list(promised())
-    unheld = [promise for promise, names in promises if not names]
+    untested = [promise for promise, names in promises if not names]
     missing = [name for _, names in promises for name in names if not is_there(name)]
-    assert (unheld, missing) == ([], [])
+    assert (untested, missing) == ([], [])
     assert len(promises) >= 50
 
 
