@@ -85,20 +85,20 @@ class Mistake:
         self.hint: Final = hint
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The file, with the line where there is one: `patchgate.toml:3`."""
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mistake) and self._held() == other._held()
+        return isinstance(other, Mistake) and self._fields() == other._fields()
 
     def __hash__(self) -> int:
-        return hash(self._held())
+        return hash(self._fields())
 
     def __repr__(self) -> str:
-        return f"Mistake{self._held()!r}"
+        return f"Mistake{self._fields()!r}"
 
-    def _held(self) -> tuple[object, ...]:
+    def _fields(self) -> tuple[object, ...]:
         return self.file, self.line, self.key, self.message, self.hint
 
 
@@ -115,19 +115,19 @@ class ConfigError(PatchgateError):
     def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
         first = mistakes[0]
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-        super().__init__(f"{first.place}: {first.message}{more}", first.hint)
+        super().__init__(f"{first.location}: {first.message}{more}", first.hint)
         self.mistakes = mistakes
 
     @property
     def in_one_line(self) -> str:
         """The first 20 mistakes with their hints, for places with room for one sentence only."""
-        told = [
-            f"{each.place}: {each.message}"
+        lines = [
+            f"{each.location}: {each.message}"
             + (f" ({each.hint})" if each.hint and len(each.hint) <= _LONGEST_HINT else "")
             for each in self.mistakes[:_MOST_MISTAKES]
         ]
         more = len(self.mistakes) - _MOST_MISTAKES
-        return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
+        return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
 
 
 class UndecidedError(PatchgateError):

@@ -21,7 +21,7 @@ from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange, folders_abo
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore, paths_changed_since
 from patchgate.git.repository import Repository
-from patchgate.git.staging import StagedIndex, index_differs, index_entries, keep_objects, new_index
+from patchgate.git.staging import StagedIndex, index_entries, new_index, paths_unlike_index, store_objects
 from patchgate.git.transaction import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
@@ -181,7 +181,7 @@ def write_judged(
         staged = None
         if with_index:
             staged = new_index(repository, judged.store, files)
-            keep_objects(repository, judged.store, files)
+            store_objects(repository, judged.store, files)
         shield.enter_context(defer_signals())
         landing = write_files(
             repository,
@@ -245,7 +245,7 @@ def _find_problems(
         return [tell(path) for path in state.differing]
     if not with_index:
         return []
-    return [_index_differs(path) for path in index_differs(repository, judged.verdict.change.files)]
+    return [_index_differs(path) for path in paths_unlike_index(repository, judged.verdict.change.files)]
 
 
 def _undecided(error: UndecidedError) -> WriteResult:

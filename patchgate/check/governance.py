@@ -38,7 +38,7 @@ def examine(case: Case) -> Iterator[Finding]:
         key = f"{mistake.key}: " if mistake.key else ""
         yield find(
             "policy-invalid",
-            f"the new policy cannot be used: {mistake.place}: {key}{mistake.message}",
+            f"the new policy cannot be used: {mistake.location}: {key}{mistake.message}",
             holder,
             mistake.hint or "fix that line",
             line=mistake.line,

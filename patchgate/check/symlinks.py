@@ -72,7 +72,7 @@ def _followed(
     ):
         return None
     # 5 ms to import, and few changes have links.
-    from patchgate.git.symlinks import Links, links_in, targets_of
+    from patchgate.git.symlinks import Links, list_links, read_targets
     from patchgate.git.tree_view import TreeView
 
     try:
@@ -80,8 +80,8 @@ def _followed(
         if not turned:
             return None
         view = TreeView(objects, ground.tree, ground.over)
-        there = links_in(view, ground.over)
-        links = Links(view, targets_of(objects, {entry.oid for entry in there.values()}))
+        there = list_links(view, ground.over)
+        links = Links(view, read_targets(objects, {entry.oid for entry in there.values()}))
         escapes: dict[RepoPath, str] = {}
         suspects: list[tuple[bytes, bytes, str]] = []
         for path in sorted(there):

@@ -181,9 +181,9 @@ def _command_at_work() -> str:
 
 def _process_above() -> str:
     # Anyone can set a variable; the parent process is git.
-    from patchgate.git.operations import command_at_work
+    from patchgate.git.operations import running_command
 
-    return command_at_work(os.getppid())
+    return running_command(os.getppid())
 
 
 def _pusher_of(repository: Repository) -> Repository | None:

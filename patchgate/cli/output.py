@@ -159,7 +159,7 @@ def report_error(error: PatchgateError, arguments: list[str]) -> int:
     if isinstance(error, ConfigError):
         for mistake in error.mistakes:
             key = f" {mistake.key}:" if mistake.key else ""
-            write_error(f"  {mistake.place}:{key} {mistake.message}")
+            write_error(f"  {mistake.location}:{key} {mistake.message}")
             if mistake.hint:
                 write_error(f"    help: {mistake.hint}")
     elif error.hint:

@@ -80,22 +80,22 @@ class GitEnvironment:
 
     def __init__(self, repository: Repository, environ: Mapping[str, str]) -> None:
         self.repository = repository
-        told = {name: value for name, value in environ.items() if name.startswith("GIT_CONFIG")}
-        self.environment = {**allowed_environment(environ), **told, "GIT_OPTIONAL_LOCKS": "0"}
+        config = {name: value for name, value in environ.items() if name.startswith("GIT_CONFIG")}
+        self.environment = {**allowed_environment(environ), **config, "GIT_OPTIONAL_LOCKS": "0"}
 
     def ask(
-        self, place: Sequence[str], directory: str, *arguments: str, answers: Container[int] = ANY_CODE
+        self, options: Sequence[str], directory: str, *arguments: str, answers: Container[int] = ANY_CODE
     ) -> Completed:
         """Run git in a directory.
 
         Args:
-            place: the options that say which repository.
+            options: the options that say which repository.
             answers: the exit codes that answer the question.
 
         Raises:
             UndecidedError: git could not be started, took too long, was killed, or did not answer.
         """
-        done = run(["git", *place, *arguments], cwd=directory, env=self.environment)
+        done = run(["git", *options, *arguments], cwd=directory, env=self.environment)
         if done.code not in answers:
             raise failed(arguments[0], done)
         return done
@@ -111,17 +111,17 @@ class GitEnvironment:
 
 
 def list_worktree_hooks(
-    around: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS + SERVER_EVENTS
+    environment: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS + SERVER_EVENTS
 ) -> list[Worktree]:
     """Read the hooks of every worktree of the repository, the main one first.
 
     Raises:
         UndecidedError: git cannot list them.
     """
-    repository = around.repository
+    repository = environment.repository
     # In the common directory, because a linked worktree's own config may set `core.bare`.
-    place = (f"--git-dir={repository.common_dir}",)
-    listed = around.ask(place, repository.common_dir, "worktree", "list", "--porcelain", "-z")
+    options = (f"--git-dir={repository.common_dir}",)
+    listed = environment.ask(options, repository.common_dir, "worktree", "list", "--porcelain", "-z")
     if listed.code != 0:
         raise UndecidedError("git could not list the worktrees", "run git worktree list to see why")
     found: list[Worktree] = []
@@ -133,55 +133,57 @@ def list_worktree_hooks(
         words = {line.split(b" ")[0] for line in lines[1:]}
         is_main, is_bare = number == 0, b"bare" in words
         if is_main and not is_bare:
-            path = _main_folder(around, path)
+            path = _main_folder(environment, path)
         if b"prunable" in words or not os.path.isdir(path):
             found.append(Worktree(path, problem="its folder does not exist", is_gone=True))
             continue
         try:
-            found.append(_look(around, path, events, is_main=is_main, is_bare=is_bare))
+            found.append(_look(environment, path, events, is_main=is_main, is_bare=is_bare))
         except PatchgateError as error:
             found.append(Worktree(path, problem=error.message))
     here = {(each.folder, each.is_bare) for each in found if each.is_current}
     return [replace(each, shares_hooks=(each.folder, each.is_bare) in here) for each in found]
 
 
-def current_worktree_hooks(around: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS) -> Worktree:
+def current_worktree_hooks(environment: GitEnvironment, events: Sequence[str] = LOCAL_EVENTS) -> Worktree:
     """Read the hooks of the worktree where the user is.
 
     Raises:
         UndecidedError: git cannot name its hooks folder.
     """
-    path = around.repository.work_tree
-    return _look(around, path or around.repository.git_dir, events, is_main=False, is_bare=path is None)
+    path = environment.repository.work_tree
+    return _look(
+        environment, path or environment.repository.git_dir, events, is_main=False, is_bare=path is None
+    )
 
 
-def _main_folder(around: GitEnvironment, listed: str) -> str:
+def _main_folder(environment: GitEnvironment, listed: str) -> str:
     """Find the main worktree where its git directory lies elsewhere: then git lists that one (git 2.39)."""
-    repository = around.repository
+    repository = environment.repository
     if os.path.normpath(listed) != os.path.normpath(repository.common_dir):
         return listed
     if repository.git_dir == repository.common_dir and repository.work_tree is not None:
         return repository.work_tree
-    place = (f"--git-dir={repository.common_dir}",)
+    options = (f"--git-dir={repository.common_dir}",)
     asked = ("config", "--type=path", "core.worktree")
-    told = around.ask(place, repository.common_dir, *asked, answers=(0, 1))
-    folder = os.fsdecode(told.out).rstrip("\n")
+    answer = environment.ask(options, repository.common_dir, *asked, answers=(0, 1))
+    folder = os.fsdecode(answer.out).rstrip("\n")
     return os.path.normpath(os.path.join(repository.common_dir, folder)) if folder else listed
 
 
 def _look(
-    around: GitEnvironment, path: str, events: Sequence[str], *, is_main: bool, is_bare: bool
+    environment: GitEnvironment, path: str, events: Sequence[str], *, is_main: bool, is_bare: bool
 ) -> Worktree:
-    repository = around.repository
+    repository = environment.repository
     is_current = os.path.samefile(path, repository.work_tree or repository.git_dir)
-    place: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     if is_current or is_main:
         # What the environment or a separate git directory says is not found from the folder alone.
         git_dir = repository.git_dir if is_current else repository.common_dir
-        place = (f"--git-dir={git_dir}", *(() if is_bare else (f"--work-tree={path}",)))
+        options = (f"--git-dir={git_dir}", *(() if is_bare else (f"--work-tree={path}",)))
 
     def say(*arguments: str) -> str:
-        done = around.ask(place, path, "rev-parse", *arguments)
+        done = environment.ask(options, path, "rev-parse", *arguments)
         if done.code != 0:
             last = printable(done.err.strip().split(b"\n")[-1].removeprefix(b"fatal: "))
             raise UndecidedError(f"git could not name its hooks folder: {last}", "run git status there")
@@ -190,9 +192,9 @@ def _look(
     # A relative core.hooksPath counts from where hooks run: the top of the worktree, else the git directory.
     # For a file in it: an empty setting then means the root folder, as it does when git runs hooks.
     folder = os.path.normpath(os.path.join(path, os.path.dirname(say("--git-path", "hooks/pre-commit"))))
-    head = around.ask(place, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", answers=(0, 1))
+    head = environment.ask(options, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", answers=(0, 1))
     asked = ("config", "--show-scope", "--show-origin", "-z", "--get-regexp", _READ)
-    config = around.ask(place, path, *asked, answers=(0, 1))
+    config = environment.ask(options, path, *asked, answers=(0, 1))
     settings = _settings(config.out, path)
     paths = [setting for setting in settings if setting.key == "core.hookspath"]
     return Worktree(

@@ -125,9 +125,9 @@ def base_files_on_disk(
     _refuse_special_attributes(repository, in_index.entries)
     on_disk = Descent[RepoPath | bool](True, partial(_below_on_disk, repository, removed))
     for path, known in in_index.entries.items():
-        behind = on_disk.at(path.parent)
-        if isinstance(behind, RepoPath) or path in blocked:
-            blocked[path] = behind if isinstance(behind, RepoPath) else blocked[path]
+        above = on_disk.at(path.parent)
+        if isinstance(above, RepoPath) or path in blocked:
+            blocked[path] = above if isinstance(above, RepoPath) else blocked[path]
             entries[path] = None
             continue
         found = _on_disk(repository, store, path, known, removed)
@@ -168,9 +168,9 @@ def _is_emptied(objects: Objects, tree: str, folder: RepoPath, removed: Collecti
     """Return whether everything in a folder is removed; stops at the first file that is not."""
     waiting = [(folder.raw, tree)]
     while waiting:
-        place, oid = waiting.pop()
+        above, oid = waiting.pop()
         for name, entry in objects.tree(oid).items():
-            path = place + b"/" + name
+            path = above + b"/" + name
             if entry.mode == TREE_MODE:
                 waiting.append((path, entry.oid))
             elif RepoPath(path) not in removed:
@@ -187,9 +187,9 @@ def _below_on_disk(
     """
     if above is not True:
         return above
-    place = os.path.join(os.fsencode(repository.work_tree or ""), folder)
+    full_path = os.path.join(os.fsencode(repository.work_tree or ""), folder)
     try:
-        mode = os.lstat(place).st_mode
+        mode = os.lstat(full_path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return False
     path = RepoPath(folder)
@@ -197,14 +197,16 @@ def _below_on_disk(
         return False
     if not stat.S_ISDIR(mode):
         return path
-    is_repository = os.path.lexists(os.path.join(place, b".git")) or is_own_git_folder(repository, place)
+    is_repository = os.path.lexists(os.path.join(full_path, b".git")) or is_own_git_folder(
+        repository, full_path
+    )
     return path if is_repository else True
 
 
-def is_own_git_folder(repository: Repository, place: bytes) -> bool:
+def is_own_git_folder(repository: Repository, full_path: bytes) -> bool:
     """Return whether a folder is the git directory itself, whatever its name: hooks there would run."""
     own = (repository.git_dir, repository.common_dir)
-    return any(os.path.exists(each) and os.path.samefile(place, each) for each in own)
+    return any(os.path.exists(each) and os.path.samefile(full_path, each) for each in own)
 
 
 def _on_disk(
@@ -216,14 +218,14 @@ def _on_disk(
 ) -> Entry | str | None:
     """Return what is on disk: an entry, None for nothing, or the mode of a regular file still to be read."""
     root = os.fsencode(repository.work_tree or "")
-    place = os.path.join(root, path.raw)
+    full_path = os.path.join(root, path.raw)
     try:
-        found = os.lstat(place)
+        found = os.lstat(full_path)
     except (FileNotFoundError, NotADirectoryError):
         # A folder of the index blocks the path although it is not on disk.
         return in_index if in_index is not None and in_index.mode == TREE_MODE else None
     if stat.S_ISLNK(found.st_mode):
-        return Entry(SYMLINK, store.write("blob", os.readlink(place)))
+        return Entry(SYMLINK, store.write("blob", os.readlink(full_path)))
     if stat.S_ISDIR(found.st_mode):
         if in_index is not None and in_index.mode == GITLINK:
             return in_index

@@ -126,9 +126,9 @@ class ContentAttributes:
         return _names_content(os.path.join(self._root, folder, b".gitattributes"))
 
 
-def _names_content(place: bytes) -> bool:
+def _names_content(file_path: bytes) -> bool:
     try:
-        descriptor = os.open(place, FILE)
+        descriptor = os.open(file_path, FILE)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
@@ -209,22 +209,24 @@ def hash_as_stored(
     if len(files) < 2:
         return [oid for path, content in files for oid in _hashed(repository, path, ["--stdin"], content)]
     groups: dict[tuple[bytes, ...], list[int]] = {}
-    for position, held in enumerate(_attributes(repository, store, [path for path, _ in files])):
-        groups.setdefault(held, []).append(position)
+    for position, attributes in enumerate(
+        _conversion_attributes(repository, store, [path for path, _ in files])
+    ):
+        groups.setdefault(attributes, []).append(position)
     found: dict[int, str] = {}
     folder = store.index_file + "-forms"
     os.makedirs(folder, exist_ok=True)
     for positions in groups.values():
         for start in range(0, len(positions), _AT_ONCE):
             chosen = positions[start : start + _AT_ONCE]
-            places = [os.path.join(folder, str(position)) for position in chosen]
-            for position, place in zip(chosen, places, strict=True):
-                with open(place, "wb") as file:
+            temporary = [os.path.join(folder, str(position)) for position in chosen]
+            for position, file_path in zip(chosen, temporary, strict=True):
+                with open(file_path, "wb") as file:
                     file.write(files[position][1])
-            oids = _hashed(repository, files[chosen[0]][0], ["--", *places])
+            oids = _hashed(repository, files[chosen[0]][0], ["--", *temporary])
             found.update(zip(chosen, oids, strict=True))
-            for place in places:
-                os.unlink(place)
+            for file_path in temporary:
+                os.unlink(file_path)
     return [found[position] for position in range(len(files))]
 
 
@@ -234,7 +236,7 @@ def _hashed(repository: Repository, path: RepoPath, what: list[str], stdin: byte
     return done.out.decode("ascii").split()
 
 
-def _attributes(
+def _conversion_attributes(
     repository: Repository, store: PrivateStore, paths: Sequence[RepoPath]
 ) -> list[tuple[bytes, ...]]:
     """Ask for the attributes that convert; under a filter the path itself is among them."""
@@ -249,7 +251,7 @@ def _attributes(
         raise failed("check-attr", done)
     found = []
     for position, path in enumerate(paths):
-        held = tuple(values[position * len(_CONVERTING) : (position + 1) * len(_CONVERTING)])
-        filtered = held[_CONVERTING.index("filter")] not in {b"unspecified", b"unset"}
-        found.append((*held, path.raw) if filtered else held)
+        attributes = tuple(values[position * len(_CONVERTING) : (position + 1) * len(_CONVERTING)])
+        filtered = attributes[_CONVERTING.index("filter")] not in {b"unspecified", b"unset"}
+        found.append((*attributes, path.raw) if filtered else attributes)
     return found

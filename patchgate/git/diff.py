@@ -112,7 +112,7 @@ class DiffReader:
         assert run is not None
         self._at = run.end()
         words = run[0].split(b"\0")
-        found = [_record(words[place], words[place + 1]) for place in range(0, len(words) - 1, 2)]
+        found = [_record(words[position], words[position + 1]) for position in range(0, len(words) - 1, 2)]
         while len(found) <= MOST_RECORDS and self._peek(1) == b":":
             found.append(_record(self._until(b"\0"), self._until(b"\0")))
         if len(found) > MOST_RECORDS:

@@ -117,8 +117,8 @@ def newest_commits(
     found: dict[bytes, FileCommit] = {}
     if not wanted:
         return found
-    place = os.fsdecode(folder.rstrip(b"/"))
-    with repository.child(*_WALK, tip, "--", place) as child:
+    pathspec = os.fsdecode(folder.rstrip(b"/"))
+    with repository.child(*_WALK, tip, "--", pathspec) as child:
         child.close_input()
         for commit, seconds, path, oid in _changes(child):
             if path not in found and wanted.get(path) == oid:

@@ -157,8 +157,8 @@ def _lacking(
     """Return the arguments and the standard input by which git-rev-list finds what is not known."""
     words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
     stdin = "".join(f"{word}\n" for word in words).encode("ascii")
-    behind = ("--not", *known_refs) if known_refs else ()
-    return ("--ignore-missing", "--stdin", *behind), stdin
+    excluded = ("--not", *known_refs) if known_refs else ()
+    return ("--ignore-missing", "--stdin", *excluded), stdin
 
 
 class Walk:
@@ -261,7 +261,7 @@ class Walk:
                     folders = _nothing_of(commit)
                     for old in self._compared(commit):
                         read.append(_next(reader, next(following), detail))
-                        between = ChangedFolders.of(folders.place, old, commit.tree, reader.take_folders())
+                        between = ChangedFolders.of(folders.origin, old, commit.tree, reader.take_folders())
                         folders = folders.joined(between)
                     raw.append(self._joined(commit, *read))
                     touched.append(folders)
@@ -283,7 +283,7 @@ class Walk:
     def _folders_alone(self, commit: Commit) -> ChangedFolders:
         found = _nothing_of(commit)
         for old in self._compared(commit):
-            between = folders_between(self._repository, old, commit.tree, found.place, self._without_index)
+            between = folders_between(self._repository, old, commit.tree, found.origin, self._without_index)
             found = found.joined(between)
         return found
 

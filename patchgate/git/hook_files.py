@@ -83,10 +83,10 @@ def read_hook(path: str) -> HookFile:
     marker = _MARKER.match(text)
     if marker is None:
         return HookFile(path, writer_of(path, text), is_executable)
-    told = {name: _word(value) for name, value in reversed(_RECORDED.findall(text))}
-    program = told.get(b"patchgate")
+    recorded = {name: _word(value) for name, value in reversed(_RECORDED.findall(text))}
+    program = recorded.get(b"patchgate")
     has_program = program is not None and os.access(program, os.X_OK)
-    version = told.get(b"version")
+    version = recorded.get(b"version")
     return HookFile(path, "patchgate", is_executable, int(marker[1]), version, program, has_program)
 
 
@@ -193,8 +193,8 @@ def _managed(top: str, event: str, file: HookFile) -> ManagedHook:
 
 def _lefthook_configs(top: str) -> Iterator[str]:
     for folder in ("", ".config"):
-        place = os.path.join(top, folder)
-        names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+        file_path = os.path.join(top, folder)
+        names = sorted(os.listdir(file_path)) if os.path.isdir(file_path) else []
         yield from (os.path.join(folder, name) for name in names if _LEFTHOOK.fullmatch(name))
 
 
@@ -207,10 +207,10 @@ def _events_in(text: bytes) -> frozenset[str]:
     return frozenset(called)
 
 
-def _read(place: str) -> bytes:
+def _read(file_path: str) -> bytes:
     """Read a config, as far as one is read; empty if there is none; never blocks on a pipe."""
     try:
-        with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(os.open(file_path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return file.read(_MOST_CONFIG)
     except OSError:
         return b""

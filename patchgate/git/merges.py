@@ -182,12 +182,12 @@ def own_changes(
         return all(_file_at(objects, tree_of(side), path) != file.new for side in conflicts[path])
 
     chosen = [
-        (file, place in binary)
+        (file, position in binary)
         for is_first, (files, binary) in ((False, elsewhere), (True, first))
-        for place, file in enumerate(files)
+        for position, file in enumerate(files)
         if is_own(file, is_first)
     ]
-    return [file for file, _ in chosen], {place for place, (_, marked) in enumerate(chosen) if marked}
+    return [file for file, _ in chosen], {position for position, (_, marked) in enumerate(chosen) if marked}
 
 
 def _joined(one: Sides, other: Sides) -> Sides:

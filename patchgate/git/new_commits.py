@@ -104,7 +104,7 @@ def find_new_commits(
         # What a configured remote is bringing is that remote's, also where it was made here.
         left = commits_not_in(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
         known |= commits_made_in(repository.git_dir, 0).keys() & {commit.oid for commit in left}
-    return _parted(every, known)
+    return _divided(every, known)
 
 
 def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: UpdateCommits) -> UpdateCommits:
@@ -120,10 +120,10 @@ def attribute_to_fetch(repository: Repository, update: BranchUpdate, brought: Up
         return brought
     made = commits_made_in(repository.git_dir, 0).keys()
     own = {commit.oid for commit in brought.own if commit.oid in made}
-    return _parted([*brought.fetched, *brought.own], own)
+    return _divided([*brought.fetched, *brought.own], own)
 
 
-def _parted(commits: Sequence[Commit], own: Collection[str]) -> UpdateCommits:
+def _divided(commits: Sequence[Commit], own: Collection[str]) -> UpdateCommits:
     """Divide the commits of a created branch into those of this repository and those of a fetch."""
     return UpdateCommits(
         [commit for commit in commits if commit.oid in own],
@@ -163,8 +163,8 @@ def _configured_urls(repository: Repository) -> list[str]:
     found = repository.git(*asked, answers=(0, 1)).out
     keys = [os.fsdecode(each) for each in found.split(b"\0") if each]
     names = list(dict.fromkeys(key.removeprefix("remote.").removesuffix(".url") for key in keys))
-    told = [repository.output("ls-remote", "--get-url", "--", name) for name in names[:_MOST_REMOTES]]
-    return [os.fsdecode(each.rstrip(b"\n")) for each in told]
+    urls = [repository.output("ls-remote", "--get-url", "--", name) for name in names[:_MOST_REMOTES]]
+    return [os.fsdecode(each.rstrip(b"\n")) for each in urls]
 
 
 def _bare_url(url: str) -> str:
@@ -209,7 +209,7 @@ def _fetched_heads(repository: Repository) -> list[_Fetched]:
     except FileNotFoundError:
         return []
     found: list[_Fetched] = []
-    places: frozenset[str] | None = None
+    folders: frozenset[str] | None = None
     for line in lines:
         oid, _, rest = line.partition(b"\t")
         if repository.is_oid(oid):
@@ -217,14 +217,14 @@ def _fetched_heads(repository: Repository) -> list[_Fetched]:
             # No ref name contains a blank; for `HEAD` there is only the URL.
             kind, is_named, after = about.partition(b"' of ")
             source = os.fsdecode(after if is_named else about)
-            places = _places_of(repository) if places is None else places
-            is_own = not places.isdisjoint(_meant(repository, source))
+            folders = _own_folders(repository) if folders is None else folders
+            is_own = not folders.isdisjoint(_meant(repository, source))
             url = source if is_named and kind.startswith(b"branch '") else ""
             found.append(_Fetched(oid.decode("ascii"), url, is_own))
     return found
 
 
-def _places_of(repository: Repository) -> frozenset[str]:
+def _own_folders(repository: Repository) -> frozenset[str]:
     """Name the folders by which this very repository can be fetched from, those of its worktrees included."""
     found = {repository.git_dir, repository.common_dir, *git_dirs(repository)}
     return frozenset(os.path.realpath(each) for each in found) | work_trees(repository)

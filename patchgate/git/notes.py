@@ -27,7 +27,7 @@ def anchor_of(objects: Objects, change_id: str) -> str:
     return objects.hash("blob", f"patchgate.change {change_id}\n".encode("ascii"))
 
 
-def read_notes(objects: Objects, place: str, anchor: str) -> Iterator[bytes]:
+def read_notes(objects: Objects, revision: str, anchor: str) -> Iterator[bytes]:
     """Yield the notes about one object; more than one if the tree has it under several paths.
 
     Args:
@@ -37,7 +37,7 @@ def read_notes(objects: Objects, place: str, anchor: str) -> Iterator[bytes]:
     Raises:
         UndecidedError: an object is missing or damaged, or a note has more than 1 MiB.
     """
-    tree, _ = tree_named(objects, place) or (None, None)
+    tree, _ = tree_named(objects, revision) or (None, None)
     if tree is not None:
         for path in _paths(objects, tree, anchor, ""):
             entry = objects.entry(tree, path.encode("ascii"))

@@ -75,10 +75,10 @@ def is_replaying(repository: Repository) -> bool:
     return operation_in_progress(repository) in {Operation.REBASE, Operation.AM}
 
 
-def command_at_work(process: int) -> str:
+def running_command(process: int) -> str:
     """Name git's command among a process and its nearest forebears; empty where none is known."""
     for _ in range(_FOREBEARS):
-        above, arguments = about_process(process)
+        above, arguments = parent_and_arguments(process)
         if named := command_named(arguments):
             return named
         if above <= 1:
@@ -87,7 +87,7 @@ def command_at_work(process: int) -> str:
     return ""
 
 
-def about_process(process: int) -> tuple[int, list[str]]:
+def parent_and_arguments(process: int) -> tuple[int, list[str]]:
     """Read a process's parent and arguments: exactly from /proc, otherwise from `ps`, which separates them
     by blanks.
     """
@@ -115,23 +115,23 @@ def command_named(words: Sequence[str]) -> str:
         return name.removeprefix("git-")
     if name != "git":
         return ""
-    place = 1
-    while place < len(words) and words[place].startswith("-"):
-        place += 2 if words[place] in _VALUED else 1
-    return words[place] if place < len(words) else ""
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in _VALUED else 1
+    return words[index] if index < len(words) else ""
 
 
 def options_of(words: Sequence[str]) -> dict[str, str]:
     """Read the options before git's command off a process's arguments, each with its last value."""
     found: dict[str, str] = {}
-    place = 1
-    while place < len(words) and words[place].startswith("-"):
-        name, is_joined, value = words[place].partition("=")
-        if name in _VALUED and not is_joined and place + 1 < len(words):
-            place += 1
-            value = words[place]
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        name, is_joined, value = words[index].partition("=")
+        if name in _VALUED and not is_joined and index + 1 < len(words):
+            index += 1
+            value = words[index]
         found[name] = value
-        place += 1
+        index += 1
     return found
 
 
@@ -148,7 +148,7 @@ def pusher_of(repository: Repository, process: int) -> Repository | None:
         process: the process that runs the hook.
     """
     for _ in range(_PUSHING_FOREBEARS):
-        above, arguments = about_process(process)
+        above, arguments = parent_and_arguments(process)
         if not arguments:
             return repository
         if command_named(arguments) in _PUSHES:

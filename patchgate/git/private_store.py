@@ -31,19 +31,19 @@ class PrivateStore:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._place = TemporaryFolder()
-        self._folder = self._place.path
+        self._temporary = TemporaryFolder()
+        self._folder = self._temporary.path
         self.index_file = os.path.join(self._folder, "index")
         objects = os.path.join(self._folder, "objects")
         os.mkdir(objects)
         env = repository.environment
         own = env.get("GIT_OBJECT_DIRECTORY") or os.path.join(repository.common_dir, "objects")
-        behind = [_listed(own)]
+        alternates = [_listed(own)]
         if more := env.get("GIT_ALTERNATE_OBJECT_DIRECTORIES"):
-            behind.append(more)
+            alternates.append(more)
         self.variables = {
             "GIT_OBJECT_DIRECTORY": objects,
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(behind),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(alternates),
         }
 
     def write(self, kind: str, content: bytes) -> str:
@@ -75,33 +75,33 @@ class PrivateStore:
         Its children need `variables` too. A merge driver of `.git/config` never runs there (measured: with
         `info/attributes` it did).
         """
-        place = os.path.join(self._folder, "git")
-        if not os.path.isdir(place):
-            os.makedirs(os.path.join(place, "refs"))
-            os.mkdir(os.path.join(place, "objects"))
-            _write(os.path.join(place, "HEAD"), "ref: refs/heads/none\n")
+        git_dir = os.path.join(self._folder, "git")
+        if not os.path.isdir(git_dir):
+            os.makedirs(os.path.join(git_dir, "refs"))
+            os.mkdir(os.path.join(git_dir, "objects"))
+            _write(os.path.join(git_dir, "HEAD"), "ref: refs/heads/none\n")
             if self._repository.object_format != "sha1":
                 extension = f"[extensions]\n\tobjectFormat = {self._repository.object_format}\n"
-                _write(os.path.join(place, "config"), "[core]\n\trepositoryFormatVersion = 1\n" + extension)
+                _write(os.path.join(git_dir, "config"), "[core]\n\trepositoryFormatVersion = 1\n" + extension)
         environment = {
             **self._repository.environment,
-            "GIT_COMMON_DIR": place,
-            "GIT_INDEX_FILE": os.path.join(place, "index"),
+            "GIT_COMMON_DIR": git_dir,
+            "GIT_INDEX_FILE": os.path.join(git_dir, "index"),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_SHALLOW_FILE": os.path.join(self._repository.common_dir, "shallow"),
         }
-        return replace(self._repository, git_dir=place, work_tree=None, environment=environment)
+        return replace(self._repository, git_dir=git_dir, work_tree=None, environment=environment)
 
     def __enter__(self) -> PrivateStore:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._place.remove()
+        self._temporary.remove()
 
 
-def _write(place: str, text: str) -> None:
-    with open(place, "w", encoding="ascii") as file:
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
         file.write(text)
 
 
@@ -153,10 +153,10 @@ def add_files(
     Raises:
         UndecidedError: git failed.
     """
-    place = f"{store.index_file}-{name}"
+    index_file = f"{store.index_file}-{name}"
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(place)
-    variables = {**store.variables, "GIT_INDEX_FILE": place}
+        os.unlink(index_file)
+    variables = {**store.variables, "GIT_INDEX_FILE": index_file}
     if known:
         stdin = index_info(known.items())
         repository.output("update-index", "-z", "--index-info", stdin=stdin, variables=variables)

@@ -225,8 +225,8 @@ def first_parents_at(
         UndecidedError: git failed, or objects are missing.
     """
     named = [os.fsdecode(path) for path in paths]
-    behind = () if known is None else (f"^{known}",)
-    arguments = ("rev-list", "--first-parent", "--topo-order", "--reverse", tip, *behind, "--", *named)
+    excluded = () if known is None else (f"^{known}",)
+    arguments = ("rev-list", "--first-parent", "--topo-order", "--reverse", tip, *excluded, "--", *named)
     raw = repository.output(*arguments, variables={"GIT_LITERAL_PATHSPECS": "1"})
     return raw.decode("ascii").split()
 

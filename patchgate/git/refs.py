@@ -90,13 +90,13 @@ def work_trees(repository: Repository) -> frozenset[str]:
     return frozenset(os.path.realpath(each) for each in found)
 
 
-def _content(place: str) -> tuple[bytes, bool]:
+def _content(path: str) -> tuple[bytes, bool]:
     """Read a reflog, or the end of a very long one; return whether it is complete. A missing one is empty."""
     try:
-        status = os.stat(place)
+        status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a regular file")
-        with open(os.open(place, _READING), "rb") as file:
+        with open(os.open(path, _READING), "rb") as file:
             left_out = max(0, status.st_size - _MOST_BYTES)
             file.seek(left_out)
             return file.read(_MOST_BYTES), left_out == 0
@@ -104,7 +104,7 @@ def _content(place: str) -> tuple[bytes, bool]:
         return b"", True
     except OSError as error:
         raise UndecidedError(
-            f"the reflog {place!r} cannot be read: {error.strerror or error}",
+            f"the reflog {path!r} cannot be read: {error.strerror or error}",
             "fix the permissions of that file",
         ) from error
 
@@ -185,8 +185,8 @@ def _repository_at(repository: Repository, url: str) -> Repository | None:
         return None
     if not url or "\0" in url:
         return None
-    place = os.path.join(repository.work_tree or repository.git_dir, url)
-    found = next((each for each in (place + "/.git", place, place + ".git") if os.path.isdir(each)), None)
+    path = os.path.join(repository.work_tree or repository.git_dir, url)
+    found = next((each for each in (path + "/.git", path, path + ".git") if os.path.isdir(each)), None)
     if found is None:
         return None
     own = {"GIT_INDEX_FILE", "GIT_COMMON_DIR"}
@@ -222,10 +222,10 @@ def _may_be_symbolic(repository: Repository, ref: str) -> bool:
     if not _are_files(repository):
         return True
     for folder in {repository.git_dir, repository.common_dir}:
-        place = os.path.join(folder, ref)
-        if os.path.islink(place):
+        path = os.path.join(folder, ref)
+        if os.path.islink(path):
             return True
-        with suppress(OSError), open(place, "rb") as file:
+        with suppress(OSError), open(path, "rb") as file:
             if file.read(4) == b"ref:":
                 return True
     return False

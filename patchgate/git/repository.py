@@ -114,12 +114,14 @@ class Repository:
         """
         settings = list(_PINNED)
         if in_work_tree:
-            place = "--work-tree=" + (self.work_tree or "")
+            location_option = "--work-tree=" + (self.work_tree or "")
         else:
-            place = "--bare" if self.work_tree is None else "--work-tree=" + self.git_dir + "/no-work-tree"
+            location_option = (
+                "--bare" if self.work_tree is None else "--work-tree=" + self.git_dir + "/no-work-tree"
+            )
             settings.append("attr.tree=" + _EMPTY_TREE[self.object_format])
         pinned = [part for setting in settings for part in ("-c", setting)]
-        return ["git", "--git-dir=" + self.git_dir, place, *pinned, *arguments]
+        return ["git", "--git-dir=" + self.git_dir, location_option, *pinned, *arguments]
 
     def git(
         self,
@@ -245,10 +247,10 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_NO_LAZY_FETCH": "1",
     }
-    told = {
+    variables = {
         name: environ[name] for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR") if environ.get(name)
     }
-    found = run(["git", "rev-parse", *_ASKED], cwd=directory, env={**base, **told})
+    found = run(["git", "rev-parse", *_ASKED], cwd=directory, env={**base, **variables})
     lines = found.out.decode("utf-8", "surrogateescape").split("\n")
     work_tree_said = "\n".join(lines[5:-1])
     if len(lines) > 5 and (
@@ -267,7 +269,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         base |= {name: environ[name] for name in _QUARANTINE if name in environ}
     index_file = os.path.join(work_tree or directory, environ.get("GIT_INDEX_FILE") or git_dir + "/index")
     base["GIT_INDEX_FILE"] = index_file
-    if "GIT_COMMON_DIR" in told:
+    if "GIT_COMMON_DIR" in variables:
         base["GIT_COMMON_DIR"] = common_dir
     return Repository(
         git_dir,

@@ -72,16 +72,16 @@ def _is_within(name: bytes, wanted: Collection[bytes]) -> bool:
     return False
 
 
-def index_differs(repository: Repository, files: Sequence[FileChange]) -> list[RepoPath]:
+def paths_unlike_index(repository: Repository, files: Sequence[FileChange]) -> list[RepoPath]:
     """List the touched paths whose index entry differs from what was judged, in order.
 
     Raises:
         UndecidedError: one of them is in conflict, or git failed.
     """
     touched = {file.path: file for file in files}
-    held = index_entries(repository, touched.keys())
-    wrong = {path for path, file in touched.items() if held.get(path) != file.old}
-    for path in held.keys() - touched.keys():
+    entries = index_entries(repository, touched.keys())
+    wrong = {path for path, file in touched.items() if entries.get(path) != file.old}
+    for path in entries.keys() - touched.keys():
         # It is staged below a path of the change, where nothing was judged to be.
         wrong.update(RepoPath(folder) for folder in path.parents() if RepoPath(folder) in touched)
     return [file.path for file in files if file.path in wrong]
@@ -140,7 +140,7 @@ def _require_readable(repository: Repository, variables: Mapping[str, str]) -> N
         )
 
 
-def keep_objects(
+def store_objects(
     repository: Repository,
     store: PrivateStore,
     files: Iterable[FileChange],
@@ -220,9 +220,9 @@ def refresh_index(repository: Repository, paths: Iterable[RepoPath]) -> bool:
     return True
 
 
-def _read(place: str) -> bytes | None:
+def _read(path: str) -> bytes | None:
     try:
-        with open(place, "rb") as file:
+        with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
         return None

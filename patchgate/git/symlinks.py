@@ -54,7 +54,7 @@ class Links:
         return Route(exact.escape or folding.escape, exact.passed | folding.passed)
 
     def _walk(self, path: bytes, *, is_folding: bool) -> Route:
-        place = path.split(b"/")[:-1]
+        folders = path.split(b"/")[:-1]
         rest: list[bytes] = [path.rpartition(b"/")[2]]
         passed: set[bytes] = set()
         hops = 0
@@ -64,18 +64,18 @@ class Links:
             if part in {b"", b"."}:
                 continue
             if part == b"..":
-                if not place:
+                if not folders:
                     return Route("leaves the repository", frozenset(passed))
-                place.pop()
+                folders.pop()
                 continue
             if is_git_alias(part):
                 return Route("leads into .git", frozenset(passed))
-            here, entry = self._look_up(b"/".join(place), part, is_folding=is_folding)
+            here, entry = self._look_up(b"/".join(folders), part, is_folding=is_folding)
             passed.add(here)
             if entry is not None and entry.mode == GITLINK:
                 return Route("leads into a submodule", frozenset(passed))
             if entry is None or entry.mode != SYMLINK:
-                place.append(here.rpartition(b"/")[2])
+                folders.append(here.rpartition(b"/")[2])
                 continue
             hops += 1
             if hops > _MOST_HOPS:
@@ -108,7 +108,7 @@ class Links:
 
     def _target(self, oid: str) -> bytes | None:
         if oid not in self._targets:
-            self._targets.update(targets_of(self._view.objects, [oid]))
+            self._targets.update(read_targets(self._view.objects, [oid]))
         return self._targets[oid]
 
 
@@ -123,7 +123,7 @@ def _fault(target: bytes | None) -> str | None:
     return "has a backslash in its target" if b"\\" in target else None
 
 
-def targets_of(objects: Objects, oids: Collection[str]) -> dict[str, bytes | None]:
+def read_targets(objects: Objects, oids: Collection[str]) -> dict[str, bytes | None]:
     """Read the targets of links, by their object ids; None for one that is longer than a path can be.
 
     Raises:
@@ -139,7 +139,7 @@ def targets_of(objects: Objects, oids: Collection[str]) -> dict[str, bytes | Non
     return found
 
 
-def links_in(view: TreeView, over: Mapping[bytes, Entry | None]) -> dict[bytes, Entry]:
+def list_links(view: TreeView, over: Mapping[bytes, Entry | None]) -> dict[bytes, Entry]:
     """List every symlink of a tree with what lies over it; costs what the whole tree has, in one git child.
 
     Raises:

@@ -221,11 +221,11 @@ class TreeView:
                 return
             yield self._paths[index]
 
-    def _collect(self, place: bytes, entry: Entry, found: dict[bytes, Entry]) -> None:
+    def _collect(self, path: bytes, entry: Entry, found: dict[bytes, Entry]) -> None:
         if entry.mode != TREE_MODE:
-            found[place] = entry
+            found[path] = entry
             return
-        waiting = [(place, entry.oid)]
+        waiting = [(path, entry.oid)]
         while waiting:
             above, oid = waiting.pop()
             start = above + b"/" if above else b""

@@ -56,12 +56,12 @@ def resulting_tree(
     if not touched:
         return ResultTree(base, folders)
     made: str | None = None
-    for place, folder in reversed(list(_opened(objects, base, touched).items())):
+    for folder_path, folder in reversed(list(_opened(objects, base, touched).items())):
         for name, entry in folder.here.items():
             if name in folder.below and name in folder.entries:
                 raise UndecidedError("the index has a file and a folder of the same name", "run git status")
             folder.entries[name] = entry
-        folders[place] = tuple(folder.entries)
+        folders[folder_path] = tuple(folder.entries)
         made = None
         if folder.entries:
             content = print_tree(folder.entries)
@@ -69,7 +69,7 @@ def resulting_tree(
                 keep("tree", content)
             made = objects.hash("tree", content)
         if folder.above is not None and made is not None:
-            folder.above.entries[place.rpartition(b"/")[2]] = Entry(TREE_MODE, made)
+            folder.above.entries[folder_path.rpartition(b"/")[2]] = Entry(TREE_MODE, made)
     return ResultTree(made or objects.empty_tree, folders)
 
 
@@ -91,9 +91,9 @@ def _opened(
     Not by recursion: git accepts a path of 2,000 folders.
     """
 
-    def enter(above: _OpenedFolder | None, place: bytes) -> _OpenedFolder:
+    def enter(above: _OpenedFolder | None, folder_path: bytes) -> _OpenedFolder:
         assert above is not None
-        name = place.rpartition(b"/")[2]
+        name = folder_path.rpartition(b"/")[2]
         above.below.add(name)
         old = above.entries.pop(name, None)
         is_folder = old is not None and old.mode == TREE_MODE
@@ -101,8 +101,8 @@ def _opened(
 
     opened = Descent(_OpenedFolder(None, dict(objects.tree(base))), enter)
     for path, entry in touched.items():
-        place, _, name = path.rpartition(b"/")
-        folder = opened.at(place)
+        folder_path, _, name = path.rpartition(b"/")
+        folder = opened.at(folder_path)
         if entry is not None:
             folder.here[name] = entry
         else:
@@ -120,22 +120,22 @@ FOLDERS = ("-r", "-t")
 class ChangedFolders:
     """The folders in which two trees differ: the path of each, its tree before and after (None: not there).
 
-    `place` describes where the second tree is from, `is_past` is whether it is history from before the
+    `origin` describes where the second tree is from, `is_past` is whether it is history from before the
     policy.
     """
 
-    place: str
+    origin: str
     folders: Sequence[tuple[bytes, str | None, str | None]]
     is_past: bool = False
 
     @classmethod
-    def of(cls, place: str, old: str, new: str, records: Iterable[FileChange]) -> ChangedFolders:
+    def of(cls, origin: str, old: str, new: str, records: Iterable[FileChange]) -> ChangedFolders:
         """Take the records of folders between two trees; the root is none of them."""
         below = (
             (each.path.raw, each.old.oid if each.old else None, each.new.oid if each.new else None)
             for each in records
         )
-        return cls(place, [(b"", old, new), *below] if old != new else [])
+        return cls(origin, [(b"", old, new), *below] if old != new else [])
 
     def joined(self, other: ChangedFolders) -> ChangedFolders:
         """Join what differs from two trees."""
@@ -174,29 +174,29 @@ class TreeCheck:
 
     def _check(self, touched: Sequence[ChangedFolders], listed: Collection[str]) -> dict[str, Listing]:
         """Read what was not read before; give the names in the trees of `listed`."""
-        places: dict[str, tuple[ChangedFolders, bytes]] = {}
+        origins: dict[str, tuple[ChangedFolders, bytes]] = {}
         new: set[str] = set()
         past: set[str] = set()
         for each in touched:
             for path, before, after in each.folders:
                 if after is not None and (after in listed or after not in self._new):
-                    places.setdefault(after, (each, path))
+                    origins.setdefault(after, (each, path))
                     (past if each.is_past else new).add(after)
                 if before is not None and before not in self._old and before not in self._new:
-                    places.setdefault(before, (each, path))
+                    origins.setdefault(before, (each, path))
         names: dict[str, Listing] = {}
         try:
-            for tree in self._objects.trees(list(places)):
+            for tree in self._objects.trees(list(origins)):
                 if tree.oid in new or tree.oid in past:
                     tree.require_current_form(is_past=tree.oid not in new)
                 if tree.oid in listed:
                     names[tree.oid] = tree.names
         except MalformedTreeError as error:
-            raise error.at(_where(*places[error.oid])) from None
+            raise error.at(_where(*origins[error.oid])) from None
         if len(self._old) + len(self._new) > _MOST_KEPT:
             self._old, self._new = {self._objects.empty_tree}, {self._objects.empty_tree}
         self._new |= new
-        self._old |= places.keys() - new
+        self._old |= origins.keys() - new
         return names
 
     def _check_empty(self, touched: ChangedFolders) -> None:
@@ -219,14 +219,14 @@ def _wanted(touched: ChangedFolders, files: Iterable[FileChange]) -> dict[bytes,
 
 
 def _where(touched: ChangedFolders, path: bytes) -> str:
-    return f"{f'folder {RepoPath(path).quoted}' if path else 'root folder'} of {touched.place}"
+    return f"{f'folder {RepoPath(path).quoted}' if path else 'root folder'} of {touched.origin}"
 
 
 def folders_between(
     repository: Repository,
     old: str,
     new: str,
-    place: str,
+    origin: str,
     variables: Mapping[str, str] | None = None,
 ) -> ChangedFolders:
     """List the folders in which two trees differ.
@@ -239,4 +239,4 @@ def folders_between(
         reader = DiffReader(child, has_folders=True)
         reader.records()
         finish(child, "diff-tree")
-    return ChangedFolders.of(place, old, new, reader.take_folders())
+    return ChangedFolders.of(origin, old, new, reader.take_folders())

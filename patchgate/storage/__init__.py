@@ -25,14 +25,14 @@ class Value:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self._held() == other._held()
+        return self._fields() == other._fields()
 
     def __hash__(self) -> int:
-        return hash(self._held())
+        return hash(self._fields())
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"{type(self).__name__}({shown})"
 
-    def _held(self) -> tuple[object, ...]:
+    def _fields(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)

@@ -34,7 +34,7 @@ class TemporaryFolder:
 
     # A signal may come before the folder is made.
     path = ""
-    _held: int | None = None
+    _lock: int | None = None
 
     def __init__(self) -> None:
         sweep_temporary_folders()
@@ -42,9 +42,9 @@ class TemporaryFolder:
         with defer_signals():
             self.path = tempfile.mkdtemp(prefix=f"patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-")
             try:
-                self._held = os.open(os.path.join(self.path, _MARK), _MARKING, 0o600)
-                fcntl.flock(self._held, fcntl.LOCK_EX)
-                os.write(self._held, _SAYS)
+                self._lock = os.open(os.path.join(self.path, _MARK), _MARKING, 0o600)
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+                os.write(self._lock, _SAYS)
             except OSError:
                 self.remove()
                 raise
@@ -65,9 +65,9 @@ class TemporaryFolder:
         with defer_signals():
             if self.path:
                 _remove(self.path)
-            if self._held is not None:
-                os.close(self._held)
-                self._held = None
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
 
 
 def sweep_temporary_folders() -> None:
@@ -106,11 +106,11 @@ def _remove(folder: str) -> None:
     """Remove a folder, its mark last: a kill in the middle leaves what the next one may sweep."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
-            place = os.path.join(folder, name)
-            if os.path.isdir(place) and not os.path.islink(place):
-                shutil.rmtree(place, ignore_errors=True)
+            path = os.path.join(folder, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path, ignore_errors=True)
             elif name != _MARK:
-                os.unlink(place)
+                os.unlink(path)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, _MARK))
         os.rmdir(folder)

@@ -21,9 +21,21 @@ from patchgate.git.transaction import Write, pending_transactions, recover, writ
 from patchgate.storage.open_folder import OpenFolder
 from patchgate.storage.record import START, canonical_event, line_of
 from tests.faults import Fault, Faults, Kind
-from tests.git.landings import CASES, FIVE, KILLED, ONE, TWENTY, Case, State, World, in_child, text, world
 from tests.git.test_transaction import repository
 from tests.git.test_transaction_concurrent_edits import killed_when_all_is_in_place
+from tests.git.transaction_world import (
+    CASES,
+    FIVE,
+    KILLED,
+    ONE,
+    TWENTY,
+    Case,
+    State,
+    World,
+    in_child,
+    text,
+    world,
+)
 from tests.world import Repo
 
 Events = list[dict[str, Any]]

@@ -18,11 +18,11 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.staging import (
     StagedIndex,
-    index_differs,
     index_entries,
-    keep_objects,
     new_index,
+    paths_unlike_index,
     refresh_index,
+    store_objects,
 )
 from tests.faults import Fault, Faults, Kind, Operation
 from tests.world import Repo
@@ -56,7 +56,7 @@ class Staging:
         self.files.append(FileChange(path, old, entry))
 
     def differing(self) -> list[bytes]:
-        return [path.raw for path in index_differs(self.repository, self.files)]
+        return [path.raw for path in paths_unlike_index(self.repository, self.files)]
 
     def made(self) -> StagedIndex:
         return new_index(self.repository, self.store, self.files)
@@ -138,7 +138,7 @@ def test_the_new_index_is_the_old_one_with_the_touched_entries_set(
         assert Path(opened(repo).index_file).read_bytes() == before
         assert sorted(os.listdir(repo.path / ".git")) == sorted(names)
         assert staged.is_current(change.repository)
-        keep_objects(change.repository, change.store, change.files)
+        store_objects(change.repository, change.store, change.files)
         change.put(staged)
         assert not staged.is_current(change.repository)
     for name in ("in/gone", "to/file/x"):
@@ -258,7 +258,7 @@ def test_where_there_is_no_index_one_is_made(repo: Repo) -> None:
         assert staged.made_from is None
         assert staged.is_current(change.repository)
         change.put(staged)
-        keep_objects(change.repository, change.store, change.files)
+        store_objects(change.repository, change.store, change.files)
     assert listed(repo) == {"f": entry(repo, b"new\n")}
 
 
@@ -300,7 +300,7 @@ def test_objects_are_the_repositorys_own_and_flushed_before_an_index_names_them(
         change.change(b"g", b"known\n")
         change.change(b"gone", None)
         change.files.append(FileChange(RepoPath(b"module"), None, Entry("160000", "1" * 40)))
-        keep_objects(change.repository, change.store, change.files, faults=Faults(record=done.append))
+        store_objects(change.repository, change.store, change.files, faults=Faults(record=done.append))
         oids = [file.new.oid for file in change.files[:3] if file.new is not None]
         loose = [oid for oid in oids if (repo.path / ".git/objects" / oid[:2] / oid[2:]).exists()]
     assert [repo.ask("cat-file", "-t", oid) for oid in oids] == ["blob"] * 3
@@ -318,14 +318,14 @@ def test_a_disk_that_refuses_to_flush_is_undecided(repo: Repo) -> None:
     with staging(repo) as change:
         change.change(b"f", b"new\n")
         with pytest.raises(UndecidedError, match="could not be flushed to the disk"):
-            keep_objects(change.repository, change.store, change.files, faults=Faults([Fault(1, Kind.EIO)]))
+            store_objects(change.repository, change.store, change.files, faults=Faults([Fault(1, Kind.EIO)]))
 
 
 def test_a_change_without_blobs_keeps_nothing(repo: Repo) -> None:
     repo.commit({"f": "f\n"})
     with staging(repo) as change:
         change.change(b"f", None)
-        keep_objects(change.repository, change.store, change.files)
+        store_objects(change.repository, change.store, change.files)
 
 
 def test_a_refresh_learns_times_and_stages_nothing(repo: Repo) -> None:
@@ -333,7 +333,7 @@ def test_a_refresh_learns_times_and_stages_nothing(repo: Repo) -> None:
     with staging(repo) as change:
         for name in (b"f", b"g", b"a[1]"):
             change.change(name, b"new\n")
-        keep_objects(change.repository, change.store, change.files)
+        store_objects(change.repository, change.store, change.files)
         change.put(change.made())
     for place, text in (("f", "new\n"), ("g", "theirs\n"), ("a[1]", "new\n")):
         repo.write(place, text)

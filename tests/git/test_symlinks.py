@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from patchgate.git.model import REGULAR, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
-from patchgate.git.symlinks import Links, targets_of
+from patchgate.git.symlinks import Links, read_targets
 from patchgate.git.tree_view import TreeView
 from tests.amount import often
 from tests.world import Repo
@@ -107,4 +107,4 @@ def test_a_target_that_cannot_be_followed_is_an_escape(repo: Repo, content: byte
     oid = repo.git("hash-object", "-w", "--stdin", stdin=content).decode("ascii").strip()
     with Objects(open_repository(repo.env, str(repo.path))) as objects:
         view = TreeView(objects, objects.empty_tree, {b"l": Entry(SYMLINK, oid)})
-        assert Links(view, targets_of(objects, [oid])).follow(b"l").escape is not None
+        assert Links(view, read_targets(objects, [oid])).follow(b"l").escape is not None

@@ -27,7 +27,8 @@ from patchgate.storage import open_folder as renaming
 from patchgate.storage.lock import acquire
 from tests.amount import IS_LONG, sample
 from tests.faults import Fault, Faults, Kind
-from tests.git.landings import (
+from tests.git.test_transaction_concurrent_edits import killed_when_all_is_in_place
+from tests.git.transaction_world import (
     FIVE,
     IN_MEMORY,
     KILLED,
@@ -40,7 +41,6 @@ from tests.git.landings import (
     text,
     world,
 )
-from tests.git.test_transaction_concurrent_edits import killed_when_all_is_in_place
 from tests.world import Repo
 
 WRITE = Write(RepoPath(b"a"), text("old\n"), text("new\n"))
@@ -165,13 +165,13 @@ def test_a_file_system_that_cannot_exchange_names_gets_the_same_by_more_steps(
     new = expected(case)
     for step in sample(steps_of(case), 8, f"{case.name} {without}"):
         with world(case) as here:
-            in_child(lambda here=here, step=step: here.land(Faults([Fault(step, Kind.KILL)])))  # type: ignore[misc]
+            in_child(lambda here=here, step=step: here.write(Faults([Fault(step, Kind.KILL)])))  # type: ignore[misc]
             outcomes = here.recover()
             here.assert_settled(
                 (here.old, new) if not outcomes else new if "landed" in outcomes else here.old
             )
     with world(case) as here:
-        here.land().finish()
+        here.write().finish()
         here.assert_settled(new)
 
 
@@ -185,7 +185,7 @@ def test_an_error_between_those_steps_leaves_everything_as_it_was(
     for step in sample(steps_of(FIVE), 20, without):
         with world(FIVE) as here:
             try:
-                here.land(Faults([Fault(step, kind)])).finish()
+                here.write(Faults([Fault(step, kind)])).finish()
             except WriteFailedError:
                 failed += 1
                 here.assert_settled(here.old)
@@ -208,7 +208,7 @@ def test_a_file_that_a_person_made_like_the_new_one_before_anything_was_put_in_s
                     os.kill(os.getpid(), signal.SIGKILL)
                 return super().reach()
 
-        assert in_child(lambda: here.land(Killed(), patience=60)) == -signal.SIGKILL
+        assert in_child(lambda: here.write(Killed(), patience=60)) == -signal.SIGKILL
         held.unlink()
         (here.root / "a").write_bytes(b"new\n")
         (here.root / "b").write_bytes(b"made\n")
@@ -225,7 +225,7 @@ def test_permission_bits_stay_and_the_exec_bit_follows_who_may_read() -> None:
     with world(ONE) as here:
         path = here.root / "a"
         path.chmod(0o640)
-        here.land().finish()
+        here.write().finish()
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
         write = Write(RepoPath(b"a"), text("new\n"), text("new\n", "100755"))
         write_files(here.repository, [write], note={}).finish()
@@ -310,7 +310,7 @@ def test_a_path_that_is_not_as_it_was_judged_is_named_and_nothing_is_written(
         change(here.root / "a")
         found = here.state()
         with pytest.raises(ConcurrentChangeError) as caught:
-            here.land()
+            here.write()
         assert [path.raw for path in caught.value.paths] == [b"a"]
         assert here.state() == found
         assert here.litter() == []
@@ -333,7 +333,7 @@ def test_what_the_second_look_raises_passes_through_and_nothing_was_written() ->
             raise KeyError("the policy changed")
 
         with pytest.raises(KeyError, match="the policy changed"):
-            here.land(look=look)
+            here.write(look=look)
         here.assert_settled(here.old)
 
 
@@ -346,7 +346,7 @@ def test_what_changes_during_the_second_look_is_found_before_anything_is_written
             (here.root / "a").write_bytes(b"a person's")
 
         with pytest.raises(ConcurrentChangeError):
-            here.land(faults, look=look)
+            here.write(faults, look=look)
         assert (here.root / "a").read_bytes() == b"a person's"
         assert [path for path in made if path is None or here.git not in path.parents] == []
 
@@ -365,7 +365,7 @@ def test_a_lock_of_gits_that_is_held_is_named_and_left_alone() -> None:
         held = here.git / "index.lock"
         held.write_bytes(b"git's own")
         with pytest.raises(UndecidedError, match=r"index\.lock exists") as caught:
-            here.land()
+            here.write()
         assert caught.value.hint
         assert held.read_bytes() == b"git's own"
         assert here.state() == here.old
@@ -392,7 +392,7 @@ def test_our_own_lock_that_is_held_is_undecided() -> None:
         (here.git / "patchgate").mkdir()
         with acquire(here.git / "patchgate/apply.lock", timeout_seconds=0):
             with pytest.raises(UndecidedError, match="is held by this process"):
-                here.land()
+                here.write()
             (here.git / "patchgate/transactions/left").mkdir(parents=True)
             with pytest.raises(UndecidedError, match="is held by"):
                 recover(here.repository, patience_seconds=0)
@@ -404,10 +404,10 @@ def test_nothing_lands_on_top_of_an_interrupted_landing() -> None:
     with world(ONE) as here:
         killed_when_all_is_in_place(here)
         with pytest.raises(UndecidedError, match="was interrupted") as caught:
-            here.land()
+            here.write()
         assert "git patchgate recover" in (caught.value.hint or "")
         here.recover()
-        here.land().finish()
+        here.write().finish()
         here.assert_settled(expected(ONE))
 
 
@@ -430,12 +430,12 @@ def test_a_damaged_journal_is_told_and_nothing_is_guessed() -> None:
 
 def test_a_record_that_its_own_process_will_still_finish_is_left_to_it() -> None:
     with world(ONE) as here:
-        landing = here.land()
+        written = here.write()
         assert in_child(lambda: here.recover() == [] or os._exit(2)) == 0
         assert [(each.state, each.is_running) for each in pending_transactions(here.repository)] == [
             ("landed", True)
         ]
-        landing.finish()
+        written.finish()
         here.assert_settled(expected(ONE))
 
 
@@ -445,7 +445,7 @@ def test_a_signal_waits_until_the_patch_has_landed(number: signal.Signals) -> No
         heard: list[int] = []
         before = signal.signal(number, lambda *_: heard.append(len(here.litter())))
         try:
-            here.land(look=lambda: signal.raise_signal(number)).finish()
+            here.write(look=lambda: signal.raise_signal(number)).finish()
         finally:
             signal.signal(number, before)
         assert len(heard) == 1
@@ -467,7 +467,7 @@ def test_a_signal_ends_the_wait_for_gits_lock() -> None:
 
         try:
             with pytest.raises(KeyboardInterrupt):
-                here.land(Interrupting(), patience=60)
+                here.write(Interrupting(), patience=60)
         finally:
             signal.signal(signal.SIGINT, before)
         held.unlink()
@@ -482,7 +482,7 @@ def test_a_bare_repository_has_nothing_to_land_in(tmp_path: Path) -> None:
 
 def test_one_file_costs_at_most_ten_flushes() -> None:
     with world(ONE) as here:
-        here.land().finish()
+        here.write().finish()
         flushes: list[str] = []
         faults = Faults(
             record=lambda each: flushes.append(each.name) if each.name.startswith("flush") else None

@@ -17,7 +17,18 @@ from patchgate.git.transaction import (
 )
 from tests.amount import IS_LONG
 from tests.faults import Fault, Faults, Kind
-from tests.git.landings import FIVE, ONE, Case, World, expected, in_child, link, steps_of, text, world
+from tests.git.transaction_world import (
+    FIVE,
+    ONE,
+    Case,
+    World,
+    expected,
+    in_child,
+    link,
+    steps_of,
+    text,
+    world,
+)
 
 WORDS = b"what a person wrote\n"
 SMALL = Case(
@@ -69,7 +80,7 @@ def test_what_is_saved_before_any_step_is_never_lost(save: Save, name: str) -> N
         with world(SMALL) as here:
             path = here.root / name
             try:
-                here.land(Meanwhile(step, lambda path=path: save(path))).finish()  # type: ignore[misc]
+                here.write(Meanwhile(step, lambda path=path: save(path))).finish()  # type: ignore[misc]
             except ConcurrentChangeError as error:
                 ends.add("concurrent")
                 assert path.read_bytes() == WORDS
@@ -94,7 +105,7 @@ def test_what_is_saved_before_any_step_of_a_way_back_is_never_lost(save: Save, n
             with world(SMALL) as here:
                 act = Meanwhile(step, lambda here=here: save(here.root / name), Fault(failing, Kind.EIO))  # type: ignore[misc]
                 with suppress(ConcurrentChangeError, WriteFailedError, DirtyWorkspaceError):
-                    here.land(act).finish()
+                    here.write(act).finish()
                 assert survives(here) or act.steps < step
                 here.recover(keep=True)
                 assert survives(here) or act.steps < step
@@ -107,7 +118,7 @@ def test_what_is_written_into_the_old_file_by_who_holds_it_open_is_kept() -> Non
         with world(SMALL) as here, (here.root / "a").open("r+b", buffering=0) as held:
             act = Meanwhile(step, lambda held=held: held.write(WORDS))  # type: ignore[misc]
             try:
-                here.land(act).finish()
+                here.write(act).finish()
             except ConcurrentChangeError:
                 ends.add("concurrent")
                 assert (here.root / "a").read_bytes() == WORDS
@@ -122,9 +133,9 @@ def killed_when_all_is_in_place(here: World) -> None:
     """Kill a landing at the rename that would put it in force."""
     with world(here.case) as other:
         operations: list[str] = []
-        other.land(Faults(record=lambda each: operations.append(f"{each.name} {each.other}")))
+        other.write(Faults(record=lambda each: operations.append(f"{each.name} {each.other}")))
     step = next(number for number, each in enumerate(operations, 1) if each.endswith("/landed"))
-    in_child(lambda: here.land(Faults([Fault(step, Kind.KILL)])))
+    in_child(lambda: here.write(Faults([Fault(step, Kind.KILL)])))
 
 
 @pytest.mark.parametrize("name", ["a", "made", "gone"])

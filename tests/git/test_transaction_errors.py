@@ -15,8 +15,8 @@ from patchgate.errors import UndecidedError
 from patchgate.git.transaction import DirtyWorkspaceError, WriteFailedError, pending_transactions
 from tests.amount import IS_LONG, sample
 from tests.faults import Fault, Faults, Kind, Operation
-from tests.git.landings import CASES, FIVE, ONE, Case, expected, in_child, steps_of, text, world
 from tests.git.test_transaction_kills import names
+from tests.git.transaction_world import CASES, FIVE, ONE, Case, expected, in_child, steps_of, text, world
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)
@@ -26,7 +26,7 @@ def test_an_error_at_each_step_leaves_everything_as_it_was(case: Case, kind: Kin
     for step in sample(steps_of(case), 15, f"{case.name} {kind}"):
         with world(case) as here:
             try:
-                here.land(Faults([Fault(step, kind)])).finish()
+                here.write(Faults([Fault(step, kind)])).finish()
             except WriteFailedError:
                 failed += 1
                 here.assert_settled(here.old)
@@ -49,7 +49,7 @@ def test_an_interruption_at_any_step_changes_nothing(case: Case, kind: Kind) -> 
     new = expected(case)
     for step in sample(steps_of(case), 15, f"{case.name} {kind}"):
         with world(case) as here:
-            here.land(Faults([Fault(step, kind)])).finish()
+            here.write(Faults([Fault(step, kind)])).finish()
             here.assert_settled(new)
 
 
@@ -61,7 +61,7 @@ def test_a_second_error_on_the_way_back_is_told_and_recovered(case: Case) -> Non
             with world(case) as here:
                 faults = Faults([Fault(first, Kind.ENOSPC), Fault(first + second, Kind.EIO)])
                 try:
-                    here.land(faults).finish()
+                    here.write(faults).finish()
                 except DirtyWorkspaceError:
                     blocked += 1
                     assert [each.state for each in pending_transactions(here.repository)] == ["interrupted"]
@@ -76,10 +76,10 @@ def test_an_error_names_the_file_what_the_system_said_and_the_next_step() -> Non
     with world(ONE) as here:
         operations: list[Operation] = []
         with world(ONE) as other:
-            other.land(Faults(record=operations.append))
+            other.write(Faults(record=operations.append))
         step = next(number for number, each in enumerate(operations, 1) if each.name == "exchange")
         with pytest.raises(WriteFailedError) as caught:
-            here.land(Faults([Fault(step, Kind.ENOSPC)]))
+            here.write(Faults([Fault(step, Kind.ENOSPC)]))
         assert "/tree/a: No space left on device; nothing was changed" in caught.value.message
         assert caught.value.hint == "free some space, then apply the patch again"
 
@@ -92,7 +92,7 @@ def test_a_real_limit_of_a_files_size_is_told_and_nothing_was_written() -> None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
             with suppress(UndecidedError):
-                here.land()
+                here.write()
                 raise AssertionError("it was written")
 
         assert in_child(act) == 0

@@ -12,7 +12,7 @@ import pytest
 from patchgate.git.transaction import WriteFailedError, pending_transactions
 from tests.amount import IS_LONG, sample
 from tests.faults import Fault, Faults, Kind
-from tests.git.landings import (
+from tests.git.transaction_world import (
     CASES,
     FIVE,
     KILLED,
@@ -34,16 +34,16 @@ def names(case: Case) -> str:
 
 
 def killed(here: World, step: int) -> None:
-    assert in_child(lambda: here.land(Faults([Fault(step, Kind.KILL)])).finish()) == KILLED
+    assert in_child(lambda: here.write(Faults([Fault(step, Kind.KILL)])).finish()) == KILLED
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_landing_that_nothing_disturbs_writes_exactly_what_was_asked(case: Case) -> None:
     with world(case) as here:
-        landing = here.land()
+        written = here.write()
         assert here.state() == expected(case)
         assert [each.state for each in pending_transactions(here.repository)] == ["landed"]
-        landing.finish()
+        written.finish()
         here.assert_settled(expected(case))
 
 
@@ -67,13 +67,13 @@ def test_a_kill_at_each_step_leaves_all_old_or_all_new(case: Case) -> None:
 def test_a_kill_on_the_way_back_from_a_failed_last_flush_leaves_all_old(case: Case) -> None:
     operations: list[str] = []
     with world(case) as here:
-        here.land(Faults(record=lambda each: operations.append(f"{each.name} {each.other}")))
+        here.write(Faults(record=lambda each: operations.append(f"{each.name} {each.other}")))
     last = next(number for number, each in enumerate(operations, 1) if each.endswith("/landed")) + 1
     ends = set()
     for step in range(last + 2, last + 60, 1 if IS_LONG else 6):
         with world(case) as here:
             plan = [Fault(last, Kind.EIO), Fault(step, Kind.KILL)]
-            ends.add(in_child(lambda: here.land(Faults(plan))))  # noqa: B023
+            ends.add(in_child(lambda: here.write(Faults(plan))))  # noqa: B023
             assert set(here.recover()) <= {"undone"}
             here.assert_settled(here.old)
     assert ends == {KILLED, 1}

@@ -18,7 +18,7 @@ import pytest
 from patchgate.errors import PatchgateError
 from tests.amount import IS_LONG
 from tests.faults import Faults, Operation
-from tests.git.landings import Case, State, World, expected, link, steps_of, text, world
+from tests.git.transaction_world import Case, State, World, expected, link, steps_of, text, world
 from tests.storage.power_loss import Disk, Killed, Trial
 
 CHANGED = Case("changed", {"a": text("old\n")}, {"a": text("new, which is longer\n")})
@@ -65,7 +65,7 @@ def landing(here: World, *, finished: bool = False) -> Trial:
             return found == new
         return (found == old and not has_returned) or (finished and found == new)
 
-    done = here.land(Faults(record=operations.append))
+    done = here.write(Faults(record=operations.append))
     if finished:
         done.finish()
     return Trial(before, operations, judging(here, right), here.root)
@@ -123,14 +123,14 @@ def test_a_power_loss_while_recovering_from_a_kill_leaves_what_the_recovery_says
     with world(case) as other:
         prepared(other)
         faults = Faults()
-        other.land(faults)
+        other.write(faults)
         steps = faults.steps
     for killed_at in range(1, steps + 1, 1 if IS_LONG else 6):
         with world(case) as here:
             prepared(here)
             before, operations = Disk.of(here.root), list[Operation]()
             with suppress(PatchgateError):
-                here.land(Killed(killed_at, operations.append))
+                here.write(Killed(killed_at, operations.append))
             restart = len(operations)
             here.recover(Faults(record=operations.append))
             judge = judging(here, partial(_as_recovered, expected(case), here.old, here.state()))

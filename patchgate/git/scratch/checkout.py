@@ -41,7 +41,7 @@ def mark_of(root: bytes, folder: bytes) -> Mark | None:
     return found.st_mode, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def look(root: bytes, known: Marks) -> Marks:
+def mark_folders(root: bytes, known: Marks) -> Marks:
     """Mark all folders, reading only those that changed; not `.git` in the root."""
     found: Marks = {}
     fresh: list[bytes] = [] if b"" in known else [b""]
@@ -68,12 +68,12 @@ def _folders_in(root: bytes, folder: bytes, known: Marks) -> list[bytes]:
     return [above + name for name in names if above + name not in known and above + name != b".git"]
 
 
-def written_to(root: bytes, marks: Marks) -> list[bytes]:
+def changed_folders(root: bytes, marks: Marks) -> list[bytes]:
     """List the folders that differ from their marks, parents first."""
     return sorted(folder for folder, mark in marks.items() if mark_of(root, folder) != mark)
 
 
-def tidy(
+def restore_folders(
     root: bytes,
     marks: Marks,
     names: Callable[[], tuple[set[bytes], set[bytes]]],
@@ -89,7 +89,7 @@ def tidy(
     Raises:
         OSError: something cannot be removed.
     """
-    folders = written_to(root, marks)
+    folders = changed_folders(root, marks)
     if not folders:
         return
     if b"" in folders:
@@ -98,7 +98,7 @@ def tidy(
     holding = _holding(files | links)
     for folder in folders:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            _tidy_one(root, folder, marks[folder][0], files, holding | links, only)
+            _restore_folder(root, folder, marks[folder][0], files, holding | links, only)
 
 
 def _holding(paths: Iterable[bytes]) -> set[bytes]:
@@ -112,7 +112,7 @@ def _holding(paths: Iterable[bytes]) -> set[bytes]:
     return found
 
 
-def _tidy_one(
+def _restore_folder(
     root: bytes, folder: bytes, mode: int, files: set[bytes], holding: set[bytes], only: bytes | None
 ) -> None:
     """Restore one folder after its parents; it is opened without following a link."""

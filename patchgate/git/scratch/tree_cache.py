@@ -21,7 +21,14 @@ from patchgate.errors import UndecidedError
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.scratch.checkout import Checkout, Marks, let_time_pass, look, tidy, written_to
+from patchgate.git.scratch.checkout import (
+    Checkout,
+    Marks,
+    changed_folders,
+    let_time_pass,
+    mark_folders,
+    restore_folders,
+)
 from patchgate.git.scratch.temporary_folders import identity_of, records_folder, remove, translate_errors
 from patchgate.storage.filesystem import FaultPoints, flush_folder
 from patchgate.storage.lock import acquire
@@ -66,7 +73,7 @@ class CachedTree:
         self._identity: tuple[int, int] | None = None
         self._own_index: list[int] = []
         self._conversions = _conversions(repository)
-        _claim(repository, home)
+        _record_owner(repository, home)
         self.checkout = self._at("")
 
     def _at(self, place: str) -> Checkout:
@@ -90,7 +97,7 @@ class CachedTree:
 
     def settle(self) -> None:
         """Mark the folders, and let the clock advance, so that every later change is detected."""
-        self._marks = look(os.fsencode(self.checkout.root), self._marks)
+        self._marks = mark_folders(os.fsencode(self.checkout.root), self._marks)
         let_time_pass(os.path.join(self._home, "probe"))
         # git reads files again that are as new as its index; none is, for the clock has moved on.
         os.utime(self.checkout.index)
@@ -110,7 +117,7 @@ class CachedTree:
                 "a command wrote outside the scratch tree", "let it write only inside its working directory"
             )
         root = os.fsencode(self.checkout.root)
-        tidy(root, self._marks, self.checkout.names_in_index, b".gitattributes")
+        restore_folders(root, self._marks, self.checkout.names_in_index, b".gitattributes")
         self.checkout.write()
         self._own_index = _stamp(self.checkout.index)
 
@@ -122,12 +129,12 @@ class CachedTree:
                 return
             # First what does not belong, as in `put_back`.
             self._remove_beside()
-            tidy(root, self._marks, self.checkout.names_in_index)
+            restore_folders(root, self._marks, self.checkout.names_in_index)
             if self.checkout.touched():
                 self.checkout.write()
                 if self.checkout.touched():
                     return
-            self._marks = look(root, self._marks)
+            self._marks = mark_folders(root, self._marks)
             self._save()
 
     def is_there(self) -> bool:
@@ -176,7 +183,7 @@ class CachedTree:
             # Later writes by a surviving command or another program: names, then contents. A file
             # that was overwritten in its place changes no folder's times.
             with self.checkout.touched_meanwhile() as touched:
-                if written_to(os.fsencode(self.checkout.root), marks):
+                if changed_folders(os.fsencode(self.checkout.root), marks):
                     return False
                 # git would not write files again whose attributes alone have changed.
                 is_converted_anew = any(
@@ -209,7 +216,7 @@ class CachedTree:
         os.mkdir(self.checkout.root)
         self._identity = identity_of(self.checkout.root)
         self.checkout.write()
-        self._marks = look(os.fsencode(self.checkout.root), {})
+        self._marks = mark_folders(os.fsencode(self.checkout.root), {})
 
     def _remove_beside(self) -> None:
         """Remove `.git`, and what a command wrote next to the tree (such as a worktree)."""
@@ -258,7 +265,7 @@ def _is_orphan(home: str) -> bool:
     return not os.path.lexists(whose)
 
 
-def _claim(repository: Repository, home: str) -> None:
+def _record_owner(repository: Repository, home: str) -> None:
     """Record whose tree this is; a folder of another owner is not touched."""
     file = os.path.join(home, "origin.json")
     whose = {"common_dir": os.path.realpath(repository.common_dir), "folder": _inode(home)}

@@ -51,25 +51,25 @@ def make_git_dir(
         OSError: it cannot be written.
         UndecidedError: git could not list the refs.
     """
-    place = os.path.join(root, ".git")
-    os.mkdir(place)
-    for folder in ("refs", "refs/heads", "objects", "objects/info", "info"):
-        os.mkdir(os.path.join(place, folder))
-    _write(place, "HEAD", os.fsencode(commit or "ref: refs/heads/main") + b"\n")
-    _write(place, "config", _config(repository))
+    folder = os.path.join(root, ".git")
+    os.mkdir(folder)
+    for name in ("refs", "refs/heads", "objects", "objects/info", "info"):
+        os.mkdir(os.path.join(folder, name))
+    _write(folder, "HEAD", os.fsencode(commit or "ref: refs/heads/main") + b"\n")
+    _write(folder, "config", _config(repository))
     listed = repository.output("for-each-ref", f"--format={_FORMAT}")
     refs = [line for line in listed.splitlines(keepends=True) if not line.endswith(b" refs/stash\n")]
-    _write(place, "packed-refs", b"".join(refs))
+    _write(folder, "packed-refs", b"".join(refs))
     objects = store.variables["GIT_OBJECT_DIRECTORY"]
     # The list in the environment is split by colons, the one in the file by lines.
-    behind = [os.path.join(repository.common_dir, "objects")]
+    alternates = [os.path.join(repository.common_dir, "objects")]
     if copies:
-        shutil.copytree(objects, os.path.join(place, "objects"), dirs_exist_ok=True)
+        shutil.copytree(objects, os.path.join(folder, "objects"), dirs_exist_ok=True)
     else:
-        behind.append(objects)
-    _write(place, "objects/info/alternates", b"".join(_line(os.fsencode(each)) for each in behind))
+        alternates.append(objects)
+    _write(folder, "objects/info/alternates", b"".join(_line(os.fsencode(each)) for each in alternates))
     if repository.shallow:
-        _write(place, "shallow", "".join(f"{oid}\n" for oid in sorted(repository.shallow)).encode("ascii"))
+        _write(folder, "shallow", "".join(f"{oid}\n" for oid in sorted(repository.shallow)).encode("ascii"))
 
 
 def copy_index(root: str, index: str) -> None:
@@ -77,8 +77,8 @@ def copy_index(root: str, index: str) -> None:
     shutil.copy2(index, os.path.join(root, ".git", "index"))
 
 
-def _write(place: str, name: str, content: bytes) -> None:
-    with open(os.path.join(place, name), "wb") as file:
+def _write(folder: str, name: str, content: bytes) -> None:
+    with open(os.path.join(folder, name), "wb") as file:
         file.write(content)
 
 
@@ -172,16 +172,16 @@ def touched_files(
         UndecidedError: it cannot be written, or a blob is missing.
     """
     cache = require_outside(repository, cache)
-    with temporary(repository, os.path.join(cache, "kept" if keep else "touched"), keep=keep) as place:
-        root = os.path.join(place, "tree")
-        checkout = _small(repository, objects, store, tree, paths, place)
+    with temporary(repository, os.path.join(cache, "kept" if keep else "touched"), keep=keep) as folder:
+        root = os.path.join(folder, "tree")
+        checkout = _small(repository, objects, store, tree, paths, folder)
         with translate_errors("cannot create the scratch tree"):
             os.mkdir(root)
         identity = identity_of(root)
 
         def write() -> None:
             checkout.write()
-            let_time_pass(os.path.join(place, "probe"))
+            let_time_pass(os.path.join(folder, "probe"))
             os.utime(checkout.index)
 
         def again() -> None:
@@ -205,7 +205,7 @@ def _small(
     store: PrivateStore,
     tree: str,
     paths: Iterable[RepoPath],
-    place: str,
+    parent: str,
 ) -> Checkout:
     """Make an index of some paths of a tree, with the attributes files that apply to them."""
     wanted = {path: objects.entry(tree, path.raw) for path in paths}
@@ -214,11 +214,11 @@ def _small(
         path = RepoPath((folder + b"/" if folder else b"") + b".gitattributes")
         wanted.setdefault(path, objects.entry(tree, path.raw))
     seed = index_info((path, entry) for path, entry in wanted.items() if entry and entry.mode != TREE_MODE)
-    index = os.path.join(place, "index")
+    index = os.path.join(parent, "index")
     variables = {**store.variables, "GIT_INDEX_FILE": index}
     repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
-    root = os.path.join(place, "tree")
-    return Checkout(repository, root, index, place, store.variables, tree, names)
+    root = os.path.join(parent, "tree")
+    return Checkout(repository, root, index, parent, store.variables, tree, names)
 
 
 @contextlib.contextmanager
@@ -259,9 +259,9 @@ def whole_tree(
             kept = CachedTree(repository, store, home, tree)
             kept.prepare()
         if keep:
-            place = stack.enter_context(temporary(repository, os.path.join(cache, "kept"), keep=True))
+            folder = stack.enter_context(temporary(repository, os.path.join(cache, "kept"), keep=True))
             with translate_errors("cannot keep the scratch tree"):
-                kept.detach(os.path.join(place, "tree"))
+                kept.detach(os.path.join(folder, "tree"))
         else:
             stack.callback(kept.take_back)
         checkout = kept.checkout

@@ -29,7 +29,7 @@ from patchgate.git.transaction.preflight import (
     verify,
     verify_kept,
 )
-from patchgate.git.transaction.recovery import LOCK, PATIENCE_SECONDS, open_transactions, own_index
+from patchgate.git.transaction.recovery import LOCK, PATIENCE_SECONDS, journal_index_name, open_transactions
 from patchgate.git.transaction.rollback import Rollback, clean_up
 from patchgate.git.transaction.workspace import (
     SavedContents,
@@ -180,7 +180,7 @@ class _WriteRun:
             self._id,
             Owner.current(),
             self._repository.work_tree or "",
-            own_index(self._repository),
+            journal_index_name(self._repository),
             os.fsencode(self._repository.prefix),
             note,
             found.new_folders,

@@ -46,7 +46,7 @@ from patchgate.storage.signals import defer_signals
 _MOST_BYTES = 1 << 14
 
 
-def own_index(repository: Repository) -> str:
+def journal_index_name(repository: Repository) -> str:
     """Return the index as journals have it: the name alone in the git directory, otherwise the path."""
     folder, name = os.path.split(repository.index_file)
     is_own = "index" in name and _is_same(folder, repository.git_dir)

@@ -1,7 +1,7 @@
-"""Working trees before and after a landing, and what may be left of one.
+"""Working trees before and after a transaction, and what may be left of one.
 
-A `World` is a folder with just enough of a git directory for `land`: an index file and nothing else. It lies
-in memory where the system has such a place, so that thousands of landings with all their flushes are quick.
+A `World` is a folder with just enough of a git directory for `write_files`: an index file and nothing else.
+It is in memory if the system has such a folder, so that thousands of runs with all their flushes are quick.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class World:
         )
         self.old = self.state()
 
-    def land(
+    def write(
         self, faults: FaultPoints | None = None, look: Callable[[], None] = lambda: None, patience: float = 0
     ) -> WrittenFiles:
         return write_files(
@@ -223,7 +223,7 @@ def steps_of(case: Case) -> int:
     """Count the steps of an undisturbed landing."""
     with world(case) as here:
         faults = Faults()
-        here.land(faults).finish()
+        here.write(faults).finish()
         return faults.steps
 
 
