@@ -1,8 +1,8 @@
-"""What an approval does to a verdict, and which refusals can be approved at all.
+"""Apply approvals to a verdict, and decide which refusals can be approved.
 
-A finding of level error whose rule is no invariant, in a change that is or can become a commit, becomes a
-note where an approval for this very change under this very policy names its rule. Nothing else is touched:
-undecided gates, invariants, what a patch's grammar or git says, messages, refs and the verdict id.
+An error whose rule is not an invariant, in a change that is or can become a commit, becomes a note where an
+approval of this change under this policy names its rule. Nothing else changes: undecided gates, invariants,
+the rules of patches and of git, messages, refs and the verdict id.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LOCAL, PUSH = "local", "push"
 _COMMIT = re.compile(r"[0-9a-f]{12,64}")
 GATE = "approvals"
 _KINDS = frozenset({"staged", "worktree", "commit", "merge"})
-# What these say is about a text, a message or an intent, not about the change that an approval is bound to.
+# These are about a text, a message or an intent, not about the change that an approval is for.
 _OUT_OF_REACH = frozenset(
     {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY, Stage.MESSAGE, Stage.SCOPE, Stage.VERIFY}
 )
 
 
 def may_be_approved(change: ChangeVerdict, finding: Finding) -> bool:
-    """Return whether a person may make an exception from this finding of this change."""
+    """Return whether a maintainer may approve a finding of a change."""
     rule = finding.definition
     # The id of a change without files is that of every other one.
     is_bound = change.source.kind in _KINDS and bool(change.change.files)
@@ -47,13 +47,13 @@ def errors_of(change: ChangeVerdict) -> list[Finding]:
 
 
 def undecided_gates(change: ChangeVerdict) -> list[GateOutcome]:
-    """List the gates that could not judge a change: an exception from what nobody has seen is none."""
+    """List the gates that could not judge a change: an unchecked change cannot be approved."""
     wanting = {Outcome.UNDECIDED, Outcome.NOT_RUN}
     return [gate for gate in (*change.gates, *change.context_gates) if gate.outcome in wanting]
 
 
 def _rules_in_question(change: ChangeVerdict) -> frozenset[str]:
-    """Name the rules that refuse a change; none where no approval could change anything about it."""
+    """List the rules that refuse a change; none where no approval can help."""
     errors = errors_of(change)
     is_in_question = any(may_be_approved(change, finding) for finding in errors)
     return frozenset(each.rule for each in errors) if is_in_question else frozenset()
@@ -66,10 +66,10 @@ def apply_approvals(
     local: bool,
     notes: Sequence[str] = ("refs/notes/patchgate-approvals",),
 ) -> Report:
-    """Find the approvals that count for what a report refuses, and let them count.
+    """Find the approvals for what a report refuses, and apply them.
 
-    It costs nothing where nothing is refused that could be approved. What keeps an approval from counting
-    is told as a warning.
+    It costs nothing where nothing is refused that can be approved. Why an approval does not count is a
+    warning.
 
     Args:
         repository: where approvals and signers are read.
@@ -88,7 +88,7 @@ def apply_approvals(
 
 
 def apply_grants(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
-    """Let approvals take effect: for each change of the report, those that were found to count for it."""
+    """Apply to each change of a report the approvals that count for it."""
     changes = tuple(
         _apply_to(change, mine) if mine else change
         for change, mine in zip(report.changes, grants, strict=True)
@@ -98,21 +98,21 @@ def apply_grants(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
 
 def _apply_to(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
     about = (change_id(change.change), change.policy.digest)
-    # What a signature proves is named before what only this machine knows.
+    # Signed approvals come before those of this machine.
     grants = sorted(
         (each for each in grants if (each.statement.change_id, each.statement.policy) == about),
         key=lambda each: not each.signed,
     )
     used: list[Grant] = []
     findings: list[Finding] = []
-    mended: set[str] = set()
+    fixed: set[str] = set()
     for finding in change.findings:
         grant = next((each for each in grants if finding.rule in each.statement.rules), None)
         if grant is None or finding.level is not Level.ERROR or not may_be_approved(change, finding):
             findings.append(finding)
             continue
         findings.append(_approved(finding, grant))
-        mended.add(finding.definition.gate)
+        fixed.add(finding.definition.gate)
         if grant not in used:
             used.append(grant)
     if not used:
@@ -120,7 +120,7 @@ def _apply_to(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
     refusing = {each.definition.gate for each in findings if each.level is Level.ERROR}
     gates = tuple(
         replace(gate, outcome=Outcome.PASS)
-        if gate.outcome is Outcome.FAIL and gate.gate in mended - refusing
+        if gate.outcome is Outcome.FAIL and gate.gate in fixed - refusing
         else gate
         for gate in change.gates
     )
@@ -153,18 +153,17 @@ def _words(grant: Grant) -> str:
 def approve_command(
     report: Report, *, place: str, policy_from: str | None = None, profile: str | None = None
 ) -> str | None:
-    """Write the command by which a person may approve what a report refuses; None where nobody can.
+    """Return the command that approves what a report refuses; None where it cannot be approved.
 
-    Several changes are approved one by one: the line names the first. What an agent is judged by gets none:
-    the agent reads it, and would run it.
+    Several changes are approved one by one: the command names the first. Under the agent profile there is no
+    command: the agent would read it, and run it.
 
     Args:
         report: what remains refused after `apply_approvals`.
         place: `LOCAL`, where an approval without a signature counts, or `PUSH` (pre-push, pre-receive),
             where only a signed one does.
-        policy_from: the revision whose policy was asked for, where it is not the change's own base; where
-            nobody asked, the change names it.
-        profile: the profile that was asked for, where one was.
+        policy_from: the revision of `--policy-from`; without it, the change names its policy.
+        profile: the profile of `--profile`, if any.
     """
     refused = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
     if not refused or any(each.profile == "agent" for each in refused):

@@ -1,7 +1,7 @@
-"""Approvals: what a person said about one change under one policy, and whose signature stands for it.
+"""Approvals of one change under one policy: statements, SSH signatures, and the local store.
 
 A line of a note is `{"signature": …, "statement": {…}}` in canonical JSON, so that `git notes merge -s
-cat_sort_uniq` joins notes; what is not exactly that is no approval. A signature counts where ssh-keygen finds
+cat_sort_uniq` joins notes; any other line does not count. A signature counts where ssh-keygen finds
 a principal of `.patchgate/allowed_signers` who may sign now (ssh-keygen(1), ALLOWED SIGNERS). The program is
 the one on PATH: `gpg.ssh.program` is a repository's to set.
 """
@@ -57,13 +57,13 @@ _STAMP = re.compile(r" -?\d+ [+-]\d{4}$")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A person's exception: these rules shall not refuse this change under this policy.
+    """A maintainer's exception: these rules do not refuse this change under this policy.
 
-    `change_id` and `policy` are digests (`sha256:…`), `by` is who says so (`Name <address>`, their own word),
-    `at` is in UTC, ISO 8601, whole seconds. What has other text in it cannot be made.
+    `change_id` and `policy` are digests (`sha256:…`), `by` is the claimed author (`Name <address>`), `at`
+    is in UTC, ISO 8601, whole seconds.
 
     Raises:
-        ValueError: says in half a sentence what is wrong with it.
+        ValueError: a value is wrong; the message says which.
     """
 
     change_id: str
@@ -88,7 +88,7 @@ class Statement:
             raise ValueError("at is not a time")
 
     def plain(self) -> dict[str, Json]:
-        """Give the object that stands for it."""
+        """Return it as a JSON object."""
         return {
             "schema": SCHEMA,
             "change_id": self.change_id,
@@ -105,10 +105,10 @@ class Statement:
 
     @classmethod
     def from_plain(cls, value: object) -> Statement:
-        """Read the object that stands for one.
+        """Read one from a JSON object.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not a statement.
         """
         if not isinstance(value, Mapping) or set(value) != _KEYS or value["schema"] != SCHEMA:
             raise ValueError("it is not a statement of this version")
@@ -141,8 +141,8 @@ class SignedStatement:
 
 
 def read_lines(raw: bytes) -> tuple[list[SignedStatement], int]:
-    """Read a note: its signed statements, and how many of its lines are none."""
-    # Bounded before it is parsed: whoever may push a note may write what they like into it.
+    """Read a note: its signed statements, and how many of its lines are not statements."""
+    # Bounded before it is parsed: a pushed note can contain anything.
     lines = [line for line in raw.split(b"\n") if line.strip()]
     found: list[SignedStatement] = []
     for line in lines[:MOST_LINES]:
@@ -170,7 +170,7 @@ def _canonical(value: Mapping[str, Json]) -> bytes:
 
 
 class LocalApprovals:
-    """The approvals without a signature, which hold on this machine alone: a chain of its own.
+    """The approvals without a signature, which count only on this machine: a hash chain.
 
     Args:
         common_dir: git's common directory; nothing is made in it before the first approval.
@@ -180,7 +180,7 @@ class LocalApprovals:
         self.path = Path(common_dir, "patchgate", "approvals.jsonl")
 
     def add(self, statement: Statement) -> str | None:
-        """Add one, on the disk when this returns; None, or one sentence to warn with.
+        """Add one, on the disk when this returns; return a warning or None.
 
         Raises:
             UndecidedError: it could not be written.
@@ -198,7 +198,7 @@ class LocalApprovals:
         return None
 
     def read(self) -> tuple[list[Statement], str | None]:
-        """Read them, oldest first; beside them one sentence where the file could not be read to its end."""
+        """Read them, oldest first, with a warning where the file could not be read to its end."""
         found: list[Statement] = []
         try:
             for record in chain.read(self.path):
@@ -215,7 +215,7 @@ class LocalApprovals:
 
 @dataclass(frozen=True, slots=True)
 class SignatureCheck:
-    """What became of a signature: the principal who made it, or None and half a sentence on why not."""
+    """The result of a signature check: the principal who made it, or None and the reason."""
 
     principal: str | None
     why: str = ""
@@ -224,7 +224,7 @@ class SignatureCheck:
 def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
     """Find the tree whose signers count for a change; None where that is not known.
 
-    It is the one that holds the policy which judged, or at a push that of a commit which is there already.
+    It is the tree of the policy that judged, or at a push that of a commit which the remote has already.
 
     Raises:
         UndecidedError: git could not answer.
@@ -233,7 +233,7 @@ def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
         return change.policy.tree
     commit = change.source.base_commit
     place = change.policy.origin.rpartition(":")[0] or change.policy.origin
-    # A policy from elsewhere names its tree. Never guess: the parent's signers may be in the same push.
+    # A policy of another revision has its tree. Do not guess: the parent's signers may be in the same push.
     if commit is None or place not in {"HEAD", commit[:12], OWN_POLICY, BUILT_IN}:
         return None
     header = objects.header(commit + "^{tree}")
@@ -261,7 +261,7 @@ def check_signature(
         environment: the repository's, of which a child gets what has nothing to do with git.
 
     Raises:
-        UndecidedError: there is no ssh-keygen, or it did not end.
+        UndecidedError: ssh-keygen is missing, or did not end.
     """
     env = _without_git(environment)
     with tempfile.TemporaryDirectory(prefix="patchgate-") as folder:
@@ -294,7 +294,7 @@ def check_signature(
 
 
 def _candidates(by: str, principals: list[str]) -> list[str]:
-    """Name whom to verify; of a pattern only the address that the statement names, or nobody is named."""
+    """List the principals to verify; for a pattern only the address in the statement."""
     address = _ADDRESS.search(by)
     exact = [each for each in principals if not _PATTERN.search(each)]
     own = [address.group(1)] if address is not None and len(exact) < len(principals) else []
@@ -302,12 +302,12 @@ def _candidates(by: str, principals: list[str]) -> list[str]:
 
 
 def _without_git(environment: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what is git's: ssh-keygen gets the path, the home and the locale."""
+    """Remove git's variables: ssh-keygen gets the path, the home and the locale."""
     return {name: text for name, text in environment.items() if not name.startswith("GIT_")}
 
 
 def _not_good(done: Completed) -> str:
-    """Say why a signature is not good: the first line of ssh-keygen's complaint, the others only repeat."""
+    """Say why a signature is not valid: the first line of ssh-keygen's error; the others only repeat it."""
     lines = [line for line in (done.err + b"\n" + done.out).split(b"\n") if line.strip()]
     said = printable(lines[0].strip(), 200) if lines else f"exit code {done.code}"
     return f"its signature is not valid by {ALLOWED_SIGNERS.quoted} ({said})"
@@ -322,7 +322,7 @@ def sign(repository: Repository, statement: Statement, agent: str | None) -> Sig
         agent: the socket of ssh-agent, if there is one.
 
     Raises:
-        UsageError: no key is named, or there is no such file.
+        UsageError: no key is configured, or its file does not exist.
         UndecidedError: ssh-keygen is missing, or could not sign.
     """
     named = _key(repository)
@@ -370,7 +370,7 @@ def _key(repository: Repository) -> str:
 
 
 def _literal(named: str) -> str | None:
-    """Give the public key that a setting holds itself; None where it is a path."""
+    """Return the public key in a setting; None where the setting is a path."""
     if named.startswith("key::"):
         return named.removeprefix("key::")
     return named if named.startswith(_KINDS) and " " in named else None
@@ -391,5 +391,5 @@ def who_approves(repository: Repository, environ: Mapping[str, str]) -> str:
 
 
 def identity(environ: Mapping[str, str]) -> dict[str, str]:
-    """Take from an environment what git goes by to name who writes a note."""
+    """Return the variables of an environment with which git names the author of a note."""
     return {name: environ[name] for name in _IDENTITY if environ.get(name)}

@@ -1,4 +1,4 @@
-"""Grant one exception: a person's word for one change under one policy.
+"""Approve one change under one policy.
 
 Decides which change a name means, judged anew (what the ledger remembers only says where to look), what of it
 can be approved, and where the statement goes: without a signature into this machine's approvals, with one
@@ -47,7 +47,7 @@ _LOOKED_AT = 200
 
 
 def last_refused_change(repository: Repository, asked: CheckOptions) -> ChangeVerdict:
-    """Judge again what was refused last, by the ledger.
+    """Judge again the last refused change in the ledger.
 
     Raises:
         UsageError: nothing was refused here, or it is not there any more.
@@ -123,7 +123,7 @@ def _events_about(repository: Repository, digits: str | None, commit: str | None
 
 
 def _again(repository: Repository, event: Event, asked: CheckOptions) -> ChangeVerdict:
-    """Judge again what an event tells of; it must still be that very change."""
+    """Judge again the change of an event; it must still be the same change."""
     commit, wanted = event.about.get("commit"), event.about.get("change_id")
     if not isinstance(wanted, str):
         raise UsageError("the ledger does not say which change was refused", _NAMES)
@@ -195,7 +195,7 @@ def _places(repository: Repository, commit: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """What an approval would let through: the change, and the findings that refuse it."""
+    """What an approval would allow: the change, and the findings that refuse it."""
 
     change: ChangeVerdict
     findings: tuple[Finding, ...]
@@ -207,22 +207,22 @@ class Exemption:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules that are to be set aside, sorted, each once."""
+        """The rules that the approval allows, sorted, each once."""
         return tuple(sorted({finding.rule for finding in self.findings}))
 
     @property
     def name(self) -> str:
-        """The change's name for people."""
+        """The change's name for messages."""
         return f"{name_change(self.change)} ({self.id[: len('sha256:') + 12]})"
 
     def state(self, reason: str, by: str, at: str) -> Statement:
-        """Write the statement of a person."""
+        """Make the statement of a maintainer."""
         return Statement(self.id, self.change.policy.digest, self.rules, reason, by, at)
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What became of an approval: who stands for it (proven, if a signature does), and warnings."""
+    """The result of an approval: its author (proven if signed), and warnings."""
 
     by: str
     warnings: tuple[str, ...] = ()
@@ -231,12 +231,12 @@ class Granted:
 def exempt(
     repository: Repository, change: ChangeVerdict, rules: Sequence[str] = (), *, signed: bool
 ) -> Exemption:
-    """Find what an approval of a change would let through.
+    """Find what an approval of a change would allow.
 
     Args:
         change: as it was judged.
-        rules: set these aside alone; empty: everything that refuses the change.
-        signed: the approval will be signed, so that one without a signature does not make it needless.
+        rules: allow only these; empty: everything that refuses the change.
+        signed: the approval will be signed, so an unsigned one does not make it needless.
 
     Raises:
         UsageError: nothing is refused, or an invariant refuses, or a rule that was named does not.
@@ -260,7 +260,7 @@ def exempt(
 def _require_judged(change: ChangeVerdict, name: str) -> None:
     owing = undecided_gates(change)
     if change.verdict is Verdict.UNDECIDED or owing:
-        # Who could not decide comes first: it is why the others were not run.
+        # An undecided gate comes first: it is why the others were not run.
         owing.sort(key=lambda gate: gate.outcome is Outcome.NOT_RUN)
         why = describe_gate(owing[0]) if owing else "no gate has checked it"
         raise UndecidedError(
@@ -296,7 +296,7 @@ def _not_refusing(rule: str, name: str, known: Sequence[str]) -> UsageError:
 
 
 def grant(repository: Repository, exemption: Exemption, statement: Statement) -> Granted:
-    """Let an approval hold on this machine, until the push.
+    """Record an approval that counts on this machine, until the push.
 
     Raises:
         UndecidedError: it could not be written.
@@ -334,7 +334,7 @@ def grant_signed(
 
 
 def _require_signer(objects: Objects, change: ChangeVerdict, signed: SignedStatement) -> str:
-    """Check a signature as everybody else will, before it is kept; give the principal."""
+    """Check a signature as others will, before it is saved; return the principal."""
     tree = base_tree(objects, change)
     signers = signers_of(objects, tree) if tree is not None else None
     place = printable(change.policy.origin)

@@ -29,7 +29,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.report.verdict import ChangeVerdict
 
-# A check costs two children of a few milliseconds; whoever may push notes must not make a server busy.
+# A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
 _MOST_CHECKS = 16
 _MOST_CHECKS_IN_ALL = 1000
 _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
@@ -37,7 +37,7 @@ _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An approval that counts: the statement, who stands for it, and whether a signature proves that."""
+    """An approval that counts: the statement, its author, and whether a signature proves the author."""
 
     statement: Statement
     by: str
@@ -66,7 +66,7 @@ def find_grants(
     local: bool,
     notes: Sequence[str],
 ) -> tuple[list[list[Grant]], list[str]]:
-    """Find, for each change, the approvals that count for it, and say what does not.
+    """Find, for each change, the approvals that count, with warnings about those that do not.
 
     What counts for one change says nothing about another of the same id: its base may name other signers.
 
@@ -96,7 +96,7 @@ def find_grants(
 
 
 def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]], str | None]:
-    """Read the approvals without a signature, by their change id; beside them why some are missing."""
+    """Read the approvals without a signature, by their change id, with a warning where some are missing."""
     statements, fault = LocalApprovals(repository.common_dir).read()
     by_change: dict[str, list[Statement]] = {}
     for statement in statements:
@@ -107,7 +107,7 @@ def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]]
 def _hints(
     wanted: _RefusedChange, own: Sequence[Statement], signed: Sequence[SignedStatement], *, local: bool
 ) -> Iterator[str]:
-    """Say of a change that stays refused why an approval that somebody gave does not help it."""
+    """Say why the approvals of a change that stays refused do not help."""
     if not local and (meant := [each for each in own if wanted.is_meant_by(each)]):
         yield (
             f"the approval by {printable(meant[-1].by)} has no signature and counts only on this machine; "
@@ -134,7 +134,7 @@ class _Notes:
         self._checked: dict[tuple[SignedStatement, str], SignatureCheck] = {}
 
     def read(self, wanted: _RefusedChange) -> list[SignedStatement]:
-        """Give every signed statement of the notes about a change, none of them verified."""
+        """Read every signed statement of the notes about a change, not yet verified."""
         anchor = anchor_of(self._objects, wanted.id)
         everything: list[SignedStatement] = []
         for place in self._places:
@@ -150,7 +150,7 @@ class _Notes:
         return list(dict.fromkeys(everything))
 
     def checked(self, wanted: _RefusedChange, found: Sequence[SignedStatement]) -> Iterator[Grant]:
-        """Give those that are about this change under this policy, and whose signature is good."""
+        """Yield those that are about this change under this policy, and whose signature is valid."""
         meant = [signed for signed in found if wanted.is_meant_by(signed.statement)]
         if not meant:
             return

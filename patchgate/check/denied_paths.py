@@ -1,7 +1,7 @@
-"""The policy gate: where a change may go, and which kinds of file it may bring.
+"""The policy gate: which paths a change may touch, and which kinds of file it may add.
 
-Allow and deny judge both sides of every change, so a rename is seen as what leaves and what arrives.
-Suffixes and classes judge only content that arrives: removing such a file, or moving it as it is, is free.
+Allow and deny rules judge both sides of every change, so a rename out of a denied folder is refused. Suffixes
+and classes judge only new content: deleting or moving such a file is allowed.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def _is_gits(raw: bytes, cut: int, comment: bytes) -> bool:
     """Return whether git wrote a scissors line: it explains it right below.
 
     A scissors line that the config does not explain counts only so, and where an editor was used
-    (`cleanup_message` and `wt_status_locate_end` in git). A line above it that is no comment tells
+    (`cleanup_message` and `wt_status_locate_end` in git). A line above it that is not a comment shows
     `--cleanup=scissors` from `-v`.
     """
     return raw.startswith(comment + b" ", cut + len(comment) + len(CUT_LINE))
@@ -190,10 +190,10 @@ _OF_GIT = (b"Signed-off-by: ", b"(cherry picked from commit ")
 
 
 def examine(message: Message) -> Iterator[Finding]:
-    """Find what a reader of the message would stumble over.
+    """Find what breaks a message rule.
 
-    Not judged are what git writes by itself, what is quoted, code, comments and trailers: a finding must be
-    something that the author can fix. Every expression is bounded.
+    What git writes, quotations, code, comments and trailers do not count: the author must be able to fix a
+    finding. Every expression is bounded.
 
     Lines are counted from 1 in the text that was given.
     """
@@ -248,7 +248,7 @@ def _length(text: str) -> int:
     text = text[:-20] + _NUMBER.sub("", text[-20:])
     from unicodedata import category
 
-    # An accent that stands alone, or a joiner, takes no place of its own.
+    # A combining accent or a joiner takes no column.
     return len(text) - sum(category(character) in {"Mn", "Me", "Cf"} for character in text[:1000])
 
 
@@ -282,7 +282,7 @@ def _judged_text(lines: Sequence[bytes], at: int, is_made: bool) -> list[str]:
     for index, line in enumerate(lines):
         is_blank = not line.strip(SPACE)
         is_indented = line.startswith((b"\t", b"    "))
-        # As in Markdown: an indented line is code unless it goes on with a paragraph.
+        # As in Markdown: an indented line is code unless it continues a paragraph.
         is_code = is_indented and (was_blank or is_code)
         is_fence = line.lstrip(b" ").startswith((b"```", b"~~~"))
         fenced ^= is_fence
@@ -321,7 +321,7 @@ def _find(
     fix = RULES[rule].help
     hint = fix[0].lower() + fix[1:].removesuffix(".")
     excerpt = line.strip(SPACE)[:_EXCERPT] or None
-    # A line that holds a secret is never shown, whatever it is told for.
+    # A line with a secret is never shown, whatever it is reported for.
     if ContentRules(True, False, ()).secret_in(line) is not None:
         excerpt = None
     number = None if index is None else index + 1

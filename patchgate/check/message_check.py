@@ -1,8 +1,8 @@
-"""The check of a commit's message: in the file that git hands to commit-msg, and in commits that exist.
+"""Check a commit's message: in the commit-msg hook, and in commits that exist.
 
-Decides which policy judges a message (the one from before the commit, like any change), how the config of git
-says it will be cleaned, and when the messages of commits are read: only where the policy refuses some, for
-`commit -n` walks past commit-msg. There the gate is a circumstance and no part of the verdict id.
+The policy from before the commit judges, and git's config says how the message will be cleaned. Messages of
+existing commits are read only where the policy refuses some, because `commit -n` bypasses commit-msg. There
+the gate is a context gate, not part of the verdict id.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check_message(
 
     Args:
         file: the file that git names to commit-msg, as seen from the working directory.
-        edited: whether git opens an editor for this commit; if it does not, it tells hooks `GIT_EDITOR=:`.
+        edited: whether git opens an editor for this commit; if not, it sets `GIT_EDITOR=:` for hooks.
         profile: that of agents where an intent binds the commit.
 
     Raises:
@@ -76,7 +76,7 @@ def check_message(
     if not is_abandoned(text):
         outcomes, findings = _judge(Message(text, encoding), nothing, policy, profile)
     if outcomes[0].outcome is Outcome.FAIL:
-        # git starts the next commit with an empty message, and few people know where the old one is.
+        # git starts the next commit with an empty message, and few users know where the old one is.
         last = replace(findings[-1], notes=(f"the message is saved in {printable(file)}",))
         findings = (*findings[:-1], last)
     about = reference(policy, place, profile)
@@ -107,14 +107,14 @@ def _judge(message: Message, change: Change, policy: Policy, profile: Profile) -
 
 
 def read_message(file: str) -> bytes:
-    """Read the file of a message; below git's scissors line may stand a diff of any size.
+    """Read the file of a message; below git's scissors line there may be a diff of any size.
 
     Raises:
         UsageError: it cannot be read.
         UndecidedError: it is longer than any message that is read.
     """
     try:
-        # Not to wait for somebody to write to a pipe.
+        # Do not wait for a writer of a pipe.
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
             raw = stream.read(_MOST_READ)
     except (OSError, ValueError) as error:
@@ -134,7 +134,7 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
     """Find the policy that judges the pending commit, and say where it is from.
 
     Raises:
-        UndecidedError: it cannot be read, and this commit does not mend it.
+        UndecidedError: it cannot be read, and this commit does not fix it.
     """
     policies = TreePolicies(objects)
     terms = trusted_options(repository)
@@ -157,7 +157,7 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
 
 
 def _staged(repository: Repository, policies: TreePolicies) -> tuple[str | None, str | None]:
-    """Name the policy in the index: the first policy judges itself, and one that is mended too."""
+    """Name the policy in the index: a first policy judges itself, and so does one that is fixed."""
     names = [path.raw.decode("ascii") for path in (CONFIG_FILE, PYPROJECT_FILE)]
     found: dict[bytes, Entry] = {}
     for line in repository.output("ls-files", "--stage", "-z", "--", *names).split(b"\0")[:-1]:
@@ -173,7 +173,7 @@ def message_settings(repository: Repository) -> tuple[Cleanup, str | None]:
     done = repository.git("config", "--null", "--show-scope", "--get-regexp", _KEYS, answers=(0, 1))
     fields = done.out.split(b"\0")
     for scope, setting in zip(fields[0:-1:2], fields[1::2], strict=True):
-        # What this program pins for its own children is no setting of the user's.
+        # What this program sets for its own children is not a setting of the user's.
         if scope != b"command":
             key, has_value, value = setting.partition(b"\n")
             name = key.decode("utf-8", "replace").lower()

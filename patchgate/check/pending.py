@@ -202,7 +202,7 @@ def drop_pending(repository: Repository) -> None:
 
 
 def leave_quiet(repository: Repository) -> None:
-    """Tell the shim of commit-msg that the policy says nothing of messages, so that it ends in sh."""
+    """Mark for the commit-msg shim that the policy has no message rules, so that it ends in sh."""
     with suppress(OSError):
         write_atomically(Path(repository.git_dir, _QUIET), f"{__version__}\n".encode(), mode=0o600)
 
@@ -232,7 +232,8 @@ def _place(repository: Repository) -> Path:
 def with_ids_of_commits(repository: Repository, report: Report) -> Report:
     """Add the patch ids of commits, of merges those of what they do themselves.
 
-    One whose parent this clone lacks has none, nor has a merge that changes what git merges anew.
+    A commit whose parent this clone lacks has none, and neither has a merge that changes what git merges
+    again.
     """
     commits = [
         each.source.commit

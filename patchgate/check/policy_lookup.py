@@ -24,15 +24,13 @@ TRUST_KEY = "patchgate.trustRef"
 class CheckOptions:
     """How to judge, as the caller asked; None leaves it to the change.
 
-    `policy_from` is a revision whose policy counts, `policy_name` what it was called before it was resolved
-    to an object id; `policy` is one that is not in the repository yet.
-    `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
-    branch with a policy is judged by one. `firsts` are those root commits that count as the first of their
-    repository; None where that is to be looked up. `since` is the commit that a range begins after: no root
-    in the range is the first, and its policy judges one. `scoped_commits` are those that are made under the
-    intents of this worktree. `in_full` has lines counted and patch ids computed whatever the policy
-    needs, for a report that a program reads. `counted` is called after every hundred commits, with how many
-    are judged, and of how many.
+    `policy_from` is the revision whose policy judges, `policy_name` its name before it was resolved to an
+    object id; `policy` is a policy that is not in the repository yet. `fallback` is the revision whose policy
+    judges commits that had none before them. `firsts` are the root commits that count as the first of their
+    repository; None: find out. `since` is the commit before a range: its policy judges a root in the range,
+    which is not the first. `scoped_commits` are those made under the intents of this worktree. `in_full`
+    counts lines and computes patch ids even if the policy does not need them, for a JSON report. `counted` is
+    called after every hundred commits, with how many are judged, and of how many.
     """
 
     policy_from: str | None = None
@@ -188,7 +186,7 @@ def main_line_policy(objects: Objects, policies: TreePolicies) -> tuple[FoundPol
     None where no branch has a commit: then the change is the first one.
 
     Raises:
-        UndecidedError: git failed, an object is missing, or nothing tells which of several branches is the
+        UndecidedError: git failed, an object is missing, or it is not known which of several branches is the
             main line, and their policies are not alike.
     """
     # A commit without a parent is rare.

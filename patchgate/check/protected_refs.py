@@ -54,7 +54,7 @@ class Destination:
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
     that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit.
     `reported` maps the refs of a push to what git says that they have there. `is_witnessed` is true where the
-    remote itself says so of the default branch and its value.
+    remote itself names the default branch and its commit.
     """
 
     name: str
@@ -251,10 +251,10 @@ class RefRules:
     def judged_by(self, update: RefUpdate) -> str | None:
         """Name the revision whose policy judges every commit that a ref gets; None: each one's parent's.
 
-        Where a ref goes on from what it has, that commit's own policy judges. The nearest ancestor on the
-        line of first parents would be a hole: a merge whose second parent is what the ref has goes on from
-        it, and its first parents may have left the line before the policy. They are asked only where a ref
-        is new or forced; where that ancestor has no policy, what the ref had or the default branch has one.
+        Where the new commit contains the old one, the old one's policy judges. The closest ancestor on the
+        first-parent line would be a hole: the old commit can be the second parent of a merge whose first
+        parents branched off before the policy. They are used only where a ref is new or forced; where that
+        ancestor has no policy, what the ref had or the default branch has one.
         """
         if self._asked.policy_from is not None:
             return self._asked.policy_from

@@ -29,10 +29,10 @@ from patchgate.report.wording import SHORT_OID, count
 class RefGroup(Enum):
     """Refs that know the same commits; each group knows all that the groups before it know.
 
-    A protected ref knows what it has itself and what the default branch has (where that is not known, what
-    protected refs have): its policy has judged that, or a maintainer let it in. What another ref has was
-    judged by another policy, if by any. Any other ref knows what all refs have, but notes, in which commits
-    are judged as notes; at pre-push also what another remote has, which is counted.
+    A protected ref knows its own commits and those of the default branch (where that is not known, those of
+    protected refs): its policy has judged them, or a maintainer accepted them. Another ref's commits may have
+    been judged by another policy, or by none. Any other ref knows the commits of all refs but notes, whose
+    commits are judged as notes; at pre-push also those of another remote, which are counted.
     """
 
     PROTECTED = "protected"
@@ -44,7 +44,7 @@ class RefGroup(Enum):
 class KnownCommits:
     """What refs have already: commits, and options of git-rev-list that name more of them.
 
-    `elsewhere` are such options too, for what is not there and is not judged all the same.
+    `elsewhere` are options for commits that the remote lacks and that are still not judged.
     """
 
     commits: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class _Group:
     """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's.
 
     `fallback` is whose policy judges then where no parent has one. `key` is the policy's, `signers` what
-    names the signers beside it.
+    names its signers.
     """
 
     place: str | None

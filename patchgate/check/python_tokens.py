@@ -77,7 +77,7 @@ def is_readable(text: str) -> bool:
 def statements_of(text: str) -> Iterator[SourceStatement]:
     """Cut a text into statements."""
     for indent, line, tokens in _logical_lines(text):
-        # Twice, so that what follows a head on its line finds a place between it and the next step.
+        # Twice, so that a body on the line of its head is between the head and the next indentation.
         under, rest = 2 * indent, tokens
         if end := _end_of_head(tokens):
             yield SourceStatement(under, line, tokens[:end], True)
@@ -88,7 +88,7 @@ def statements_of(text: str) -> Iterator[SourceStatement]:
 
 
 def split(tokens: list[str], separator: str) -> list[list[str]]:
-    """Cut tokens at a separator that stands in no brackets; at least one part."""
+    """Split tokens at a separator outside brackets; at least one part."""
     parts: list[list[str]] = []
     depth = start = 0
     for index, token in enumerate(tokens):
@@ -178,7 +178,7 @@ def _end_of_string(text: str, position: int, opening: str) -> int:
 
 
 def _end_of_formatted(text: str, position: int, quotes: str) -> int:
-    """Find the place behind a formatted string, whose expressions may hold strings of the same quotes."""
+    """Find the end of a formatted string, whose expressions may contain strings with the same quotes."""
     # The quotes of each string that is open, and an empty text for each open brace.
     within = [quotes]
     while within:

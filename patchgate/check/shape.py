@@ -1,7 +1,7 @@
-"""The shape gate: how much a change brings, which kinds of entry, and how it may be split.
+"""The shape gate: limits on files, lines and bytes; modes, symlinks and submodules; how to split a change.
 
-Budgets never count exact renames, deletions, lock files, generated files, the first commit of a repository,
-and what a merge made by itself (it is not in the change). A limit is inclusive.
+Limits do not count exact renames, deletions, lock files, generated files, the first commit of a repository,
+and what git merged (it is not in the change). A limit is inclusive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Spending = tuple[int | None, str, Sequence[FileChange]]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The parts, and the paths that are past a budget by themselves and so in no part."""
+    """The parts, and the paths that exceed a limit alone, and so are in no part."""
 
     parts: tuple[tuple[RepoPath, ...], ...]
     too_large: tuple[RepoPath, ...]
@@ -44,11 +44,11 @@ class Split:
 
 
 def propose_split(case: Case, budgets: Iterable[Spending]) -> Split:
-    """Share out the files of a change, in the order of their paths.
+    """Split the files of a change into parts, in the order of their paths.
 
     What one section of a patch names, the two sides of a rename, and a file and what lies below its name stay
-    together. Control files stand alone where they must. What costs nothing (deletions, lock files) is
-    in some part too.
+    together. Control files get their own part where they must. What costs nothing (deletions, lock files)
+    is in some part too.
     """
     limits: list[int] = []
     shares: dict[RepoPath, list[tuple[int, int]]] = {}
@@ -91,7 +91,7 @@ def propose_split(case: Case, budgets: Iterable[Spending]) -> Split:
 
 
 def _apart(case: Case) -> tuple[list[list[RepoPath]], list[list[RepoPath]]]:
-    """Part the units that hold control files from the others, where those have to stand alone."""
+    """Separate the units with control files from the others, where those must be their own commit."""
     units = _units(case)
     if not case.governance.must_be_own_commit:
         return [], units
@@ -116,7 +116,7 @@ def _units(case: Case) -> list[list[RepoPath]]:
 
     # The nearest is enough: it is a pair with the next above it.
     descent = Descent[RepoPath | None](None, nearest)
-    # One that is too long is refused whatever else the part holds.
+    # A path that is too long is refused anyway.
     reached = ((path, descent.at(path.parent)) for path in above if not path.is_too_long)
     pairs.extend((path, folder) for path, folder in reached if folder is not None)
     for one, other in pairs:
@@ -130,7 +130,7 @@ def _units(case: Case) -> list[list[RepoPath]]:
 
 
 def examine(case: Case) -> Iterator[Finding]:
-    """Find what is too much, too large, or of a kind that the policy does not allow."""
+    """Find what exceeds a limit, or is of a kind that the policy does not allow."""
     for file in case.change.files:
         limits = case.policy.limits(case.profile, case.policy.ruling(file.path).owner)
         if limits.max_file_bytes is not None:
@@ -217,7 +217,7 @@ def _symlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Findi
 
 
 def _redirected(case: Case) -> Iterator[Finding]:
-    """Find the links that the change does not touch, and that leave the repository because of it."""
+    """Find unchanged links that leave the repository because of the change."""
     if case.links is None:
         return
     if case.links.fault is not None:
@@ -244,7 +244,7 @@ def _redirected(case: Case) -> Iterator[Finding]:
 def stays_inside(folder: bytes, target: bytes) -> bool:
     """Return whether a symlink in `folder` with this target stays in the repository, by its text alone.
 
-    Through other links it may still leave: `Case.links` tells.
+    It may still leave through other links: see `Case.links`.
     """
     if not target or target.startswith(b"/") or b"\0" in target or b"\\" in target:
         return False
@@ -291,7 +291,7 @@ def counted(case: Case) -> dict[int | None, list[FileChange]]:
 
 
 def _spent(case: Case) -> Iterator[tuple[FileLimits, str, int, list[FileChange]]]:
-    """Yield for each budget its limits, its name, what is used of it, and the files that it counts."""
+    """Yield each limit with its name, what is used of it, and the files that it counts."""
     groups = counted(case)
     limits = case.policy.all_limits(case.profile)
     for each in limits:
@@ -300,7 +300,7 @@ def _spent(case: Case) -> Iterator[tuple[FileLimits, str, int, list[FileChange]]
                 continue
             files = list(groups.get(each.owner, ()))
             if each.owner is None:
-                # An override without a budget of its own spends the profile's.
+                # An override without a limit counts towards the profile's.
                 for other in limits[1:]:
                     if not getattr(other, has_own):
                         files.extend(groups.get(other.owner, ()))
@@ -321,7 +321,7 @@ def _added(limits: FileLimits, files: Sequence[FileChange]) -> int:
 
 
 def budgets(case: Case) -> dict[str, Budget]:
-    """Tell each budget and what the change uses of it; those of overrides are named for their position."""
+    """Count what the change uses of each limit; overrides are named by their position."""
     if not case.has_budgets:
         return {}
     found: dict[str, Budget] = {}
@@ -332,7 +332,7 @@ def budgets(case: Case) -> dict[str, Budget]:
 
 
 def _is_surely_within(case: Case) -> bool:
-    """Return whether even all files together stay below the one budget there is; then nothing is grouped."""
+    """Return whether all files together stay within the only limit; then nothing is grouped."""
     limits = case.policy.all_limits(case.profile)
     return (
         len(limits) == 1

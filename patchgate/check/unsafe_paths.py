@@ -1,7 +1,7 @@
-"""The paths gate: names that a change introduces and no tree may gain.
+"""The paths gate: names that no tree may gain (`..`, `.git`, control characters, collisions).
 
-Of a commit only new names are judged; removing a bad one is allowed. A patch or an edit may not even name
-one: it is never looked up. What each rule means stands in `git.path`.
+In a commit only new names are judged; deleting a bad one is allowed. A patch or an edit may not even name
+one. `git.path` has the rules.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def examine(case: Case) -> Iterator[Finding]:
 
 
 def _named(case: Case) -> Iterator[RepoPath]:
-    """Name the paths to be judged: of a commit the new ones, of a proposal every one that it names."""
+    """List the paths to judge: the new ones of a commit, every named one of a patch or edit."""
     for file in case.change.files:
         if case.from_text or file.is_introduced:
             yield file.path
@@ -64,7 +64,7 @@ def _collisions(case: Case) -> Iterator[Finding]:
         if not file.is_introduced:
             continue
         if file.path.is_too_long:
-            continue  # it is refused already, and nobody listed the folders above it
+            continue  # it is refused already, and the folders above it were not listed
         for path in _new_names(file.path.raw, seen):
             folder, _, name = path.rpartition(b"/")
             listing = case.folders.get(folder)

@@ -1,8 +1,7 @@
 """Vague phrases: words that read like a reason and say nothing that can be checked.
 
-Decides which phrases there are and where in a text they stand. Does not decide which texts are judged: the
-message gate hides what is nobody's own, contracts have fields. Every expression here is bounded, so that no
-text can make it slow.
+The message gate and contracts decide which texts to search. Every expression is bounded, so no text can make
+it slow.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _SPAN = re.compile(r"`[^`\n]{0,200}`|\"[^\"\n]{0,200}\"|“[^”\n]{0,200}”")
 class VaguePhrase:
     """A vague phrase: its name, a word that is in all its forms, and its expressions, in small letters.
 
-    `expression` leaves out what may be meant in prose; `anywhere` is for fields, where nothing else is said.
+    `expression` leaves out uses that are fine in prose; `anywhere` is for fields of a contract.
     """
 
     name: str
@@ -34,7 +33,7 @@ class VaguePhrase:
 
 @cache
 def phrases() -> tuple[VaguePhrase, ...]:
-    """Give all phrases; they are compiled once, when they are first asked for."""
+    """Return all phrases; they are compiled at the first call."""
     # Between two words: blanks, or the end of a line that was wrapped.
     gap = r"(?:[ \t\xa0]+|[ \t]*\n[ \t]*)"
     # Not a part of a word, a path, an option or a name with a hyphen.
@@ -77,7 +76,7 @@ def shown(line: str) -> str:
 
 
 def places(text: str, among: list[VaguePhrase]) -> list[tuple[int, str, str]]:
-    """Find some phrases in a text as `shown` gives it: place, name, the words as they stand there."""
+    """Find some phrases in a text from `shown`: position, name, the words in the text."""
     return sorted(
         (match.start(), phrase.name, match[0])
         for phrase in among

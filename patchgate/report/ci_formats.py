@@ -18,7 +18,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, 
 
 _COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
 _SEVERITIES = {Level.ERROR: "major", Level.WARNING: "minor", Level.NOTE: "info"}
-# GitLab refuses an entry without a path; the root stands for the change as a whole.
+# GitLab refuses an entry without a path; the root means the whole change.
 _WHOLE_CHANGE = "."
 _XML: dict[int, str | None] = {
     **dict.fromkeys([*(set(range(0x20)) - {0x09, 0x0A, 0x0D}), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF]),
@@ -28,7 +28,7 @@ _XML: dict[int, str | None] = {
     ord('"'): "&quot;",
     ord("'"): "&apos;",
 }
-"""What XML writes otherwise; None: what it cannot hold in any form."""
+"""Characters that XML escapes; None: characters that it cannot contain."""
 
 
 def github(report: Report) -> str:
@@ -72,7 +72,7 @@ def _github_command(finding: Finding, where: str) -> str:
         properties.append(f"file={_escape_property(finding.path.quoted)}")
         if finding.line is not None and finding.side == "new":
             properties.append(f"line={finding.line}")
-    # A line of a message is in no file, so it is told in words.
+    # A line of a commit message is not in a file, so the text names it.
     place = wording.show_place(finding) if finding.path is None else ""
     text = _escape((f"{place}: " if place else "") + wording.safe(finding.message) + where)
     hint = wording.hint_of(finding)
@@ -129,7 +129,7 @@ class _TestCase:
 
     @property
     def is_skipped(self) -> bool:
-        """Return whether the gate had nothing to look at, or was not needed any more."""
+        """Return whether the gate had nothing to examine, or was no longer needed."""
         idle = self.gate.outcome in {Outcome.NOT_APPLICABLE, Outcome.NOT_RUN}
         return idle and not self.errors and not self.owes
 
@@ -214,5 +214,5 @@ def _describe(finding: Finding) -> str:
 
 
 def _xml(text: str) -> str:
-    """Escape text for XML, and drop the characters that XML 1.0 cannot hold in any form."""
+    """Escape text for XML, and drop the characters that XML 1.0 cannot contain."""
     return text.translate(_XML)

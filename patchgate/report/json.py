@@ -66,7 +66,7 @@ def with_paths(details: Mapping[str, Detail]) -> dict[str, Json]:
 
 
 def _written(value: Detail) -> tuple[Json, Json]:
-    """Write a detail, and beside it the bytes of its paths; None where all of it is exact."""
+    """Write a detail, with the bytes of its paths; None where the text is exact."""
     if isinstance(value, RepoPath):
         return as_text(value), _encoded(value.raw)
     if isinstance(value, Mapping):
@@ -174,7 +174,7 @@ def json_line(value: Json) -> str:
 def plain_json(value: Json) -> Json:
     """Turn a value into plain dicts, lists and valid Unicode; a number that JSON lacks becomes null.
 
-    A lone surrogate, which stands for a byte that is no UTF-8, becomes a visible escape of itself.
+    A lone surrogate (a byte that is not UTF-8) becomes a visible escape.
     """
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")

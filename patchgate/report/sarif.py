@@ -33,7 +33,7 @@ def render(report: Report) -> str:
     }
     run: Json = {
         "tool": {"driver": driver},
-        # GitHub takes what stands before the last slash as the category: one per tool, whatever was judged.
+        # GitHub takes the text before the last slash as the category: one for each tool.
         "automationDetails": {"id": "patchgate/"},
         "invocations": [_invocation(report)],
         "originalUriBaseIds": BASES,
@@ -82,7 +82,7 @@ def _rule(rule: Rule) -> Json:
 
 
 def _invocation(report: Report) -> Json:
-    """Tell how the run itself went: it failed where a gate owes an answer, and the notifications name it."""
+    """Describe the run itself: it failed where a gate has no outcome, and the notifications name it."""
     notifications: list[Json] = []
     complete = True
     for change in report.changes:

@@ -59,7 +59,7 @@ def schema_of(shape: Shape) -> Schema:
 
 
 def about(shape: Shape, description: str | None = None, **rules: Any) -> Schema:
-    """Say what a value means, and what else it has to be (`minItems=1`)."""
+    """Describe a value, with further constraints (`minItems=1`)."""
     said = {} if description is None else {"description": description}
     return Schema(schema_of(shape), **said, **rules)
 

@@ -1,7 +1,7 @@
-"""The report as text: in full, as people read it in a terminal, or concise, with a line for each finding.
+"""The report as text: in full for a terminal, or concise with a line for each finding.
 
-Decides the layout alone. In full, every finding is a block; more than `limit` of them are summed up by rule.
-All foreign text is escaped, and a line that holds a secret is never shown, whichever rule points at it.
+In full, every finding is a block; more than `limit` of them are counted by rule. All foreign text is escaped,
+and a line with a secret is never shown, whichever rule reports it.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _closing(report: Report, ink: _Ink) -> str:
     lines = [f"{ink('warning', 'warning')}: {wording.safe(warning)}" for warning in report.warnings]
     lines += _help_lines(report, label)
     for way in report.recovery:
-        # The command stands alone on its line, to be run as it stands.
+        # The command is alone on its line, so that it can be copied.
         lines += [f"{label}: {wording.safe(way.message)}", wording.safe(way.command)]
     if report.approve is not None and report.verdict is not Verdict.ACCEPTED:
         lines.append(f"approve: {wording.safe(report.approve)}")
@@ -206,7 +206,7 @@ def _is_by_policy(finding: Finding) -> bool:
 def concise(report: Report) -> str:
     """Write every finding on one line, then the closing lines; the text ends with a line feed.
 
-    A finding about the change as a whole stands at `-`. In a range each line ends with its commit.
+    A finding about the whole change has the place `-`. In a range each line ends with its commit.
     """
     ranged = len(report.changes) > 1
     lines: list[str] = []

@@ -1,7 +1,7 @@
 """Findings, and the verdict that follows from them.
 
-Accepted is computed from evidence: every gate of the order has reported, and each has passed or does not
-apply. A finding of level error makes it rejected; anything that was not looked at makes it undecided.
+A change is accepted where every gate has passed or does not apply. An error makes it rejected. A gate that
+was not run, or could not decide, makes it undecided.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OWING = (Outcome.UNDECIDED, Outcome.NOT_RUN, Outcome.FAIL)
 
 
 class Fixer(StrEnum):
-    """Who can mend a finding."""
+    """Who can fix a finding."""
 
     AGENT = "agent"
     PERSON = "person"
@@ -57,7 +57,7 @@ class Fixer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A mechanical mending of a patch: what to put in the place of a line, or of some.
+    """A mechanical fix of a patch: the text that replaces some lines.
 
     They are `patch_line` (from 1) to `last_patch_line`, or that one alone. An LF in `replace_with` means two
     lines; None leaves the lines out.
@@ -71,11 +71,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a gate says.
+    """One result of a gate.
 
     `line` counts from 1 in the resulting file (`side` new) or in the base (`side` old). `message` and
     `hint` are safe for a terminal. `excerpt` is the source line itself, raw: renderers escape it, JSON
-    leaves it out (it may hold a secret). `notes` are further lines for people; JSON has them as details.
+    leaves it out (it may be a secret). `notes` are further lines of text; JSON has them as details.
     A path in `details` is a `RepoPath`: each form of a report writes it as it writes the others.
     """
 
@@ -144,10 +144,10 @@ class Budget:
 class PolicyReference:
     """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`).
 
-    `observes` is whether its local hooks only tell a refusal, `draft_refs` are the branches where they do.
-    `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything of any.
-    `tree` holds it, where that is not the tree of the change's base commit. `budget_ms` is how long its local
-    hooks may take; None: as long as they want.
+    `observes` is whether its local hooks only report a refusal, `draft_refs` are the branches where they
+    do. `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything
+    of any. `tree` is its tree, where that is not the tree of the change's base commit. `budget_ms` is how
+    long its local hooks may take; None: as long as they want.
     """
 
     digest: str
@@ -183,7 +183,7 @@ class ChangeVerdict:
             return Verdict.REJECTED
         if errors:
             return Verdict.UNDECIDED
-        # Asked several times of each change of a range: an enumeration hashes slowly, so none is looked up.
+        # Called several times for each change of a range: hashing an enumeration is slow, so compare.
         for gate in (*self.gates, *self.context_gates):
             if gate.outcome is not Outcome.PASS and gate.outcome is not Outcome.NOT_APPLICABLE:
                 return Verdict.UNDECIDED
@@ -214,7 +214,7 @@ class ChangeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStep:
-    """A way on after a refusal: one sentence, and the command that goes it, to be run as it stands."""
+    """A step after a refusal: one sentence, and the command to run."""
 
     message: str
     command: str
@@ -238,9 +238,9 @@ class Attempt:
 class Retry:
     """What may be tried after a refusal: the number of the next attempt in its chain, of how many.
 
-    `command` is what a person or an agent runs next: the retry, or where none is left what lets them begin
-    again. `chain` is the id of the chain's first attempt; `reason` says what makes an attempt without
-    `--retry-of` part of it.
+    `command` is what to run next: the retry, or where none is left the command that allows more. `chain` is
+    the id of the chain's first attempt; `reason` says what makes an attempt without `--retry-of` part of
+    it.
     """
 
     allowed: bool
@@ -255,8 +255,8 @@ class Retry:
 class Report:
     """What one command has to say: the verdict on each change, and warnings about the circumstances.
 
-    `recovery` leads back or on after a refusal; `approve` is the command by which a person may grant an
-    exception, None where nothing of it can be approved. `attempt` and `retry` are those of an `apply`.
+    `recovery` has the steps after a refusal; `approve` is the command that approves it, None where it
+    cannot be approved. `attempt` and `retry` are those of an `apply`.
     """
 
     changes: tuple[ChangeVerdict, ...]

@@ -1,7 +1,6 @@
-"""The sentences that every form for people shares, and what makes foreign text safe in them.
+"""The text that all human-readable formats share, and the escaping of foreign text.
 
-Decides how a place, a count and the closing line are worded, and which gates have not answered. It does
-not decide the layout of a report: that is each form's own.
+Places, counts, the closing line, and the gates without an outcome. Each format has its own layout.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SHORT_OID = 12
 _TRYING = frozenset({"lint", "test"})
 _SILENCE = {Outcome.NOT_RUN: "was not run", Outcome.FAIL: "failed without a finding"}
 
-# Build logs obey these wherever they stand in a line: GitHub's first command syntax (actions/runner,
+# Build logs run these anywhere in a line: GitHub's first command syntax (actions/runner,
 # ActionCommand.TryParse), Azure Pipelines, TeamCity. `::` counts only where a line begins with it.
 _LOG_COMMANDS = ("##[", "##vso[", "##teamcity[")
 
@@ -70,14 +69,14 @@ def show_place(finding: Finding) -> str:
 
 
 def hint_of(finding: Finding) -> str | None:
-    """Give the next step: the finding's own, else for an error the one that goes with its rule."""
+    """Return the help of a finding: its own, or for an error that of its rule."""
     if finding.hint is None and finding.level is Level.ERROR:
         return finding.definition.help
     return finding.hint
 
 
 def name_change(verdict: ChangeVerdict) -> str:
-    """Name a change for people: `commit 1a2b3c4d5e6f`, or by the kind of its source."""
+    """Name a change in messages: `commit 1a2b3c4d5e6f`, or the kind of its source."""
     source = verdict.source
     if source.commit is None and source.ref is not None:
         return safe(source.ref)
@@ -127,7 +126,7 @@ def length(seconds: float) -> str:
     for place, (name, size) in enumerate(names):
         if left >= size:
             parts = [count(left // size, name)]
-            # Seconds are told of nothing that takes minutes.
+            # Above a minute, seconds do not matter.
             for next_name, next_size in names[place + 1 : 3][:1]:
                 parts += [count(left % size // next_size, next_name)] if left % size >= next_size else []
             return " ".join(parts)
@@ -167,7 +166,7 @@ def verdict_line(report: Report) -> str:
 
 
 def _untried(report: Report) -> str:
-    """Say of an applied patch that no command of the policy has tried it, for that is no test that passed."""
+    """Say that no command of the policy ran on an applied patch, so no test has passed."""
     if report.attempt is None or not report.attempt.applied:
         return ""
     tried = {gate.outcome for change in report.changes for gate in change.gates if gate.gate in _TRYING}
@@ -175,7 +174,7 @@ def _untried(report: Report) -> str:
 
 
 def attempt_line(attempt: Attempt) -> str:
-    """Return whether an attempt wrote its patch, and where its evidence and a kept scratch tree lie."""
+    """Say whether an attempt wrote its patch, with the paths of its evidence and of a kept scratch tree."""
     what = "the patch was applied" if attempt.applied else "nothing was applied"
     where = f"; evidence: {attempt.dir}" if attempt.dir else ""
     kept = f"; scratch tree: {attempt.temp_path}" if attempt.temp_path else ""
@@ -183,7 +182,7 @@ def attempt_line(attempt: Attempt) -> str:
 
 
 def retry_line(retry: Retry) -> str:
-    """Write the last line of a refused attempt: what may be sent next."""
+    """Write the last line of a refused attempt: what to send next."""
     chain = f" in the chain {retry.chain} (this {retry.reason})" if retry.reason else ""
     if retry.allowed:
         what = "all edits" if " --edits " in retry.command else "the whole patch"
@@ -192,7 +191,7 @@ def retry_line(retry: Retry) -> str:
 
 
 def _no_findings(report: Report) -> str:
-    """Say how much was looked at; the old side of an exact rename is no second file."""
+    """Say how many files were checked; the old side of an exact rename does not count."""
     if not report.changes:
         return "no commits to judge"
     paths: set[RepoPath] = set()
@@ -203,15 +202,15 @@ def _no_findings(report: Report) -> str:
 
 
 def _owed(report: Report) -> str:
-    """Name each gate that gave no answer with its reason, once, the first few of them."""
+    """Name the first few gates without an outcome, each once with its reason."""
     owing = [gate for change in report.changes for gate in unanswered(change)]
-    # Who could not decide comes first: it is why the others were not run.
+    # An undecided gate comes first: it is why the others were not run.
     owing.sort(key=lambda gate: gate.outcome is Outcome.NOT_RUN)
     said = list(dict.fromkeys(describe_gate(gate) for gate in owing))
     return first_of(said, MAX_REASONS, between="; ")
 
 
 def _policy(report: Report) -> str:
-    """Name the policy that judged, where it was one."""
+    """Name the policy that judged, if there was only one."""
     origins = {change.policy.origin for change in report.changes}
     return f" (policy {safe(origins.pop())})" if len(origins) == 1 else ""
