@@ -58,7 +58,7 @@ def log_command(
             write_lines([found.as_json()])
         elif is_there:
             write_lines(found.as_text())
-        return 0 if found.is_whole else 1
+        return 0 if found.is_intact else 1
     shown = history.history(repository, kinds, most)
     if not shown.exists and shown.comparison.head is None:
         _report_no_ledger()

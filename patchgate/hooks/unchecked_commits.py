@@ -60,7 +60,7 @@ def _report(
     # something was let through, that may have been on another branch.
     if not recorded and receipts.has(tip):
         if branch is not None and ledger.size() > _MOST_READ_FAST:
-            announced.note(branch, tip)
+            announced.record(branch, tip)
         return ()
     answered = {commit for commit, ref in recorded if ref == branch}
     fresh = _fresh(repository, tip, receipts, answered)
@@ -74,7 +74,7 @@ def _report(
             commits = [each.source.commit for each in changes]
             warnings.append(ledger.record(kind, {"ref": branch, "commits": commits}))
     if branch is not None and not any(warnings):
-        announced.note(branch, tip)
+        announced.record(branch, tip)
     if refused:
         warnings.append(_message(refused))
     return tuple(warning for warning in warnings if warning)

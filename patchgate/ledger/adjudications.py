@@ -1,7 +1,7 @@
-"""The record of adjudications: what an `adjudicated` event holds, and how its parts become one again.
+"""The record of adjudications: the fields of an `adjudicated` event, and how its parts are joined.
 
-Decides the form, also that of paths which are no plain text, and what is made of an event that is not whole.
-What follows from earlier adjudications, others decide.
+Decides the format, also for paths that are not UTF-8, and how an incomplete event is read. Callers decide
+what follows from earlier adjudications.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _COUNTS = ("candidate_source_counts", "skipped_counts")
 
 
 def read_path(value: Mapping[str, Json]) -> RepoPath:
-    """Read what `path_member` wrote under `path`.
+    """Read the path that `path_member` wrote under `path`.
 
     Raises:
-        ValueError: they hold no path.
+        ValueError: there is no valid path.
     """
     path, exact = value.get("path"), value.get("path_b64")
     if not isinstance(path, str) or not isinstance(exact, str | None):
@@ -38,7 +38,7 @@ def read_path(value: Mapping[str, Json]) -> RepoPath:
 
 
 def part_number(event: Event) -> tuple[int, int] | None:
-    """Tell which part of an event this is, and of how many; None where that is not two numbers."""
+    """Return the number of this part of an event, and of how many; None where that is not two numbers."""
     part = event.about.get("part", [1, 1])
     if isinstance(part, list) and len(part) == 2 and all(type(each) is int for each in part):
         return part[0], part[1]
@@ -47,10 +47,10 @@ def part_number(event: Event) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class AdjudicationRecord:
-    """One adjudication: what was claimed, what became of it, what was looked at.
+    """One adjudication: the claim, the outcome, and what was scanned.
 
-    What is in an answer too has the same name here. `reason_code` is that of the claim,
-    `contradiction_detected_no_downgrade` one that nothing was found for, and that stands since too little was
+    Fields that the answer has too have the same names. `reason_code` is that of the claim;
+    `contradiction_detected_no_downgrade`: nothing was found, and the claim was kept because too little was
     read. `samples` are `path:line`. `changed_files` are those of a passed verdict.
     """
 
@@ -83,7 +83,7 @@ class AdjudicationRecord:
     changed_files: tuple[RepoPath, ...] = ()
 
     def about(self) -> dict[str, Json]:
-        """Write it as an event holds it; `id` holds the parts together where one record is too short."""
+        """Write the fields of the event; `id` joins its parts where one record is too short."""
         about: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         del about["at"]
         about["samples"] = [*self.samples]
@@ -96,9 +96,9 @@ class AdjudicationRecord:
 
 
 def read_adjudications(found: Iterable[Event]) -> list[AdjudicationRecord]:
-    """Read what events tell, oldest first; parts are joined, also where some of them are missing.
+    """Read the adjudications from events, oldest first; parts are joined, also where some are missing.
 
-    Of what stands in an event only its type is looked at: whoever can write `.git` could have put it there.
+    Only the types of the values are checked: whoever can write `.git` can write an event.
     """
     read: list[AdjudicationRecord] = []
     begun: dict[object, tuple[int, int]] = {}
@@ -106,7 +106,7 @@ def read_adjudications(found: Iterable[Event]) -> list[AdjudicationRecord]:
         if event.kind != KIND:
             continue
         here = _read(event)
-        # What no part is named for stands for itself.
+        # An event without a part number is whole.
         number, of = part_number(event) or (1, 1)
         place = (event.at, event.about.get("id")) if isinstance(event.about.get("id"), str) else None
         index, last = begun.get(place, (0, of))
@@ -129,7 +129,7 @@ def _joined(one: AdjudicationRecord, more: AdjudicationRecord) -> AdjudicationRe
     )
 
 
-# The type of what an event tells under a key; where it holds something else, the key tells nothing.
+# The type of each plain field; a value of another type is ignored.
 _PLAIN: Mapping[str, type] = {
     name: kind
     for name, hint in get_type_hints(AdjudicationRecord).items()
@@ -156,7 +156,7 @@ def _read(event: Event) -> AdjudicationRecord:
 
 
 def _numbers(value: Json | None) -> dict[str, int]:
-    """Read numbers by name; what is none is left out."""
+    """Read numbers by name; other values are skipped."""
     named = value.items() if isinstance(value, Mapping) else ()
     return {name: number for name, number in named if type(number) is int}
 
@@ -167,7 +167,7 @@ def _list(about: Mapping[str, Json], key: str) -> list[Any]:
 
 
 def _path(value: Any) -> RepoPath | None:
-    """Read a path; None for what no file can be called."""
+    """Read a path; None where no file can have it."""
     try:
         path = read_path(value) if isinstance(value, Mapping) else None
     except ValueError:

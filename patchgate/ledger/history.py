@@ -1,8 +1,8 @@
-"""What the ledger remembers, the last events first, and what its chain and its head file prove.
+"""`log`: the events of the ledger, newest first, and `log --verify`: what its chain and its head file prove.
 
-Decides which events are shown in which order, how an event reads in words and as JSON, and what is said of
-damaged lines and of a missing end. Every value of an event is foreign: whoever can write `.git` can write
-both files anew, and no sentence here says otherwise.
+Decides which events are printed in which order, how an event reads as text and as JSON, and how damaged lines
+and a missing end are reported. No value of an event is trusted: whoever can write `.git` can rewrite both
+files, and no message here says otherwise.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _MOST_IN_LINE = 120
-# Their first line says all of it.
+# Events whose first line has all fields.
 _WHOLE = frozenset({"attempted", adjudications.KIND})
-# What a reader looks for first; the rest follows as it was recorded.
+# The keys that are printed first; the others follow in their order.
 _FIRST = ("reason", "rules", "verdict")
-# What an event is about where it is no commit, and how long its name may be.
+# The subject of an event that is not about a commit, and the most characters of its name.
 _SUBJECTS = (
     ("attempt", "attempt {}", 60),
     ("chain", "the chain of {}", 60),
@@ -67,7 +67,7 @@ _SUBJECTS = (
 
 @dataclass(frozen=True, slots=True)
 class LedgerCheck:
-    """What a check found: the events of the chain, the hash of the last, the bad lines, the head file."""
+    """The result of a check: the number of events, the hash of the last, the bad lines, the head file."""
 
     events: int
     last: str | None
@@ -77,17 +77,17 @@ class LedgerCheck:
     comparison: HeadComparison
 
     @property
-    def is_whole(self) -> bool:
-        """Tell whether nothing speaks against the ledger: no line, and not the head file."""
+    def is_intact(self) -> bool:
+        """Whether no line is bad and the head file does not contradict the ledger."""
         return not self.problems and self.comparison.state != CONTRADICTED
 
     def as_json(self) -> str:
-        """Write it as one line of JSON, without the line's end."""
+        """Write the result as one line of JSON, without a line feed."""
         head, state, behind = self.comparison.head, self.comparison.state, self.comparison.behind
         problems = [{"line": each.line, "message": each.message, "torn": each.torn} for each in self.problems]
         value = {
             "schema": VERIFIED_SCHEMA,
-            "is_intact": self.is_whole,
+            "is_intact": self.is_intact,
             "events": self.events,
             "last": self.last,
             "problems": problems,
@@ -96,11 +96,13 @@ class LedgerCheck:
         return json.dumps(value)
 
     def as_text(self) -> list[str]:
-        """Write it for people: what is proven and what is not, or the first fault and the next step."""
-        if self.is_whole:
+        """Write the result as lines of text: what is proven and what is not, or the first fault and the next
+        step.
+        """
+        if self.is_intact:
             last = f"; the last is {self.last}" if self.last else ""
             return [
-                f"the chain is whole, which proves order and content: {count(self.events, 'event')}{last}",
+                f"the chain is intact, which proves order and content: {count(self.events, 'event')}{last}",
                 _what_the_head_proves(self.comparison),
             ]
         more = len(self.problems) - 1
@@ -111,24 +113,24 @@ class LedgerCheck:
         ]
         head = self.comparison.head
         if self.comparison.state == CONTRADICTED:
-            # What stands at the head's place is damaged: the line says so already.
+            # The line that the head file names is damaged, and is reported already.
             if not is_damaged or (head is not None and self.comparison.size < head.size):
                 lines.append(describe_contradiction(self.comparison))
         elif all(each.torn for each in self.problems):
-            return [*lines, "help: nothing is to be done; the next event sets it aside"]
+            return [*lines, "help: nothing to do; the next event moves it to another file"]
         return [*lines, *self._next_step(is_damaged)]
 
     def _next_step(self, is_damaged: bool) -> list[str]:
-        """Name the commands that keep what is wrong, and let the next event start anew."""
+        """Write the commands that move the damaged files away, so that the next event starts new ones."""
         beside = Path(head_path_of(str(self.path)))
         moved = [self.path] if is_damaged else []
         if beside.exists():
             moved.append(beside)
         names = [" ".join(shlex.quote(str(path)) for path in (each, _free_name(each))) for each in moved]
         what = (
-            "keep it for whoever looks into it; the next event then starts a new ledger"
+            "move it away and keep it; the next event then starts a new ledger"
             if is_damaged
-            else f"restore the ledger, or, if you changed it yourself, put {beside.name} away;"
+            else f"restore the ledger, or, if you changed it yourself, move {beside.name} away;"
             " the next event then writes a new one"
         )
         return [f"help: {what}", safe("    " + " && ".join(f"mv {each}" for each in names), 8 * _MOST_PATH)]
@@ -138,7 +140,7 @@ def check_ledger(repository: Repository) -> LedgerCheck:
     """Check every line of the ledger, the chain, and whether events are missing at the end.
 
     Raises:
-        UndecidedError: the ledger cannot be read, or a writer kept the lock so that nothing is certain.
+        UndecidedError: the ledger cannot be read, or a writer kept the lock, so the result is not certain.
     """
     ledger = Ledger(repository.common_dir)
     events, last = 0, None
@@ -160,71 +162,71 @@ def check_ledger(repository: Repository) -> LedgerCheck:
 
 
 def describe_problem(problem: ChainProblem) -> str:
-    """Say in half a sentence what is wrong with a line of the ledger."""
+    """Describe in half a sentence what is wrong with a line of the ledger."""
     return f"line {problem.line} of the ledger {problem.message}"
 
 
 def describe_contradiction(comparison: HeadComparison) -> str:
-    """Say how the ledger contradicts its head file: it is missing, was cut, or was written anew."""
+    """Describe how the ledger contradicts its head file: it is missing, cut short, or rewritten."""
     head = comparison.head
     named = f"{_HEAD} names an event that ends at byte {head.size if head else 0}"
     if comparison.size == 0:
         return f"the ledger is missing or empty, and {named}: events were lost"
     if head is not None and comparison.size < head.size:
-        return f"the ledger was cut: it has {comparison.size} bytes, and {named}"
-    return f"the ledger was cut or written anew: {named}, and the ledger does not have it there"
+        return f"the ledger was cut short: it has {comparison.size} bytes, and {named}"
+    return f"the ledger was cut short or rewritten: {named}, and the ledger does not have it there"
 
 
 def _what_the_head_proves(comparison: HeadComparison) -> str:
-    """Say in a sentence whether a cut at the end of the ledger would have been seen."""
+    """Say in a sentence whether missing events at the end of the ledger can be detected."""
     if comparison.state == AT_END:
-        return f"{_HEAD} names the same last event: none was cut off, unless somebody changed both files"
+        return f"{_HEAD} names the same last event: none is missing, unless both files were changed"
     if comparison.state == BEFORE_END:
         behind = count(comparison.behind, "event")
         return (
-            f"{_HEAD} names an earlier event, {behind} before the end: a cut after that one cannot be seen;"
-            " the next event brings it up to date"
+            f"{_HEAD} names an earlier event, {behind} before the end: events missing after that cannot be"
+            " detected; the next event updates it"
         )
     return (
-        f"there is no {_HEAD}, and from the ledger alone a cut at its end cannot be seen;"
+        f"there is no {_HEAD}, so events missing at the end of the ledger cannot be detected;"
         " the next event writes one"
     )
 
 
 def require_all(problems: Sequence[ChainProblem], comparison: HeadComparison) -> None:
-    """Require that nothing is missing: a torn last line may, because no event was recorded with it.
+    """Require that no event is missing; a torn last line is allowed, because its event was not recorded.
 
     Raises:
-        UndecidedError: a line is damaged, or the head file names an event that is not there.
+        UndecidedError: a line is damaged, or the head file names an event that is missing.
     """
     faults = [describe_problem(each) for each in problems if not each.torn]
     if comparison.state == CONTRADICTED:
         faults.append(describe_contradiction(comparison))
     if faults:
         raise UndecidedError(
-            f"{faults[0]}, so what was shown is not proven to be all", "git patchgate log --verify says more"
+            f"{faults[0]}, so events may be missing from the output", "git patchgate log --verify"
         )
 
 
 def _free_name(path: Path) -> Path:
-    """Find a name for a damaged ledger under which none is kept yet."""
+    """Find an unused name for a damaged ledger."""
     number = 1
-    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
+    while (free := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
-    return kept
+    return free
 
 
 def unreadable_error(ledger: Ledger, error: OSError) -> UndecidedError:
-    """Say that the ledger, or its head file, cannot be read."""
+    """Build the error for a ledger, or a head file, that cannot be read."""
     return UndecidedError(
         f"the ledger {str(ledger.path)!r} cannot be read: {error.strerror or error}",
-        f"it and {_HEAD} are plain files that belong to whoever commits here; correct their name and mode",
+        f"it and {_HEAD} must be regular files that you can read; correct their type and permissions",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The events that were asked for, the newest first, and what is wrong with the ledger."""
+    """The selected events, newest first, and what is wrong with the ledger."""
 
     events: Sequence[Event]
     problems: Sequence[ChainProblem]
@@ -233,11 +235,11 @@ class History:
 
 
 def history(repository: Repository, kinds: Collection[str] = (), most: int | None = None) -> History:
-    """Read the ledger; damaged lines are left out and named.
+    """Read the ledger; damaged lines are skipped and listed.
 
     Args:
-        kinds: only events of these kinds; all where it is empty.
-        most: only so many, the newest; None is all.
+        kinds: only events of these kinds; empty: all.
+        most: only the newest, so many; None: all.
 
     Raises:
         UndecidedError: the ledger cannot be read.
@@ -263,12 +265,12 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
 
 
 def as_json(event: Event) -> str:
-    """Write an event as one line of JSON, in pure ASCII without the line's end; ids and reasons in full."""
+    """Write an event as one line of ASCII JSON, without a line feed; ids and reasons in full."""
     return json.dumps(plain_json(event.plain()))
 
 
 def as_line(event: Event) -> str:
-    """Write an event in one line: when, what and where, then its rules and the reason that was given."""
+    """Write an event in one line: when, what and where, then its rules and its reason."""
     line = as_text(event)[0]
     shown = [
         safe(_value_text(about), _MOST_IN_LINE)
@@ -279,19 +281,19 @@ def as_line(event: Event) -> str:
 
 
 def as_text(event: Event) -> list[str]:
-    """Write an event for people: a line that says when, what and where, then what else it holds."""
+    """Write an event as lines of text: first when, what and where, then its other fields."""
     rest: dict[str, Json] = {
         key: value for key, value in event.about.items() if value not in (None, "", [], {})
     }
     at = event.at if _TIME.fullmatch(event.at) else "(no time)"
     if event.kind == "attempted":
-        # All the rest of it is shown by `attempts show`.
+        # `attempts show` prints the other fields.
         return [f"{at} attempted {_attempt_text(rest)}"]
     if event.kind == "slow":
         taken, budget, hook = (
             safe(_value_text(event.about.get(key)), 60) for key in ("ms", "budget_ms", "hook")
         )
-        return [f"{at} slow {hook}: {taken} ms, and its budget is {budget} ms"]
+        return [f"{at} slow {hook}: {taken} ms (budget: {budget} ms)"]
     if event.kind == adjudications.KIND:
         return [f"{at} adjudicated {_adjudication_text(event)}"]
     words = [f"{at} {_plain_word(event.kind)}", *_take_subject(rest)]
@@ -323,12 +325,12 @@ def verified_schema() -> Schema:
 def json_schema() -> Schema:
     """Build the JSON Schema of one line of `log --format json`."""
     event: dict[str, Shape] = {"hash": DIGEST, "kind": str, "at": str, "version": str}
-    # Each kind has keys of its own, and the file may be older or newer than this program.
+    # Each kind has its own keys, and the file may come from an older or newer version.
     return Schema(document_schema(EVENT_SCHEMA, "One event of the ledger", event), additionalProperties=True)
 
 
 def _confirm_problems(ledger: Ledger, problems: Sequence[ChainProblem]) -> Sequence[ChainProblem]:
-    """Ask again under the lock, for an append that is under way looks torn."""
+    """Check again under the lock, because an append in progress looks torn."""
     if not problems:
         return ()
     try:
@@ -338,7 +340,7 @@ def _confirm_problems(ledger: Ledger, problems: Sequence[ChainProblem]) -> Seque
 
 
 def _attempt_text(about: Mapping[str, Json]) -> str:
-    """Say in a line what was tried and what became of it: applied, or the verdict with the rules."""
+    """Write an attempt in one line: its id, then applied or the verdict, and the rules."""
     attempt, applied, verdict, rules = (about.get(key) for key in ("attempt", "applied", "verdict", "rules"))
     words = [
         safe(_value_text(attempt), 60) + ":",
@@ -352,16 +354,16 @@ def _attempt_text(about: Mapping[str, Json]) -> str:
 
 
 def _adjudication_text(event: Event) -> str:
-    """Say in a line which claim was adjudicated, what became of it, and what shows it."""
-    (told,) = adjudications.read_adjudications([event])
-    about = f"{safe(told.subject, 80)}: " if told.subject else ""
-    claim = f" ({safe(told.reason_code, 80)})" if told.reason_code else ""
-    shown = _value_text([*told.samples]) if told.samples else told.coverage_insufficient_reason
-    return f"{about}{safe(told.outcome, 40)}{claim}" + (f": {safe(shown)}" if shown else "")
+    """Write an adjudication in one line: the subject, the outcome, and the evidence."""
+    (record,) = adjudications.read_adjudications([event])
+    about = f"{safe(record.subject, 80)}: " if record.subject else ""
+    claim = f" ({safe(record.reason_code, 80)})" if record.reason_code else ""
+    evidence = _value_text([*record.samples]) if record.samples else record.coverage_insufficient_reason
+    return f"{about}{safe(record.outcome, 40)}{claim}" + (f": {safe(evidence)}" if evidence else "")
 
 
 def _take_subject(rest: dict[str, Json]) -> list[str]:
-    """Take out of an event what it is about, and word it: the commit, some commits, or a staged change."""
+    """Remove the subject from an event and write it: the commit, some commits, or a staged change."""
     for key, form, most in _SUBJECTS:
         if isinstance(named := rest.get(key), str):
             del rest[key]
@@ -385,7 +387,7 @@ def _take_subject(rest: dict[str, Json]) -> list[str]:
 
 
 def _plain_word(key: str) -> str:
-    """Write a key or a kind; one that is no plain word could be a command to a build log, and is quoted."""
+    """Write a key or a kind; anything but a plain word is quoted: it could be a command to a build log."""
     return key.replace("_", " ") if _WORD.fullmatch(key) else safe(json.dumps(key), 80)
 
 

@@ -1,7 +1,7 @@
-"""Receipts of accepted changes, the tips that were settled at install, and how far each branch was told.
+"""Receipts of accepted changes, the tips that were settled at install, and the announced tip of each branch.
 
-Decides the form of the three files; whatever is no line of that form counts for nothing. Does not decide
-what a receipt is good for. The files are neither locked nor flushed: what a crash takes away is judged again.
+Decides the format of the three files; lines of another format are ignored. Callers decide what a receipt is
+used for. The files are neither locked nor flushed: what a crash loses is checked again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_BYTES = 64 << 10
 
 
 class Receipt(Value):
-    """One change that was accepted; ids in full, `parent` is None for a root commit, a merge's the first."""
+    """One accepted change; full ids; `parent` is None for a root commit, and the first parent of a merge."""
 
     __slots__ = ("commit", "is_merge", "parent", "tree")
 
@@ -44,15 +44,15 @@ class Receipt(Value):
 
 
 class Receipts:
-    """The receipts of one repository, shared by its worktrees; read once, when they are first asked for.
+    """The receipts of one repository, shared by its worktrees; read once, on first use.
 
     A receipt is `<commit> <tree> <parent>` and LF, `-` for the parent of a root commit: the change from
-    parent to commit was judged *accepted*. A merge's has a fourth word, `merge`: it says nothing of its other
-    parents, so no line of answered commits leads through it. The shim of reference-transaction adds one by
-    `printf`, in one write, and never a merge's.
+    parent to commit was *accepted*. That of a merge has a fourth word, `merge`: it says nothing about the
+    other parents, so `AnnouncedTips.covers` stops there. The shim of reference-transaction adds a receipt
+    by `printf`, in one write, and never for a merge.
 
     Args:
-        common_dir: git's common directory; nothing is made in it before the first receipt.
+        common_dir: git's common directory; nothing is created in it before the first receipt.
     """
 
     def __init__(self, common_dir: str) -> None:
@@ -62,36 +62,36 @@ class Receipts:
         self._searches = 0
 
     def has(self, commit: str) -> bool:
-        """Tell whether a commit was accepted here, as the change from its first parent."""
+        """Return whether a commit was accepted here, as the change from its first parent."""
         if self._commits is None and self._searches < _MOST_SEARCHES:
             self._searches += 1
             return any(found.commit == commit for found in self._containing(f"{commit} "))
         return commit in self._all()
 
     def commits(self) -> set[str]:
-        """Give every commit that has a receipt."""
+        """Return every commit that has a receipt."""
         return set(self._all())
 
     def by_tree(self, tree: str) -> list[tuple[str, str | None]]:
-        """Give commit and parent of every receipt for one resulting tree, oldest first."""
+        """Return commit and parent of every receipt for one resulting tree, oldest first."""
         found = (each for each in self._containing(f" {tree} ") if each.tree == tree)
         return list(dict.fromkeys((each.commit, each.parent) for each in found))
 
     def recent_parents(self) -> dict[str, str | None]:
-        """Give commit and parent of the receipts in the file's last 64 KiB; those of merges are left out."""
+        """Return commit and parent of the receipts in the last 64 KiB of the file, without merges."""
         lines = _read(self.path, _TAIL).split(b"\n")[:-1]
         found = [receipt for receipt in map(_parse, lines) if receipt is not None]
         return {each.commit: each.parent for each in found if not each.is_merge}
 
     def add(self, lines: Iterable[tuple[str, str, str | None]], merges: Collection[str] = ()) -> str | None:
-        """Add receipts (commit, tree, parent or None) in one write; None, or one sentence to warn with.
+        """Add receipts (commit, tree, parent or None) in one write; return None, or the text of a warning.
 
         Args:
-            lines: what was accepted.
-            merges: those of the commits that have several parents.
+            lines: the accepted changes.
+            merges: the commits that have several parents.
 
         Raises:
-            ValueError: one of them is no receipt, which is the caller's fault.
+            ValueError: an id is not valid; a programming error.
         """
         texts = [
             f"{commit} {tree} {'-' if parent is None else parent}{' merge' if commit in merges else ''}"
@@ -106,7 +106,7 @@ class Receipts:
             os.makedirs(os.path.dirname(self.path), mode=_FOLDER_MODE, exist_ok=True)
             _append(self.path, b"\n".join(written) + b"\n")
         except OSError as error:
-            return f"no receipt was written ({error.strerror or error}), so this will be judged again"
+            return f"no receipt was written ({error.strerror or error}), so this will be checked again"
         finally:
             self._raw = self._commits = None
         return None
@@ -118,7 +118,7 @@ class Receipts:
             raw = self._content()
             found: list[bytes] = []
             for width in _WIDTHS:
-                # One expression for the whole file is four times as fast as a look at each line.
+                # One expression for the whole file is four times as fast as one line at a time.
                 form = b"^([0-9a-f]{%d}) [0-9a-f]{%d} (?:[0-9a-f]{%d}|-)(?: merge)?\n" % (width, width, width)
                 if len(found) != raw.count(b"\n"):
                     found += re.findall(form, raw, re.MULTILINE)
@@ -126,7 +126,7 @@ class Receipts:
         return self._commits
 
     def _containing(self, needle: str) -> Iterator[Receipt]:
-        """Find the receipts whose line holds a text; a last line without an end is none."""
+        """Find the receipts whose line contains a text; an unfinished last line is ignored."""
         raw, sought = self._content(), needle.encode("utf-8", "replace")
         at = raw.find(sought)
         while at >= 0:
@@ -145,10 +145,10 @@ class Receipts:
 
 
 def settle(common_dir: str, oids: Iterable[str]) -> str | None:
-    """Record tips as settled, beside those that are; None, or one sentence to warn with.
+    """Add tips to the settled ones; return None, or the text of a warning.
 
     Raises:
-        ValueError: one of them is no object id, which is the caller's fault.
+        ValueError: one of them is not an object id; a programming error.
     """
     from pathlib import Path
 
@@ -162,12 +162,12 @@ def settle(common_dir: str, oids: Iterable[str]) -> str | None:
         os.makedirs(os.path.dirname(path), mode=_FOLDER_MODE, exist_ok=True)
         write_atomically(Path(path), "".join(f"{tip}\n" for tip in tips).encode("ascii"), mode=_MODE)
     except OSError as error:
-        return f"the tips that exist are not recorded as settled ({error.strerror or error})"
+        return f"the existing tips were not recorded as settled ({error.strerror or error})"
     return None
 
 
 def settled(common_dir: str) -> list[str]:
-    """Give the tips that were settled at install, in order; what is no object id is left out."""
+    """Return the tips that were settled at install, in order; invalid lines are skipped."""
     return [line.decode("ascii") for line in _read(_settled(common_dir)).split(b"\n") if is_oid(line)]
 
 
@@ -176,7 +176,7 @@ def _settled(common_dir: str) -> str:
 
 
 def _parse(line: bytes) -> Receipt | None:
-    """Read one line without its LF; None where it is no receipt."""
+    """Parse a line without its LF; None where it is not a receipt."""
     words = line.split(b" ")
     is_merge = words[3:] == [_MERGE]
     if len(words) != 3 + is_merge:
@@ -190,12 +190,12 @@ def _parse(line: bytes) -> Receipt | None:
 
 
 def is_oid(word: bytes) -> bool:
-    """Tell whether these bytes are an object id in full."""
+    """Return whether these bytes are a full object id."""
     return len(word) in _WIDTHS and not word.translate(None, _HEX)
 
 
 def _read(path: str, most: int | None = None) -> bytes:
-    """Read a file, or the last bytes of it; none where it cannot be read."""
+    """Read a file, or its last bytes; empty where it cannot be read."""
     with suppress(OSError), open(path, "rb") as file:
         if most is not None:
             file.seek(max(0, os.fstat(file.fileno()).st_size - most))
@@ -204,10 +204,10 @@ def _read(path: str, most: int | None = None) -> bytes:
 
 
 def _append(path: str, raw: bytes) -> None:
-    """Add whole lines in one write; what a crash left without an end does not swallow the first of them.
+    """Append whole lines in one write, after a line feed where a crash left an unfinished line.
 
     Raises:
-        OSError: as the system gave it, also where only a part could be written.
+        OSError: from the system, or where only a part was written.
     """
     descriptor = os.open(path, _APPENDING, _MODE)
     try:
@@ -215,20 +215,20 @@ def _append(path: str, raw: bytes) -> None:
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             raw = b"\n" + raw
         if os.write(descriptor, raw) != len(raw):
-            raise OSError("only a part of it could be written")
+            raise OSError("only a part of it was written")
     finally:
         os.close(descriptor)
 
 
 class AnnouncedTips:
-    """What the branches of one repository have been told, shared by its worktrees: spares commits a question.
+    """The commit up to which each branch was reported, shared by the worktrees; it saves a question to git.
 
-    A line is `<commit> <branch>` and LF, the branch by its full name: all below that commit has been told
-    there. Only that is ever written, so a line that is old is true, and of two writers at once either may
-    win. Where the file is missing or damaged, git is asked. The fast path reads the same files.
+    A line of the file is `<commit> <branch>` and LF, with the full name of the branch: everything below that
+    commit was reported there. An old line stays true, so of two writers at once either may win. Without the
+    file, or with a damaged one, git is asked. The fast path reads the same files.
 
     Args:
-        common_dir: git's common directory; nothing is made in it.
+        common_dir: git's common directory; nothing is created in it.
     """
 
     def __init__(self, common_dir: str) -> None:
@@ -236,10 +236,10 @@ class AnnouncedTips:
         self._common_dir = common_dir
 
     def covers(self, branch: str, tip: str, receipts: Receipts) -> bool:
-        """Tell whether all that lies below a commit is answered for on a branch, without asking git.
+        """Return whether everything below a commit was accepted or reported on a branch, without git.
 
-        It is where a line of commits, each with a receipt and none a merge, leads from it to one below which
-        everything is answered for: told on that branch, settled at install, or a root commit.
+        True where a line of commits, each with a receipt and none a merge, leads from it to a commit below
+        which nothing is left: reported on that branch, settled at install, or a root commit.
         """
         stops = {self.tips().get(branch), *settled(self._common_dir)}
         parents = receipts.recent_parents()
@@ -247,12 +247,12 @@ class AnnouncedTips:
         while at is not None and at not in stops:
             if at not in parents:
                 return False
-            # Taken out, so that receipts which nobody should have written lead in no circle.
+            # Removed, so that forged receipts cannot form an endless loop.
             at = parents.pop(at)
         return True
 
     def tips(self) -> dict[str, str]:
-        """Give the commit that each branch has been told of, those noted last at the end."""
+        """Return the announced tip of each branch, the latest ones last."""
         found: dict[str, str] = {}
         for line in self._lines():
             oid, _, branch = line.partition(b" ")
@@ -260,8 +260,8 @@ class AnnouncedTips:
                 found[branch.decode("utf-8", "surrogateescape")] = oid.decode("ascii")
         return found
 
-    def note(self, branch: str, tip: str) -> None:
-        """Write down that all below a commit has been told on a branch; a failure costs only a question."""
+    def record(self, branch: str, tip: str) -> None:
+        """Record that everything below a commit was reported on a branch; a failure costs only a question."""
         tips = self.tips()
         if tips.pop(branch, None) == tip:
             return
@@ -278,7 +278,7 @@ class AnnouncedTips:
             write_atomically(Path(self.path), content, mode=_FILE_MODE)
 
     def _lines(self) -> list[bytes]:
-        """Read the whole lines; none where it cannot be read, or is longer than it ever gets."""
+        """Read the whole lines; none where the file cannot be read, or is longer than it can be."""
         with suppress(OSError), open(self.path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)
             if len(content) <= _MOST_BYTES:

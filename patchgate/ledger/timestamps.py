@@ -1,7 +1,7 @@
-"""Moments: how a date of `--since` is read, and how those of the ledger are written and read.
+"""Reads the dates of `--since`, and reads and writes the times of the ledger.
 
-Decides the grammar, which is small on purpose: ISO 8601, and `N UNIT ago`. git reads many more words, and
-takes those that it does not know for now; here they are refused, so that nobody counts from now unawares.
+The grammar is small on purpose: ISO 8601, and `N UNIT ago`. git reads many more words, and takes unknown
+words for the current time; here they are refused, so that a typo does not mean now.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from patchgate.ledger.ledger import iso
 _AGO = re.compile(r"([0-9]{1,6})[\s.]+(second|minute|hour|day|week|month|year)s?[\s.]+ago", re.ASCII)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _MONTHS = {"month": 1, "year": 12}
-# The years that are written with four digits, so that texts are in the order of their moments.
+# Years with four digits, so that the order of the texts is that of the times.
 _YEARS = range(1000, 10_000)
 
 
 def parse_date(when: str, now: float) -> float:
-    """Read a date: ISO 8601 (local time where it names no zone), or `N UNIT ago`; months are the calendar's.
+    """Parse a date: ISO 8601 (local time without a zone), or `N UNIT ago` with calendar months.
 
     Args:
         now: seconds since the epoch.
@@ -32,7 +32,7 @@ def parse_date(when: str, now: float) -> float:
         Seconds since the epoch.
 
     Raises:
-        UsageError: it is neither, or of no year from 1000 to 9999.
+        UsageError: it is neither, or not in the years 1000 to 9999.
     """
     text = when.strip()
     try:
@@ -45,7 +45,7 @@ def parse_date(when: str, now: float) -> float:
     except (ValueError, OverflowError, OSError):
         pass
     raise UsageError(
-        f"{printable(when, 60)!r} is no date",
+        f"{printable(when, 60)!r} is not a date",
         "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'",
     )
 
@@ -55,13 +55,13 @@ def _before(now: float, number: int, unit: str) -> float:
         return now - number * _SECONDS[unit]
     then = datetime.fromtimestamp(now, UTC)
     year, month = divmod(then.year * 12 + then.month - 1 - number * _MONTHS[unit], 12)
-    # The 31st of a shorter month is its last day. A year that is none is refused by `replace`.
+    # The 31st of a shorter month is its last day. `replace` refuses an invalid year.
     day = min(then.day, monthrange(year, month + 1)[1]) if year > 0 else then.day
     return then.replace(year=year, month=month + 1, day=day).timestamp()
 
 
 def iso_if_any(seconds: float) -> str | None:
-    """Write a moment in UTC (ISO 8601); None where no clock shows it."""
+    """Write a time in UTC (ISO 8601); None where it cannot be written."""
     try:
         return iso(seconds)
     except (OverflowError, ValueError, OSError):
@@ -69,7 +69,7 @@ def iso_if_any(seconds: float) -> str | None:
 
 
 def parse_timestamp(at: str) -> int | None:
-    """Read a moment that `iso` wrote; None where it is none."""
+    """Parse a time that `iso` wrote; None where it is not valid."""
     try:
         return timegm(strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
     except ValueError:

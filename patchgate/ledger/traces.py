@@ -1,7 +1,7 @@
-"""Keep the traceback of an internal error in a file beside the evidence, so that it can be reported.
+"""Writes the traceback of an internal error to a file, so that it can be reported.
 
-Decides where the file is, what it says besides the traceback, and that secrets in it are masked. Only the
-newest files are kept. Where the repository cannot be written to, the file is in the temporary folder.
+Decides where the file is, what it contains besides the traceback, and that secrets in it are masked. Only the
+newest files are kept. Where the repository is not writable, the file is in the temporary folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def traces_folder(common_dir: str) -> str:
-    """Name the folder of the traces of one repository."""
+    """Return the folder of the traces of one repository."""
     return os.path.join(common_dir, "patchgate", "traces")
 
 
@@ -28,19 +28,19 @@ def write_trace(common_dir: str | None, trace: str, environ: Mapping[str, str]) 
     """Write a traceback to a new file.
 
     Args:
-        common_dir: git's common directory; None where no repository is known.
+        common_dir: git's common directory; None outside a repository.
         trace: the traceback, as Python formats it.
         environ: the environment, whose secrets are masked.
 
     Returns:
-        the path of the file; None where no folder can be written to.
+        the path of the file; None where no folder is writable.
     """
     import tempfile
 
     from patchgate.ledger.masking import Masks
 
     about = f"patchgate {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"
-    # The end of a traceback says most.
+    # The end of a traceback is the important part.
     content = Masks([environ]).text(about + trace[-_MOST_TEXT:]).encode("utf-8", "backslashreplace")
     name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
     if common_dir is not None:

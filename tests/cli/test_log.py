@@ -229,8 +229,8 @@ def test_verify_says_how_many_events_are_whole_and_names_the_last(repo: Repo, le
     answer = repo.cli("log", "--verify")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == (
-        f"the chain is whole, which proves order and content: 3 events; the last is {last.hash}\n"
-        "events.jsonl.head names the same last event: none was cut off, unless somebody changed both files\n"
+        f"the chain is intact, which proves order and content: 3 events; the last is {last.hash}\n"
+        "events.jsonl.head names the same last event: none is missing, unless both files were changed\n"
     )
     (only,) = objects(repo.cli("log", "--verify", "--format", "json").out)
     assert only == {
@@ -282,7 +282,7 @@ def test_verify_counts_a_torn_last_line_as_bad(repo: Repo, ledger: Ledger) -> No
         file.write(b"{")
     answer = repo.cli("log", "--verify")
     assert answer.code == 1
-    assert answer.out.startswith("line 4 of the ledger was cut short by a crash\nhelp: nothing is to be done")
+    assert answer.out.startswith("line 4 of the ledger was cut short by a crash\nhelp: nothing to do")
 
 
 def test_a_ledger_that_cannot_be_read_is_undecided_in_one_sentence(repo: Repo) -> None:

@@ -37,21 +37,21 @@ def place(folder: Path) -> Path:
 def test_a_line_of_receipts_leads_to_the_commit_that_the_branch_was_told_of(tmp_path: Path) -> None:
     receipts, told = line_of_commits(tmp_path, 5), AnnouncedTips(str(tmp_path))
     assert not told.covers(MAIN, oid(5), receipts)
-    told.note(MAIN, oid(0))
+    told.record(MAIN, oid(0))
     assert told.covers(MAIN, oid(5), receipts)
     assert told.covers(MAIN, oid(0), receipts)
 
 
 def test_a_branch_is_not_answered_for_by_what_another_was_told(tmp_path: Path) -> None:
     receipts, told = line_of_commits(tmp_path, 5), AnnouncedTips(str(tmp_path))
-    told.note(MAIN, oid(0))
+    told.record(MAIN, oid(0))
     assert not told.covers(SIDE, oid(5), receipts)
     assert not told.covers("refs/heads/mai", oid(5), receipts)
 
 
 def test_a_branch_that_was_moved_away_is_not_covered_by_where_it_was(tmp_path: Path) -> None:
     receipts, told = line_of_commits(tmp_path, 5), AnnouncedTips(str(tmp_path))
-    told.note(MAIN, oid(99))
+    told.record(MAIN, oid(99))
     assert not told.covers(MAIN, oid(5), receipts)
 
 
@@ -67,11 +67,11 @@ def test_what_was_settled_at_install_and_a_root_commit_end_the_line(tmp_path: Pa
 def test_no_line_leads_through_a_merge(tmp_path: Path) -> None:
     """Its receipt says nothing of what came in by the other parents."""
     receipts, told = line_of_commits(tmp_path, 5, merges={oid(3)}), AnnouncedTips(str(tmp_path))
-    told.note(MAIN, oid(0))
+    told.record(MAIN, oid(0))
     assert told.covers(MAIN, oid(2), receipts)
     assert not told.covers(MAIN, oid(3), receipts)
     assert not told.covers(MAIN, oid(5), receipts)
-    told.note(MAIN, oid(3))
+    told.record(MAIN, oid(3))
     assert told.covers(MAIN, oid(5), receipts)
 
 
@@ -83,18 +83,18 @@ def test_receipts_that_lead_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
 
 def test_a_receipt_that_has_left_the_end_of_the_file_leads_nowhere(tmp_path: Path) -> None:
     receipts, told = line_of_commits(tmp_path, 600), AnnouncedTips(str(tmp_path))
-    told.note(MAIN, oid(0))
+    told.record(MAIN, oid(0))
     assert not told.covers(MAIN, oid(600), receipts)
-    told.note(MAIN, oid(200))
+    told.record(MAIN, oid(200))
     assert told.covers(MAIN, oid(600), receipts)
 
 
 def test_the_file_holds_a_line_for_each_branch_and_is_its_owner_s_alone(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
     told = AnnouncedTips(str(tmp_path))
-    told.note(MAIN, oid(1))
-    told.note(SIDE, oid(2, 64))
-    told.note(MAIN, oid(3))
+    told.record(MAIN, oid(1))
+    told.record(SIDE, oid(2, 64))
+    told.record(MAIN, oid(3))
     assert place(tmp_path).read_text() == f"{oid(2, 64)} {SIDE}\n{oid(3)} {MAIN}\n"
     assert stat.S_IMODE(place(tmp_path).stat().st_mode) == 0o600
     assert sorted(os.listdir(place(tmp_path).parent)) == ["receipts", "told"]
@@ -103,16 +103,16 @@ def test_the_file_holds_a_line_for_each_branch_and_is_its_owner_s_alone(tmp_path
 def test_what_is_known_is_not_written_again(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
     told = AnnouncedTips(str(tmp_path))
-    told.note(MAIN, oid(1))
+    told.record(MAIN, oid(1))
     before = place(tmp_path).stat()
-    told.note(MAIN, oid(1))
+    told.record(MAIN, oid(1))
     assert place(tmp_path).stat() == before
 
 
 def test_a_name_that_is_not_utf_8_is_kept_as_git_has_it(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
     branch = b"refs/heads/\xff\xc3\xa9".decode("utf-8", "surrogateescape")
-    AnnouncedTips(str(tmp_path)).note(branch, oid(1))
+    AnnouncedTips(str(tmp_path)).record(branch, oid(1))
     assert place(tmp_path).read_bytes() == oid(1).encode() + b" refs/heads/\xff\xc3\xa9\n"
     assert AnnouncedTips(str(tmp_path)).tips() == {branch: oid(1)}
 
@@ -121,7 +121,7 @@ def test_the_branches_that_were_noted_long_ago_are_forgotten(tmp_path: Path) -> 
     line_of_commits(tmp_path, 1)
     told = AnnouncedTips(str(tmp_path))
     for number in range(205):
-        told.note(f"refs/heads/{number}", oid(number))
+        told.record(f"refs/heads/{number}", oid(number))
     assert list(told.tips()) == [f"refs/heads/{number}" for number in range(5, 205)]
 
 
@@ -130,16 +130,16 @@ def test_the_file_never_gets_longer_than_is_read(tmp_path: Path) -> None:
     told = AnnouncedTips(str(tmp_path))
     for number in range(8):
         branch = f"refs/heads/{number}" + "x" * 20_000
-        told.note(branch, oid(number))
+        told.record(branch, oid(number))
         assert told.tips()[branch] == oid(number)
         assert place(tmp_path).stat().st_size <= 64 << 10
 
 
 def test_a_failure_to_write_is_silent_and_makes_nothing(tmp_path: Path) -> None:
-    AnnouncedTips(str(tmp_path)).note(MAIN, oid(1))
+    AnnouncedTips(str(tmp_path)).record(MAIN, oid(1))
     assert os.listdir(tmp_path) == []
     place(tmp_path).mkdir(parents=True)
-    AnnouncedTips(str(tmp_path)).note(MAIN, oid(1))
+    AnnouncedTips(str(tmp_path)).record(MAIN, oid(1))
     assert os.listdir(place(tmp_path).parent) == ["told"]
 
 
@@ -160,16 +160,16 @@ def test_a_file_that_is_damaged_answers_for_nothing(tmp_path: Path, content: byt
     receipts, told = line_of_commits(tmp_path, 2), AnnouncedTips(str(tmp_path))
     place(tmp_path).write_bytes(content)
     assert not told.covers(MAIN, oid(2), receipts)
-    told.note(MAIN, oid(0))
+    told.record(MAIN, oid(0))
     assert told.covers(MAIN, oid(2), receipts)
 
 
 def test_of_two_writers_one_may_win_and_what_stands_there_is_true(tmp_path: Path) -> None:
     line_of_commits(tmp_path, 1)
     first, second = AnnouncedTips(str(tmp_path)), AnnouncedTips(str(tmp_path))
-    first.note(MAIN, oid(1))
-    second.note(SIDE, oid(2))
-    first.note(MAIN, oid(3))
+    first.record(MAIN, oid(1))
+    second.record(SIDE, oid(2))
+    first.record(MAIN, oid(3))
     assert second.tips() == {SIDE: oid(2), MAIN: oid(3)}
 
 
@@ -204,7 +204,7 @@ def test_whatever_is_covered_has_nothing_below_it_that_nobody_answered_for(
             {oid(number) for number, above in enumerate(parents) if len(above) > 1},
         )
         settle(folder, map(oid, installed))
-        told.note(MAIN, oid(noted))
+        told.record(MAIN, oid(noted))
         known = below(parents, {noted, *installed})
         is_line = all(above == [number - 1] for number, above in enumerate(parents) if number)
         for tip in range(len(parents)):

@@ -49,7 +49,7 @@ def test_a_date_without_a_zone_is_local_time() -> None:
     ],
 )
 def test_what_is_no_date_is_refused_and_never_taken_for_now(when: str) -> None:
-    with pytest.raises(UsageError, match="is no date") as caught:
+    with pytest.raises(UsageError, match="is not a date") as caught:
         parse_date(when, NOW)
     assert caught.value.message.isprintable()
     assert caught.value.hint == "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'"

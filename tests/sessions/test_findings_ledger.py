@@ -43,8 +43,8 @@ def _cut(keep: int) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_cut(3), "the ledger was cut: it has "),
-        (_cut(1), "the ledger was cut: it has "),
+        (_cut(3), "the ledger was cut short: it has "),
+        (_cut(1), "the ledger was cut short: it has "),
         (_cut(0), "the ledger is missing or empty, and events.jsonl.head names an event that ends at byte "),
         (Path.unlink, "the ledger is missing or empty, and events.jsonl.head names an event that ends at "),
     ],
@@ -59,7 +59,7 @@ def test_a_cut_ledger_is_seen_everywhere_and_stays_seen(
         assert verified.code == 1
         assert verified.out.startswith(said)
         assert (
-            "help: restore the ledger, or, if you changed it yourself, put events.jsonl.head away"
+            "help: restore the ledger, or, if you changed it yourself, move events.jsonl.head away"
             in verified.out
         )
         (document,) = map(json.loads, repo.cli("log", "--verify", "--format", "json").out.splitlines())
@@ -67,7 +67,7 @@ def test_a_cut_ledger_is_seen_everywhere_and_stays_seen(
         for arguments in (["log"], ["claim", "stats"]):
             shown = repo.cli(*arguments)
             assert shown.code == 3
-            assert "so what was shown is not proven to be all" in shown.err
+            assert "so events may be missing from the output" in shown.err
             assert "nothing has been recorded" not in shown.err
         assert said.split(",", maxsplit=1)[0] in repo.cli("doctor").out
         # The next event does not cover it up.
@@ -86,26 +86,28 @@ def test_a_ledger_that_was_written_anew_is_seen(repo: Repo) -> None:
         chain.append(_ledger(repo), {"kind": "pushed", "n": number})
     answer = repo.cli("log", "--verify")
     assert answer.code == 1
-    assert answer.out.startswith("the ledger was cut or written anew: events.jsonl.head names an event that")
+    assert answer.out.startswith(
+        "the ledger was cut short or rewritten: events.jsonl.head names an event that"
+    )
 
 
 def test_verify_says_what_it_proves_and_what_it_does_not(repo: Repo) -> None:
-    proven = "the chain is whole, which proves order and content: "
+    proven = "the chain is intact, which proves order and content: "
     first, second = repo.cli("log", "--verify").out.splitlines()
     assert first.startswith(f"{proven}4 events; the last is sha256:")
     assert second == (
-        "events.jsonl.head names the same last event: none was cut off, unless somebody changed both files"
+        "events.jsonl.head names the same last event: none is missing, unless both files were changed"
     )
     # As an older version leaves it.
     chain.append(_ledger(repo), {"kind": "pushed"})
     first, second = repo.cli("log", "--verify").out.splitlines()
     assert first.startswith(f"{proven}5 events")
-    assert second.startswith("events.jsonl.head names an earlier event, 1 event before the end: a cut after")
+    assert second.startswith("events.jsonl.head names an earlier event, 1 event before the end: ")
     _head(repo).unlink()
     answer = repo.cli("log", "--verify")
     assert answer.code == 0
     assert answer.out.splitlines()[1] == (
-        "there is no events.jsonl.head, and from the ledger alone a cut at its end cannot be seen;"
+        "there is no events.jsonl.head, so events missing at the end of the ledger cannot be detected;"
         " the next event writes one"
     )
     assert "events.jsonl.head" not in repo.cli("doctor").out

@@ -165,7 +165,7 @@ def test_a_number_of_units_ago_is_counted_back_from_now(tmp_path: Path) -> None:
 def test_what_is_no_date_is_exit_code_2(tmp_path: Path) -> None:
     told = text(Repo.create(tmp_path), "--since=\x1b[31m")
     assert (told.code, told.out) == (2, "")
-    assert "is no date\nhelp: write one as 2026-01-31" in told.err
+    assert "is not a date\nhelp: write one as 2026-01-31" in told.err
     assert told.err.replace("\n", "").isprintable()
 
 
