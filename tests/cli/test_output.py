@@ -160,7 +160,7 @@ def test_many_commits_are_counted_on_a_terminal_and_nowhere_else(tmp_path: Path)
     assert "judged" not in repo.cli(*check[1:]).err
     repo.git("init", "-q", "--bare", "../empty.git")
     repo.git("update-ref", "--stdin", stdin=b"delete refs/remotes/origin/main\n")
-    assert b"200 of 300 commits judged" in on_a_terminal(
+    assert b"200 of 300 commits checked" in on_a_terminal(
         repo, ("git", "push", "-q", "../empty.git", "HEAD:refs/heads/x"), TERM="xterm"
     )
 
