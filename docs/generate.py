@@ -292,7 +292,7 @@ def _cell(text: str) -> str:
 
 
 def _with_rules(page: str, named: list[Rule]) -> str:
-    rows = ["| rule | what is wrong | how to mend it |", "| --- | --- | --- |"]
+    rows = ["| rule | what is wrong | how to fix it |", "| --- | --- | --- |"]
     rows += [f"| `{rule.id}` | {_cell(rule.summary)} | {_cell(rule.help)} |" for rule in named]
     table = "\n".join(rows)
     return re.sub(
