@@ -10,7 +10,7 @@ All commands are whole processes in one interleaved run, in repositories that ar
   large added files. Up to 100,000 files they lie in the working tree too, for the peers look at them.
 - *git commit*: the whole command with the default set of hooks, against the same with the hooks switched off,
   and in a repository that never had any.
-- *reference-transaction*: whole git commands with that hook alone, and the hook by itself with the lines that
+- *reference-transaction*: whole git commands with that hook alone, and the hook alone with the lines that
   git sends (ten times over), against a hook that ends at once.
 - *pre-push*: the installed file with the line that git sends, its record in the ledger included.
 - *a refusal*: hook pre-commit against `git-patchgate check` of the same change.

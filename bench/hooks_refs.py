@@ -72,8 +72,8 @@ class RefCommands:
             found.append(Row(f"`git {verb}`, {_HOOK} alone", against, 1.3, ratios, reach=1.1))
         for verb in self._git:
             ours, ends = (f"hook {whose} as at {verb}, {_TIMES} times" for whose in self._folders)
-            what = f"hook {_HOOK} by itself, sent what `git {verb}` sends"
-            found.append(Row(what, "that hook by itself", 1.3, rounds.ratios(ours, ends), reach=1.1))
+            what = f"hook {_HOOK} alone, with the input of `git {verb}`"
+            found.append(Row(what, "that hook alone", 1.3, rounds.ratios(ours, ends), reach=1.1))
         return found
 
     def require_quiet(self) -> None:

@@ -55,8 +55,8 @@ PAGES = {
 _HEAD = """\
 # Reference
 
-Made from the program by `python -m docs.generate`; a test fails where this page is stale. The same is told
-by `git patchgate -h`, `git patchgate schema config` and `git patchgate explain RULE`.
+`python -m docs.generate` makes this page from the program; a test fails if the page is stale.
+`git patchgate -h`, `git patchgate schema config` and `git patchgate explain RULE` print the same.
 """
 _EXIT_CODES = """\
 ## Exit codes
@@ -84,7 +84,7 @@ _MANUAL = (
 )
 _CONFIG = """\
 `patchgate.toml` at the root of the repository, or `[tool.patchgate]` in `pyproject.toml`. Unknown keys are
-errors, and all mistakes of a file are told at once."""
+errors, and all mistakes of a file are reported at once."""
 
 
 _PATTERNS = """\
@@ -92,17 +92,17 @@ _PATTERNS = """\
 
 `deny`, `allow_delete`, `generated`, `[[overrides]] paths` and the globs of components are gitignore patterns
 without negation. `allow_delete`, `generated` and `[[overrides]]` match exactly what `git check-ignore` does.
-The others match all of that, and what these rows list; no pattern matches less than in git.
+The others match all of that, and in addition what these rows list; no pattern matches less than in git.
 
 | pattern | path | git | matches here in |
 | --- | --- | --- | --- |
 """
 PATTERN_DIFFERENCES = {
-    "folder": ("dir/", "dir", "`deny`, components: a file of a folder's name"),
+    "folder": ("dir/", "dir", "`deny`, components: a file with the name of the folder"),
     "own text": (
         "[id].tsx",
         "[id].tsx",
-        "`deny`, components: brackets also stand for themselves",
+        "`deny`, components: brackets also match literally",
     ),
     "folded": (
         "*.KEY",
@@ -154,7 +154,7 @@ def _roff(text: str) -> str:
 
 
 def _leaves(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """Give the commands that do something: a group stands for what is in it."""
+    """Give the commands that do something: instead of a group, those in it."""
     if not isinstance(command, click.Group):
         yield words, command
         return
@@ -344,11 +344,11 @@ def tour(page: str, make: Callable[[Path, dict[str, str]], None], *, is_today: b
         steady = _Steady(folder)
 
         def run(block: re.Match[str]) -> str:
-            told = ["```console\n"]
+            lines = ["```console\n"]
             for command in re.findall(r"^\$ (.*)$", block[1], re.MULTILINE):
-                told.append(f"$ {command}\n")
-                told.append(steady.output(output(steady.command(command), shop, environment)))
-            return "".join(told) + "```"
+                lines.append(f"$ {command}\n")
+                lines.append(steady.output(output(steady.command(command), shop, environment)))
+            return "".join(lines) + "```"
 
         return re.sub(r"^```console\n(.*?)^```", run, page, flags=re.MULTILINE | re.DOTALL)
 
@@ -389,7 +389,7 @@ class _Steady:
         text = re.sub(r"/trees/[0-9a-f]+/place-[0-9a-f]+/tree\b", "/trees/…", text)
         text = re.sub(r"\b\d{4}-\d\d-\d\dT[\d:]+Z", "2026-01-01T12:00:00Z", text)
         text = re.sub(r"\b\d+\.\d+ ?s\b", "0.1 s", text)
-        # Told only of tests that take a second.
+        # Printed only for tests that take a second.
         text = re.sub(r"(?m)^running the tests of .*\n", "", text)
         text = re.sub(r"\(commit [0-9a-f]{12}\)", "(commit 1a2b3c4d5e6f)", text)
         text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "2026-01-01 13:00", text)
