@@ -1,8 +1,8 @@
-"""Verifications: when a component's tests last passed on what its baseline records, as notes and ledger say.
+"""Attestations: when a component's tests last passed on what its baseline records, from notes and ledger.
 
-Whatever is not exactly of their form counts for nothing: damaged lines, other components, future dates.
-A note hangs on the blob of the baseline; each line begins with its time, so that `git notes merge -s
-cat_sort_uniq` puts the newest last. Notes are not signed: who may push them may say that tests passed.
+Damaged lines, other components and future dates are ignored. A note belongs to the blob of the baseline; each
+line begins with its time, so `git notes merge -s cat_sort_uniq` puts the newest last. Notes are not signed:
+whoever may push them may claim that tests passed.
 """
 
 from __future__ import annotations

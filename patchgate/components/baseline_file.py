@@ -1,8 +1,8 @@
-"""Baselines: what was recorded of a component's files, and how that is written and strictly read.
+"""The baseline file: what it records of a component's files, how it is written and strictly read.
 
-By hand: no commit near a component may pay for pydantic. The form is that of any JSON formatter with two
-spaces and sorted keys. Two lines that never change stand between what changes of one file and what changes
-of the next, so that git merges edits of different files by itself. Nothing in it depends on time or machine.
+Read without pydantic, whose import every commit that touches a component would pay. The layout is that of
+JSON formatters with two spaces and sorted keys. Two constant lines separate the entries of two files, so that
+git merges edits of different files. Nothing in it depends on the time or the machine.
 """
 
 from __future__ import annotations

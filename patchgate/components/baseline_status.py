@@ -1,7 +1,7 @@
-"""How the components of a tree stand: each beside its baseline, at the cost of what has changed.
+"""The status of a tree's components: each compared with its baseline, at the cost of what changed.
 
-Decides what is looked at (the tree of `HEAD` under its own policy) and the words of it for people. What is
-drift and what is fresh is decided in the gates; the form for programs in `document`.
+Reads the tree of `HEAD` under its policy, and writes the text of `baseline status`. The gates decide what is
+drift and what is fresh; `component_output` has the JSON.
 """
 
 from __future__ import annotations

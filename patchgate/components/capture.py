@@ -1,9 +1,8 @@
-"""Capture: a component's files become its baseline, if its tests pass on exactly them.
+"""`baseline capture`: a component's files become its baseline if its tests pass on exactly them.
 
-Decides the order: the content, the components that are asked for, their contracts, the tests of all of them,
-each in a scratch tree that nothing before has touched, and only then the writing (whole, through no symlink,
-and only where it differs): one refusal, and nothing is written at all. Whether a contract is right, the gates
-tell. With `reverify` nothing is written to the working tree; what is kept is that the tests passed once more.
+The tests of all components run first, each in a new scratch tree; then the baselines are written, whole, through
+no symlink, and only if they differ. After one refusal nothing is written. Findings in contracts are left to the
+gates. `--reverify` writes nothing to the working tree; it records that the tests passed again.
 """
 
 from __future__ import annotations

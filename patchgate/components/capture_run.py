@@ -1,8 +1,7 @@
-"""Run a component's tests where nothing but the recorded content is, and tell whether they really ran.
+"""Run a component's tests in a scratch tree, and decide whether they really ran and passed.
 
-Decides which files `{tests}` stands for, what the tests see, and which runs count: only one that ended well
-and in which at least one test passed. A failing or empty run is a refusal; one that could not begin, or took
-too long, leaves it undecided. Records nothing.
+Decides which files `{tests}` means, what the tests see, and which runs count: exit code 0 and at least one
+test that passed. A failing or empty run is a refusal; one that could not start, or timed out, is undecided.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What was found out about contracts and components before, so that a look at all of them is cheap.
+"""Cached facts about contracts and components, so that reading all of them is cheap.
 
-Decides by what an entry is found: everything that it follows from, as object ids. So it is never wrong, only
-missing, and then it is computed anew; a commit near a component loads no pydantic. One sealed file for
-contracts, one for components. Decides, too, what becomes of a contract that is no file or is too large.
+An entry is keyed by everything that it follows from, as object ids, so it is never wrong, only missing, and
+then computed again. One sealed file for contracts, one for components. A commit that touches a component does
+not load pydantic. Also handles a contract that is not a regular file or is too large.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the gates `contracts` and `drift` are given of the components near a change.
+"""The facts about components that the gates `contracts` and `drift` judge.
 
-Gathered by `check`; the gates look at it and read nothing more.
+Gathered before the gates run (`components.judging`); the gates read nothing more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Names of components as people write them, matched to those that are declared; and what depends on what.
+"""Names of components in contracts, matched to declared ids; dependency graph and cycles.
 
-Decides which component a name means, and how it was found (`How`, in that order; a step that leaves more
-than one candidate means that nobody can tell), cycles, and which dependencies cross the component tree.
+`How` lists the steps of matching, in their order; a step with more than one candidate finds nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Components, their graph, baselines and captures as JSON, with the schemas; all but baselines as text too.
+"""Output of `component` and `baseline`: JSON documents with their schemas, and text.
 
-Decides layout and keys alone. Every key is always there, null where nobody knows.
+Decides layout and keys only. Every key is always present; null means that the value is not known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is known of one contract by its content alone: plain values, kept by the contract's blob oid.
+"""What the content of one contract says: plain values, cached by the contract's blob id.
 
-Reading a contract costs pydantic's import and the time of its size; these values cost neither. What
-the content does not tell (whether a dependency is there) is for `components.contracts`. Versions, too.
+Reading a contract costs the import of pydantic and time by its size; these values cost neither. What depends
+on other files (whether a dependency exists) is checked in `components.contracts`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Gather the contracts that a change touches, and what they need of the tree around them.
+"""Gather the contracts that a change touches, and what their checks need from the tree.
 
-Decides which contracts are validated for a change: those that it touches, those that depend on them, and
-those of which it takes away something that they name. So a change within an implementation reads no contract
-at all, and every new finding is seen with the change that brings it. What follows from it all, and which
-files components share, is told by `components.contracts`.
+A change validates the contracts that it touches, those that depend on them, and those that name something
+that it removes. So a change of only the implementation reads no contract, and a new finding appears with the
+change that causes it. `components.contracts` makes the findings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A component's contract (`interface.json`), as the models that read it, and their mistakes in plain words.
+"""A component's contract (`interface.json`) as pydantic models, and their mistakes in plain words.
 
-Decides the shapes, and the words that may stand where a name is wanted: a generated test is made of them, so
-no name can be code. Does not decide what a whole contract says (`contract_reading`), nor whether it holds.
+Decides the shapes, and which words may be names: generated tests contain them, so no name can be code.
+`contract_reading` reads a whole contract.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A contract's bytes in, its facts out: every mistake at once, each with its field path and line.
+"""Read a contract: bytes in, facts out, all mistakes at once, each with its field path and line.
 
-Decides what a contract says, and which of it is wrong by its content alone. Not whether what it depends on is
-there (`component_names`). Everything but the shape is looked at in the values as they were written, so that
-a wrong key hides no other mistake.
+Decides what is wrong by the content alone, not whether dependencies exist (`component_names`). Everything
+except the shape is checked in the values as written, so that a wrong key hides no other mistake.
 """
 
 from __future__ import annotations

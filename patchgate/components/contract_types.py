@@ -1,8 +1,8 @@
-"""The types that a contract names: Python's writing of types, and that of others, read without running.
+"""The types in a contract: Python's notation and that of other languages, parsed, never evaluated.
 
-Decides which texts are types and which names in them are known: the usual ones of Python, those that other
-languages and JSON share, the contract's own, and every dotted name, which belongs to another module.
-Parameters stand in `[]` or `<>`. The names are a fixed list, so that every Python says the same.
+Decides which texts are types and which names are known: those of Python, those shared with other languages
+and JSON, the contract's own, and every dotted name. Parameters are in `[]` or `<>`. The names are a fixed
+list, so that every Python gives the same answer.
 """
 
 from __future__ import annotations

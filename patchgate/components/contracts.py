@@ -1,8 +1,7 @@
-"""The contracts gate: what is wrong with the contracts that a change touches, and with what they need.
+"""The contracts gate: what is wrong with the contracts that a change touches, and their dependencies.
 
-Decides over a `ContractsView`, which names what is asked: whole contracts, budgets whose tests were touched
-(and whether these assert them), patterns that may have become empty, files that two components claim. What
-a contract's content says by itself was found when it was read (`components.contract_reading`).
+Judges a `ContractsView`: whole contracts, budgets that no test asserts, patterns that match nothing, files
+that two components claim. Mistakes in a contract's content were found when it was read (`contract_reading`).
 """
 
 from __future__ import annotations

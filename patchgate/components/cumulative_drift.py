@@ -1,8 +1,8 @@
-"""What several changes do together to the components that the protected side declared and recorded.
+"""What several changes together do to the components of a protected branch.
 
-Decides which components are compared, by which declaration (both sides' together, so that no file leaves a
-component on the way), and which findings are new: not those of a commit that is judged beside, nor what was
-so before. What is found is decided by the gates `drift` and `contracts`.
+Decides which components are compared, by which declaration (both sides together, so that no file leaves a
+component in between), and which findings are new: not those of a single commit, nor those from before. The
+gates `drift` and `contracts` make the findings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The drift gate: whether implementation, contract and tests of a component left what was recorded of them.
+"""The drift gate: how implementation, contract and tests of a component differ from its baseline.
 
-Decides by object ids first; of contents it sees only contracts and tests that differ. A change that brings
-a new baseline must bring the very one that a capture of its result would write. It is also compared with the
-baseline of before, and so are several changes together: recording may not launder what they do.
+Compares object ids first; it reads only contracts and tests that differ. A change that brings a new baseline
+must bring exactly what a capture of its result would write, and is also compared with the previous baseline,
+as are several changes together: recording must not hide what they do.
 """
 
 from __future__ import annotations

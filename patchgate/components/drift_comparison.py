@@ -1,7 +1,7 @@
-"""The files of a component beside those of a baseline: what differs, is gone, moved, and what that comes to.
+"""Compare the files of a component with a baseline: what changed, is gone, or moved.
 
-Decides what is a difference in substance: not a mode, not blanks, not a comment in Python. A content that is
-not given counts as something, and as another one. What is said of it is told in `drift`.
+Decides what is a real difference: not a mode, whitespace, or a comment in Python. A content that is not given
+counts as different and not empty. `drift` makes the findings.
 """
 
 from __future__ import annotations

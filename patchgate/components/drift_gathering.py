@@ -1,8 +1,8 @@
-"""Gather what the drift gate looks at: the files of components in a tree, their baselines, what differs.
+"""Gather the facts of the drift gate: a component's files, its baselines, the contents that differ.
 
-Names and object ids are read always; contents only of contracts and tests that differ (of tests that are no
-Python only the small ones that are there, which may be blank), and of what a change replaces of them only
-where both differ; SHA-256 only where a change brings a baseline. Everything comes from the object database.
+Reads names and object ids always; contents only of contracts and tests that differ (of tests in other
+languages only small ones, which may be blank); SHA-256 only if a change brings a baseline. All from the
+object database.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Whether a tree has what a contract names as external: a dotted module, or a path, under a source root.
+"""Whether a tree has an external dependency of a contract: a dotted module, or a path.
 
-Decides only whether it is there. What exists is never called missing: symlinks within the tree are followed,
-and what lies in a submodule is believed. Names that leave the repository name nothing.
+Both are searched below the source roots. Symlinks within the tree are followed; anything in a submodule
+counts as present, since it cannot be read. Names that leave the repository match nothing.
 """
 
 from __future__ import annotations

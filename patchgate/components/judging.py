@@ -1,4 +1,4 @@
-"""What components take part in when a change, a branch's update or a push is judged (`check.features`)."""
+"""The functions of this feature that the pipeline calls (`check.features`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The content that a command about components reads, in its own policy's terms: HEAD, index or worktree.
+"""The tree that a command about components reads (HEAD, index or worktree), with the policy in it.
 
-Decides where the tree, its policy and its components are read, what becomes of an id that nobody knows, and
-what lists and graphs show. Not how a change is judged: that has the policy of before (`check`).
+Resolves component ids too. A change is judged by the policy from before it instead (`check`).
 """
 
 from __future__ import annotations

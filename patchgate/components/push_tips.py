@@ -1,8 +1,8 @@
-"""What a push makes of the components of a branch: the drift of the tip, its contracts, how fresh they are.
+"""Component findings of a push: drift and contracts of each branch tip, and staleness.
 
-Decides which branches are looked at, whose policy says how loud it is, and what is not said again. What was
-so before the push refuses nothing: a push that does not touch it cannot mend it. Contracts are asked where
-the push brings a merge: what two good lines make together no commit of either could tell.
+Decides which branches are read, whose policy sets the levels, and what is not repeated. What was so before
+the push is not an error: a push that does not touch it cannot fix it. Contracts are checked if the push has a
+merge: two correct sides can be wrong together.
 """
 
 from __future__ import annotations

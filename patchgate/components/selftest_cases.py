@@ -1,7 +1,7 @@
-"""The built-in cases of the rules of components: two small components, and what breaks each rule.
+"""Selftest cases for the rules of components: two small components, and what breaks each rule.
 
-The component `one` depends on `two` and has a baseline that holds. Its baseline is written as a capture
-writes it, for a repository whose object ids are SHA-1.
+Component `one` depends on `two` and has a valid baseline, written as a capture writes it, for SHA-1 object
+ids.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The gate of staleness: how long ago a component was verified, and what has changed below it since.
+"""The staleness gate: how long ago a component was verified, and which dependencies changed since.
 
-Decides what is fresh, aging, stale or unknown from what was found out about one component. A circumstance:
-it knows the date, so nothing of it is part of a verdict id, and it is in no order of the gates of a change.
+Decides what is fresh, aging, stale or unknown. A context gate: it depends on the date, so it is not part of a
+verdict id.
 """
 
 from __future__ import annotations

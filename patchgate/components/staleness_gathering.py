@@ -1,8 +1,8 @@
-"""When each component was verified, and which components below it have changed since.
+"""Find when each component was verified, and which of its dependencies changed since.
 
-Decides what counts as a verification (the newest of: the commit that made the baseline what it is, a note, an
-event of this machine's ledger), what a dependency's digest covers, which dependency is gone, and when nobody
-can tell. How many days are too many is decided in `components.staleness`.
+A verification is the newest of: the commit that wrote the baseline, a note, an event of this machine's
+ledger. Decides what a dependency's digest covers and which dependencies are gone; `staleness` decides how
+many days count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The tests of one component, made from its contract as `HEAD` or the index has it.
+"""Generate a component's tests from its contract, in `HEAD` or the index (`component tests`).
 
-Decides which modules hold the implementation (by the config alone), and how the pytest module is written.
+Decides which modules contain the implementation (by the config alone), and how the pytest module is written.
 """
 
 from __future__ import annotations

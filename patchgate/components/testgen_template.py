@@ -1,8 +1,8 @@
-"""The functions that stand in generated modules of tests: this file is read and copied, never imported.
+"""The functions of generated test modules: this file is read and copied, never imported.
 
-Decides how a function is found, how it is called, and when a result is what the contract says. `testgen`
-takes the parts that it needs, of a test only the body, and writes constants of its own. The layout is the
-same under any length of lines from 79 on: no line is broken that could be joined.
+Decides how a function is found and called, and when a result equals the contract's. `testgen` copies the
+parts that it needs (of a test only the body) and writes its own constants. The layout is stable under any
+line length from 79 on: no line is broken that could be joined.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Validate components as the index has them: some, all, or those that what is staged touches.
+"""Validate components of the index: some, all, or those that the staged change touches.
 
-Decides which contracts and baselines are asked, and what the report is bound to: the whole tree, under
-the policy that it holds itself. What is said of them is said by the gates `contracts` and `drift`.
+Decides which contracts and baselines are checked, by the policy in the index; the report is bound to the
+whole tree. The gates `contracts` and `drift` make the findings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What the tests of a component lost (files, functions, assertions, or that they run), and how grave it is.
+"""What the tests of a component lost: files, functions, assertions, or that they run.
 
-Decides that a file or a function that is gone is an error, unless the contract promises something else (than
-its version), and did so by the very change that is judged, or the loss was there before it. Fewer assertions
-and a skip are a warning.
+A missing file or function is an error, unless the judged change also changes the promise of the contract
+(more than its version), or the loss is older than the change. Fewer assertions and a skip are warnings.
 """
 
 from __future__ import annotations
