@@ -31,7 +31,7 @@ _ROLES = {role.value: role for role in Role}
 _TOP = frozenset({"component", "files", "schema"})
 _FILE = frozenset({"mode", "oid", "role", "sha256"})
 _IMPOSSIBLE = frozenset({"path-empty", "path-absolute", "path-traversal", "path-git-dir"})
-# Names that need no quoting and are no alias of `.git`: nearly all; the checks below cost ten times as much.
+# Names without quoting or an alias of `.git`: nearly all. The checks below cost ten times as much.
 _BORING = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*", re.ASCII)
 _MARKER = re.compile(rb"^(?:<<<<<<<|>>>>>>>|\|\|\|\|\|\|\|)(?: |\r?$)|^=======\r?$", re.MULTILINE)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}:\n]')
@@ -39,9 +39,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}:\n]')
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """What a baseline says of one file: role, mode, the blob's id and the SHA-256 of its content.
+    """What a baseline records of one file: role, mode, blob id, and the SHA-256 of its content.
 
-    `sha256` is None for a gitlink, whose content is not here.
+    `sha256` is None for a gitlink: its content is in another repository.
     """
 
     role: Role
@@ -79,7 +79,7 @@ class Hashes:
     implementation: str | None = None
 
     def named(self) -> dict[str, str | None]:
-        """Name each as the documents of this program do."""
+        """Map the JSON key of each hash to its value."""
         return {
             "contract_hash": self.contract,
             "test_hash": self.tests,
@@ -88,7 +88,7 @@ class Hashes:
 
     @property
     def shown(self) -> str:
-        """Show the beginning of each, for people."""
+        """Write the first digits of each hash, as text."""
         return ", ".join(f"{name} {(value or '-')[:_SHOWN_DIGITS]}" for name, value in self.named().items())
 
 
@@ -107,9 +107,9 @@ def write_baseline(component: str, files: Mapping[RepoPath, RecordedFile]) -> by
 
 
 def hashes(baseline: Baseline) -> Hashes:
-    """Derive the hash of each role: SHA-256 over `path NUL mode SP sha256 LF` in the order of the paths.
+    """Compute the hash of each role: SHA-256 over `path NUL mode SP sha256 LF` in the order of the paths.
 
-    A gitlink's commit stands where the SHA-256 of a content would.
+    For a gitlink, its commit takes the place of the SHA-256.
     """
     return Hashes(*(_hash(baseline, role) for role in Role))
 
@@ -125,7 +125,7 @@ def _hash(baseline: Baseline, role: Role) -> str | None:
 
 
 def read_baseline(raw: bytes, component: str) -> Recorded:
-    """Read the baseline of a component, of at most 16 MiB; one that cannot be relied on is a fault."""
+    """Read the baseline of a component, of at most 16 MiB; return a fault if it is not valid."""
     if len(raw) > MAX_BASELINE_BYTES:
         return _fault(component, f"this baseline has more than {MAX_BASELINE_BYTES >> 20} MiB", 1)
     try:
@@ -134,7 +134,7 @@ def read_baseline(raw: bytes, component: str) -> Recorded:
         line = raw.count(b"\n", 0, error.start) + 1
         return _fault(component, "this baseline is not UTF-8", line)
     try:
-        # A number has no place here; as a float one of any length does no harm.
+        # Numbers are not allowed here; parsed as floats, numbers of any length are harmless.
         document = json.loads(text, object_pairs_hook=_pairs, parse_int=float)
     except (ValueError, RecursionError) as error:
         return _unreadable(raw, component, error)
@@ -145,7 +145,7 @@ def read_baseline(raw: bytes, component: str) -> Recorded:
 
 
 class _WrongError(Exception):
-    """Something is wrong at `place`, the keys that lead there; `last`: at the last of several such keys."""
+    """A mistake at `place` (the keys that lead there); `last`: at the last of several equal keys."""
 
     def __init__(
         self, place: tuple[str, ...], message: str, hint: str | None = None, *, last: bool = False
@@ -158,7 +158,7 @@ class _WrongError(Exception):
 
 
 class _Doubled(dict[str, Any]):
-    """A JSON object in which a key stood twice."""
+    """A JSON object with a key that occurs twice."""
 
     __slots__ = ("key",)
 
@@ -173,7 +173,7 @@ class _Doubled(dict[str, Any]):
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a JSON object; a plain dictionary wherever all is well, for there are many."""
+    """Make a JSON object; a plain dictionary unless a key occurs twice, because there are many."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else _Doubled(pairs)
 
@@ -228,7 +228,7 @@ def _file(value: object, place: tuple[str, ...]) -> RecordedFile:
 
 
 def _path(name: str) -> RepoPath:
-    """Read a path in the one form in which it is written."""
+    """Read a path, which has exactly one valid form."""
     if _BORING.fullmatch(name):
         return RepoPath(name.encode("ascii"))
     try:
@@ -239,7 +239,7 @@ def _path(name: str) -> RepoPath:
     path = RepoPath(unquoted or b"")
     if unquoted is None or path.quoted != name:
         raise _WrongError(("files", name), f"{_shown(name)} is not a path as git quotes it")
-    # Names that a change may not introduce can be there from before, and are recorded as they are.
+    # Names that a change may not introduce may exist already; they are recorded as they are.
     if not _IMPOSSIBLE.isdisjoint(faults(path)):
         raise _WrongError(("files", name), f"{_shown(name)} is not a path of a file in this repository")
     return path
@@ -290,7 +290,7 @@ def _fault(component: str, message: str, line: int, hint: str | None = None) -> 
 def _line_of(text: str, place: Iterable[str], last: bool) -> int:
     """Find the line of a key in JSON that could be read; of the innermost key on the way that is there.
 
-    Arrays have no place in a baseline; keys within one count as those of the object around it.
+    Arrays are not allowed in a baseline; keys within one count as keys of the enclosing object.
     """
     wanted = tuple(place)
     line, started, best, depth = 1, 1, (0, 1), -1

@@ -61,12 +61,12 @@ class ComponentStatus:
 
     @property
     def has_drifted(self) -> bool:
-        """Tell whether its files are not what its baseline records; a baseline that is there, that is."""
+        """Whether there is a baseline and the files differ from it."""
         return self.baseline is not None and not self.is_equal
 
     @property
     def recorded(self) -> RecordedComponent | None:
-        """What can be asked for its age; None where there is no baseline."""
+        """The component with its baseline, for staleness; None if there is no baseline."""
         if self.baseline is None or not self.baseline.is_file:
             return None
         return RecordedComponent(self.component, self.baseline, self.dependencies, self.unknown)
@@ -81,13 +81,13 @@ def component_statuses(
     ids: Collection[str] | None = None,
     settled: Collection[str] = (),
 ) -> list[ComponentStatus]:
-    """Look at the components of a tree, sorted by id.
+    """Compare the components of a tree with their baselines, sorted by id.
 
     Args:
         tree: the id of the tree.
         policy: declares the components.
-        ids: the components that are asked for; None: all.
-        settled: those of which drift is not asked; they count as equal.
+        ids: the components to read; None means all.
+        settled: those that are not checked for drift; they count as equal.
 
     Raises:
         UndecidedError: an object is missing.
@@ -131,7 +131,7 @@ def _compare_uncached(
     unknown: Iterable[tuple[int, str]],
     settled: Collection[str],
 ) -> None:
-    """Look at the components of which nothing is known; what is equal to its baseline is remembered."""
+    """Compare the components that are not cached; those equal to their baseline are added to the cache."""
     names = ComponentNames(policy.components.ids)
     with FactsCache.of(view.objects.repository) as facts:
         for index, key in unknown:
@@ -153,7 +153,7 @@ def _compare_uncached(
 def unchanged_components(
     paths: TreePaths, tree: str, before: str, policy: Policy, known: Mapping[str, ComponentSettings]
 ) -> set[str]:
-    """Name the components that are in two trees the very same: declaration, baseline and folders.
+    """Return the components that are identical in two trees: declaration, baseline and folders.
 
     Args:
         known: how the components were declared before.
@@ -172,7 +172,7 @@ def unchanged_components(
 
 
 def orphaned_baselines(paths: TreePaths, tree: str, policy: Policy) -> list[RepoPath]:
-    """List what lies among the baselines of a tree and is no component's.
+    """List the files in the baselines folder of a tree that belong to no component.
 
     Raises:
         UndecidedError: an object is missing.
@@ -185,9 +185,9 @@ def orphaned_baselines(paths: TreePaths, tree: str, policy: Policy) -> list[Repo
 
 @dataclass(frozen=True, slots=True)
 class BaselineStatus:
-    """One component: how it stands, when it was verified (None: it has no baseline), all that is found.
+    """One component: its status, when it was verified (None without a baseline), and its findings.
 
-    `results` are those of the newest run of its tests on what its baseline records, as far as notes and the
+    `results` are from the newest run of its tests on what its baseline records, as far as notes and the
     ledger of this machine know one.
     """
 
@@ -199,7 +199,7 @@ class BaselineStatus:
 
 @dataclass(frozen=True, slots=True)
 class BaselineStatuses:
-    """The components of a commit; `orphans` lie among the baselines and are no component's."""
+    """The components of a commit; `orphans` are files among the baselines that belong to no component."""
 
     commit: str
     now: float
@@ -209,20 +209,20 @@ class BaselineStatuses:
 
     @property
     def findings(self) -> list[Finding]:
-        """Everything that was found, in the order of the components."""
+        """All findings, in the order of the components."""
         return [finding for each in self.components for finding in each.findings]
 
     @property
     def has_errors(self) -> bool:
-        """Tell whether anything that was found refuses."""
+        """Whether any finding is an error."""
         return any(finding.level is Level.ERROR for finding in self.findings)
 
 
 def baselines_of_head(repository: Repository, now: float) -> BaselineStatuses:
-    """Look at every component of `HEAD`, by the policy that it holds.
+    """Read the status of every component of `HEAD`, under its policy.
 
     Args:
-        repository: where to look; a bare one has a `HEAD` too.
+        repository: a bare one is fine, it has a `HEAD`.
         now: seconds since the epoch.
 
     Raises:
@@ -263,7 +263,7 @@ def baselines_of_head(repository: Repository, now: float) -> BaselineStatuses:
 
 
 def status_text(baselines: BaselineStatuses) -> list[str]:
-    """Write it for people, as lines; nothing in them is foreign to a terminal."""
+    """Write the status as lines of text, safe for a terminal."""
     lines = [line for told in baselines.components for line in _component_lines(told, baselines)]
     for path in baselines.orphans:
         shown = wording.show_path(path)
@@ -274,7 +274,7 @@ def status_text(baselines: BaselineStatuses) -> list[str]:
 
 
 def _test_results(found: Attestation) -> str:
-    """Say how the tests ended that passed last on what is recorded, and when they ran."""
+    """Describe the newest test run that passed on the recorded files: counts and time."""
     at = f"on {iso(found.seconds)} ({'note' if found.where == 'note' else 'ledger'})"
     if found.tests is None:
         return f"its tests passed {at}; the command reported no counts"

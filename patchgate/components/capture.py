@@ -1,8 +1,8 @@
 """`baseline capture`: a component's files become its baseline if its tests pass on exactly them.
 
-The tests of all components run first, each in a new scratch tree; then the baselines are written, whole, through
-no symlink, and only if they differ. After one refusal nothing is written. Findings in contracts are left to the
-gates. `--reverify` writes nothing to the working tree; it records that the tests passed again.
+The tests of all components run first, each in a new scratch tree; then the baselines are written, whole,
+through no symlink, and only if they differ. After one refusal nothing is written. Contracts are the gates'
+subject. `--reverify` writes nothing to the working tree; it records that the tests passed again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from patchgate.storage.atomic_write import write_atomically
 
 
 def is_written(work_tree: str, path: RepoPath, content: bytes) -> bool:
-    """Tell whether the file is there with this content already; line ends that git converts are the same."""
+    """Whether the file already has this content, apart from line endings that git converts."""
     place = os.path.join(work_tree, os.fsdecode(path.raw))
     try:
         descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -66,7 +66,7 @@ def is_written(work_tree: str, path: RepoPath, content: bytes) -> bool:
 
 
 def require_writable_path(work_tree: str, path: RepoPath) -> None:
-    """Make sure that a baseline can lie where it is to lie.
+    """Require that a baseline can be written at a path.
 
     Raises:
         UndecidedError: something else is there: a symlink, a file for a folder or a folder for a file.
@@ -86,7 +86,7 @@ def require_writable_path(work_tree: str, path: RepoPath) -> None:
 
 
 def write_file(work_tree: str, path: RepoPath, content: bytes) -> None:
-    """Write a baseline whole or not at all.
+    """Write a baseline atomically.
 
     Raises:
         UndecidedError: it could not be written, or something else is in its place.
@@ -109,22 +109,22 @@ def _mode(work_tree: str, raw: bytes) -> int | None:
     except FileNotFoundError:
         return None
     except NotADirectoryError:
-        # What is above it was told of already.
+        # The folder above it was reported already.
         return None
 
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _INTERPRETERS = _SHELLS | {"node", "python", "ruby", "perl"}
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*\Z")
-# Of a shell: what takes no argument, and leaves the next word to be the script.
+# Options of a shell without an argument: the next word is the script.
 _OPTIONS = re.compile(r"-[efuvx]+")
 
 
 def refuse_script_command(component: Component, files: Sequence[RepoPath]) -> TestRun | None:
-    """Refuse a command that would run the first of several files alone; None where it runs them as it likes.
+    """Refuse a command that would run only the first of several files; None if it may run them all.
 
     Args:
-        files: what `{tests}` stands for.
+        files: the files that replace `{tests}`.
     """
     command = component.settings.test_command
     if len(files) < 2 or TESTS not in command:
@@ -151,7 +151,7 @@ _MISTAKES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _TestedComponent:
-    """A component whose tests were asked: the baseline that would be written, and its blob."""
+    """A component whose tests were run: the baseline that would be written, and its blob id."""
 
     captured: CapturedComponent
     content: bytes
@@ -168,12 +168,12 @@ class _TestedComponent:
 
 
 def capture(repository: Repository, request: CaptureRequest, environment: CaptureEnvironment) -> Capture:
-    """Run the tests of components, and record their files if all of them pass.
+    """Run the tests of components, and record the components' files if all tests pass.
 
     Raises:
-        UsageError: a component is not declared, or the options do not go together.
+        UsageError: a component is not declared, or the options conflict.
         ConfigError: the policy of the content cannot be used.
-        UndecidedError: the content cannot be read, the tests cannot be tried, or a baseline not be written.
+        UndecidedError: the content cannot be read, the tests cannot be run, or a baseline cannot be written.
     """
     _check_options(request)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
@@ -200,7 +200,7 @@ def _check_options(request: CaptureRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _CaptureRun:
-    """One capture of some components; `warnings` are gathered on the way."""
+    """One capture of some components; `warnings` are collected on the way."""
 
     repository: Repository
     content: CapturableTree
@@ -221,7 +221,7 @@ class _CaptureRun:
             return Capture(tuple(refused), tuple(self.warnings))
         tried = [self._try(each) for each in self.components]
         if not all(each.has_passed for each in tried):
-            # Where the tests of one passed nothing is kept, for those of another did not.
+            # If the tests of one component fail, nothing is recorded of the others either.
             unrecorded = (
                 replace(each.captured, result=CaptureResult.NOT_RECORDED)
                 if each.has_passed
@@ -234,14 +234,14 @@ class _CaptureRun:
         else:
             done = [self._write(each) for each in tried]
             self.warnings.extend(self._ignored())
-            # When they ran is kept where no branch has to merge it.
+            # The time of the run is kept in the ledger, which no branch has to merge.
             passed = [self._passed(each, {}) for each in tried]
             self.warnings.extend(record_captures(self.repository, passed))
         to_add = tuple(unstaged) if self.request.from_disk else ()
         return Capture(tuple(done), tuple(self.warnings), self.request.with_note, to_add)
 
     def _prepare(self) -> None:
-        """Make sure, before tests take their time, that what comes of them could be kept."""
+        """Check before the tests run that their result can be recorded."""
         if self.request.with_note:
             who_approves(self.repository, self.environment.environ)
             require_ref(self.repository, VERIFIED_REF)
@@ -260,7 +260,7 @@ class _CaptureRun:
         return f"not staged, so not tested: {names}{more}; {add}, {otherwise}"
 
     def _unreadable(self) -> list[CapturedComponent]:
-        """Refuse the components whose contracts cannot be read: nobody could tell what was recorded."""
+        """Refuse the components whose contracts cannot be read: the record would mean nothing."""
         found = []
         with FactsCache.of(self.repository) as cache:
             for component in self.components:
@@ -298,7 +298,7 @@ class _CaptureRun:
                 reason += ", so there is nothing to verify"
                 return _TestedComponent(replace(captured, reason=reason, hint=hint), raw, oid)
         if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
-            # A capture of nothing is rarely meant.
+            # A capture without an implementation is rarely intended.
             self.warnings.append(f"`{component.id}` has no implementation files")
         tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
         run = self._run(component, tests)
@@ -351,13 +351,13 @@ class _CaptureRun:
         )
 
     def _has(self, where: str, tried: _TestedComponent) -> bool:
-        """Tell whether the index (`:0`) or a commit has this very baseline."""
+        """Whether the index (`:0`) or a commit has exactly this baseline."""
         place = tried.captured.component.baseline.raw.decode("ascii")
         found = self.content.view.objects.header(f"{where}:{place}")
         return found is not None and found.oid == tried.oid
 
     def _ignored(self) -> list[str]:
-        """Warn of baselines that git would not add."""
+        """Warn of baselines that git ignores."""
         names = b"".join(each.baseline.raw + b"\0" for each in self.components)
         asked = ("check-ignore", "-z", "--stdin")
         listed = self.repository.git(*asked, stdin=names, in_work_tree=True, answers=(0, 1))

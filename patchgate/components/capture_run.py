@@ -39,7 +39,7 @@ _EMPTY = (
 
 
 class Ending(StrEnum):
-    """How a run of a component's tests ended; `REFUSED` is one that proves nothing, and never began."""
+    """How a run of a component's tests ended; `REFUSED`: it would prove nothing, so it was not started."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -50,9 +50,9 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """What became of it: `reason` is half a sentence after the component's name, `tail` safe to show.
+    """The result of a run: `reason` follows the component's name in a sentence; `tail` is safe to print.
 
-    `counts` is None where the command told no numbers.
+    `counts` is None if the command reported none.
     """
 
     ending: Ending
@@ -71,7 +71,7 @@ NO_TEST_FILES = TestRun(
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """What is to be captured, and of what: the index, or the working tree (`from_disk`)."""
+    """What to capture, and from where: the index, or the working tree (`from_disk`)."""
 
     ids: tuple[str, ...]
     from_disk: bool = False
@@ -81,7 +81,7 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class CaptureEnvironment:
-    """What comes from outside: environment, folder for caches, the time, where progress is reported."""
+    """Inputs from outside: environment variables, cache folder, time, progress callback."""
 
     environ: Mapping[str, str]
     cache: str
@@ -90,7 +90,7 @@ class CaptureEnvironment:
 
 
 class CaptureResult(StrEnum):
-    """What became of one component."""
+    """The result for one component."""
 
     RECORDED = "recorded"
     UNCHANGED = "unchanged"
@@ -102,10 +102,10 @@ class CaptureResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CapturedComponent:
-    """One component: `reason` is half a sentence after its name; `run` is None where no test was started.
+    """One component: `reason` follows its name in a sentence; `run` is None if no test was started.
 
-    `mistakes` are the first of its contract, one line each, safe to show. `is_staged` tells whether the index
-    has this very baseline, `is_committed` whether `HEAD` has it.
+    `mistakes` are the first of its contract, one line each, safe to print. `is_staged`: whether the index
+    has exactly this baseline; `is_committed`: whether `HEAD` has it.
     """
 
     component: Component
@@ -121,10 +121,10 @@ class CapturedComponent:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """All components that were asked for, and what to warn of.
+    """All named components, and the warnings.
 
-    `has_notes` tells whether verifications were kept as notes too. `to_add` are the files that were recorded
-    as the working tree has them, and that are not staged so.
+    `has_notes`: whether verifications were also written as notes. `to_add` are files that were recorded
+    from the working tree and are staged differently.
     """
 
     components: tuple[CapturedComponent, ...]
@@ -134,7 +134,7 @@ class Capture:
 
     @property
     def exit_code(self) -> int:
-        """0 where all were captured, 1 where one was refused, 3 where one could not be tried."""
+        """0 if all were captured, 1 if one was refused, 3 if one could not be tested."""
         results = {each.result for each in self.components}
         if CaptureResult.REFUSED in results:
             return 1
@@ -157,7 +157,7 @@ def run_tests(
         files: the regular files of its tests, at least one.
         source_roots: the folders of the tree that go on PYTHONPATH, before the caller's.
         place: the scratch tree, an absolute path.
-        beside: an empty folder outside of it, for log and report.
+        beside: an empty folder outside it, for log and report.
         environ: the caller's.
 
     Raises:
@@ -181,7 +181,7 @@ def run_tests(
         mask=Masks([environ]).stream(),
         tick=tick,
     )
-    # Of more than is read the end is enough, where runners sum up.
+    # Of a longer log the end is enough: runners print their summary there.
     printed = _read(log, _MOST_LOG)
     said = "\n".join(outcome.tail).encode("utf-8", "surrogateescape") if printed is None else printed
     ending, reason, hint, counts = _classify(component, outcome, is_pytest, _counts(report), said)
@@ -195,9 +195,9 @@ def run_tests(
 
 
 def files_to_collect(files: Sequence[RepoPath]) -> list[RepoPath]:
-    """Choose the files that pytest is asked to collect: what helps the tests (`conftest.py`, data) is not.
+    """Choose the files that pytest collects, without those that only support tests (`conftest.py`, data).
 
-    Where there is no module of tests at all, it gets everything, and says itself what it makes of it.
+    Without any test module, pytest gets all files and reports the result itself.
     """
     helping = {b"conftest.py", b"__init__.py"}
     modules = [path for path in files if path.name.endswith(b".py") and path.name not in helping]
@@ -218,7 +218,7 @@ def _environment(
 
 
 def _read(place: str, most: int) -> bytes | None:
-    """Read a file that a command wrote; None where there is none, or something else, or too much."""
+    """Read a file that a command wrote; None if it is missing, not a regular file, or too large."""
     try:
         descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
@@ -229,7 +229,7 @@ def _read(place: str, most: int) -> bytes | None:
 
 
 def _counts(report: str) -> ReportCounts | str | None:
-    """Read the numbers; a sentence where the report is damaged, None where there is none."""
+    """Read the counts; a sentence if the report is damaged, None if there is none."""
     if not os.path.lexists(report):
         return None
     raw = _read(report, MOST_REPORT)
