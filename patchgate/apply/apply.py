@@ -117,7 +117,7 @@ def _is_revertible(repository: Repository, judged: PatchVerdict) -> bool:
     ground = base_files_on_disk(repository, objects, store, tree, paths, _removed_by_revert(parsed))
     if ground.blocked:
         return False
-    with GitApply(repository, store, ground.entries, judged.patch, reverse=True) as git:
+    with GitApply(repository, store, ground.entries, patch=judged.patch, reverse=True) as git:
         return git.is_accepted()
 
 

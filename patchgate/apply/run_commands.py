@@ -49,7 +49,7 @@ def run_commands(
     """
     try:
         stuck = sweep(repository, environment.cache)
-        tried = _CommandRunner(repository, judged, evidence, environment, keeps=keeps).run()
+        tried = _CommandRunner(repository, judged, evidence, environment=environment, keeps=keeps).run()
         left = tuple(
             f"{printable(each)} was left by a killed attempt and cannot be removed" for each in stuck
         )
@@ -187,7 +187,7 @@ def _changed(
         level,
         f"command `{name}` changed {named}, "
         + (_DECLARED if is_declared else "and that change is discarded"),
-        paths[0],
+        path=paths[0],
         hint=definition.help[:1].lower() + definition.help[1:],
         who_can_fix=Fixer.PERSON,
         details={"actual": paths[:_SHOWN], "command": name},

@@ -142,7 +142,7 @@ def judge_patch(
         patch_id = held.enter_context(PatchId(repository, raw)) if read is None else None
         stamp = _stamp(repository)
         patch_base = find_patch_base(repository, objects, base, lands=lands)
-        dry_run = DryRun(repository, objects, store, patch_base, asked, kind)
+        dry_run = DryRun(repository, objects, store, patch_base=patch_base, asked=asked, kind=kind)
         if read is None:
             patch, verdict = without_returns(raw), _judge(dry_run, raw)
         else:
@@ -152,7 +152,7 @@ def judge_patch(
                 patch, verdict = raw, made
             else:
                 patch_id = held.enter_context(PatchId(repository, made))
-                dry_run = DryRun(repository, objects, store, patch_base, asked, kind)
+                dry_run = DryRun(repository, objects, store, patch_base=patch_base, asked=asked, kind=kind)
                 patch, verdict = made, _judge(dry_run, made)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())

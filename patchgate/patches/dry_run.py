@@ -189,20 +189,20 @@ class DryRun:
         paths = paths_of(patch)
         if any(faults(path, from_text=True) for path in paths):
             # A forbidden name is never looked up, neither on disk nor by git.
-            return self._proposed(patch, BaseFiles(self._patch_base.tree, {}, {}, {}), {}, (), detail)
+            return self._proposed(patch, BaseFiles(self._patch_base.tree, {}, {}, blocked={}), {}, (), detail)
         removed = removed_by(patch.sections)
         ground = self._base_files(paths, removed)
         ground = replace(ground, blocked={**ground.blocked, **behind_links(patch)})
         if ground.blocked:
             return self._refuse_mismatch(patch, ground, self._plan(patch, ground, removed), detail)
         # git works while we plan: neither sees the other's result.
-        with GitApply(self._repository, self._store, ground.entries, patch.raw) as git:
+        with GitApply(self._repository, self._store, ground.entries, patch=patch.raw) as git:
             plan = self._plan(patch, ground, removed)
             if plan.found:
                 return self._refuse_mismatch(patch, ground, plan, detail, git.last_words())
             effect = git.read(self._objects, detail) if plan.adapted is None else None
         if effect is None:
-            with GitApply(self._repository, self._store, ground.entries, plan.adapted or b"") as git:
+            with GitApply(self._repository, self._store, ground.entries, patch=plan.adapted or b"") as git:
                 effect = git.read(self._objects, detail)
         if effect.refused:
             refusal = with_words_of_git([refused_by_git(effect.said)], effect)

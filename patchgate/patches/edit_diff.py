@@ -71,7 +71,7 @@ def _mismatch(
     if places:
         hint = f"its text is at line {' and '.join(map(str, places[:3]))} now: give these lines"
     message = f"the edit of {where} in {edits.path} replaces {what}, which does not match its `{which}`"
-    return Fault("anchor-mismatch", None, message, hint, details=details)
+    return Fault("anchor-mismatch", None, message, hint=hint, details=details)
 
 
 def find_missing_anchors(edits: Edits, why: str) -> tuple[Fault, ...]:
@@ -81,7 +81,7 @@ def find_missing_anchors(edits: Edits, why: str) -> tuple[Fault, ...]:
             "anchor-missing",
             None,
             f"the edit of line {edit.start} in {edits.path} does not say what it replaces, and {why}",
-            "read the file again, and give `old_text`: the lines as they are"
+            hint="read the file again, and give `old_text`: the lines as they are"
             if edit.end >= edit.start
             else "replace a line next to the insertion with itself and the new lines, and give `old_text`",
             details={"file_line": edit.start},
@@ -138,7 +138,7 @@ def edits_to_diff(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, 
 
 
 def _refuse(rule: str, message: str, hint: str) -> tuple[Fault, ...]:
-    return (Fault(rule, None, message, hint),)
+    return (Fault(rule, None, message, hint=hint),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def parse_edits(raw: bytes) -> Edits | tuple[Fault, ...]:
 def _wrong(
     message: str, hint: str = _SHAPE, *, rule: str = "invalid-patch-schema", line: int | None = None
 ) -> _RefusedError:
-    return _RefusedError(Fault(rule, line, message, hint))
+    return _RefusedError(Fault(rule, line, message, hint=hint))
 
 
 def _load(raw: bytes) -> object:
@@ -149,7 +149,7 @@ def _read_document(document: object) -> Edits | tuple[Fault, ...]:
         split = [[RepoPath.from_patch(path)] for path in paths]
         message = f"the edits name more than one file: {split[0][0].quoted} and {split[1][0].quoted}"
         hint = "send one file at a time"
-        faults.append(Fault("multi-file-diff", None, message, hint, details={"split": split}))
+        faults.append(Fault("multi-file-diff", None, message, hint=hint, details={"split": split}))
     if faults:
         return tuple(faults)
     edits.sort(key=lambda edit: (edit.start, edit.end))

@@ -236,7 +236,7 @@ def with_crlf_fixes(verdict: ChangeVerdict) -> ChangeVerdict:
     )
     if not any(each.rule == "eol-adapted" for each in found):
         message = "every line of the patch ends in CR LF; it was read without the CR"
-        found = (*found, finding_of(Fault("eol-adapted", 1, message, "nothing to do")))
+        found = (*found, finding_of(Fault("eol-adapted", 1, message, hint="nothing to do")))
     return replace(verdict, findings=found)
 
 

@@ -138,7 +138,9 @@ def explain_mismatch(
         fix = without_hunk(section, hunk)
     if failure.reason in {"beginning", "end"} and len(failure.places) == 1:
         fix = _moved_header(hunk, failure.places[0])
-    return Fault(rule, patch_line, f"hunk {number} does not fit: {difference}", hint, fix, details)
+    return Fault(
+        rule, patch_line, f"hunk {number} does not fit: {difference}", hint=hint, fix=fix, details=details
+    )
 
 
 def render_mismatch(fault: Fault) -> tuple[str, ...]:
@@ -163,7 +165,7 @@ def _explain_place(
     )
     rule = "hunk-ambiguous" if failure.reason == "ambiguous" else "hunk-mismatch"
     fix = with_new_start(hunk, shift) if failure.reason == "ambiguous" else None
-    return Fault(rule, hunk.line, f"hunk {number} {message}", hint, fix, details)
+    return Fault(rule, hunk.line, f"hunk {number} {message}", hint=hint, fix=fix, details=details)
 
 
 def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> str:

@@ -134,7 +134,7 @@ def _find_missing(
     if rows and minus is None:
         message = "the hunk has no `---` and `+++` lines above it"
         hint = "write `--- a/…` and `+++ b/…` (or /dev/null) under `diff --git`"
-        return Fault("missing-file-header", rows[0][5], message, hint)
+        return Fault("missing-file-header", rows[0][5], message, hint=hint)
     if rows:
         return None
     is_same = old_oid is None and similarity in {None, b"100"}
@@ -149,7 +149,7 @@ def _find_missing(
     if complete and minus is None:
         return None
     message = "the section changes content, but has no hunk"
-    return Fault("missing-hunk", line, message, "write the `@@ … @@` hunks that belong to it")
+    return Fault("missing-hunk", line, message, hint="write the `@@ … @@` hunks that belong to it")
 
 
 def _may_be_empty(oid: bytes | None) -> bool:
@@ -243,26 +243,26 @@ def _disagreement(
             "invalid-unified-diff",
             line,
             f"the headers name different files: {printable(wrong, 120)} does not match the others",
-            "`diff --git`, `---`, `+++` and rename lines must name the same file, written as git writes it",
+            hint="`diff --git`, `---`, `+++` and rename lines must name the same file, as git writes it",
             details={"old": RepoPath.from_patch(old), "new": RepoPath.from_patch(new)},
         )
     if kind not in {SectionKind.RENAME, SectionKind.COPY} and old != new:
         turned = f"{quote_path(old)} to {quote_path(new)}"
         message = f"the section renames {turned} without rename headers"
         hint = "add `rename from` and `rename to`, or name one file"
-        return Fault("invalid-unified-diff", line, message, hint)
+        return Fault("invalid-unified-diff", line, message, hint=hint)
     return None
 
 
 def _unreadable(git_line: bytes, line: int) -> Fault:
     message = f"the names in the headers are ambiguous: {printable(git_line, 120)}"
     hint = "write names as git does: `a/` and `b/` before them, quoted if they contain quotes or controls"
-    return Fault("invalid-unified-diff", line, message, hint)
+    return Fault("invalid-unified-diff", line, message, hint=hint)
 
 
 def name_missing(line: int) -> Fault:
     """Report a header without a name."""
-    return Fault("path-missing", line, "a header has no file name", "name the file after `a/` and `b/`")
+    return Fault("path-missing", line, "a header has no file name", hint="name the file after `a/` and `b/`")
 
 
 def _dev_null_fault(kind: SectionKind, git_line: bytes, minus: bytes, plus: bytes, line: int) -> Fault | None:
@@ -272,11 +272,11 @@ def _dev_null_fault(kind: SectionKind, git_line: bytes, minus: bytes, plus: byte
             fixed = b"diff --git %b\n%b file mode 100644" % (git_line, header.encode("ascii"))
             message = f"/dev/null says that the file is {header}, but `{header} file mode` is missing"
             hint = f"add the line `{header} file mode 100644` under `diff --git`"
-            return Fault("missing-file-header", line, message, hint, make_fix(line, fixed))
+            return Fault("missing-file-header", line, message, hint=hint, fix=make_fix(line, fixed))
         if side != DEV_NULL and kind is wanted:
             message = f"the file is {header}, but the headers name a file where /dev/null belongs"
             hint = "write `/dev/null` on the side where the file does not exist"
-            return Fault("invalid-unified-diff", line, message, hint)
+            return Fault("invalid-unified-diff", line, message, hint=hint)
     return None
 
 
@@ -304,7 +304,7 @@ def _contradiction(groups: tuple[bytes | None, ...], kind: SectionKind, line: in
     if not what:
         return None
     hint = "leave the `index` line out" if "`index` line" in what else ONLY_HEADERS
-    return Fault("invalid-unified-diff", line, what, hint)
+    return Fault("invalid-unified-diff", line, what, hint=hint)
 
 
 def _wrong_side(kind: SectionKind, rows: tuple[Row, ...]) -> Fault | None:
@@ -320,4 +320,4 @@ def _wrong_side(kind: SectionKind, rows: tuple[Row, ...]) -> Fault | None:
     side = "old" if kind is SectionKind.ADD else "new"
     wanted = "-0,0 +1,N" if kind is SectionKind.ADD else "-1,N +0,0"
     message = f"the file has no {side} side, but its hunks have lines there"
-    return Fault("range-invalid", rows[0][5], message, f"write one hunk with the range `@@ {wanted} @@`")
+    return Fault("range-invalid", rows[0][5], message, hint=f"write one hunk with the range `@@ {wanted} @@`")

@@ -166,7 +166,7 @@ class _HunkWalk:
             name, line = ("old", "new")[ended], self.ended[ended]
             message = f"the marker for a missing newline is before the last line of the {name} side"
             hint = f"put `{MARKER.decode()}` only under a side's last line"
-            return Fault("invalid-unified-diff", line, message, hint)
+            return Fault("invalid-unified-diff", line, message, hint=hint)
         return None
 
     def _mark(self, place: PatchLine, above: PatchLine) -> Fault | None:
@@ -178,7 +178,7 @@ class _HunkWalk:
             return None
         message = f"the marker for a missing newline is out of place: {printable(place.text, 80)}"
         hint = f"write `{MARKER.decode()}` once, directly under the line that has no newline"
-        return Fault("invalid-unified-diff", place.number, message, hint)
+        return Fault("invalid-unified-diff", place.number, message, hint=hint)
 
     def _explain_surplus(
         self, place: PatchLine, places: Iterator[PatchLine], blanks: list[PatchLine]
@@ -222,23 +222,30 @@ class _HunkWalk:
         if is_short and is_at_end:
             message = f"the patch ends inside a hunk: {message}"
             hint = "send the whole patch again; if no line is missing, count the lines of the hunk again"
-            return Fault("patch-truncated", self.line, message, hint, details=details)
+            return Fault("patch-truncated", self.line, message, hint=hint, details=details)
         if not old and not new:
             hint = "write the lines of the hunk, or leave its header out"
-            return Fault("missing-hunk", self.line, "the hunk header has no lines under it", hint)
+            return Fault("missing-hunk", self.line, "the hunk header has no lines under it", hint=hint)
         if is_short:
             hint = "write the lines that are missing; if none is, count the lines of the hunk again"
-            return Fault("hunk-count-mismatch", self.line, message, hint, details=details)
+            return Fault("hunk-count-mismatch", self.line, message, hint=hint, details=details)
         old_start, new_start = self.starts
         sides = ((old_start or bool(old), old), (new_start or bool(new), new))
         right = hunk_header(*sides, self.section_text)
         hint = f"write `{printable(right, 120)}`"
-        return Fault("hunk-count-mismatch", self.line, message, hint, make_fix(self.line, right), details)
+        return Fault(
+            "hunk-count-mismatch",
+            self.line,
+            message,
+            hint=hint,
+            fix=make_fix(self.line, right),
+            details=details,
+        )
 
     def _blank(self, place: PatchLine) -> Fault:
         message = "an empty line inside a hunk has lost its leading space"
         hint, fix = "an empty context line is written as one space", make_fix(place.number, b" ")
-        return Fault("blank-context-line", place.number, message, hint, fix)
+        return Fault("blank-context-line", place.number, message, hint=hint, fix=fix)
 
 
 def _explain_ranges(walk: _HunkWalk, previous: Row | None) -> Fault:
@@ -246,18 +253,18 @@ def _explain_ranges(walk: _HunkWalk, previous: Row | None) -> Fault:
     if not walk.changes and walk.elided is not None:
         return elided(walk.elided)
     if not walk.changes:
-        return Fault("invalid-unified-diff", walk.line, "the hunk changes nothing", "leave the hunk out")
+        return Fault("invalid-unified-diff", walk.line, "the hunk changes nothing", hint="leave the hunk out")
     if any(start == 0 and count for start, count in zip(walk.starts, walk.counts, strict=True)):
         message = "line numbers begin at 1; 0 is for an empty side"
-        return Fault("range-invalid", walk.line, message, "write the real line numbers")
+        return Fault("range-invalid", walk.line, message, hint="write the real line numbers")
     if previous is not None and previous[8] & 3:
         message = "the hunk before this one ends at the end of the file"
         hint = "put the marker for a missing newline only into a file's last hunk"
-        return Fault("invalid-unified-diff", walk.line, message, hint)
+        return Fault("invalid-unified-diff", walk.line, message, hint=hint)
     above = f" (the one above is on line {previous[5]})" if previous else ""
     message = f"the hunk overlaps the one before it or is out of order{above}"
     hint = "sort the hunks by line; join those that touch the same lines"
-    return Fault("range-invalid", walk.line, message, hint)
+    return Fault("range-invalid", walk.line, message, hint=hint)
 
 
 def _foreign_inside(place: PatchLine) -> Fault:
@@ -268,4 +275,4 @@ def _foreign_inside(place: PatchLine) -> Fault:
         return fault
     message = f"a line inside a hunk does not begin with a space, `+` or `-`: {printable(place.text, 80)}"
     hint = "begin each line of a hunk with a space (context), `+` or `-`; the counts say where it ends"
-    return Fault("invalid-unified-diff", place.number, message, hint)
+    return Fault("invalid-unified-diff", place.number, message, hint=hint)

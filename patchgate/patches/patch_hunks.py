@@ -86,10 +86,10 @@ def explain_hunk_header(place: PatchLine) -> Fault:
         return carriage_return(place)
     if _LONG_NUMBER.match(place.text):
         message = f"a number in the hunk header has more than nine digits: {text}"
-        return Fault("range-invalid", place.number, message, "write the real line numbers")
+        return Fault("range-invalid", place.number, message, hint="write the real line numbers")
     message = f"the ranges of the hunk header cannot be read: {text}"
     hint = "write `@@ -START,COUNT +START,COUNT @@`: plain numbers, no signs, no leading zeroes"
-    return Fault("range-invalid", place.number, message, hint)
+    return Fault("range-invalid", place.number, message, hint=hint)
 
 
 def carriage_return(place: PatchLine) -> Fault:
@@ -97,19 +97,23 @@ def carriage_return(place: PatchLine) -> Fault:
     message = f"the header line ends in CR LF: {printable(place.text, 80)}"
     hint = "end header lines with LF; a CR may occur only in the lines of a file"
     fix = make_fix(place.number, place.text.rstrip(b"\r"))
-    return Fault("carriage-return-in-header", place.number, message, hint, fix)
+    return Fault("carriage-return-in-header", place.number, message, hint=hint, fix=fix)
 
 
 def combined(place: PatchLine) -> Fault:
     """Refuse a combined diff, which only describes a merge."""
     message = "this is a combined diff of a merge; it cannot be applied"
-    return Fault("combined-diff", place.number, message, "send the difference to one parent: `git diff A B`")
+    return Fault(
+        "combined-diff", place.number, message, hint="send the difference to one parent: `git diff A B`"
+    )
 
 
 def unbegun(line: int, what: str = "a file") -> Fault:
     """Report a section without its `diff --git` line."""
     message = f"{what} has no `diff --git` line"
-    return Fault("missing-file-header", line, message, "begin each file's section with `diff --git a/… b/…`")
+    return Fault(
+        "missing-file-header", line, message, hint="begin each file's section with `diff --git a/… b/…`"
+    )
 
 
 def foreign(place: PatchLine) -> Fault:
@@ -118,7 +122,7 @@ def foreign(place: PatchLine) -> Fault:
     if text.startswith((b"diff --cc ", b"diff --combined ", b"@@@")):
         return combined(place)
     if text.startswith((b"GIT binary patch", b"Binary files ")):
-        return Fault("binary-payload", place.number, "the patch changes a binary file", NO_BINARY)
+        return Fault("binary-payload", place.number, "the patch changes a binary file", hint=NO_BINARY)
     if text.startswith(b"@@"):
         return explain_hunk_header(place)
     if text.startswith(HEADERS):
@@ -146,7 +150,7 @@ def elided(place: PatchLine) -> Fault:
     """Report an ellipsis in place of lines of the patch."""
     message = f"lines of the patch are missing from here on: {printable(place.text.strip(), 20)}"
     return Fault(
-        "patch-truncated", place.number, message, "send the whole patch again, with every line of it"
+        "patch-truncated", place.number, message, hint="send the whole patch again, with every line of it"
     )
 
 
@@ -157,7 +161,7 @@ def prose(place: PatchLine) -> Fault:
     what = "an empty line is outside the hunks"
     if place.text:
         what = f"this line is not part of a diff: {printable(place.text, 80)}"
-    return Fault("prose-around-patch", place.number, what, ONLY_THE_DIFF)
+    return Fault("prose-around-patch", place.number, what, hint=ONLY_THE_DIFF)
 
 
 _NUMBER = rb"(0|[1-9][0-9]{0,8})"
@@ -199,7 +203,7 @@ def scan_hunks(raw: bytes, position: int, line: int) -> HunkScan:
         if end < size and raw[end] in _MORE:
             rest = _read_rest(raw, found.start(6))
             if rest is None:
-                return HunkScan(tuple(rows), position, line, False)
+                return HunkScan(tuple(rows), position, line, is_sound=False)
             end, added, removed, form, markers = rest
         lines = count(b"\n", position, end) - 1 - markers
         old_start, new_start = int(old_text), int(new_text)
@@ -217,7 +221,7 @@ def scan_hunks(raw: bytes, position: int, line: int) -> HunkScan:
             or (new_begin < 0 or old_begin < 0)
             or last_form & 3
         ):
-            return HunkScan(tuple(rows), position, line, False)
+            return HunkScan(tuple(rows), position, line, is_sound=False)
         if old_count == 1 and old_written is not None:
             form |= OLD_ONE_WRITTEN
         if new_count == 1 and new_written is not None:
@@ -227,7 +231,7 @@ def scan_hunks(raw: bytes, position: int, line: int) -> HunkScan:
         rows.append((old_start, old_count, new_start, new_count, text, line, position, end, form, lines))
         line += lines + 1 + markers
         position = end
-    return HunkScan(tuple(rows), position, line, not raw.startswith(b"@@", position))
+    return HunkScan(tuple(rows), position, line, is_sound=not raw.startswith(b"@@", position))
 
 
 def _read_rest(raw: bytes, begin: int) -> tuple[int, int, int, int, int] | None:

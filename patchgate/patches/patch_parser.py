@@ -82,7 +82,7 @@ def explain_headers(places: Iterable[PatchLine]) -> Fault:
         if header in seen or HEADERS.index(header) < last:
             message = f"the header line is repeated or out of order: {printable(place.text, 80)}"
             hint = "write each header once, in git's order"
-            return Fault("invalid-unified-diff", place.number, message, hint)
+            return Fault("invalid-unified-diff", place.number, message, hint=hint)
         seen.add(header)
         last = HEADERS.index(header)
     return _explain_pairs(seen, first.number if first else 1)
@@ -92,7 +92,7 @@ def _explain_foreign(place: PatchLine, *, follows_names: bool) -> Fault:
     if follows_names and place.text[:1] in {b" ", b"+", b"-"}:
         message = "a hunk has no `@@` header"
         return Fault(
-            "missing-hunk", place.number, message, "write `@@ -START,COUNT +START,COUNT @@` above them"
+            "missing-hunk", place.number, message, hint="write `@@ -START,COUNT +START,COUNT @@` above them"
         )
     if place.text in {b"---", b"+++"}:
         return name_missing(place.number)
@@ -114,7 +114,7 @@ def _value_fault(place: PatchLine, header: bytes) -> Fault | None:
         message, hint = f"{shown} is not a percentage", "write a number from 0 to 100 and `%`"
     else:
         return None if value else name_missing(place.number)
-    return Fault("invalid-unified-diff", place.number, message, hint)
+    return Fault("invalid-unified-diff", place.number, message, hint=hint)
 
 
 def _explain_pairs(seen: set[bytes], line: int) -> Fault:
@@ -129,9 +129,9 @@ def _explain_pairs(seen: set[bytes], line: int) -> Fault:
             if present in seen and absent not in seen:
                 rule = "missing-file-header" if present in {b"--- ", b"+++ "} else "invalid-unified-diff"
                 message = f"`{present.decode().strip()}` has no matching `{absent.decode().strip()}` line"
-                return Fault(rule, line, message, "write both lines of the pair")
+                return Fault(rule, line, message, hint="write both lines of the pair")
     return Fault(
-        "invalid-unified-diff", line, "the headers of the section contradict each other", ONLY_HEADERS
+        "invalid-unified-diff", line, "the headers of the section contradict each other", hint=ONLY_HEADERS
     )
 
 
@@ -256,16 +256,16 @@ def _find_unreadable(raw: bytes) -> Fault | None:
         return _too_large(f"{len(raw)} bytes, more than {MAX_PATCH_BYTES}", 1)
     if raw.startswith(_BYTE_ORDER_MARKS):
         hint = "send the patch as plain bytes: UTF-8 without a byte-order mark"
-        return Fault("encoding-unsupported", 1, "the patch begins with a byte-order mark", hint)
+        return Fault("encoding-unsupported", 1, "the patch begins with a byte-order mark", hint=hint)
     nul = raw.find(b"\0")
     if nul >= 0:
         line = raw.count(b"\n", 0, nul) + 1
         return Fault(
-            "binary-payload", line, "the patch contains a NUL byte, which no text file has", NO_BINARY
+            "binary-payload", line, "the patch contains a NUL byte, which no text file has", hint=NO_BINARY
         )
     if not raw or raw.isspace():
         hint = "send a unified diff, as `git diff` writes it"
-        return Fault("not-a-unified-diff", 1, "the patch is empty", hint)
+        return Fault("not-a-unified-diff", 1, "the patch is empty", hint=hint)
     start = 0
     while len(raw) - start > MAX_LINE_BYTES:
         stop = raw.rfind(b"\n", start, start + MAX_LINE_BYTES + 1)
@@ -277,7 +277,9 @@ def _find_unreadable(raw: bytes) -> Fault | None:
 
 
 def _too_large(what: str, line: int) -> Fault:
-    return Fault("patch-too-large", line, f"the patch has {what}", "split the change into several patches")
+    return Fault(
+        "patch-too-large", line, f"the patch has {what}", hint="split the change into several patches"
+    )
 
 
 def _missing_newline(raw: bytes) -> Fault:
@@ -288,7 +290,9 @@ def _missing_newline(raw: bytes) -> Fault:
     is_known = last.startswith((b" ", b"-")) or last == MARKER
     hint = "end the patch with a newline" + ("" if is_known else ", if its last line is whole")
     fix = make_fix(line, last + b"\n") if is_known and len(last) <= 4096 else None
-    return Fault("newline-missing", line, "the last line of the patch has no newline at its end", hint, fix)
+    return Fault(
+        "newline-missing", line, "the last line of the patch has no newline at its end", hint=hint, fix=fix
+    )
 
 
 def _explain_start(raw: bytes, position: int, line: int) -> Fault:
@@ -308,7 +312,7 @@ def _explain_start(raw: bytes, position: int, line: int) -> Fault:
             number = line + raw.count(b"\n", position, found)
             return foreign(next(lines_of(raw, found, len(raw), number)))
     message = "there is no `diff --git` line, so this is not a diff in git's format"
-    return Fault("not-a-unified-diff", line, message, _other_form(raw) or ONLY_THE_DIFF)
+    return Fault("not-a-unified-diff", line, message, hint=_other_form(raw) or ONLY_THE_DIFF)
 
 
 def _other_form(raw: bytes) -> str | None:
@@ -334,7 +338,7 @@ def _find_repeated(sections: list[PatchSection]) -> list[Fault]:
             if first != section.line and len(faults) < MAX_FAULTS:
                 message = f"{path.quoted} is already changed by the section on line {first}"
                 hint, details = "put all changes of one path into one section", {"first_line": first}
-                faults.append(Fault("duplicate-section", section.line, message, hint, details=details))
+                faults.append(Fault("duplicate-section", section.line, message, hint=hint, details=details))
     return faults
 
 

@@ -278,7 +278,7 @@ def plan_section(section: PatchSection, targets: PatchTargets) -> SectionPlan | 
         if isinstance(again, tuple):
             return again
         message = f"the lines of the patch for {section.path.quoted} were given the line endings of the file"
-        notes.append(Fault("eol-adapted", section.line, message, "nothing to do"))
+        notes.append(Fault("eol-adapted", section.line, message, hint="nothing to do"))
         section_now = again.sections[0]
     fitted = fit(section_now, preimage)
     if isinstance(fitted, tuple):
@@ -311,13 +311,13 @@ def _old_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None
         if section.kind is SectionKind.DELETE:
             hint, fix = "leave the section out; there is nothing to delete", without_section(section)
         message = f"{section.old_path.quoted} does not exist"
-        return Fault("target-missing", section.line, message, hint, fix)
+        return Fault("target-missing", section.line, message, hint=hint, fix=fix)
     if section.old_mode is None or section.old_mode == old.mode:
         return None
     name, details = section.old_path.quoted, {"expected": section.old_mode, "actual": old.mode}
     message = f"the patch says that {name} has mode {section.old_mode}, but it has {old.mode}"
     hint, fix = "make the patch from the file as it is: git diff", with_mode(section, old.mode)
-    return Fault("effect-mismatch", section.line, message, hint, fix, details)
+    return Fault("effect-mismatch", section.line, message, hint=hint, fix=fix, details=details)
 
 
 def _new_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None:
@@ -330,9 +330,9 @@ def _new_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None
     message = f"{path.quoted} already exists"
     if _is_made(section, standing):
         message, fix = f"{message}, exactly as the patch makes it", without_section(section)
-        return Fault("already-exists", section.line, message, "leave the section out", fix)
+        return Fault("already-exists", section.line, message, hint="leave the section out", fix=fix)
     hint = "change the existing file instead, or give the new one another name"
-    return Fault("already-exists", section.line, message, hint)
+    return Fault("already-exists", section.line, message, hint=hint)
 
 
 def _is_made(section: PatchSection, standing: Preimage) -> bool:
@@ -364,7 +364,7 @@ def _plan_gitlink(section: PatchSection, old: Preimage | None) -> SectionPlan | 
     if len(found) != 1:
         message = f"{section.path.quoted} is a submodule, but the patch names no commit for it"
         hint, fix = "leave the submodule out of the patch", without_section(section)
-        return (Fault("effect-mismatch", section.line, message, hint, fix),)
+        return (Fault("effect-mismatch", section.line, message, hint=hint, fix=fix),)
     return SectionPlan(_steps(section, section.new_mode or GITLINK, found[0]))
 
 
@@ -382,11 +382,11 @@ def _at(fault: Fault, shift: int) -> Fault:
         details["patch_line"] = int(str(details["patch_line"])) + shift
     line = None if fault.line is None else fault.line + shift
     fix = fault.fix and PatchFix(fault.fix.first + shift, fault.fix.text, fault.fix.last + shift)
-    return Fault(fault.rule, line, fault.message, fault.hint, fix, details)
+    return Fault(fault.rule, line, fault.message, hint=fault.hint, fix=fix, details=details)
 
 
 def _moved(section: PatchSection, at: Placement) -> Fault:
     details: dict[str, Detail] = {"hunk": at.hunk, "found_at": [at.line]}
     where = f"applies at line {at.line}, {at.offset:+d} from its header"
     message = f"hunk {at.hunk} of {section.path.quoted} {where}"
-    return Fault("hunk-offset", section.line, message, "nothing to do", details=details)
+    return Fault("hunk-offset", section.line, message, hint="nothing to do", details=details)

@@ -74,9 +74,11 @@ def _load(parameter: Parameter, written: WrittenParameter, raw: bytes) -> tuple[
     except json.JSONDecodeError as error:
         line = written.line if written.value_line is None else written.value_line + error.lineno - 1
         message = f"`{parameter.name}` is not JSON: {error.msg} at character {error.pos + 1} of its value"
-        return Fault(_RULE, line, message, _hint(parameter, raw))
+        return Fault(_RULE, line, message, hint=_hint(parameter, raw))
     except ValueError as error:
-        return Fault(_RULE, written.line, f"`{parameter.name}` is not JSON: {error}", _hint(parameter, raw))
+        return Fault(
+            _RULE, written.line, f"`{parameter.name}` is not JSON: {error}", hint=_hint(parameter, raw)
+        )
     except RecursionError:
         return _too_deep(parameter, written)
     return (loaded,) if _is_shallow(loaded) else _too_deep(parameter, written)
@@ -88,7 +90,7 @@ def _refuse_constant(text: str) -> Value:
 
 def _too_deep(parameter: Parameter, written: WrittenParameter) -> Fault:
     message = f"`{parameter.name}` is nested too deeply"
-    return Fault(_RULE, written.line, message, f"send {parameter.kind.words}")
+    return Fault(_RULE, written.line, message, hint=f"send {parameter.kind.words}")
 
 
 def _is_shallow(value: Value) -> bool:
@@ -129,10 +131,12 @@ def _number(
     if isinstance(value, LongNumber):
         number = parameter.least - 1 if value.startswith("-") else parameter.most + 1
     if type(number) is not int:
-        return Fault(_RULE, written.line, f"`{name}` is {_JSON_WORDS[type(value)]}, not a whole number", hint)
+        return Fault(
+            _RULE, written.line, f"`{name}` is {_JSON_WORDS[type(value)]}, not a whole number", hint=hint
+        )
     shown = printable(str(value), 24)
     if number < parameter.least:
-        return Fault(_RULE, written.line, f"`{name}` is {shown}, less than {parameter.least}", hint)
+        return Fault(_RULE, written.line, f"`{name}` is {shown}, less than {parameter.least}", hint=hint)
     if number > parameter.most:
         return parameter.most, f"`{name}` is {shown}, more than {parameter.most}: {parameter.most} is used"
     return number, None
@@ -145,7 +149,7 @@ def _strings(
     name, hint = parameter.name, _hint(parameter, b"")
 
     def refuse(message: str) -> Fault:
-        return Fault(_RULE, written.line, message, hint)
+        return Fault(_RULE, written.line, message, hint=hint)
 
     if not isinstance(value, list):
         return refuse(f"`{name}` is {_JSON_WORDS[_kind(value)]}, not a list of strings")
@@ -187,7 +191,7 @@ ACTIONS = (
                 "limit", ParameterKind.NUMBER, "how many places at most", default=20, least=1, most=100
             ),
         ),
-        {"anchors": '["src/app.py", "total"]', "hop": "1"},
+        example={"anchors": '["src/app.py", "total"]', "hop": "1"},
     ),
     ReplyAction(
         "memory",
@@ -196,7 +200,7 @@ ACTIONS = (
             Parameter("target", ParameterKind.TEXT, "what it is about", required=True),
             Parameter("intent", ParameterKind.TEXT, "what it is needed for", required=True),
         ),
-        {"target": "src/app.py", "intent": "why total was 1"},
+        example={"target": "src/app.py", "intent": "why total was 1"},
     ),
     ReplyAction(
         "repair",
@@ -206,20 +210,20 @@ ACTIONS = (
             Parameter("patch", ParameterKind.PATCH, "the whole change, as git diff writes it"),
             Parameter("edits", ParameterKind.EDITS, f"lines of one file, {_EDITS}"),
         ),
-        {"subplan": "count from 2", "patch": _DIFF},
+        example={"subplan": "count from 2", "patch": _DIFF},
         one_of=(("patch", "edits"),),
     ),
     ReplyAction(
         "submit",
         "hand the work in",
         (Parameter("summary", ParameterKind.TEXT, "what was done"),),
-        {"summary": "total counts from 2"},
+        example={"summary": "total counts from 2"},
     ),
     ReplyAction(
         "noop",
         "do nothing",
         (Parameter("reason", ParameterKind.TEXT, "why there is nothing to do"),),
-        {"reason": "the tests pass as they are"},
+        example={"reason": "the tests pass as they are"},
     ),
 )
 """Every action that a reply may ask for."""
@@ -285,7 +289,9 @@ def _find_repeated(parameters: Sequence[WrittenParameter]) -> Iterator[Fault]:
         else:
             message = f"the parameter `{printable(each.name, 60)}` is already given on line {line}"
             details = {"first_line": line}
-            yield Fault("duplicate-param", each.line, message, "leave one of the two out", details=details)
+            yield Fault(
+                "duplicate-param", each.line, message, hint="leave one of the two out", details=details
+            )
 
 
 def _find_missing(
@@ -296,20 +302,22 @@ def _find_missing(
         written = given.get(parameter.name)
         if action.needs(parameter) and written is not None and is_blank(written):
             message = f"the parameter `{parameter.name}` of {action.name} is empty"
-            yield Fault("missing-required-param", written.line, message, _write(parameter))
+            yield Fault("missing-required-param", written.line, message, hint=_write(parameter))
         elif parameter.required and written is None and block.is_whole:
             message = f"{action.name} needs the parameter `{parameter.name}`"
-            yield Fault("missing-required-param", block.line, message, f"add it: {_write(parameter)}")
+            yield Fault("missing-required-param", block.line, message, hint=f"add it: {_write(parameter)}")
     for group in action.one_of:
         there = sorted((given[name] for name in group if name in given), key=lambda each: each.line)
         names = " or ".join(f"`{name}`" for name in group)
         if not there and block.is_whole:
             message = f"{action.name} needs {names}"
-            yield Fault("missing-required-param", block.line, message, "add one of them, not both")
+            yield Fault("missing-required-param", block.line, message, hint="add one of them, not both")
         for each in there[1:]:
             message = f"{action.name} takes {names}, and `{there[0].name}` is given on line {there[0].line}"
             details = {"first_line": there[0].line}
-            yield Fault("duplicate-param", each.line, message, "leave one of the two out", details=details)
+            yield Fault(
+                "duplicate-param", each.line, message, hint="leave one of the two out", details=details
+            )
 
 
 def _write(parameter: Parameter) -> str:
@@ -320,7 +328,7 @@ def _unknown_action(name: str, line: int, actions: Sequence[ReplyAction]) -> Fau
     known = [action.name for action in actions]
     said = f"`{printable(name, 60)}` is not an action" if name.strip() else "`<function=>` names no action"
     hint = _did_you_mean(name, known) or f"the actions are {', '.join(known)}"
-    return Fault("unknown-action", line, said, hint, details={"actual": printable(name, 60)})
+    return Fault("unknown-action", line, said, hint=hint, details={"actual": printable(name, 60)})
 
 
 def _unknown_parameter(action: ReplyAction, name: str, line: int, actions: Sequence[ReplyAction]) -> Fault:
@@ -330,7 +338,7 @@ def _unknown_parameter(action: ReplyAction, name: str, line: int, actions: Seque
     if hint is None:
         owner = next((each.name for each in actions if each.find(name)), None)
         hint = f"{action.name} takes {', '.join(known)}" + (f"; `{name}` belongs to {owner}" if owner else "")
-    return Fault("unknown-param", line, message, hint, details={"actual": printable(name, 60)})
+    return Fault("unknown-param", line, message, hint=hint, details={"actual": printable(name, 60)})
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str | None:

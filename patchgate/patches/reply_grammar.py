@@ -192,15 +192,15 @@ def print_block(name: str, parameters: Iterable[tuple[str, bytes]], *, plain: bo
 def _find_unreadable(raw: bytes) -> Fault | None:
     if len(raw) > MAX_REPLY_BYTES:
         message = f"the reply has more than {MAX_REPLY_BYTES} bytes"
-        return Fault("patch-too-large", 1, message, "split the change into several replies")
+        return Fault("patch-too-large", 1, message, hint="split the change into several replies")
     if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         message = "the reply begins with a byte-order mark"
-        return Fault("encoding-unsupported", 1, message, "send plain UTF-8 without it")
+        return Fault("encoding-unsupported", 1, message, hint="send plain UTF-8 without it")
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        return Fault("encoding-unsupported", line, "the reply is not UTF-8", "send it in UTF-8")
+        return Fault("encoding-unsupported", line, "the reply is not UTF-8", hint="send it in UTF-8")
     return None
 
 
@@ -340,7 +340,7 @@ class _ReplyReader:
         return len(self._raw)
 
     def _report(self, rule: str, line: int, message: str, hint: str) -> None:
-        self.faults.append(Fault(rule, line, message, hint))
+        self.faults.append(Fault(rule, line, message, hint=hint))
 
     def _report_around(self, start: int, end: int) -> None:
         text = self._text(start, end)
@@ -378,10 +378,10 @@ class _ReplyReader:
 
     def _no_block(self) -> Fault:
         if _TEXT.search(self._raw) is None:
-            return Fault("missing-function-tag", 1, "the reply is empty", _ONE_BLOCK)
+            return Fault("missing-function-tag", 1, "the reply is empty", hint=_ONE_BLOCK)
         near = self._raw.find(b"<function")
         line = 1 if near < 0 else self._raw.count(b"\n", 0, near) + 1
-        return Fault("missing-function-tag", line, "there is no `<function=NAME>` tag", _ONE_BLOCK)
+        return Fault("missing-function-tag", line, "there is no `<function=NAME>` tag", hint=_ONE_BLOCK)
 
     def _line_at(self, offset: int) -> int:
         self._line += self._raw.count(b"\n", self._counted, offset)
