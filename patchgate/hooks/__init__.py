@@ -1,5 +1,6 @@
-"""The hooks: install them, answer git at a commit, a ref update and a push, and see that they run.
+"""The hooks: install them, answer git, and check that they run.
 
-`at_commit`, `at_ref`, `at_push` and `at_receive` answer git; `install`, `uninstall` and `doctor*` look after
-the hook files; `shims` holds the shell scripts, and `fast` the recogniser of boring changes.
+`pre_commit`, `commit_msg`, `reference_transaction`, `pre_push` and `pre_receive` each answer one hook.
+`install`, `hooks_folder` and `doctor*` manage the hook files. `shims` has the shell scripts that git starts,
+`fast` recognises ordinary changes without the full check.
 """

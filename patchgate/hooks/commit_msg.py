@@ -1,6 +1,6 @@
-"""commit-msg: judge the message that a commit is about to get, and name the intent that binds it.
+"""commit-msg: check the message of a commit, and add the trailer of the intent that binds it.
 
-Decides by whose profile: that of agents where an intent binds the commit, whose trailer is added first.
+Uses the agent profile if an intent binds the commit.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from patchgate.report.verdict import Verdict
 
 
 def judge_message(repository: Repository, file: str, *, edited: bool) -> HookDecision:
-    """Judge a message, as git will clean it.
+    """Check a message, as git will clean it.
 
     Args:
         repository: where the commit is made.
-        file: the file that git names to commit-msg, as seen from the working directory.
+        file: the message file that git gives to commit-msg, relative to the working directory.
         edited: whether git opens an editor for this commit.
 
     Raises:

@@ -1,7 +1,6 @@
-"""`doctor`: does the gate really run here, at every event of every worktree? And the answer as JSON.
+"""`doctor`: do the hooks really run, at every event of every worktree? Also its JSON.
 
-Decides which worktrees and events matter, gathers the facts, has the witness asked, and puts the findings
-together. It mends nothing, it only reads.
+Chooses the worktrees and events, starts each hook, and collects the findings. Changes nothing.
 """
 
 from __future__ import annotations
@@ -46,30 +45,30 @@ _IDS = {
     "commit-msg": "patchgate-commit-msg",
     "pre-push": "patchgate-pre-push",
 }
-# Without these something lands or leaves unjudged; the others are judged once more at the push.
+# Without these, changes land or leave unchecked; the push checks the rest again.
 _NEEDED = frozenset({"pre-commit", "pre-push"})
 _NATIVE = "reference-transaction"
 
 
 def is_managed(hooks: Sequence[HookProbe]) -> bool:
-    """Tell whether a manager runs patchgate at any event, and no hook of ours is there."""
+    """Whether a hook manager runs patchgate, and no hook of ours is there."""
     return not any(hook.file.is_ours or hook.displaced for hook in hooks) and any(
         hook.is_through_manager for hook in hooks
     )
 
 
 def managed_findings(hooks: Sequence[HookProbe], install: str) -> Iterator[DoctorFinding]:
-    """Tell which events a manager hands on, and what is missing.
+    """Report at which events a hook manager runs patchgate, and at which not.
 
     Args:
-        install: the command that puts native hooks in.
+        install: the command that installs native hooks.
     """
     through: dict[tuple[str, str], list[str]] = {}
     for hook in hooks:
         if hook.is_through_manager and hook.managed is not None:
             through.setdefault((hook.managed.by, hook.managed.config), []).append(hook.event)
     for (by, config), events in through.items():
-        what = f"{by} runs patchgate at {', '.join(events)}, by {safe(config)}; this is read, not tried"
+        what = f"{by} runs patchgate at {', '.join(events)} according to {safe(config)} (not tested)"
         yield DoctorFinding(Level.NOTE, what, events=tuple(events))
     first = next(iter(through))
     for hook in hooks:
@@ -81,11 +80,11 @@ def _missing(hook: HookProbe, by: str, config: str, install: str) -> DoctorFindi
     event, remedy = hook.event, install
     if event == _NATIVE:
         what = (
-            "only the native hooks see it. Without it --no-verify, rebase, cherry-pick and "
-            "fast-forward are judged at the push, and not before"
+            "only the native hooks run it. Without it, --no-verify, rebase, cherry-pick and "
+            "fast-forward are checked at the push, not before"
         )
     elif hook.managed is not None and hook.managed.has_patchgate:
-        what = f"{safe(hook.managed.config)} has patchgate for it, and {by} has no hook there"
+        what = f"{safe(hook.managed.config)} lists patchgate for it, but {by} has no hook installed there"
         remedy = f"{by} install --hook-type {event}"
     elif by in FRAMEWORKS:
         what = f"{safe(config)} has no `id: {_IDS[event]}`, so {by} does not run patchgate there"
@@ -97,7 +96,7 @@ def _missing(hook: HookProbe, by: str, config: str, install: str) -> DoctorFindi
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All that doctor found; `findings` are about the repository as a whole."""
+    """Everything that doctor found; `findings` are about the whole repository."""
 
     git: tuple[int, ...]
     worktree_hooks: tuple[WorktreeHooks, ...]
@@ -105,14 +104,14 @@ class Diagnosis:
 
     @property
     def runs(self) -> bool:
-        """Tell whether the gate runs everywhere."""
+        """Whether the hooks run everywhere."""
         return all(place.runs for place in self.worktree_hooks) and not any(
             finding.level is Level.ERROR for finding in self.findings
         )
 
     @property
     def worktrees_to_install(self) -> tuple[Worktree, ...]:
-        """Name the worktrees where `install` mends something without a question."""
+        """The worktrees where `--fix` may run `install`."""
         return tuple(
             place.worktree
             for place in self.worktree_hooks
@@ -121,7 +120,7 @@ class Diagnosis:
 
     @property
     def worktrees_to_renew(self) -> tuple[Worktree, ...]:
-        """Name the worktrees for whose next commit what the fast path keeps is to be made anew."""
+        """The worktrees for which `--fix` rebuilds the cache of the fast path."""
         if not any(finding.is_fixed_by_renewal for finding in self.findings):
             return ()
         return tuple(
@@ -132,14 +131,14 @@ class Diagnosis:
 def examine(
     repository: Repository, environ: Mapping[str, str], *, is_other_directory: bool = False
 ) -> Diagnosis:
-    """Look at everything that keeps the gate from running; nothing of the repository changes.
+    """Find everything that keeps the hooks from running; changes nothing.
 
     Args:
-        environ: the caller's environment: git's config can come from it, and a hook inherits it.
-        stands_elsewhere: the user named the repository by `-C`, and so must every remedy.
+        environ: the caller's environment: it may hold git's config, and a hook inherits it.
+        is_other_directory: the user named the repository by `-C`, so every remedy names it too.
 
     Raises:
-        PatchgateError: git could not be asked.
+        PatchgateError: git failed.
     """
     environment = GitEnvironment(repository, environ)
     version = environment.version()
@@ -171,7 +170,7 @@ def examine(
 
 
 def _events_of(worktree: Worktree, all_of_them: Sequence[Worktree]) -> tuple[str, ...]:
-    """Say which events matter: a bare repository is pushed to, unless it only carries worktrees."""
+    """Return the events to check: those of pushes in a bare repository, unless it only has worktrees."""
     if not worktree.is_bare:
         return LOCAL_EVENTS
     is_server = any(worktree.files[event].is_ours for event in SERVER_EVENTS)
@@ -186,7 +185,7 @@ def _ask_hooks(
     git: tuple[int, ...],
     bare_path_folders: set[str],
 ) -> WorktreeHooks:
-    """Ask the hooks of a worktree; with the bare PATH, one hook of each folder of hooks."""
+    """Start the hooks of a worktree; with the bare PATH, one hook of each hooks folder."""
     local = [event for event in events if event in LOCAL_EVENTS]
     managed = find_managers(worktree.path, {event: worktree.files[event] for event in local})
     hooks = [
@@ -223,7 +222,7 @@ def _unknown(worktree: Worktree, git: str) -> DoctorFinding:
         return DoctorFinding(Level.NOTE, "the folder of this worktree is gone", f"{git} worktree prune")
     return DoctorFinding(
         Level.ERROR,
-        f"this worktree could not be looked at: {worktree.problem}",
+        f"this worktree could not be checked: {worktree.problem}",
         f"{git_at(worktree.path)} status",
     )
 
@@ -233,7 +232,7 @@ _MOST_TEXT = 4000
 
 
 def document(diagnosis: Diagnosis, fixed: Sequence[str] = ()) -> dict[str, Json]:
-    """Write down a diagnosis; `fixed` are the sentences that say what was mended before it."""
+    """Build the JSON document; `fixed` are the sentences on what was fixed before."""
     return {
         "schema": DOCTOR_SCHEMA,
         "tool": {"version": __version__},

@@ -1,7 +1,7 @@
-"""What is wrong with the hooks of one worktree, in words: one sentence, and one command that mends it.
+"""Problems with the hooks of one worktree: one sentence each, and one command that fixes it.
 
-Decides which facts are errors (the gate would not run, or would refuse everything), warnings and notes, which
-of them `install` mends without a question, and what a hook is given so that it only answers who it is.
+An error means that a hook would not run, or would refuse everything. Also starts the hooks to see whether
+they reach patchgate, with an environment in which they check nothing.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from patchgate.report.rules import Level
 from patchgate.report.wording import safe
 from patchgate.storage.atomic_write import write_atomically
 
-# They run what they found, which they call NAME.legacy, before their own; lefthook's NAME.old nobody runs.
+# These run the hook that they found, as NAME.legacy, before their own. Nothing runs lefthook's NAME.old.
 _RUN_LEGACY = {"pre-commit", "prek"}
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing that doctor tells: safe to print, with the command that mends it where there is one.
+    """One problem that doctor reports: safe to print, with the command that fixes it if there is one.
 
-    An error means that the gate would not judge here or would refuse everything, or that a program is missing
-    which the policy names. `events` are the hooks that it is about; `is_fixed_by_install`, or
-    `is_fixed_by_renewal` of what the fast path keeps, says that `--fix` may mend it.
+    An error means that a hook would not run or would refuse everything, or that a program of the policy is
+    missing. `events` are the hooks that it is about. `--fix` fixes it if `is_fixed_by_install` or
+    `is_fixed_by_renewal` (of the fast path's cache).
     """
 
     level: Level
@@ -47,9 +47,9 @@ class DoctorFinding:
 
 @dataclass(frozen=True, slots=True)
 class HookProbe:
-    """What is known of one event: its file, what is chained to it or displaced by it, and how ours answered.
+    """One event: its hook file, the hooks chained to it or displaced by it, and how ours answered.
 
-    `answer` is None where nobody was asked, `managed` where no hook manager is known at this event.
+    `answer` is None if no hook was started, `managed` if no hook manager is known at this event.
     """
 
     event: str
@@ -61,12 +61,12 @@ class HookProbe:
 
     @property
     def is_through_manager(self) -> bool:
-        """Tell whether a hook manager runs patchgate at this event, by its config."""
+        """Whether a hook manager runs patchgate at this event, according to its config."""
         return self.managed is not None and self.managed.has_patchgate and self.file.is_executable
 
     @property
     def is_run_by_other_tool(self) -> bool:
-        """Tell whether a tool is known to run ours from the place to which it moved it."""
+        """Whether another tool moved our hook away and still runs it."""
         moved = self.displaced
         if moved is None or not moved.path.endswith(".legacy"):
             return False
@@ -74,26 +74,26 @@ class HookProbe:
 
     @property
     def ours(self) -> HookFile | None:
-        """The file of ours that would run at this event, if one would."""
+        """Our hook file that would run at this event, if any."""
         if self.file.is_ours:
             return self.file if self.file.is_executable else None
         return self.displaced if self.is_run_by_other_tool else None
 
     @property
     def is_reached(self) -> bool:
-        """Tell whether the witness was borne: git's event ends in a patchgate."""
+        """Whether the hook reached a patchgate."""
         return self.answer is not None and self.answer.version is not None
 
     @property
     def is_working(self) -> bool:
-        """Tell whether nothing is wrong with it in the caller's own environment."""
+        """Whether it works in the environment of the caller."""
         is_well = self.answer is not None and self.answer.code == 0 and not self.file.is_orphan
         return self.is_reached and self.file.is_ours and is_well
 
 
 @dataclass(frozen=True, slots=True)
 class WorktreeHooks:
-    """One worktree with what was found about it."""
+    """One worktree, its hooks, and the findings about it."""
 
     worktree: Worktree
     hooks: tuple[HookProbe, ...] = ()
@@ -101,12 +101,12 @@ class WorktreeHooks:
 
     @property
     def runs(self) -> bool:
-        """Tell whether every event here reaches a patchgate that can judge."""
+        """Whether every hook here reaches a patchgate that works."""
         return not any(finding.level is Level.ERROR for finding in self.findings)
 
 
 def quoted(path: str) -> str:
-    """Quote a path for a shell; one that may not be printed is written with escapes (`$'…'`)."""
+    """Quote a path for a shell; an unprintable one is written with escapes (`$'…'`)."""
     if safe(path) == path:
         return shlex.quote(path)
     escaped = "".join(
@@ -117,32 +117,32 @@ def quoted(path: str) -> str:
 
 
 def git_in(worktree: Worktree) -> str:
-    """Write the beginning of a git command that is meant for a worktree."""
+    """Return the start of a git command for a worktree."""
     return "git" if worktree.is_current else git_at(worktree.path)
 
 
 def git_at(path: str) -> str:
-    """Write the beginning of a git command that is meant for a folder."""
+    """Return the start of a git command for a folder."""
     return f"git -C {quoted(path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class InstallCommand:
-    """The command that puts the hooks of a worktree in; `is_safe`: `--fix` may do it without a question."""
+    """The command that installs the hooks of a worktree; `is_safe`: `--fix` may run it."""
 
     line: str
     is_safe: bool
 
     def finding(self, level: Level, what: str, *events: str) -> DoctorFinding:
-        """Make a finding that this command mends."""
+        """Build a finding that this command fixes."""
         return DoctorFinding(level, what, self.line, events=events, is_fixed_by_install=self.is_safe)
 
 
 def install_command(worktree: Worktree) -> InstallCommand:
-    """Say how hooks get into a worktree; one folder of hooks serves all worktrees that share it.
+    """Return the command that installs the hooks of a worktree; worktrees may share one hooks folder.
 
-    What every repository shares is left to a person, and `install` refuses a folder that only the environment
-    names.
+    `--fix` does not change a folder that all repositories share, and `install` refuses one that only the
+    environment names.
     """
     git = "git" if worktree.shares_hooks else git_in(worktree)
     line = f"{git} patchgate install" + (" --server" if worktree.is_bare else "")
@@ -157,7 +157,7 @@ def install_command(worktree: Worktree) -> InstallCommand:
 def hook_findings(
     worktree: Worktree, hooks: Sequence[HookProbe], git: tuple[int, ...]
 ) -> Iterator[DoctorFinding]:
-    """Tell what is wrong with the hooks of a worktree."""
+    """Report the problems with the hooks of a worktree."""
     events = tuple(hook.event for hook in hooks)
     setting = worktree.hooks_path
     if setting is not None and os.path.exists(worktree.folder) and not os.path.isdir(worktree.folder):
@@ -176,17 +176,17 @@ def hook_findings(
 
 
 def _not_installed(worktree: Worktree, hooks: Sequence[HookProbe]) -> DoctorFinding:
-    what = f"patchgate is not installed in {safe(worktree.folder)}: nothing is judged before it lands"
+    what = f"patchgate is not installed in {safe(worktree.folder)}: changes land unchecked"
     foreign = [f"{hook.event} ({hook.file.writer})" for hook in hooks if hook.file.exists]
     if foreign:
-        what += f"; there now: {', '.join(foreign)}"
+        what += f"; installed there: {', '.join(foreign)}"
     if worktree.hooks_path is not None:
         what += f"; {_describe_setting(worktree.hooks_path)}"
     return install_command(worktree).finding(Level.ERROR, what, *(hook.event for hook in hooks))
 
 
 def _about(hook: HookProbe, command: InstallCommand) -> Iterator[DoctorFinding]:
-    """Tell what is wrong with one hook, where others of ours are there."""
+    """Report the problems with one hook, if other hooks of ours are installed."""
     file, event = hook.file, hook.event
     place = safe(file.path)
 
@@ -194,47 +194,47 @@ def _about(hook: HookProbe, command: InstallCommand) -> Iterator[DoctorFinding]:
         return command.finding(level, f"{event}: {what}", event)
 
     if not file.exists:
-        yield fixable(Level.ERROR, f"there is no {place}, so nothing is judged at this point")
+        yield fixable(Level.ERROR, f"{place} is missing, so nothing is checked at this event")
     elif file.writer == "folder":
         aside = f"mv {quoted(file.path)} {quoted(file.path + '.aside')}"
-        what = f"{event}: {place} is no file, and git cannot start it"
+        what = f"{event}: {place} is not a file, so git cannot run it"
         yield DoctorFinding(Level.ERROR, what, aside, events=(event,))
     elif not file.is_ours and hook.is_through_manager and hook.displaced is None:
-        what = f"{event}: {file.writer} runs patchgate, by its config; ours is not there"
+        what = f"{event}: {file.writer} runs patchgate, according to its config; our hook is not installed"
         yield DoctorFinding(Level.NOTE, what, command.line, events=(event,))
     elif not file.is_ours:
         yield fixable(*_foreign(hook))
     elif not file.is_executable:
-        yield fixable(Level.ERROR, f"{place} may not be executed, so git passes over it")
+        yield fixable(Level.ERROR, f"{place} is not executable, so git ignores it")
     else:
         yield from _of_ours(hook, fixable)
     if hook.previous is not None and not hook.previous.is_executable and file.is_ours:
-        what = f"{event}: {safe(hook.previous.path)} may not be executed, so it does not run before ours"
+        what = f"{event}: {safe(hook.previous.path)} is not executable, so it does not run before ours"
         yield DoctorFinding(Level.NOTE, what, f"chmod +x {quoted(hook.previous.path)}", events=(event,))
 
 
 def _foreign(hook: HookProbe) -> tuple[Level, str]:
-    """Say what it means that somebody else's hook stands in our place."""
+    """Report that another tool's hook is in place of ours."""
     writer, moved = hook.file.writer, hook.displaced
     if moved is None:
         behind = ""
         if hook.previous is not None:
-            behind = f"; it was put over ours, and {safe(os.path.basename(hook.previous.path))} runs no more"
-        return Level.ERROR, f"the hook of {writer} runs, ours is not there{behind}"
+            behind = f"; it replaced ours, so {safe(os.path.basename(hook.previous.path))} no longer runs"
+        return Level.ERROR, f"the hook of {writer} runs instead of ours{behind}"
     name = safe(os.path.basename(moved.path))
     if not hook.is_run_by_other_tool:
-        return Level.ERROR, f"the hook of {writer} runs; ours was moved to {name}, and nobody runs it"
+        return Level.ERROR, f"the hook of {writer} runs; ours was moved to {name}, which nothing runs"
     if not hook.is_reached:
         said = f": {safe(hook.answer.said, 200)}" if hook.answer and hook.answer.said else ""
         return Level.ERROR, f"the hook of {writer} runs ours as {name}, which does not reach patchgate{said}"
-    what = f"the hook of {writer} runs ours as {name}, before its own: what those change is not judged"
+    what = f"the hook of {writer} runs ours as {name} before its own hooks: what those change is not checked"
     if hook.event == "pre-push":
-        what = f"the hook of {writer} reads the refs of the push; ours, now {name}, gets what it hands on"
+        what = f"the hook of {writer} reads the refs of the push; ours ({name}) gets only what it passes on"
     return Level.WARNING, what
 
 
 def _of_ours(hook: HookProbe, fixable: Callable[[Level, str], DoctorFinding]) -> Iterator[DoctorFinding]:
-    """Tell what is wrong with a hook of ours that git would start."""
+    """Report the problems with a hook of ours that git would run."""
     file, answer = hook.file, hook.answer
     if answer is None or answer.version is None:
         said = f": {safe(answer.said, 200)}" if answer and answer.said else ""
@@ -242,27 +242,27 @@ def _of_ours(hook: HookProbe, fixable: Callable[[Level, str], DoctorFinding]) ->
         return
     if file.format != HOOK_FORMAT or file.version not in {None, __version__}:
         by = safe(file.version or "of another format", 40)
-        yield fixable(Level.WARNING, f"patchgate {by} put this hook there, and this is {__version__}")
+        yield fixable(Level.WARNING, f"it was installed by patchgate {by}, but this is {__version__}")
     if file.is_orphan:
-        what = f"it was installed with {safe(file.program or '')}, which is gone; another was found on PATH"
+        what = f"it calls {safe(file.program or '')}, which is gone; it uses another one from PATH"
         yield fixable(Level.WARNING, what)
     if answer.version != __version__:
         yield fixable(
-            Level.WARNING, f"it reaches patchgate {safe(answer.version, 40)}, and this is {__version__}"
+            Level.WARNING, f"it runs patchgate {safe(answer.version, 40)}, but this is {__version__}"
         )
     if answer.code != 0:
-        said = safe(answer.said, 200) or "nothing"
-        what = f"{hook.event}: asked about nothing, it ends with exit code {answer.code} and says: {said}"
+        said = safe(answer.said, 200) or "no output"
+        what = f"{hook.event}: without any change to check, it exits with {answer.code}: {said}"
         yield DoctorFinding(Level.WARNING, what, "git patchgate check", events=(hook.event,))
 
 
 def bare_path_finding(event: str, answer: HookAnswer, command: InstallCommand) -> DoctorFinding | None:
-    """Tell that a hook fails where only the system's PATH is: nobody is reached, or a git that is too old."""
+    """Report a hook that fails with the bare PATH: no patchgate found, or a git that is too old."""
     if answer.version is not None and answer.code == 0:
         return None
-    fails = "does not reach patchgate" if answer.version is None else f"ends with exit code {answer.code}"
+    fails = "does not reach patchgate" if answer.version is None else f"exits with {answer.code}"
     said = f": {safe(answer.said, 200)}" if answer.said else ""
-    what = f"{event}: in a program with the bare PATH {BARE_PATH} (a GUI), it {fails}{said}"
+    what = f"{event}: in programs with the bare PATH {BARE_PATH} (GUIs), it {fails}{said}"
     if answer.version is None:
         return command.finding(Level.WARNING, what, event)
     return DoctorFinding(Level.WARNING, what, f"PATH={BARE_PATH} git version", events=(event,))
@@ -271,7 +271,7 @@ def bare_path_finding(event: str, answer: HookAnswer, command: InstallCommand) -
 def config_findings(
     worktree: Worktree, events: Sequence[str], git: tuple[int, ...]
 ) -> Iterator[DoctorFinding]:
-    """Tell what git 2.54 and newer read from config, and that older ones do not."""
+    """Report hooks in the config, which git 2.54 and newer run."""
     reads = git >= CONFIG_HOOKS_SINCE
     version = ".".join(str(part) for part in git)
     for hook in worktree.config_hooks:
@@ -281,7 +281,9 @@ def config_findings(
             continue
         if not reads:
             level = Level.WARNING if ours else Level.NOTE
-            what = f"hook.{name} ({hook.scope} config, {on}) is ignored by git {version}; 2.54 reads it"
+            what = (
+                f"hook.{name} ({hook.scope} config, {on}) is ignored by git {version}; 2.54 or newer runs it"
+            )
             yield DoctorFinding(level, what, install_command(worktree).line if ours else None)
         elif ours:
             what = f"hook.{name} ({hook.scope} config) runs patchgate a second time at {on}"
@@ -291,7 +293,7 @@ def config_findings(
             yield DoctorFinding(Level.NOTE, f"hook.{name} ({hook.scope} config) runs before ours at {on}")
     for setting in worktree.events_off if reads else ():
         event = setting.key.split(".")[1]
-        what = f"{event}: {_describe_setting(setting)}, which switches off this event's hooks"
+        what = f"{event}: {_describe_setting(setting)}, which turns off the hooks of this event"
         yield DoctorFinding(Level.ERROR, what, _unset_line(setting), events=(event,))
 
 
@@ -300,7 +302,7 @@ def _name_of(setting: ConfigSetting) -> str:
 
 
 def _describe_setting(setting: ConfigSetting) -> str:
-    """Say what config says, and where."""
+    """Describe a setting: its name, value and place."""
     where = (
         f"{setting.scope} config, {safe(setting.file)}"
         if setting.file
@@ -310,15 +312,15 @@ def _describe_setting(setting: ConfigSetting) -> str:
 
 
 def _unset_line(setting: ConfigSetting) -> str:
-    """Write the command that takes a setting back, in the very file where it stands."""
+    """Return the command that unsets a setting in its own file."""
     if setting.file is None:
         return "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS"
     return f"git config --file {quoted(setting.file)} --unset-all {quoted(_name_of(setting))}"
 
 
 BARE_PATH = "/usr/bin:/bin"
-"""What a program that was not started from a shell hands down as PATH (launchd, most desktops)."""
-_REASON = "git patchgate doctor asks who answers"
+"""The PATH of programs that were not started from a shell (launchd, most desktops)."""
+_REASON = "git patchgate doctor tests the hooks"
 _SECONDS = 60.0
 _AT_ONCE = 4
 _WITNESS_REF = "refs/heads/patchgate-witness"
@@ -326,7 +328,7 @@ _WITNESS_REF = "refs/heads/patchgate-witness"
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """How a hook answered: the version that was reached (None: nobody), its exit code, its last line."""
+    """How a hook answered: the version that it reached (None: none), its exit code, its last line."""
 
     version: str | None
     code: int = 0
@@ -335,9 +337,9 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Asks the hooks of ours in one worktree; `folder` is where they answer.
+    """Starts our hooks in one worktree; they answer in files of `folder`.
 
-    `environ` is the caller's, which git would hand down to a hook. Nothing of the repository changes.
+    `environ` is the caller's, which git would pass to a hook. Nothing in the repository changes.
     """
 
     around: GitEnvironment
@@ -346,14 +348,14 @@ class Witness:
     folder: str
 
     def ask_each(self, hooks: Mapping[str, HookFile]) -> dict[str, HookAnswer]:
-        """Start a hook of ours for each event, a few at a time."""
+        """Start our hook of each event, a few at a time."""
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
             return dict(zip(hooks, pool.map(self.ask, hooks, hooks.values()), strict=True))
 
     def ask(self, event: str, hook: HookFile, path: str | None = None) -> HookAnswer:
-        """Start a hook of ours for an event; `path` is another PATH than the caller's.
+        """Start our hook of an event; `path` replaces the PATH of the caller.
 
-        What cannot be started, or takes more than a minute, is reached by nobody.
+        A hook that cannot be started, or takes more than a minute, has not reached patchgate.
         """
         place = Path(self.folder, f"{event}.answers")
         place.write_bytes(b"")
@@ -373,7 +375,7 @@ class Witness:
     def _arguments(self, event: str) -> Sequence[str]:
         if event == "commit-msg":
             message = Path(self.folder, "message")
-            message.write_text("Ask the hook who answers\n", encoding="utf-8")
+            message.write_text("Test the hook\n", encoding="utf-8")
             return (str(message),)
         if event == "pre-push":
             return ("patchgate-witness", "patchgate-witness")
@@ -382,19 +384,18 @@ class Witness:
     def _input(self, event: str) -> bytes:
         if event != "reference-transaction":
             return b""
-        # A new branch where a branch is: its sh has to hand it on, and it brings nothing. Feeding a hook
-        # writes no ref.
+        # A new branch at an existing tip: the shim must pass it on, and it brings no commit. No ref changes.
         repository = self.around.repository
         tips = repository.output("for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/")
         tip = tips.decode("ascii").strip() or repository.zero_oid
         return f"{repository.zero_oid} {tip} {_WITNESS_REF}\n".encode("ascii")
 
     def _variables(self, path: str | None) -> dict[str, str]:
-        """Build a hook's environment as git does: the caller's, without what other commands left in it.
+        """Build the environment of a hook as git does: the caller's, without the variables of other commands.
 
-        `PATCHGATE_WITNESS` names a file to which `git patchgate hook NAME` adds a line; a shim that sees it
-        hands on even an empty input, and does not start the hook before ours, which may change files.
-        `PATCHGATE_SKIP` keeps a hook from judging, which would be recorded; a push of nothing is judged.
+        `PATCHGATE_WITNESS` names a file to which `git patchgate hook NAME` adds a line. A shim that sees it
+        passes on even an empty input, and does not run the hook before ours, which may change files.
+        `PATCHGATE_SKIP` keeps a hook from checking, which would be recorded. An empty push is checked.
         """
         kept = {
             name: value
@@ -412,8 +413,8 @@ class Witness:
 
 @contextmanager
 def witness_of(around: GitEnvironment, environ: Mapping[str, str], worktree: Worktree) -> Iterator[Witness]:
-    """Open a witness for a worktree; a pending receipt, which a skip drops, is put back at the end."""
-    # Somebody's editor may be open for the message of that commit.
+    """Open a witness for a worktree, and restore the pending receipt at the end, which a skip drops."""
+    # The receipt may belong to a commit whose message is being edited.
     place = Path(worktree.git_dir, "patchgate-pending")
     before = None
     with suppress(OSError):
@@ -428,7 +429,7 @@ def witness_of(around: GitEnvironment, environ: Mapping[str, str], worktree: Wor
 
 
 def _version(place: Path, event: str) -> str | None:
-    """Read which version has answered for an event."""
+    """Read which version answered for an event."""
     with suppress(OSError):
         for line in place.read_text(encoding="utf-8", errors="replace").split("\n"):
             name, _, version = line.partition(" ")

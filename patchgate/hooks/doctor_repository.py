@@ -1,7 +1,7 @@
-"""What is wrong with the repository that the hooks judge in: one probe for each thing, in `PROBES`.
+"""Problems of the repository beyond its hooks: one probe for each, in `PROBES`.
 
-Decides what of it stops every verdict (errors) and what a person should know (warnings, notes). Nothing of
-the fast path is an error: where it fails every commit is judged in full, and the next makes anew what it can.
+An error is what makes every verdict undecided. A problem of the fast path is never an error: without it every
+commit gets the full check, which then rebuilds the cache.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ MOST_COMMITS = 1000
 _NAMED = 5
 _REMOTES = "refs/remotes/"
 _SLOW_DAYS = 7
-# No folder of PATH is in it, so none is left out as part of a scratch tree.
+# A scratch tree that contains no folder of PATH, so that none is excluded.
 _NO_TREE = os.path.join(os.sep, "nowhere", "tree")
 _ASK = "import sys, _frozen_importlib_external as e; print(sys.hexversion, e.MAGIC_NUMBER.hex())"
 _SECONDS = 20.0
-_SLOW = "so every commit is judged in full"
+_SLOW = "so every commit gets the slower full check"
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorContext:
-    """What is looked at beyond the hooks: the repository, the caller's environment, worktrees with hooks.
+    """What the probes use: the repository, the environment of the caller, the worktrees with their hooks.
 
-    `git` is how a command for the repository begins, `now` the time in seconds since the epoch.
+    `git` is the start of a command for the repository, `now` the time in seconds since the epoch.
     """
 
     repository: Repository
@@ -72,16 +72,16 @@ class DoctorContext:
 
     @property
     def worktrees(self) -> tuple[Worktree, ...]:
-        """The worktrees that could be looked at."""
+        """The worktrees that could be checked."""
         return tuple(place.worktree for place in self.worktree_hooks)
 
 
 Probed = Iterator[tuple[Worktree | None, DoctorFinding]]
-"""What a probe found, each with the worktree that it is about; None is the whole repository."""
+"""The findings of a probe, each with its worktree; None is the whole repository."""
 
 
 def policy_findings(context: DoctorContext) -> Probed:
-    """Tell about the policy that judges the next commit of each worktree, each policy once."""
+    """Check the policy in effect for the next commit of each worktree, each policy once."""
     try:
         asked = trusted_options(context.repository)
     except PatchgateError as error:
@@ -116,11 +116,11 @@ def _about_policy(worktree: Worktree, found: FoundPolicy, place: str) -> Iterato
     git, policy = git_in(worktree), found.policy
     if found.fault is not None:
         what = f"the policy at {safe(place)} cannot be used: {safe(found.fault.in_one_line)}"
-        what += "; only a commit that mends it is accepted"
+        what += "; only a commit that fixes it is accepted"
         yield DoctorFinding(Level.ERROR, what, f"{git} patchgate policy show")
         return
     if policy is None:
-        what = f"there is no policy at {safe(place)}: only the defaults judge"
+        what = f"no policy at {safe(place)}: only the defaults apply"
         yield DoctorFinding(Level.NOTE, what, None if worktree.is_bare else f"{git} patchgate init")
         return
     try:
@@ -131,12 +131,12 @@ def _about_policy(worktree: Worktree, found: FoundPolicy, place: str) -> Iterato
     if policy.config.hooks.mode == "observe":
         line = policy.line_of(("hooks", "mode")) or ""
         at = f" ({safe(line)})" if line else ""
-        what = f"[hooks] mode is observe{at}: the hooks tell and record, and refuse nothing"
+        what = f"[hooks] mode is observe{at}: the hooks report and record, and refuse nothing"
         yield DoctorFinding(Level.NOTE, what)
 
 
 def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Name each command and analysis of a policy that cannot run here, and what it misses."""
+    """Report each command and analysis of a policy whose program is missing."""
     config = policy.config
     for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
         for name, each in settings.items():
@@ -149,14 +149,14 @@ def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[Docto
 
 
 def leftover_findings(context: DoctorContext) -> Probed:
-    """Tell what a killed hook has left in a worktree's git directory; it changes no verdict.
+    """Report files that a killed hook left in a git directory; they change no verdict.
 
-    The shim empties what is used up.
+    The shim empties them after use.
     """
     for worktree in context.worktrees:
         landing = os.path.join(worktree.git_dir, "patchgate-landing")
         if os.path.exists(landing) and os.path.getsize(landing):
-            what = "is left from a commit that was cut short; it is judged again when it matters"
+            what = "is left from an interrupted commit, which is checked again if needed"
             yield worktree, DoctorFinding(Level.NOTE, f"{safe(landing)} {what}", f"rm {quoted(landing)}")
         pending = os.path.join(worktree.git_dir, "patchgate-pending")
         lines = [b""]
@@ -164,12 +164,12 @@ def leftover_findings(context: DoctorContext) -> Probed:
             lines = file.read(1 << 12).split(b"\n")
         head = lines[1].split(b" ")[0].decode("ascii", "replace") if len(lines) > 1 else ""
         if lines != [b""] and (head if head.strip("0") else None) != worktree.head:
-            what = f"{safe(pending)} is left from a commit that was not made"
+            what = f"{safe(pending)} is left from a commit that was never made"
             yield worktree, DoctorFinding(Level.NOTE, what, f"rm {quoted(pending)}")
 
 
 def marker_findings(context: DoctorContext) -> Probed:
-    """Tell of a worktree whose marker names no intent that is stored: its commits are not the fast ones."""
+    """Report a marker that names no stored intent: it makes the commits of its worktree slower."""
     for worktree in context.worktrees:
         place = os.path.join(worktree.git_dir, MARKER)
         if not os.path.lexists(place):
@@ -178,14 +178,14 @@ def marker_findings(context: DoctorContext) -> Probed:
             if set(marked_ids(worktree.git_dir)).isdisjoint(
                 StoredIntents(context.repository.common_dir).names()
             ):
-                what = f"{safe(place)} names no intent that is there, and makes commits here slower"
+                what = f"{safe(place)} names no existing intent, and makes commits here slower"
                 yield worktree, DoctorFinding(Level.NOTE, what, f"{git_in(worktree)} patchgate intent show")
         except PatchgateError as error:
             yield worktree, DoctorFinding(Level.WARNING, safe(error.message), f"rm -r {quoted(place)}")
 
 
 def ledger_findings(context: DoctorContext) -> Probed:
-    """Tell whether the ledger is whole to its end, and whether the next event can be written."""
+    """Check that the ledger is complete, and that the next event can be written."""
     ledger = Ledger(context.repository.common_dir)
     verify = f"{context.git} patchgate log --verify"
     try:
@@ -204,14 +204,14 @@ def ledger_findings(context: DoctorContext) -> Probed:
     folder = str(ledger.path.parent)
     place = folder if os.path.exists(folder) else context.repository.common_dir
     if not os.access(place, os.W_OK):
-        what = f"{safe(place)} may not be written: no receipts, and no record of what is refused"
+        what = f"{safe(place)} is not writable: no receipts, and refusals are not recorded"
         yield None, DoctorFinding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
 
 
 def unchecked_findings(context: DoctorContext) -> Probed:
-    """Name the commits of local branches that no hook accepted since install: what walked past the gate.
+    """Report commits on local branches that no hook has accepted since install.
 
-    At most 1,000 commits are looked at. Those that were skipped with a reason, or observed, the ledger names.
+    Checks at most 1,000 commits. Leaves out those that the ledger names as skipped or observed.
     """
     repository = context.repository
     if not os.path.exists(os.path.join(repository.common_dir, "patchgate", "settled")):
@@ -221,17 +221,17 @@ def unchecked_findings(context: DoctorContext) -> Probed:
         return
     named = first_of(commits, _NAMED, lambda each: f"{each.oid[:SHORT_OID]}{_branch_of(repository, each)}")
     subject = f"{count(len(commits), 'commit')} on local branches {'has' if len(commits) == 1 else 'have'}"
-    what = f"{subject} no receipt, no hook accepted them here: {named}"
+    what = f"{subject} no receipt, so no hook accepted them here: {named}"
     line = f"{context.git} patchgate check {commits[0].oid}"
     if len(commits) > 1:
-        # The branch may have forked anywhere, so each commit is named.
+        # The branch may have forked anywhere, so the command names each commit.
         oids = " ".join(commit.oid[:SHORT_OID] for commit in commits[:_NAMED])
         line = f"for commit in {oids}; do {context.git} patchgate check $commit; done"
     yield None, DoctorFinding(Level.WARNING, what, line)
 
 
 def _unchecked(repository: Repository) -> list[Commit]:
-    """List the commits without a receipt, newest first; a rewrite that changed no tree raises no alarm."""
+    """List the commits without a receipt, newest first, except rewrites that changed no tree."""
     tips = "".join(f"^{oid}\n" for oid in settled(repository.common_dir)).encode("ascii")
     most = f"--max-count={MOST_COMMITS}"
     chosen = ("--branches", "--ignore-missing", "--stdin", "--not", "--remotes")
@@ -255,7 +255,7 @@ def _unchecked(repository: Repository) -> list[Commit]:
 
 
 def _recorded_in(ledger: Ledger) -> set[str]:
-    """Read from the ledger which commits were skipped with a reason, or observed; damage names none."""
+    """Read from the ledger which commits were skipped with a reason, or observed."""
     found: set[str] = set()
     with suppress(OSError):
         for event in ledger.lines():
@@ -267,7 +267,7 @@ def _recorded_in(ledger: Ledger) -> set[str]:
 
 
 def _branch_of(repository: Repository, commit: Commit) -> str:
-    """Name one branch that holds a commit."""
+    """Return one branch that contains a commit."""
     form = ("--count=1", "--format=%(refname:short)", f"--contains={commit.oid}")
     done = repository.git("for-each-ref", *form, "refs/heads/")
     name = done.out.decode("utf-8", "surrogateescape").strip()
@@ -275,7 +275,7 @@ def _branch_of(repository: Repository, commit: Commit) -> str:
 
 
 def slow_findings(context: DoctorContext) -> Probed:
-    """Report the hooks that took longer than their budget within the last days, each once."""
+    """Report the hooks that exceeded their budget within the last days, each once."""
     since = iso(context.now - _SLOW_DAYS * 86_400)
     taken: dict[str, list[int]] = {}
     for event in Ledger(context.repository.common_dir).find_events({"slow"}):
@@ -289,7 +289,7 @@ def slow_findings(context: DoctorContext) -> Probed:
 
 
 def symbolic_findings(context: DoctorContext) -> Probed:
-    """Tell of each symbolic ref that git did not make itself: no hook runs when one is set."""
+    """Report symbolic refs that git did not create: no hook runs when one is set."""
     for ref, target in symbolic_refs(context.repository).items():
         if not (ref.endswith("/HEAD") and ref.startswith(_REMOTES) and target.startswith(_REMOTES)):
             line = f"{context.git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
@@ -297,36 +297,36 @@ def symbolic_findings(context: DoctorContext) -> Probed:
 
 
 def kind_findings(context: DoctorContext) -> Probed:
-    """Tell what of the repository's kind limits what can be read."""
+    """Report properties of the repository that limit what can be read."""
     repository = context.repository
     for limit in repository.limits:
         yield None, DoctorFinding(Level.NOTE, safe(limit))
     if repository.shallow:
-        what = "this clone is shallow: a change whose parent is cut off is undecided"
+        what = "this clone is shallow: a change whose parent is missing is undecided"
         yield None, DoctorFinding(Level.NOTE, what, f"{context.git} fetch --unshallow")
     asked = ("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$")
     if repository.git(*asked, answers=(0, 1)).code == 0:
-        what = "this clone is partial: a change with objects that are not here is undecided"
+        what = "this clone is partial: a change with missing objects is undecided"
         yield None, DoctorFinding(Level.NOTE, what)
 
 
 def skip_findings(context: DoctorContext) -> Probed:
-    """Tell that the caller's environment skips the hooks."""
+    """Report that the environment of the caller skips the hooks."""
     if "PATCHGATE_SKIP" in context.environ:
-        what = "PATCHGATE_SKIP is set here: every local hook of every command is skipped"
+        what = "PATCHGATE_SKIP is set: all local hooks are skipped"
         yield None, DoctorFinding(Level.WARNING, what, "unset PATCHGATE_SKIP")
 
 
 @dataclass(frozen=True, slots=True)
 class _Interpreter:
-    """What an interpreter says of itself: its version as a number, and what begins code compiled for it."""
+    """An interpreter: its version as a number, and the magic number of its compiled code."""
 
     hexversion: int
     magic: bytes
 
 
 def fast_findings(context: DoctorContext) -> Probed:
-    """Tell what keeps the fast path from working, where a hook of ours reads what it keeps."""
+    """Report what keeps the fast path from working, if a hook of ours uses it."""
     ours = [
         place.worktree
         for place in context.worktree_hooks
@@ -342,9 +342,9 @@ def fast_findings(context: DoctorContext) -> Probed:
         active = active_in(common_dir)
     except FileNotFoundError:
         if all(each.hooks_path and each.hooks_path.scope in {"global", "system"} for each in ours):
-            # The first commit under hooks that many repositories share makes it.
+            # With shared hooks, the first commit creates it.
             return
-        found = f"there is no {place}, {_SLOW}"
+        found = f"{place} is missing, {_SLOW}"
     except OSError as error:
         found = f"{place} cannot be read ({error.strerror}), {_SLOW}"
     else:
@@ -362,7 +362,7 @@ def fast_findings(context: DoctorContext) -> Probed:
             seen.add(key)
             fault = _fault_of_policy(common_dir, key, found)
             if fault is not None:
-                what = f"the compiled policy at HEAD is {fault}; the next commit is judged in full"
+                what = f"the compiled policy at HEAD is {fault}; the next commit gets the slower full check"
                 yield None, _renewed(Level.NOTE, what, context)
 
 
@@ -372,26 +372,26 @@ def _renewed(level: Level, what: str, context: DoctorContext) -> DoctorFinding:
 
 
 def _check_copy(repository: Repository, active: Active | None) -> _Interpreter | str:
-    """Ask the Python that runs the copy; or say why the shim could not run it, or would not run ours."""
+    """Start the Python that runs the copy; or return why the shim could not run it, or would not run ours."""
     if active is None:
         return f"{safe(place_of(repository.common_dir, ACTIVE))} is damaged, {_SLOW}"
     if active.version != __version__:
-        said = f"the fast path is that of patchgate {safe(active.version, 40)}, and this is {__version__}"
-        return f"{said}; the next commit is judged in full"
+        said = f"the fast path was made by patchgate {safe(active.version, 40)}, but this is {__version__}"
+        return f"{said}; the next commit gets the slower full check"
     interpreter = safe(active.interpreter)
     python = _ask_interpreter(repository, active.interpreter)
     if python is None:
-        gone = "is gone" if not os.path.exists(active.interpreter) else "is no Python that starts"
+        gone = "is gone" if not os.path.exists(active.interpreter) else "does not start as a Python"
         return f"{interpreter}, which runs the fast path, {gone}, {_SLOW}"
     place = safe(place_of(repository.common_dir, active.version, COPY))
     try:
         copy = read_copy(repository.common_dir, active.version)
     except FileNotFoundError:
-        return f"there is no {place}, {_SLOW}"
+        return f"{place} is missing, {_SLOW}"
     except OSError as error:
         return f"{place} cannot be read ({error.strerror}), {_SLOW}"
     if copy[:4] != python.magic:
-        return f"{place} was made for another Python than {interpreter}, {_SLOW}"
+        return f"{place} was compiled for another Python than {interpreter}, {_SLOW}"
     if not is_whole_copy(copy, python.magic):
         return f"{place} is damaged, or of another build of patchgate {__version__}"
     return python
@@ -409,9 +409,9 @@ def _ask_interpreter(repository: Repository, interpreter: str) -> _Interpreter |
 
 
 def _fault_of_policy(common_dir: str, key: str, python: _Interpreter) -> str | None:
-    """Say what keeps the recogniser from using a compiled policy, by what it looks at itself.
+    """Return what keeps the recogniser from using a compiled policy.
 
-    One that is not there is no fault: so it is after an install, and after every change of the policy.
+    A missing one is normal after an install, and after every change of the policy.
     """
     try:
         held = policy_in(common_dir, __version__, key)
@@ -441,4 +441,4 @@ PROBES: tuple[Callable[[DoctorContext], Probed], ...] = (
     fast_findings,
     skip_findings,
 )
-"""What doctor asks of a repository beyond its hooks; the findings are shown in this order."""
+"""All probes; their findings are shown in this order."""

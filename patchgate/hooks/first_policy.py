@@ -1,4 +1,4 @@
-"""Write the first policy of a repository; overwrite nothing."""
+"""Writes the first policy of a repository; overwrites nothing."""
 
 from __future__ import annotations
 
@@ -19,66 +19,66 @@ from patchgate.policy.policy import Policy
 from patchgate.storage.atomic_write import write_atomically
 
 FIRST_POLICY = """\
-# What may land in this repository. `git patchgate explain RULE` tells what a rule means,
-# `git patchgate explain --path P` which line here decides about a path.
-# A commit that changes this file changes nothing else: no change judges itself.
+# What may land in this repository. `git patchgate explain RULE` explains a rule,
+# `git patchgate explain --path P` shows which line here decides about a path.
+# A commit that changes this file must change nothing else: no change is checked by its own policy.
 
 [policy]
-# Files and folders that no change may touch, by their path. Deleting and moving out count too.
+# Files and folders that no change may touch, by path. Deleting them and moving them away is refused too.
 deny_prefixes = []
-# The same by pattern, as in .gitignore. Names of keys and environments that are secrets nearly always.
+# The same by pattern, as in .gitignore. These are names of files that are almost always secrets.
 deny = [".env", "*.pem", "*.key", "id_rsa", "id_ed25519"]
-# Denied paths that may be deleted all the same, so that people can clean up.
+# Denied paths that may still be deleted, to clean up.
 allow_delete = []
-# Larger files are warned of: every clone carries them for ever.
+# Warn about larger files: every clone keeps them forever.
 max_file_bytes = 1_048_576
 
-# Commits of people. Reviews of more than this are skimmed, so it is a warning.
+# Commits of people. Reviewers skim larger changes, so these limits warn.
 [policy.commit]
 max_files = 50
 max_added_lines = 2000
-# Caches and build results that a tool makes again: *.pyc, node_modules/ … `git patchgate explain deny-class`
-# lists the names. To commit such files, take "artifact" out.
+# Caches and build results, such as *.pyc and node_modules/. `git patchgate explain deny-class` lists the
+# names. To commit such files, remove "artifact".
 deny_classes = ["artifact"]
-# Submodules: "bump" lets a commit move one that is there, true also add one, false neither.
+# Submodules: "bump" allows updating existing ones, true also adding new ones, false neither.
 allow_gitlinks = "bump"
 
-# Patches, edits and commits of coding agents: small enough to be read, or they are refused.
+# Patches, edits and commits of coding agents. They must be small enough to review, so these limits refuse.
 [policy.agent]
 max_files = 5
 max_added_lines = 400
 deny_classes = ["lock", "binary", "artifact"]
-# What an agent may change where it is there, and not add.
+# What an agent may change, but not add.
 deny_new_classes = ["media", "output"]
-# Submodules of agents: as above, and none by default.
+# Submodules: as above.
 allow_gitlinks = false
 
 [content]
-# Private keys and tokens of known forms, in added lines only.
+# Private keys and tokens in known formats, in added lines only.
 secrets = true
-# Left-over conflict markers.
+# Conflict markers that a merge left.
 conflict_markers = true
 
-# What `git patchgate apply` runs in a scratch tree before a patch of an agent lands. Without commands a patch
-# is judged, and not tried.
+# Commands that `git patchgate apply` runs in a scratch tree before a patch of an agent lands. Without them a
+# patch is checked, but not tested.
 # [commands.lint]
 # kind = "lint"
 # command = ["ruff", "check", "--no-fix", "."]
 # [commands.tests]
 # kind = "test"
 # command = ["python", "-m", "pytest", "-q"]
-# env = { PYTHONPATH = "src" }    # an editable install would bring the tests to the unpatched code
+# env = { PYTHONPATH = "src" }    # an editable install would test the unpatched code
 # timeout = "5m"
 """
-"""The policy that `init` writes: the defaults, with the reason for each."""
+"""The policy that `init` writes: the defaults, each with its reason."""
 _ADDS_SUBMODULES = ('allow_gitlinks = "bump"', "allow_gitlinks = true")
 
 
 _MOST_LISTED = 16 << 10
-"""In bytes; a longer policy could not be read."""
+"""In bytes; a longer policy would exceed the size limit of a policy."""
 _BASELINES = """
-# Lists of findings that a tool leaves out. `git patchgate verify` refuses a change that adds to them beside
-# code, or changes them while something got worse.
+# Suppression files: lists of findings that a tool ignores. `git patchgate verify` refuses a change that adds
+# to them together with code, or that changes them while something got worse.
 [verify]
 baselines = [
 {entries}
@@ -87,7 +87,7 @@ baselines = [
 
 
 def exception_lists(repository: Repository) -> tuple[str, ...]:
-    """Find the tracked files that are lists of exceptions of other tools, as far as a policy can name them.
+    """Find the tracked suppression files of other tools, if a policy can name them.
 
     Raises:
         UndecidedError: the index cannot be read.
@@ -105,7 +105,7 @@ def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
     policy = FIRST_POLICY.replace(*_ADDS_SUBMODULES) if adds_submodules else FIRST_POLICY
     if not lists:
         return policy
-    # A JSON string is a basic string of TOML, where nothing has to be escaped beyond quotes and backslashes.
+    # A JSON string is also a basic string of TOML.
     lines = [f"    {json.dumps(name, ensure_ascii=False)}," for name in lists]
     lengths = accumulate(len(line.encode("utf-8")) for line in lines)
     kept = [line for line, length in zip(lines, lengths, strict=True) if length <= _MOST_LISTED]
@@ -113,9 +113,9 @@ def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
 
 
 def existing_policy_file(repository: Repository) -> str | None:
-    """Name the file of the working tree that holds a policy already, committed or not; None where none does.
+    """Return the file of the working tree that holds a policy, committed or not; None if there is none.
 
-    A `patchgate.toml` counts whatever it is, a broken link included; a `pyproject.toml` if it speaks of us.
+    Any `patchgate.toml` counts, a broken link included; a `pyproject.toml` only with our table.
     """
     place = _place(repository)
     if os.path.lexists(place):
@@ -131,21 +131,21 @@ def existing_policy_file(repository: Repository) -> str | None:
 
 
 def write_first_policy(repository: Repository, lists: Sequence[str], *, adds_submodules: bool) -> Policy:
-    """Write `patchgate.toml` at the root of the working tree; return what it holds.
+    """Write `patchgate.toml` at the root of the working tree; return its policy.
 
     Args:
-        lists: the lists of exceptions of other tools that it names.
-        adds_submodules: commits of people may add submodules.
+        lists: the suppression files of other tools that it names.
+        adds_submodules: whether commits of people may add submodules.
 
     Raises:
-        UsageError: there is no working tree, or the file is there already.
+        UsageError: there is no working tree, or the file exists.
         UndecidedError: it could not be written.
     """
     raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
     try:
         write_atomically(Path(_place(repository)), raw, exist_ok=False)
     except FileExistsError as error:
-        raise UsageError("patchgate.toml is there already", "edit it, or remove it first") from error
+        raise UsageError("patchgate.toml already exists", "edit it, or remove it first") from error
     except OSError as error:
         raise UndecidedError(f"patchgate.toml could not be written: {error.strerror}") from error
     return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)

@@ -1,8 +1,8 @@
-"""The folder whose hooks git runs here, and a hook's place in it: what was there stays beside ours.
+"""The folder whose hooks git runs, and installing one hook in it next to an existing one.
 
-Which folder that is says git, under the caller's own config. What was there is never copied: it gets a second
-name (or is renamed), so bytes, mode and symlink stay. A kill between any two steps leaves a state from which
-the same call goes on.
+Git names the folder, under the config of the caller. An existing hook is not copied: it gets a second name,
+or is renamed, and keeps its bytes, mode and symlink. After a kill between any two steps, the same call
+finishes the work.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ class HooksFolder:
 
     @property
     def is_shared(self) -> bool:
-        """Tell whether the config of a person or a machine names it, for every repository."""
+        """Whether the global or system config names it, for every repository."""
         return self.scope in _SHARED
 
     @property
     def name(self) -> str:
-        """The path, safe to print; from the top of the working tree where it lies inside."""
+        """The path, safe to print; relative to the top of the working tree if it is inside."""
         inner = _is_inside(str(self.path), self.top)
         return printable(os.path.relpath(self.path, self.top) if inner else str(self.path))
 
 
 def find_hooks_folder(repository: Repository, environ: Mapping[str, str]) -> HooksFolder:
-    """Ask git where it looks for hooks, here and now.
+    """Ask git for its hooks folder.
 
     Raises:
-        UndecidedError: git does not say.
+        UndecidedError: git failed.
     """
     around = GitEnvironment(repository, environ)
     top = _top(repository)
@@ -64,7 +64,7 @@ def find_hooks_folder(repository: Repository, environ: Mapping[str, str]) -> Hoo
         place.append(f"--work-tree={repository.work_tree}")
     asked = around.ask(place, top, "rev-parse", "--git-path", "hooks")
     if asked.code != 0:
-        raise UndecidedError("git does not say where its hooks are", "run git rev-parse --git-path hooks")
+        raise UndecidedError("git did not report its hooks folder", "run git rev-parse --git-path hooks")
     # A relative core.hooksPath counts from where hooks run; an empty one makes git look in the root folder.
     folder = os.path.normpath(os.path.join(top, os.fsdecode(asked.out.removesuffix(b"\n")) or "/"))
     named = around.ask(place, top, "config", "--show-scope", "-z", "--get-all", _KEY, answers=(0, 1))
@@ -73,46 +73,46 @@ def find_hooks_folder(repository: Repository, environ: Mapping[str, str]) -> Hoo
 
 
 def default_folder(repository: Repository) -> HooksFolder:
-    """Name the folder where git looks if no config says otherwise."""
+    """Return the folder that git uses by default."""
     return HooksFolder(Path(repository.common_dir, "hooks"), _top(repository))
 
 
 def check_folder(repository: Repository, folder: HooksFolder, *, is_global: bool) -> None:
-    """Refuse a folder into which nothing may be put unasked.
+    """Refuse a folder into which hooks may not be installed without an option.
 
     Args:
-        is_global: whether a folder that every repository shares was asked for.
+        is_global: whether `--global` asked for a folder that every repository shares.
 
     Raises:
-        UsageError: it is shared and was not asked for, or the other way round, or it is no folder.
+        UsageError: the folder is shared and `is_global` is false, or the reverse, or it is not a folder.
     """
     own = printable(shlex.quote(str(default_folder(repository).path)))
     if folder.scope == "command":
         raise UsageError(
-            f"{_KEY} comes from -c or the environment of this command, and no later one would find the hooks",
-            f"leave it out, or write it down: git config {_KEY} DIR",
+            f"{_KEY} is set by -c or the environment, so later commands would not find the hooks",
+            f"unset it, or make it permanent: git config {_KEY} DIR",
         )
     if folder.is_shared and not is_global:
         raise UsageError(
             f"{_KEY} is set in the {folder.scope} config: hooks in {folder.name} run in every repository",
-            f"add --global to put ours there, or let this one have its own: git config {_KEY} {own}",
+            f"add --global to install there, or give this repository its own: git config {_KEY} {own}",
         )
     if is_global and not folder.is_shared:
         raise UsageError(
-            f"no global {_KEY} is in force here, so there is no folder that every repository shares",
-            f"leave --global out, or first git config --global {_KEY} DIR",
+            f"no global {_KEY} is set, so there is no hooks folder that all repositories share",
+            f"remove --global, or first run: git config --global {_KEY} DIR",
         )
     if folder.path.exists() and not folder.path.is_dir():
         scope = f"--{folder.scope} " if folder.scope else ""
         raise UsageError(
-            f"git looks for hooks in {folder.name}, which is no folder, so it runs none",
+            f"git looks for hooks in {folder.name}, which is not a folder, so it runs none",
             f"git config {scope}--unset-all {_KEY}",
         )
 
 
 @contextmanager
 def lock_folder(repository: Repository, folder: HooksFolder) -> Iterator[None]:
-    """Let one at a time change a folder; one that several repositories share has its lock inside."""
+    """Lock a hooks folder; the lock of a shared folder is inside it."""
     place = Path(repository.common_dir, "patchgate", "install.lock")
     if folder.is_shared:
         place = folder.path / ".patchgate.lock"
@@ -121,27 +121,29 @@ def lock_folder(repository: Repository, folder: HooksFolder) -> Iterator[None]:
             yield
     except OSError as error:
         raise UndecidedError(
-            f"{printable(str(place))} could not be locked: {error.strerror}", "mend that, and run this again"
+            f"{printable(str(place))} could not be locked: {error.strerror}", "fix that, then run this again"
         ) from error
 
 
 def describe_folder(repository: Repository, folder: HooksFolder) -> tuple[str, ...]:
-    """Say what somebody should know of a folder before hooks are put there."""
+    """Return notes about a hooks folder."""
     if folder.is_shared:
-        return (f"{folder.name} is named by your {folder.scope} config: these hooks run in every repository",)
+        return (f"{folder.name} is set in your {folder.scope} config: these hooks run in every repository",)
     real = os.path.realpath(folder.path)
     if _is_inside(real, os.path.realpath(repository.common_dir)):
         return ()
     top = repository.work_tree
     if top is None or not _is_inside(real, os.path.realpath(top)):
-        return (f"{folder.name} lies outside this repository: the hooks run wherever {_KEY} names it",)
+        return (f"{folder.name} is outside this repository: the hooks run wherever {_KEY} names it",)
     found = []
     inner = os.path.relpath(folder.path / "pre-commit", top)
     asked = ("check-ignore", "--quiet", "--", inner)
     if repository.git(*asked, in_work_tree=True, answers=ANY_CODE).code == 1:
-        found.append(f"{folder.name} is not ignored: do not commit its hooks, they name a program of yours")
+        found.append(
+            f"{folder.name} is not ignored: do not commit its hooks, which contain a path of your machine"
+        )
     if os.path.isdir(os.path.join(repository.common_dir, "worktrees")):
-        found.append(f"{folder.name} belongs to this worktree alone: install in the other worktrees too")
+        found.append(f"{folder.name} is used by this worktree only: install in the other worktrees too")
     return tuple(found)
 
 
@@ -154,7 +156,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 _MODE = 0o755
-# These tools replace a file of their own by a newer one without keeping it; so it is done here.
+# These tools overwrite their own files with newer ones, so patchgate does not keep the older one either.
 _REPLACED_BY_ITS_TOOL = (b"File generated by pre-commit", b"File generated by prek", b"LEFTHOOK")
 _MOST_READ = 1 << 16
 _GUARD = ".patchgate-legacy"
@@ -162,7 +164,7 @@ _GUARD = ".patchgate-legacy"
 
 @dataclass(frozen=True, slots=True)
 class InstalledHook:
-    """What came of putting one hook in; `notes` are sentences, safe to print."""
+    """The result of installing one hook; `notes` are sentences, safe to print."""
 
     name: str
     is_changed: bool
@@ -171,7 +173,7 @@ class InstalledHook:
 
 @dataclass(frozen=True, slots=True)
 class RemovedHook:
-    """What came of taking one hook out; `is_restored`: what was there before is there again."""
+    """The result of removing one hook; `is_restored`: the previous hook is back."""
 
     name: str
     is_restored: bool
@@ -179,19 +181,17 @@ class RemovedHook:
 
 
 def install_hook(folder: Path, name: str, text: bytes) -> InstalledHook:
-    """Put our file at a hook's place, and keep what is there for it to run first.
+    """Install our hook, and keep the existing one, which ours runs first.
 
     Raises:
-        UsageError: something that is no file has that name.
-        UndecidedError: the system refused.
+        UsageError: the name is taken by a folder.
+        UndecidedError: the file could not be written.
     """
     own, previous = folder / name, _previous(folder, name)
     try:
         for place in (own, previous):
             if place.is_dir():
-                raise UsageError(
-                    f"{printable(str(place))} is a folder, and git cannot run it", "move it out of the way"
-                )
+                raise UsageError(f"{printable(str(place))} is a folder, which git cannot run", "move it away")
         notes: list[str] = []
         if read_hook(str(previous)).is_ours:
             previous.unlink()
@@ -205,21 +205,21 @@ def install_hook(folder: Path, name: str, text: bytes) -> InstalledHook:
         _guard_legacy(folder, name)
     except OSError as error:
         what = f"{printable(str(own))} could not be written: {error.strerror}"
-        raise UndecidedError(what, "mend that, and install again") from error
+        raise UndecidedError(what, "fix that, then install again") from error
     if is_changed and os.path.lexists(previous):
         kept = previous.name
         if os.access(previous, os.X_OK):
-            notes.insert(0, f"what was there runs first (kept as {kept})")
+            notes.insert(0, f"the existing hook runs first (kept as {kept})")
         else:
-            notes.insert(0, f"git could not run what was there, and it does not run now (kept as {kept})")
+            notes.insert(0, f"the existing hook is not executable and does not run (kept as {kept})")
     return InstalledHook(name, is_changed, tuple(notes))
 
 
 def remove_hook(folder: Path, name: str) -> RemovedHook | None:
-    """Take ours out of a hook's place, so that what was there before is there again; None: nothing of ours.
+    """Remove our hook and restore the previous one; None: there was no hook of ours.
 
     Raises:
-        UndecidedError: the system refused.
+        UndecidedError: the file could not be removed.
     """
     own, previous = folder / name, _previous(folder, name)
     notes: tuple[str, ...] = ()
@@ -240,11 +240,13 @@ def remove_hook(folder: Path, name: str) -> RemovedHook | None:
                 previous.unlink()
             elif os.path.lexists(previous):
                 is_restored = False
-                notes += (f"another tool has put its own there; {previous.name} was there before, and stays",)
+                notes += (
+                    f"another tool has installed its own; {previous.name}, the hook before ours, stays",
+                )
         (folder / f"{name}{_GUARD}").unlink(missing_ok=True)
     except OSError as error:
-        what = f"{printable(str(own))} could not be taken out: {error.strerror}"
-        raise UndecidedError(what, "mend that, and run this again") from error
+        what = f"{printable(str(own))} could not be removed: {error.strerror}"
+        raise UndecidedError(what, "fix that, then run this again") from error
     return RemovedHook(name, is_restored, notes)
 
 
@@ -253,7 +255,7 @@ def _previous(folder: Path, name: str) -> Path:
 
 
 def _displaced(folder: Path, name: str) -> Iterator[Path]:
-    """Find ours under another name: pre-commit and prek move it to NAME.legacy, lefthook to NAME.old."""
+    """Find our hook under another name: pre-commit and prek move it to NAME.legacy, lefthook to NAME.old."""
     if not folder.is_dir():
         return
     for each in sorted(os.listdir(folder)):
@@ -270,22 +272,22 @@ def _drop_displaced(folder: Path, name: str) -> None:
 
 
 def _guard_legacy(folder: Path, name: str) -> None:
-    """Give what pre-commit or prek keeps as NAME.legacy a second name, as long as ours stands before theirs.
+    """Give NAME.legacy of pre-commit or prek a second name, as long as ours runs before theirs.
 
-    Installed again, they take ours for somebody else's and move it over that file, which is then lost.
+    When they are installed again, they would move our hook over that file, which would be lost.
     """
     legacy, guard = folder / f"{name}.legacy", folder / f"{name}{_GUARD}"
     has_legacy = os.path.lexists(legacy)
     if os.path.lexists(guard) and not (has_legacy and os.path.samestat(os.lstat(legacy), os.lstat(guard))):
         guard.unlink()
     if has_legacy and not os.path.lexists(guard):
-        # A file system without hard links keeps one name, as it would without us.
+        # Without hard links, the file keeps its one name.
         with suppress(OSError, NotImplementedError):
             os.link(legacy, guard, follow_symlinks=False)
 
 
 def _restore_legacy(folder: Path, name: str, moved: Path) -> bool:
-    """Put back what ours was moved over; tell whether there was anything."""
+    """Restore the file that ours was moved over; return whether there was one."""
     guard = folder / f"{name}{_GUARD}"
     if moved.name != f"{name}.legacy" or not os.path.lexists(guard):
         return False
@@ -294,9 +296,9 @@ def _restore_legacy(folder: Path, name: str, moved: Path) -> bool:
 
 
 def _undo_for_other_tool(folder: Path, name: str) -> Iterator[str]:
-    """Undo, where another tool has moved ours away, what we did before it: that tool keeps what we kept.
+    """If another tool moved our hook away, put the hook that we kept in that place.
 
-    It would have moved that one there without us, and it runs it, or leaves it, as it does.
+    Without us, that tool would have moved that hook there.
     """
     own, previous = folder / name, _previous(folder, name)
     for moved in list(_displaced(folder, name)):
@@ -304,13 +306,13 @@ def _undo_for_other_tool(folder: Path, name: str) -> Iterator[str]:
             continue
         if os.path.lexists(previous) and not _is_replaceable(previous, own):
             os.rename(previous, moved)
-            yield f"another tool has put its own there, and keeps what was there before it as {moved.name}"
+            yield f"another tool has installed its own, and keeps the previous hook as {moved.name}"
         else:
             moved.unlink()
 
 
 def _free_previous_name(own: Path, previous: Path) -> Iterator[str]:
-    """Free the name under which a foreign hook is kept, where an older one has it still."""
+    """Free the name for the previous hook if an older one still has it."""
     if not os.path.lexists(previous):
         return
     if _is_replaceable(previous, own):
@@ -321,11 +323,11 @@ def _free_previous_name(own: Path, previous: Path) -> Iterator[str]:
         number += 1
         aside = previous.with_name(f"{own.name}.patchgate-aside-{number}")
     os.rename(previous, aside)
-    yield f"it was replaced after the last install; what was there before that is kept as {aside.name}"
+    yield f"the hook was replaced after the last install; the one before that is kept as {aside.name}"
 
 
 def _is_replaceable(older: Path, newer: Path) -> bool:
-    """Tell whether nothing is lost with the older file: it is the same, or its tool replaces it like that."""
+    """Whether the older file may be dropped: it is the same, or its own tool would overwrite it."""
     if os.path.samestat(os.lstat(older), os.lstat(newer)):
         return True
     if older.is_symlink() or newer.is_symlink():
@@ -338,7 +340,7 @@ def _is_replaceable(older: Path, newer: Path) -> bool:
 
 
 def _keep_previous(own: Path, previous: Path) -> None:
-    """Give a hook its second name; where no link can be made it gets that one alone."""
+    """Give a hook a second name; rename it where hard links are not possible."""
     try:
         os.link(own, previous, follow_symlinks=False)
     except (OSError, NotImplementedError):
@@ -346,13 +348,13 @@ def _keep_previous(own: Path, previous: Path) -> None:
 
 
 def _write(own: Path, text: bytes) -> bool:
-    """Make our file what it should be; tell whether anything was to do."""
+    """Write our file if it differs; return whether it did."""
     is_there = not own.is_symlink() and own.is_file() and own.read_bytes() == text
     if is_there and os.access(own, os.X_OK):
         return False
     if not is_there:
         own.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(own, text, mode=_MODE)
-    # Whatever the umask: git passes over a hook that somebody else who works here may not run.
+    # Independent of the umask: git ignores a hook that the user may not execute.
     own.chmod(_MODE)
     return True

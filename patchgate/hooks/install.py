@@ -1,7 +1,7 @@
-"""Install the hooks, and take them out: twice is like once, and what was there before comes back.
+"""Install and remove the hooks; both may be repeated, and removing restores the previous hooks.
 
-Decides which hooks a repository gets and what is settled with it, also the ref whose policy is trusted above
-all (`patchgate.trustRef`). Taking out imports nothing that judges: it has to work when all else is broken.
+Also sets the ref whose policy is always used (`patchgate.trustRef`), and records the tips at the first
+install. Uninstall imports no checks, so that it works when everything else is broken.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from patchgate.hooks.hooks_folder import (
 )
 
 _KEY = "patchgate.trustRef"
-_LIKE = "name a branch in full, like refs/remotes/origin/main"
+_LIKE = "use the full name of a branch, such as refs/remotes/origin/main"
 
 
 _SHIMS = Path(__file__).parent / "shims"
-_BLANK = re.compile(rb"@(hook|version|patchgate|mend)@")
+_BLANK = re.compile(rb"@(hook|version|patchgate|reinstall)@")
 
 
-def hook_script(name: str, program: str, mend: str) -> bytes:
-    """Write the file that git is to run.
+def hook_script(name: str, program: str, reinstall: str) -> bytes:
+    """Build the hook file.
 
     Args:
-        name: as git names the hook.
+        name: git's name of the hook.
         program: the absolute path of the git-patchgate that it calls.
-        mend: the command that installs it again.
+        reinstall: the command that installs it again.
 
     Raises:
-        UndecidedError: the shims did not come with this patchgate.
+        UndecidedError: the shims are missing from this patchgate.
     """
-    words = {"hook": name, "version": __version__, "patchgate": program, "mend": mend}
+    words = {"hook": name, "version": __version__, "patchgate": program, "reinstall": reinstall}
     text = _read(name).replace(b"@shared@\n", _read("shared.sh"))
     return _BLANK.sub(lambda blank: _quoted(words[blank[1].decode("ascii")]), text)
 
@@ -62,21 +62,21 @@ def _read(name: str) -> bytes:
     try:
         return (_SHIMS / name).read_bytes()
     except FileNotFoundError:
-        raise UndecidedError("this patchgate came without its hooks", "install patchgate again") from None
+        raise UndecidedError("this patchgate lacks its hook scripts", "install patchgate again") from None
     except OSError as error:
         raise UndecidedError(f"{name} of patchgate cannot be read: {error.strerror}") from error
 
 
 def _quoted(word: str) -> bytes:
-    """Quote a word for sh, whatever is in it."""
+    """Quote a word for sh."""
     return b"'" + os.fsencode(word).replace(b"'", b"'\\''") + b"'"
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What an install did: each hook, the ref that is trusted from now on, and what there is to say.
+    """The result of an install: each hook, the trusted ref, notes and warnings.
 
-    `has_copy`: what the fast path runs was made, or made anew.
+    `has_copy`: the program of the fast path was written.
     """
 
     folder: HooksFolder
@@ -88,7 +88,7 @@ class Installed:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The hooks that are new, or newer than they were."""
+        """The hooks that are new or updated."""
         return tuple(hook.name for hook in self.hooks if hook.is_changed)
 
 
@@ -101,36 +101,42 @@ def install_hooks(
     is_global: bool = False,
     trust_ref: str | None = None,
 ) -> Installed:
-    """Put the hooks where git looks for them; whatever is there runs before them. Twice is like once.
+    """Install the hooks where git looks for them; existing ones run before ours. May be repeated.
 
     Args:
-        environ: the caller's environment; its `GIT_CONFIG_*` count as they do for git.
+        environ: the caller's environment; its `GIT_CONFIG_*` apply as they do for git.
         program: the absolute path of git-patchgate.
-        is_server: pre-receive, in a bare repository.
-        is_global: the folder that every repository shares is meant.
-        trust_ref: a ref whose policy judges from now on; None changes nothing.
+        is_server: install pre-receive, in a bare repository.
+        is_global: install into the folder that all repositories share.
+        trust_ref: the ref whose policy is always used from now on; None changes nothing.
 
     Raises:
-        UsageError: the repository, the folder or the ref is not of the kind that was asked for.
-        UndecidedError: the system refused, or another install is at work.
+        UsageError: the options do not fit the repository, the folder or the ref.
+        UndecidedError: a file could not be written, or another install is running.
     """
     if repository.work_tree is None and not is_server:
         raise UsageError(
-            "this is a bare repository: git makes no commits here",
+            "this is a bare repository, where git makes no commits",
             "add --server, or install in one of its worktrees",
         )
     if repository.work_tree is not None and is_server:
-        raise UsageError("--server is for a bare repository, and this one has a working tree", "leave it out")
+        raise UsageError(
+            "--server needs a bare repository, and this one has a working tree", "remove --server"
+        )
     folder = find_hooks_folder(repository, environ)
     check_folder(repository, folder, is_global=is_global)
     trusted = None if trust_ref is None else resolve_ref(repository, trust_ref)
-    mend = "git patchgate install" + (" --server" if is_server else "") + (" --global" if is_global else "")
+    reinstall = (
+        "git patchgate install" + (" --server" if is_server else "") + (" --global" if is_global else "")
+    )
     names = SERVER_EVENTS if is_server else LOCAL_EVENTS
     with lock_folder(repository, folder):
-        # What is there was there before us: nobody is asked to mend it.
+        # Existing commits are not checked later.
         warnings = _settle_tips(repository)
         is_news = trusted is not None and write_trust_ref(repository, trusted)
-        hooks = tuple(install_hook(folder.path, name, hook_script(name, program, mend)) for name in names)
+        hooks = tuple(
+            install_hook(folder.path, name, hook_script(name, program, reinstall)) for name in names
+        )
         done = Installed(
             folder=folder,
             hooks=hooks,
@@ -154,7 +160,7 @@ def _recorded(repository: Repository, done: Installed) -> Installed:
 
 
 def _settle_tips(repository: Repository) -> tuple[str, ...]:
-    """Record at the first install what all branches, remote-tracking refs and worktrees have."""
+    """Record at the first install the tips of all branches, remote-tracking refs and worktrees."""
     from patchgate.ledger.receipts import settle
 
     if os.path.exists(os.path.join(repository.common_dir, "patchgate", "settled")):
@@ -169,20 +175,20 @@ def _settle_tips(repository: Repository) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Uninstalled:
-    """What was taken out, for each folder where something of ours was; and the ref that was trusted."""
+    """The removed hooks of each folder, and the ref that was trusted."""
 
     folders: tuple[tuple[HooksFolder, tuple[RemovedHook, ...]], ...]
     trust_ref: str | None = None
 
 
 def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_global: bool) -> Uninstalled:
-    """Take every hook of ours out of the folder in force and out of git's own; what was there comes back.
+    """Remove our hooks from git's current hooks folder and its default one; restore the previous hooks.
 
-    Ledger, receipts and what was settled stay.
+    Ledger, receipts and the recorded tips stay.
 
     Raises:
-        UsageError: the only hooks of ours are in a folder that every repository shares, and it was not meant.
-        UndecidedError: the system refused, or an install is at work.
+        UsageError: our hooks are only in a folder that all repositories share, and `is_global` is false.
+        UndecidedError: a file could not be removed, or an install is running.
     """
     in_force = find_hooks_folder(repository, environ)
     own = default_folder(repository)
@@ -205,7 +211,7 @@ def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_gl
             found.append((folder, removed))
     if not found and in_force.is_shared and not is_global:
         raise UsageError(
-            f"no hook of patchgate is in this repository; git runs those in {in_force.name}, for all of them",
+            f"patchgate is not installed in this repository; git runs the shared hooks in {in_force.name}",
             "git patchgate uninstall --global",
         )
     drop_all_pending(repository)
@@ -214,7 +220,7 @@ def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_gl
 
 
 def record_uninstall(repository: Repository, done: Uninstalled) -> tuple[str, ...]:
-    """Write into the ledger that the hooks are gone; return warnings. It comes last: it may be broken."""
+    """Record the uninstall in the ledger; return warnings. Called last, for the ledger may be broken."""
     from patchgate.ledger.ledger import Ledger
 
     ledger = Ledger(repository.common_dir)
@@ -229,28 +235,28 @@ def resolve_ref(repository: Repository, ref: str) -> str:
     """Find the full name of a ref that names a commit.
 
     Raises:
-        UsageError: there is none, or the name is ambiguous.
+        UsageError: the ref is missing, or the name is ambiguous.
     """
     shown = printable(ref)
     if not is_name(ref):
-        raise UsageError(f"{shown} is no name of a ref", _LIKE)
+        raise UsageError(f"{shown} is not a valid ref name", _LIKE)
     with Objects(repository) as objects:
         found = resolve(objects, ref)
         if found is None:
             remote, _, branch = ref.removeprefix("refs/remotes/").partition("/")
-            fetch = f"git fetch {remote} {branch}" if branch else "git branch --all lists what there is"
-            raise UsageError(f"there is no ref {shown} here", printable(fetch))
+            fetch = f"git fetch {remote} {branch}" if branch else "git branch --all lists the branches"
+            raise UsageError(f"unknown ref {shown}", printable(fetch))
         if found.ref is None:
-            raise UsageError(f"{shown} is no ref, so it would stay where it is", _LIKE)
+            raise UsageError(f"{shown} is not a ref, so it would never move", _LIKE)
         if objects.header(found.oid + "^{commit}") is None:
-            raise UsageError(f"{shown} names no commit", _LIKE)
+            raise UsageError(f"{shown} does not name a commit", _LIKE)
     return found.ref
 
 
 def write_trust_ref(repository: Repository, ref: str) -> bool:
-    """Write the trusted ref into the repository's config; tell whether it was another before.
+    """Write the trusted ref to the repository's config; return whether it changed.
 
-    What the other policy has judged for the next commit is judged anew.
+    Pending receipts of the other policy are dropped.
     """
     if _trusted(repository) == ref:
         return False
@@ -260,7 +266,7 @@ def write_trust_ref(repository: Repository, ref: str) -> bool:
     counts = os.fsdecode(repository.git("config", "--get", _KEY, answers=ANY_CODE).out.rstrip(b"\n"))
     if counts != ref:
         raise UndecidedError(
-            f"another config file sets {_KEY} to {printable(counts)}, and git reads that one last",
+            f"another config file sets {_KEY} to {printable(counts)}, and takes precedence",
             f"git config --show-origin --get-all {_KEY}",
         )
     drop_all_pending(repository)
@@ -273,7 +279,7 @@ def _trusted(repository: Repository) -> str | None:
 
 
 def forget_trust(repository: Repository) -> str | None:
-    """Take the trusted ref out of the repository's config; return which one it was."""
+    """Unset the trusted ref in the repository's config; return its value."""
     ref = _trusted(repository)
     if ref is not None:
         repository.git("config", "--local", "--unset-all", _KEY)
@@ -281,7 +287,7 @@ def forget_trust(repository: Repository) -> str | None:
 
 
 def drop_all_pending(repository: Repository) -> None:
-    """Remove what pre-commit has left for the transaction, in every worktree."""
+    """Remove the pending receipts of every worktree."""
     common = Path(repository.common_dir)
     for git_dir in (common, *common.glob("worktrees/*")):
         for name in ("patchgate-pending", "patchgate-landing", "patchgate-shown"):

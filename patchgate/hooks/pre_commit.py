@@ -1,8 +1,9 @@
-"""pre-commit and pre-merge-commit: judge what git is about to commit, and leave a pending receipt.
+"""pre-commit and pre-merge-commit: check what git is about to commit, and leave a pending receipt.
 
-Left to the reference-transaction hook, which sees parent and commit: budgets and the scope of intents while
-commits are replayed, and what puts a path back as it was before HEAD (an amend looks like any commit here).
-For those no verdict is given and no receipt left; nor is one while this worktree has an intent.
+The reference-transaction hook, which sees parent and commit, checks the rest: budgets and intents while
+commits are replayed, and a change that restores a path as it was before HEAD (an amend looks like any
+commit here). For those there is no verdict and no receipt here; with an intent in this worktree there is no
+receipt either.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"}) | _
 def judge_commit(
     repository: Repository, hook: str, heads: Sequence[str] = (), *, leaves: bool = True
 ) -> HookDecision:
-    """Judge what is staged, and the commits that a merge brings with it.
+    """Check what is staged, and the commits that a merge brings.
 
     Args:
         hook: `pre-commit` or `pre-merge-commit`, for the ledger.
-        heads: what is being merged, where git names it in the environment only.
-        leaves: whether a transaction follows that uses a pending receipt, and judges what is left to it;
-            under a framework none does.
+        heads: the merged commits, if git names them in the environment only.
+        leaves: whether the reference-transaction hook follows, which uses the pending receipt and checks the
+            rest; under a framework it does not.
 
     Raises:
         PatchgateError: it could not be read.
@@ -86,10 +87,10 @@ def _says_anything(report: Report) -> bool:
 
 
 def skip_commit(repository: Repository, hook: str, reason: str, *, is_alone: bool) -> tuple[str, ...]:
-    """Let a commit pass that a person skips the hooks for; return warnings of the ledger.
+    """Skip the check of a commit; return warnings of the ledger.
 
     Args:
-        is_alone: no transaction follows that would record the skip with its commit.
+        is_alone: no reference-transaction hook follows to record the skip with its commit.
     """
     drop_pending(repository)
     if not is_alone:
@@ -110,7 +111,7 @@ def _with_merged(repository: Repository, report: Report, heads: Sequence[str], a
 
 
 def _is_for_later(repository: Repository, staged: ChangeVerdict) -> bool:
-    """Tell whether everything that was refused is left to the transaction."""
+    """Whether the reference-transaction hook decides about everything that was refused."""
     errors = [finding for finding in staged.findings if finding.level is Level.ERROR]
     left = (
         [finding for finding in errors if finding.rule not in _AT_THE_END]
@@ -123,7 +124,7 @@ def _is_for_later(repository: Repository, staged: ChangeVerdict) -> bool:
 
 
 def _takes_back(repository: Repository, staged: ChangeVerdict, findings: Sequence[Finding]) -> bool:
-    """Tell whether all that is refused puts a path back as it was before HEAD, which an amend may do."""
+    """Whether everything refused restores a path as it was before HEAD, which an amend may do."""
     becomes = {file.path: file.new for file in staged.change.files}
     with Objects(repository) as objects:
         before = objects.header("HEAD^1^{tree}")
@@ -139,11 +140,11 @@ def _leave(
     repository: Repository, change: ChangeVerdict, asked: CheckOptions, status: str, branch: str
 ) -> tuple[str, ...]:
     if change.policy.refuses_messages:
-        # The message is not written yet, and `commit -n` would walk past commit-msg.
+        # The message is not written yet, and `commit -n` would bypass commit-msg.
         return ()
     policy = ("-", "-")
     if asked.policy_from is not None:
-        # The origin reads REF:FILE; what was read is FILE of the object that REF had.
+        # The origin is REF:FILE; FILE was read from the object that REF pointed to.
         file = change.policy.origin.removeprefix(f"{asked.place}:")
         naming = ("rev-parse", "--quiet", "--verify", f"{asked.policy_from}:{file}")
         blob = repository.git(*naming, answers=ANY_CODE)

@@ -1,7 +1,7 @@
-"""pre-push: judge every commit that a remote lacks, whoever made it and whatever was said of it before.
+"""pre-push: check every commit that the remote lacks, also those with a receipt.
 
-Decides what the ledger gets to know of a push, and that commits which no hook has judged here are named, with
-the reason where somebody skipped the hooks. Receipts never spare a commit the judgement.
+Records the push in the ledger, and warns about commits that no hook has checked here, with the reason if
+somebody skipped the hooks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_RECORDED = 100
 
 
 AddFindings = Callable[[Remote, Sequence[RefUpdate], Report], Report]
-"""What else is to be said of a push that was judged: of these refs."""
+"""Adds findings about these refs to the report on a push."""
 
 
 def judge_push(
@@ -60,13 +60,13 @@ def judge_push(
     add_findings: AddFindings | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Judge a push, from what git tells pre-push.
+    """Check a push, from what git gives pre-push.
 
     Args:
-        repository: where the push is made.
-        remote: the remote's name, or the URL where it has none.
-        url: where the push goes. It may hold a password, so it is neither shown nor kept.
-        lines: what git tells: local name and value, remote name and value of each ref.
+        repository: the repository that pushes.
+        remote: the remote's name, or the URL if it has none.
+        url: where the push goes. It may hold a password, so it is neither shown nor stored.
+        lines: git's input: local name and value, remote name and value of each ref.
         now: seconds since the epoch; None: this moment.
         add_findings: what judges its refs as well.
         on_progress: called now and then with the number of judged commits, and of all.
@@ -104,7 +104,7 @@ def judge_push(
 
 
 def _local_branches(lines: bytes) -> list[str]:
-    """Name the local branches of a push; a line of git's begins with the local name."""
+    """Return the local branches of a push; each line starts with the local name."""
     names = [line.split(b" ")[0] for line in lines.split(b"\n")]
     return [os.fsdecode(name) for name in names if name.startswith(b"refs/heads/")]
 
@@ -116,12 +116,12 @@ def judge_unpushed(
     *,
     add_findings: AddFindings | None = None,
 ) -> Report:
-    """Judge every local branch and tag that a remote lacks, where nobody tells all that is being pushed.
+    """Check every local branch and tag that a remote lacks, when a framework does not say what is pushed.
 
     Args:
-        repository: where the push is made.
-        remote: the remote's name, or the URL where it has none.
-        told: what is known of the push all the same: full names at the remote, and what they shall get.
+        repository: the repository that pushes.
+        remote: the remote's name, or the URL if it has none.
+        known_refs: what is known of the push: full names at the remote, with their new values.
         add_findings: what judges the refs that bring commits as well.
 
     Raises:
@@ -129,7 +129,7 @@ def judge_unpushed(
     """
     known = remote_of(repository, remote)
     refs = refs_below(repository, BRANCHES.rstrip("/"), TAGS.rstrip("/"))
-    # A commit may be pushed that no branch holds: the one that is named, or a detached HEAD.
+    # A commit may be pushed that is on no branch: a named one, or a detached HEAD.
     pairs = [*known_refs.items(), *refs.items(), ("HEAD", ref_value(repository, "HEAD"))]
     updates = [RefUpdate(ref, known.had.get(ref), oid) for ref, oid in pairs if known.had.get(ref) != oid]
     push = judge_push_to(repository, known, updates, trusted_options(repository), moves=False)
@@ -140,8 +140,8 @@ def judge_unpushed(
         push = replace(push, report=add_findings(known, bringing, push.report))
     report, stops = _decide(repository, push)
     notes = (
-        "the framework tells of the first ref only: every local branch and tag with commits that "
-        f"{known.shown} lacks was judged ({count(len(push.brought), 'ref')})"
+        "the framework passes on only the first ref: every local branch and tag with commits that "
+        f"{known.shown} lacks was checked ({count(len(push.brought), 'ref')})"
     )
     report = replace(report, warnings=(*report.warnings, notes))
     if not stops:
@@ -151,7 +151,7 @@ def judge_unpushed(
 
 
 def _decide(repository: Repository, push: PushVerdict) -> tuple[Report, bool]:
-    # Who broke a rule ten thousand times has broken it: not all of it is recorded.
+    # Not every refusal of a large push needs a record.
     judged = decide(repository, _HOOK, push.report, None, local=False, most=_MOST_RECORDED)
     return judged.report, judged.stops
 
@@ -159,7 +159,7 @@ def _decide(repository: Repository, push: PushVerdict) -> tuple[Report, bool]:
 def _record_push(
     repository: Repository, remote: Remote, report: Report, brought: Mapping[str | None, Sequence[str]]
 ) -> Report:
-    """Record a push that is let through, and name the commits in it that no hook has judged here."""
+    """Record a push that is accepted, and warn about its commits that no hook has checked here."""
     ours = [commits for ref, commits in brought.items() if ref is None or not ref.startswith(NOTES)]
     unchecked = _without_receipt(repository, [oid for commits in ours for oid in commits])
     ledger = Ledger(repository.common_dir)
@@ -177,9 +177,9 @@ def _record_push(
 
 
 def _without_receipt(repository: Repository, commits: Sequence[str]) -> dict[str, None]:
-    """Find the commits that no hook has judged, though one should have; in their order.
+    """Find the commits that no hook has checked, though one should have; in their order.
 
-    None where the hooks were never installed; nor what a remote has, or what was there at the installation.
+    None if the hooks were never installed. Leaves out what a remote has, and what was there at the install.
     """
     receipts = Receipts(repository.common_dir)
     missing = dict.fromkeys(oid for oid in commits if not receipts.has(oid))
@@ -193,8 +193,8 @@ def _without_receipt(repository: Repository, commits: Sequence[str]) -> dict[str
 
 
 def _unchecked_warnings(ledger: Ledger, unchecked: Mapping[str, None]) -> Iterator[str]:
-    """Name commits without a receipt, and the reasons for which hooks were skipped for some of them."""
-    yield f"{count(len(unchecked), 'commit')} had no receipt: {_named(list(unchecked))}"
+    """Warn about commits without a receipt, with the reasons for which hooks were skipped."""
+    yield f"{count(len(unchecked), 'commit')} without a receipt: {_named(list(unchecked))}"
     skipped: dict[str, list[str]] = {}
     is_damaged = False
     try:
@@ -212,7 +212,7 @@ def _unchecked_warnings(ledger: Ledger, unchecked: Mapping[str, None]) -> Iterat
         if oids:
             yield f"skipped ({reason}): {_named(list(dict.fromkeys(oids)))}"
     if is_damaged:
-        yield "the ledger is damaged, so reasons may be missing: see git patchgate log --verify"
+        yield "the ledger is damaged, so reasons may be missing: git patchgate log --verify"
 
 
 def _named(oids: Sequence[str]) -> str:

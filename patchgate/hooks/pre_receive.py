@@ -1,8 +1,7 @@
-"""Judging what a server's repository is about to receive, from pre-receive.
+"""pre-receive: check what a server's repository is about to receive.
 
-Decides what is known there (its own refs and HEAD) and that nothing is written: no ledger, no cache, and
-git's own guard against updates of refs is up. The new objects are read where git keeps them in quarantine.
-What is refused, and by which policy, is decided in `pushes` and `protected_refs`.
+Writes nothing: no ledger, no cache, and git's guard against ref updates is on. Reads the new objects from
+git's quarantine. `check.pushes` decides what is refused, and by which policy.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 
-# Above this, all refs are listed instead of the named ones: an argument list has its limits.
+# With more refs than this, all refs are listed: an argument list is limited.
 _MOST_NAMED = 100
 
 
 def judge_receive(repository: Repository, lines: bytes, now: float | None = None) -> Report:
-    """Judge every commit that is new to a repository, and what becomes of its protected refs.
+    """Check every commit that is new to a repository, and the updates of its protected refs.
 
     Args:
         repository: opened with the environment that git gives to pre-receive.
-        lines: what git tells: old value, new value and name of each ref.
+        lines: git's input: old value, new value and name of each ref.
         now: seconds since the epoch; None: this moment.
 
     Raises:
@@ -43,7 +42,7 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     updates = read_received(repository, lines)
     if not updates:
         return Report(())
-    # With this variable git refuses to update refs, whoever starts it; and no policy is cached.
+    # With this variable git refuses to update refs, and no policy is cached.
     guard = {QUARANTINE: os.path.join(repository.common_dir, "objects")}
     repository = replace(
         repository,
@@ -59,7 +58,7 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     if len(named) > _MOST_NAMED:
         had = refs_below(repository)
     _require_old_values(updates, had)
-    # A HEAD that names no branch says nothing: one of the usual names may be there.
+    # If HEAD names no branch, one of the usual names may exist.
     default = default if default in had and default.startswith(BRANCHES) else None
     report = judge_received(
         repository, had, default, updates, trusted_options(repository), now, symbolic
@@ -69,32 +68,32 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
 
 
 def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) -> None:
-    """Refuse a push that does not say what its refs have here: the old values are the client's word.
+    """Refuse a push whose old values are wrong: the client sends them.
 
-    Git compares them after this hook, when it writes a ref, and never those of a command without a change.
+    Git compares them only after this hook, when it writes a ref, and never for a command without a change.
 
     Args:
-        had: what each ref that the push names has here.
+        had: the value here of each ref that the push names.
 
     Raises:
-        UndecidedError: a ref has something else, or is named twice.
+        UndecidedError: a ref has another value, or is named twice.
     """
     seen: set[str] = set()
     for update in updates:
         ref = printable(update.ref, 200)
         if update.ref in seen:
-            raise UndecidedError(f"this push names {ref} twice", "push each ref once")
+            raise UndecidedError(f"this push updates {ref} twice", "push each ref once")
         seen.add(update.ref)
         old = had.get(update.ref)
         if old != update.old:
             has, says = (oid[:SHORT_OID] if oid else "nothing" for oid in (old, update.old))
             raise UndecidedError(
-                f"{ref} has {has} here, and this push says that it has {says}", "git fetch, then push again"
+                f"{ref} is at {has} here, but this push expects {says}", "git fetch, then push again"
             )
 
 
 def _require_no_namespace(repository: Repository) -> None:
-    """Refuse a push into a namespace: git tells its refs by names that other refs have here.
+    """Refuse a push into a namespace: git names its refs like other refs of this repository.
 
     Raises:
         UndecidedError: the push goes into one.
@@ -102,12 +101,12 @@ def _require_no_namespace(repository: Repository) -> None:
     if repository.namespace:
         name = printable(repository.namespace)
         raise UndecidedError(
-            f"this push goes into the namespace {name}, and patchgate cannot judge its refs",
+            f"this push goes into the namespace {name}, whose refs patchgate cannot check",
             "push to the repository without a namespace (GIT_NAMESPACE, git --namespace)",
         )
 
 
 def _approvals(updates: list[RefUpdate]) -> tuple[str, ...]:
-    """Name where signed approvals are: those that are here, and those that come with this very push."""
+    """Return where signed approvals are: in this repository, and in this push."""
     coming = tuple(each.new for each in updates if each.ref == APPROVALS_REF and each.new is not None)
     return (APPROVALS_REF, *coming)

@@ -1,4 +1,4 @@
-"""What a hook says besides its findings: how to come back after a refusal, and nothing twice."""
+"""The commands that undo what git did before a refusal; and leaving out what was shown already."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ _UNLIKE_INDEX = ("diff-files", "--ignore-submodules=all", "--name-only", "-z")
 _OF_OPERATIONS = frozenset({"", "rebase", "am", "cherry-pick", "revert", "merge", "pull", "commit"})
 _ABORT = {
     Operation.REBASE: RecoveryStep("undo the rebase:", "git rebase --abort"),
-    Operation.AM: RecoveryStep("take back what git am has applied:", "git am --abort"),
+    Operation.AM: RecoveryStep("undo what git am has applied:", "git am --abort"),
     Operation.CHERRY_PICK: RecoveryStep("undo the cherry-pick:", "git cherry-pick --abort"),
     Operation.REVERT: RecoveryStep("undo the revert:", "git revert --abort"),
-    Operation.MERGE: RecoveryStep("give up the merge, with what was resolved in it:", "git merge --abort"),
+    Operation.MERGE: RecoveryStep("abort the merge (this drops resolved conflicts):", "git merge --abort"),
 }
 _CONTINUE = RecoveryStep(
-    "or amend the last commit (git commit --amend), if that is the bad one, and go on:",
+    "or fix the last commit (git commit --amend), if that is the bad one, and continue:",
     "git rebase --continue",
 )
 
 
 def recovery_steps(repository: Repository, update: BranchUpdate, command: str) -> tuple[RecoveryStep, ...]:
-    """Give the commands that lead back from a refused update, by what git is in the middle of.
+    """Return the commands that undo a refused update, by the operation in progress.
 
-    Git has often moved files and index before it asks. Each keeps what is staged or edited besides, and
-    stands for itself. Where nothing was moved (a commit, a branch by name) there is none.
+    Git has often changed files and index before it runs the hook. Each command works alone, and keeps other
+    staged or edited changes. Where git changed nothing (a commit, a branch by name) there is none.
 
     Args:
         repository: where it happened.
         update: the branch that was refused.
-        command: git's command that is at work, empty where it is not known.
+        command: the running git command, empty if unknown.
     """
-    # What has nothing to do with what is in progress (`git branch x`) is no reason to give that up.
+    # A command apart from the operation in progress (`git branch x`) is no reason to abort that.
     operation = operation_in_progress(repository) if command in _OF_OPERATIONS else None
     if operation is Operation.REBASE and is_past_aborting(repository):
         branch = shlex.quote(printable(update.ref.removeprefix(BRANCHES)))
         return (
             RecoveryStep(
-                "leave the rebase, back to the branch:", f"git rebase --quit && git checkout -q {branch}"
+                "end the rebase and return to the branch:", f"git rebase --quit && git checkout -q {branch}"
             ),
         )
     if operation is not None:
@@ -62,22 +62,22 @@ def recovery_steps(repository: Repository, update: BranchUpdate, command: str) -
     try:
         way = _back(repository, head, update.new)
     except UndecidedError:
-        # No advice is better than advice that was found from half of what git lists.
+        # No advice is better than advice from an incomplete listing.
         return ()
-    return () if way is None else (RecoveryStep("git has moved index or files already; put them back:", way),)
+    return () if way is None else (RecoveryStep("git has already changed files or index; undo that:", way),)
 
 
 def _back(repository: Repository, head: str, new: str) -> str | None:
-    """Find the command that undoes what git did to index and files before it asked; None for nothing."""
+    """Find the command that undoes what git did to index and files before the hook; None for nothing."""
     concerned = _names(repository, "diff-tree", "-r", "--name-only", "-z", head, new)
     otherwise = _names(repository, "diff-index", "--cached", "--name-only", "-z", new)
     if not concerned or concerned & otherwise:
         return None
     if concerned & _names(repository, *_UNLIKE_INDEX, in_work_tree=True):
-        # Only the index was moved (`git reset REV`); what was staged besides, that command threw away itself.
+        # Only the index changed (`git reset REV`), and that command dropped whatever else was staged.
         return "git reset --quiet"
     if otherwise:
-        # Something else is staged, which `git reset --merge` would throw away.
+        # Something else is staged, which `git reset --merge` would drop.
         return f"git read-tree -m -u {new} {head}"
     stashed = os.path.exists(os.path.join(repository.git_dir, "MERGE_AUTOSTASH"))
     return "git reset --merge" + (" && git stash pop --quiet --index" if stashed else "")
@@ -89,7 +89,7 @@ def _names(repository: Repository, *command: str, in_work_tree: bool = False) ->
 
 
 def recovery_of_commit(repository: Repository, hook: str) -> tuple[RecoveryStep, ...]:
-    """Give the command that leads back from a commit that was refused in the middle of something."""
+    """Return the command that aborts the operation during which a commit was refused."""
     if hook == "pre-merge-commit":
         return (_ABORT[Operation.MERGE],)
     operation = operation_in_progress(repository)
@@ -101,12 +101,12 @@ _MOST = 1 << 20
 
 
 def remember_shown(repository: Repository, report: Report, *, begins: bool) -> None:
-    """Note what a hook shows, so that a later hook of the same commit does not repeat it.
+    """Remember what a hook shows, so that a later hook of the same commit does not repeat it.
 
-    A note that is lost or forged costs a repetition or a warning, never a verdict.
+    If the file is lost or forged, a finding is shown twice or not at all; the verdict stays the same.
 
     Args:
-        begins: this is the first hook of a commit; a later one adds to what is there.
+        begins: this is the first hook of a commit; a later one appends.
     """
     keys = [*_keys(report), *map(_of_text, repository.config_warnings)]
     place = Path(repository.git_dir, _NAME)
@@ -124,10 +124,10 @@ def forget_shown(repository: Repository) -> None:
 
 
 def without_repeats(repository: Repository, report: Report, *, stops: bool) -> Report:
-    """Leave out what was shown for this commit just now, and forget it; it decides and is recorded still.
+    """Leave out what an earlier hook of this commit showed; the verdict and the record stay the same.
 
     Args:
-        stops: git is stopped by this report, so its errors are shown.
+        stops: this report stops git, so its errors are shown.
     """
     known: frozenset[str] = frozenset()
     with suppress(OSError), Path(repository.git_dir, _NAME).open("rb") as file:
@@ -139,7 +139,7 @@ def without_repeats(repository: Repository, report: Report, *, stops: bool) -> R
         each for each in repository.config_warnings if _of_text(each) not in known
     ]
     pairs = [(each, _trimmed(each, known, stops)) for each in report.changes]
-    # A refusal that is only reported here (`[hooks] mode`, a draft ref) is not reported again either.
+    # A refusal that does not stop git (`[hooks] mode`, a draft ref) is not repeated either.
     changes = tuple(
         left for each, left in pairs if stops or left.findings or each.verdict is not Verdict.REJECTED
     )
@@ -163,7 +163,7 @@ def _keys(report: Report) -> Iterator[str]:
 
 
 def _of_finding(change: ChangeVerdict, finding: Finding) -> str:
-    # commit-msg knows no tree yet.
+    # In commit-msg there is no tree yet.
     tree = "" if finding.definition.stage is Stage.MESSAGE else change.change.after
     path = finding.path.raw if finding.path is not None else b""
     about = (tree, finding.rule, finding.level.value, str(finding.line), finding.message)

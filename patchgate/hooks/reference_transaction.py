@@ -1,7 +1,7 @@
-"""reference-transaction: judge every commit that a branch is about to get, whoever made it.
+"""reference-transaction: check every commit that a branch is about to get.
 
-Decides which lines of the transaction matter (branches that get a value they do not have), what becomes of
-the verdict (receipts, the ledger), and how somebody comes back from a refusal.
+Selects the lines of the transaction that matter (branches that get a new value), writes receipts and the
+ledger, and adds the commands that undo a refused update.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def judge_transaction(
     process: Callable[[], str],
     pusher: Pusher = lambda repository: repository,
 ) -> HookDecision:
-    """Judge the branches of a transaction that is prepared.
+    """Check the branches of a prepared transaction.
 
     Args:
-        lines: what git sends: old value, new value and name of each ref.
-        command: finds git's command that is at work; asked only where something is refused.
-        process: names git's command that runs the hook, for certain; asked only where a branch is created,
-            and where this worktree has an intent.
-        pusher: opens the repository as that worktree of it has it which pushes into it; None where another
-            repository pushes. Asked only where a push runs the hook, and there are intents.
+        lines: git's input: old value, new value and name of each ref.
+        command: finds the running git command; called only if something is refused.
+        process: names the git command that started the hook, from the process table; called only if a branch
+            is created, or this worktree has an intent.
+        pusher: opens the repository for the worktree of it that pushes into it; None if another repository
+            pushes. Called only if a push runs the hook, and there are intents.
 
     Raises:
         PatchgateError: it could not be read.
@@ -102,14 +102,14 @@ def skip_transaction(
     process: Callable[[], str],
     pusher: Pusher = lambda repository: repository,
 ) -> tuple[int, tuple[str, ...]]:
-    """Record which commits land unjudged because somebody said so.
+    """Record the commits that land unchecked because the hooks are skipped.
 
     Args:
-        process: as `judge_transaction` asks it.
-        pusher: as `judge_transaction` asks it.
+        process: as for `judge_transaction`.
+        pusher: as for `judge_transaction`.
 
     Returns:
-        How many they are, and warnings of the ledger.
+        Their number, and warnings of the ledger.
     """
     ledger = Ledger(repository.common_dir)
     known = JudgedCommits.at(repository, lines)
@@ -152,10 +152,11 @@ def intents_of_commits(
     process: Callable[[], str],
     pusher: Pusher,
 ) -> tuple[WorktreeIntents | None, Sequence[str]]:
-    """Give the intents that bind commits, and those of the commits that they bind.
+    """Return the intents that bind commits, and the commits that they bind.
 
-    What another repository pushes into this one no intent binds, except what the reflog of this worktree
-    shows as made here. What a worktree of this one pushes, its intents bind: plumbing leaves no reflog.
+    Commits that another repository pushes are bound by no intent, except those made here according to the
+    reflog of this worktree. Commits that a worktree of this repository pushes are bound by its intents, for
+    plumbing commands leave no reflog.
 
     Raises:
         UndecidedError: the reflog cannot be read.
@@ -176,7 +177,7 @@ def intents_of_commits(
 
 
 def record_made(repository: Repository, makings: Sequence[IntentCommits]) -> list[str]:
-    """Record which commits were made under which intent of this worktree; return warnings of the ledger."""
+    """Record which commits were made under which intent; return warnings of the ledger."""
     ledger = Ledger(repository.common_dir)
     warnings: list[str] = []
     for making in makings:
@@ -188,10 +189,10 @@ def record_made(repository: Repository, makings: Sequence[IntentCommits]) -> lis
 
 
 def read_updates(repository: Repository, lines: bytes) -> Iterator[BranchUpdate]:
-    """Read the branches that would get another value.
+    """Read the branches that would get a new value.
 
     Raises:
-        UndecidedError: a line is none of git's, or a branch would not name a commit.
+        UndecidedError: a line is malformed, or a branch would not name a commit.
     """
     for line in lines.split(b"\n"):
         if not line:

@@ -1,8 +1,8 @@
-"""Commits that no hook accepted on their branch: the next gate that runs names them.
+"""Commits that no hook checked on their branch: the next hook checks and reports them.
 
-They have no receipt, are on no remote, were not there at install, and are not in the ledger for this
-branch. They are judged now: an accepted one gets its receipt, the rest is reported once and recorded. How
-far a branch was reported is noted, so that the next commit asks neither the ledger nor git.
+They have no receipt, are on no remote, were not there at install, and are not in the ledger for this branch.
+An accepted one gets its receipt; the rest is reported once and recorded. The reported tip of each branch is
+stored, so that the next commit asks neither the ledger nor git.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from patchgate.report.wording import count
 
 _MOST = 500
 _NAMED = 5
-# Where nothing is recorded the fast path sees that for itself, in a ledger no longer than this.
+# Up to this size, the fast path reads the ledger itself.
 _MOST_READ_FAST = 256 << 10
 _RECORDED = frozenset({"skipped", "observed", "unjudged"})
 
@@ -33,18 +33,18 @@ _RECORDED = frozenset({"skipped", "observed", "unjudged"})
 def report_unchecked(
     repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], CheckOptions]
 ) -> tuple[str, ...]:
-    """Judge what lies below a branch's value without an answer; return warnings, and stop for nothing.
+    """Check the unchecked commits below the tip of a branch; return warnings, and refuse nothing.
 
     Args:
-        repository: where it happens.
-        tip: the commit that the branch has now; None where it has none.
-        branch: its full name, None where HEAD is detached.
-        asked: tells how to judge; asked only where there is something to judge.
+        repository: the repository.
+        tip: the tip of the branch; None if it has no commit.
+        branch: its full name; None if HEAD is detached.
+        asked: returns the options of the check; called only if there is something to check.
     """
     try:
         return _report(repository, tip, branch, asked)
     except PatchgateError as error:
-        return (f"earlier commits could not be judged here: {error.message}",)
+        return (f"earlier commits could not be checked: {error.message}",)
 
 
 def _report(
@@ -56,8 +56,8 @@ def _report(
         return ()
     ledger = Ledger(repository.common_dir)
     recorded = list(_recorded(ledger))
-    # A commit that has its receipt was made under a gate, which told of what was below it; but where
-    # something was let through, that may have been on another branch.
+    # The hook that gave a commit its receipt has reported what is below it; but skipped or observed commits
+    # may have been reported on another branch.
     if not recorded and receipts.has(tip):
         if branch is not None and ledger.size() > _MOST_READ_FAST:
             announced.record(branch, tip)
@@ -81,14 +81,14 @@ def _report(
 
 
 def _fresh(repository: Repository, tip: str, receipts: Receipts, answered: set[str]) -> list[Commit]:
-    """List the commits up to a tip that nobody has answered for, parents first."""
+    """List the unchecked commits up to a tip, parents first."""
     found = unpublished_commits(repository, tip, settled(repository.common_dir), _MOST)
     known = answered | receipts.commits() if found else answered
     return [each for each in found if each.oid not in known and each.oid not in repository.shallow]
 
 
 def _recorded(ledger: Ledger) -> Iterator[tuple[str, str | None]]:
-    """Read which commits the ledger answers for, and where; damage costs only that it is told again."""
+    """Read which commits are in the ledger, and for which branch; damage only causes a second report."""
     for event in ledger.find_events(_RECORDED):
         commits, ref = event.about.get("commits"), event.about.get("ref")
         listed = commits if isinstance(commits, list) else ()
@@ -102,7 +102,7 @@ def _message(changes: list[ChangeVerdict]) -> str:
     named = first_of(changes, _NAMED, lambda change: str(change.source.commit)[:12])
     verb = "was" if len(changes) == 1 else "were"
     return (
-        f"{count(len(changes), 'commit')} below {verb} accepted by no hook here, and would be refused "
-        f"({named}: {', '.join(rules) or 'undecided'}): mend it before the push, "
-        f"or see git patchgate check {str(changes[0].source.commit)[:12]}"
+        f"{count(len(changes), 'earlier commit')} {verb} not checked by a hook, and would be refused "
+        f"({named}: {', '.join(rules) or 'undecided'}): fix before the push; "
+        f"details: git patchgate check {str(changes[0].source.commit)[:12]}"
     )

@@ -105,7 +105,7 @@ def test_commits_without_a_receipt_are_named(local: Local) -> None:
     unseen = [local.commit({f"{number}": "x\n"}) for number in range(3)]
     report = push_main(local)
     named = " ".join(oid[:12] for oid in unseen)
-    assert report.warnings == (f"3 commits had no receipt: {named}",)
+    assert report.warnings == (f"3 commits without a receipt: {named}",)
     assert events(local)[-1].about["without_receipt"] == unseen
 
 
@@ -120,7 +120,7 @@ def test_many_commits_without_a_receipt_make_no_long_line(local: Local) -> None:
     for number in range(7):
         local.commit({f"{number}": "x\n"})
     (warning,) = push_main(local).warnings
-    assert warning.startswith("7 commits had no receipt: ")
+    assert warning.startswith("7 commits without a receipt: ")
     assert warning.endswith(" and 2 more")
 
 
@@ -133,7 +133,7 @@ def test_what_was_skipped_is_told_with_its_reason(local: Local) -> None:
     ledger.record("skipped", {**about, "reason": "broken hook", "commits": [two]})
     ledger.record("skipped", {**about, "reason": "of no matter", "commits": ["2" * 40]})
     first, *rest = push_main(local).warnings
-    assert first.startswith("3 commits had no receipt: ")
+    assert first.startswith("3 commits without a receipt: ")
     assert three[:12] in first
     assert rest == [f"skipped (in a hurry\\x1b[2J): {one[:12]}", f"skipped (broken hook): {two[:12]}"]
 
@@ -162,7 +162,7 @@ def test_nobody_misses_the_receipt_of_what_another_remote_has_or_the_installatio
     own = local.commit({"own": "x\n"})
     report = push_main(local)
     assert commits(report) == [settled, theirs, own]
-    assert report.warnings == (f"1 commit had no receipt: {own[:12]}",)
+    assert report.warnings == (f"1 commit without a receipt: {own[:12]}",)
 
 
 # Where a framework tells of the first ref only.
@@ -180,7 +180,7 @@ def test_everything_that_the_remote_lacks_is_judged_where_nobody_tells_the_refs(
     assert sorted(map(str, commits(report))) == sorted([good, bad, tagged])
     assert {change.source.commit: change.source.ref for change in report.changes}[tagged] == "refs/tags/v1"
     assert rules(report) == ["deny-prefix"] * 2
-    assert "the first ref only" in report.warnings[-1]
+    assert "only the first ref" in report.warnings[-1]
     assert report.warnings[-1].endswith("(3 refs)")
 
 

@@ -152,7 +152,7 @@ def test_a_relative_hooks_path_counts_from_the_top_of_the_working_tree(repo: Rep
 def test_a_hooks_path_of_one_worktree_is_told_to_be_that(repo: Repo) -> None:
     repo.git("worktree", "add", "-q", "../linked", "-b", "side")
     repo.git("config", "core.hooksPath", ".hooks")
-    assert "belongs to this worktree alone: install in the other worktrees too" in repo.cli("install").out
+    assert "is used by this worktree only: install in the other worktrees too" in repo.cli("install").out
     linked = repo.at(repo.path.parent / "linked")
     assert linked.cli("install").out.startswith("installed in .hooks: ")
     assert hooks_in(linked.path / ".hooks") == sorted(NAMES)
@@ -163,7 +163,7 @@ def test_a_hooks_path_outside_the_repository_is_told(repo: Repo) -> None:
     repo.git("config", "core.hooksPath", str(shared))
     answer = repo.cli("install")
     assert answer.code == 0
-    assert "lies outside this repository: the hooks run wherever core.hooksPath names it" in answer.out
+    assert "is outside this repository: the hooks run wherever core.hooksPath names it" in answer.out
     assert hooks_in(shared) == sorted(NAMES)
 
 
@@ -195,7 +195,7 @@ def test_a_global_hooks_path_that_is_meant_gets_the_hooks_and_is_given_back(repo
     assert answer.code == 0
     assert "these hooks run in every repository" in answer.out
     assert hooks_in(shared) == sorted(NAMES)
-    assert b"mend='git patchgate install --global'" in (shared / "pre-push").read_bytes()
+    assert b"reinstall='git patchgate install --global'" in (shared / "pre-push").read_bytes()
     refused = repo.cli("uninstall")
     assert refused.code == 2
     assert "git patchgate uninstall --global" in refused.err
@@ -225,20 +225,20 @@ def test_a_global_config_that_the_environment_names_counts(repo: Repo) -> None:
 def test_a_hooks_path_of_one_command_alone_is_refused(repo: Repo) -> None:
     done = repo.try_git("-c", "core.hooksPath=/tmp/nowhere", "patchgate", "install")
     assert done.returncode == 2
-    assert b"comes from -c or the environment of this command" in done.stderr
+    assert b"is set by -c or the environment" in done.stderr
 
 
 def test_without_a_global_hooks_path_global_has_no_meaning(repo: Repo) -> None:
     answer = repo.cli("install", "--global")
     assert answer.code == 2
-    assert "no global core.hooksPath is in force here" in answer.err
+    assert "no global core.hooksPath is set" in answer.err
 
 
 def test_a_hooks_path_that_is_no_folder_is_told_with_its_remedy(repo: Repo) -> None:
     repo.git("config", "core.hooksPath", "/dev/null")
     answer = repo.cli("install")
     assert answer.code == 2
-    assert "git looks for hooks in /dev/null, which is no folder" in answer.err
+    assert "git looks for hooks in /dev/null, which is not a folder" in answer.err
     (hint,) = [line.removeprefix("help: ") for line in answer.err.splitlines() if line.startswith("help: ")]
     subprocess.run(["sh", "-c", hint], cwd=repo.path, env=repo.env, check=True)
     assert repo.cli("install").out == INSTALLED
@@ -248,7 +248,7 @@ def test_a_folder_at_a_hooks_place_is_refused_with_one_sentence(repo: Repo) -> N
     (repo.path / ".git/hooks/pre-commit").mkdir()
     answer = repo.cli("install")
     assert answer.code == 2
-    assert "is a folder, and git cannot run it" in answer.err
+    assert "is a folder, which git cannot run" in answer.err
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(repo: Repo) -> None:
@@ -283,7 +283,7 @@ def test_in_a_bare_repository_the_hook_is_pre_receive_and_has_to_be_asked_for(re
 def test_server_is_refused_where_there_is_a_working_tree(repo: Repo) -> None:
     answer = repo.cli("install", "--server")
     assert answer.code == 2
-    assert "--server is for a bare repository" in answer.err
+    assert "--server needs a bare repository" in answer.err
 
 
 def test_a_trusted_ref_is_checked_and_written_by_its_full_name(repo: Repo) -> None:
@@ -306,11 +306,11 @@ def test_a_trusted_ref_is_checked_and_written_by_its_full_name(repo: Repo) -> No
     ("ref", "said"),
     [
         ("origin/nope", "help: git fetch origin nope"),
-        ("nope", "there is no ref nope here"),
-        ("HEAD~0", "is no ref, so it would stay where it is"),
-        ("--all", "is no name of a ref"),
-        ("a\nb", "a\\nb is no name of a ref"),
-        ("blob", "names no commit"),
+        ("nope", "unknown ref nope"),
+        ("HEAD~0", "is not a ref, so it would never move"),
+        ("--all", "is not a valid ref name"),
+        ("a\nb", "a\\nb is not a valid ref name"),
+        ("blob", "does not name a commit"),
     ],
 )
 def test_what_cannot_be_trusted_is_refused_before_anything_is_written(

@@ -598,7 +598,7 @@ def test_uninstall_leaves_a_script_that_was_written_over_ours(chain: Chain) -> N
     os.unlink(chain.hooks / "pre-commit")
     chain.put("#!/bin/sh\n: 2\n")
     answer = chain.repo.cli("uninstall")
-    assert "pre-commit: another tool has put its own there" in answer.out
+    assert "pre-commit: another tool has installed its own" in answer.out
     assert (chain.hooks / "pre-commit").read_text(encoding="utf-8") == "#!/bin/sh\n: 2\n"
     assert (chain.hooks / "pre-commit.patchgate-prev").read_text(encoding="utf-8") == "#!/bin/sh\n: 1\n"
 

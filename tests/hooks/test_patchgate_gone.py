@@ -57,7 +57,9 @@ def stranded(tmp_path: Path) -> Stranded:
 def refused(done: subprocess.CompletedProcess[bytes], hook: str, what: str, mend: str = "install") -> None:
     """Assert that a hook refused: what is gone, the command that brings it back, every file to remove."""
     lines = [line.removeprefix("remote: ").rstrip() for line in done.stderr.decode().splitlines()]
-    start = next(number for number, line in enumerate(lines) if line.startswith("error: patchgate is gone"))
+    start = next(
+        number for number, line in enumerate(lines) if line.startswith("error: patchgate is missing")
+    )
     assert "git-patchgate does not start and git-patchgate is not on PATH" in lines[start]
     assert lines[start].endswith(f", {what}")
     assert lines[start + 1] == f"help: install patchgate again, then run: git patchgate {mend}"

@@ -250,4 +250,4 @@ def test_doctor_knows_which_hooks_reach_patchgate_through_the_framework(
     answer = repo.run("doctor")
     assert answer.code == 0, answer.out
     assert f"4 of 5 hooks reach patchgate through {framework.program.name}" in answer.out
-    assert "warning: reference-transaction: only the native hooks see it" in answer.out
+    assert "warning: reference-transaction: only the native hooks run it" in answer.out

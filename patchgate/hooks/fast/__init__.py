@@ -1,6 +1,6 @@
-"""The boring change, recognised: what nearly every commit is, at the cost of starting Python and asking git.
+"""The fast path: recognises the ordinary change, at the cost of starting Python and asking git.
 
-`recognise` tells that no gate can have anything to say. It is compiled into each repository and runs there by
-itself, so it imports nothing that has a file. It knows the form of files that others write (`receipts`, the
-pending receipt). The other modules make what it reads (`prepare`, `suspicion`) and name it (`files`).
+`recognise` finds out that no gate can report anything. It is compiled into each repository and runs there
+alone, so it imports nothing that has a file. `compiled_policy` and `renewal` write what it reads,
+`cache_files` has the file formats.
 """

@@ -1,12 +1,12 @@
-"""What a repository keeps for the fast path: its form, and whether it is what this patchgate would make.
+"""The cache files of the fast path: their names and formats, and whether they are current. Writes nothing.
 
-Decides the names, the forms and what they are bound to; writes nothing. Below `<git common dir>/patchgate/`:
+Below `<git common dir>/patchgate/`:
 
     fast/active                   MEANING VERSION INTERPRETER, one line
     fast/VERSION/recognise.pyc    the recogniser, compiled
     fast/VERSION/KEY              a compiled policy; KEY names both files of the root that can hold one
 
-What is missing, damaged or of another tool is no fault: the full tier judges then, and makes it anew.
+If one is missing, damaged or of another version, the full check runs, and writes it again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from patchgate import __version__
 from patchgate.git.model import Entry
 
 MEANING = 1
-"""What shim and copy mean to each other; a shim that reads another number takes the full tier."""
+"""The version of the protocol of shim and copy; with another number, a shim uses the full check."""
 ACTIVE = "active"
 COPY = "recognise.pyc"
 _SEAL = 0x7061746368676174
 _SEAL_BYTES = 8
-# Compiled code whose header binds it to no file's time (PEP 552, an unchecked hash); ours holds a seal there.
+# The header of compiled code that is bound to no file time (PEP 552, unchecked hash); ours has a seal there.
 _FLAGS = (1).to_bytes(4, "little")
 _HEADER_BYTES = 16
 _MOST_READ = 1 << 20
@@ -42,37 +42,37 @@ Stamp = tuple[str, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """What the shim reads: which version's copy is run, and by which interpreter."""
+    """What the shim reads: the version whose copy runs, and the interpreter."""
 
     version: str
     interpreter: str
 
 
 def place_of(common_dir: str, *names: str) -> str:
-    """Name a file or folder of the fast path."""
+    """Return the path of a file or folder of the fast path."""
     return os.path.join(common_dir, "patchgate", "fast", *names)
 
 
 def is_version(name: str) -> bool:
-    """Tell whether a folder's name is that of a version."""
+    """Whether the name of a folder is a version."""
     return _VERSION.fullmatch(name) is not None
 
 
 def is_policy(name: str) -> bool:
-    """Tell whether a file's name is that of a compiled policy."""
+    """Whether the name of a file is that of a compiled policy."""
     return _POLICY.fullmatch(name) is not None
 
 
 def active_line(interpreter: str) -> bytes:
-    """Write what the shim reads, for this version."""
+    """Build the line that the shim reads, for this version."""
     return os.fsencode(f"{MEANING} {__version__} {interpreter}\n")
 
 
 def active_in(common_dir: str) -> Active | None:
-    """Read what the shim reads; None where it is not there, or is not in this form.
+    """Read the line that the shim reads; None if it has another format.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: the file is missing.
         OSError: it could not be read.
     """
     line = os.fsdecode(_content(place_of(common_dir, ACTIVE)))
@@ -84,26 +84,26 @@ def active_in(common_dir: str) -> Active | None:
 
 
 def recogniser() -> tuple[str, bytes]:
-    """Read the source of the recogniser; give its name within the program, and its bytes.
+    """Read the source of the recogniser; return its name within the program, and its bytes.
 
     Raises:
-        OSError: it did not come with this patchgate, or cannot be read.
+        OSError: it is missing or unreadable.
     """
     name = os.path.join("hooks", "fast", "recognise.py")
     return f"patchgate/{name}", _content(os.path.join(os.path.dirname(_package()), name))
 
 
 def sealed_copy(source: bytes, code: bytes) -> bytes:
-    """Put a header before compiled code, by which `is_whole_copy` knows both again."""
+    """Put a header before compiled code, which `is_whole_copy` verifies."""
     return _magic() + _FLAGS + source_hash(_SEAL, source + code) + code
 
 
 def is_whole_copy(content: bytes, magic: bytes | None = None) -> bool:
-    """Tell whether this is a copy as it is made from the source that came with this patchgate.
+    """Whether this is an intact copy, made from the source of this patchgate.
 
     Args:
         content: the whole file.
-        magic: what begins code compiled for the Python that is to run it; None for the one that runs this.
+        magic: the magic number of the Python that runs the copy; None for the one that runs this.
 
     Raises:
         OSError: the source cannot be read.
@@ -125,10 +125,7 @@ def read_copy(common_dir: str, version: str) -> bytes:
 
 
 def is_copy_current(common_dir: str) -> bool:
-    """Tell whether the hooks run the copy that this patchgate makes for this very interpreter.
-
-    Costs three small files that are read.
-    """
+    """Whether the hooks run the copy of this patchgate and this interpreter; reads three small files."""
     try:
         if _content(place_of(common_dir, ACTIVE)) != active_line(sys.executable):
             return False
@@ -138,34 +135,34 @@ def is_copy_current(common_dir: str) -> bool:
 
 
 def tool() -> tuple[str, int, int]:
-    """Name what a compiled policy was made by: versions of tool, rules and Python."""
-    # Taking the hooks out loads no rules.
+    """Return what a compiled policy is bound to: the versions of tool, rules and Python."""
+    # Uninstall imports no rules.
     from patchgate.report.rules import RULES_VERSION
 
     return __version__, RULES_VERSION, sys.hexversion
 
 
 def stamp() -> Stamp:
-    """Name this very installation: a file of it, with time, size and number.
+    """Identify this installation by one of its files: path, time, size and inode.
 
     Raises:
-        OSError: the program has no such file.
+        OSError: the file is missing.
     """
     return stamp_of(_package())
 
 
 def stamp_of(place: str) -> Stamp:
-    """Name a file by its path, time, size and number.
+    """Identify a file by its path, time, size and inode.
 
     Raises:
-        OSError: there is none.
+        OSError: the file is missing.
     """
     status = os.stat(place)
     return place, status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def key_of(root: Mapping[bytes, Entry]) -> str:
-    """Name the policy of a root folder by the two entries that can hold one."""
+    """Return the key of the policy of a root folder: the two entries that can hold one."""
     from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 
     entries = (root.get(CONFIG_FILE.raw), root.get(PYPROJECT_FILE.raw))
@@ -173,20 +170,20 @@ def key_of(root: Mapping[bytes, Entry]) -> str:
 
 
 def sealed_policy(held: Mapping[str, object]) -> bytes:
-    """Write a compiled policy down.
+    """Serialize a compiled policy.
 
     Raises:
-        ValueError: it holds what cannot be written.
+        ValueError: it has a value that cannot be serialized.
     """
     body = marshal.dumps(dict(held))
     return source_hash(_SEAL, body) + body
 
 
 def policy_in(common_dir: str, version: str, key: str) -> Mapping[str, object] | None:
-    """Read a compiled policy; None where it is damaged.
+    """Read a compiled policy; None if it is damaged.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: it is missing.
         OSError: it could not be read.
     """
     content = _content(place_of(common_dir, version, key))
@@ -201,7 +198,7 @@ def policy_in(common_dir: str, version: str, key: str) -> Mapping[str, object] |
 
 
 def is_policy_current(common_dir: str, key: str) -> bool:
-    """Tell whether a compiled policy is there that this very patchgate made."""
+    """Whether this installation has compiled the policy."""
     try:
         held = policy_in(common_dir, __version__, key)
         return held is not None and held.get("tool") == tool() and held.get("stamp") == stamp()

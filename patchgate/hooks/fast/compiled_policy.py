@@ -1,8 +1,9 @@
-"""What a policy could object to, in so plain a form that a clean commit is recognised without the policy.
+"""Compiles a policy into plain values by which the fast path recognises a clean commit.
 
-Where a gate says anything, be it a note, the suspicion must hold; where only the suspicion holds, the policy
-is asked, and time is lost. It speaks of changes that add, modify or delete regular files with plain ASCII
-names; whoever asks hands everything else on, and looks at collisions and lengths of names himself.
+If a gate would report anything, be it a note, the compiled policy must match; if only the compiled policy
+matches, the full check runs, which only costs time. It covers changes that add, modify or delete regular
+files with plain ASCII names; the caller passes on everything else, and checks collisions and lengths of
+names.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from patchgate.policy.validators import version_satisfies
 
 
 def checks_of(pattern: str) -> list[Check]:
-    """Choose checks of which one holds for every path that a pattern matches: those with the longest text.
+    """Choose checks of which one matches every path of a pattern: those with the longest text.
 
-    None is needed for a pattern that asks for a letter which folds to no ASCII.
+    A pattern with a letter that does not fold to ASCII needs none.
 
     Raises:
-        PatternError: the pattern can match nothing or is not supported.
+        PatternError: the pattern can match nothing, or is not supported.
     """
     found: dict[Check, None] = {}
     for segments in readings(pattern, folded=True):
@@ -39,7 +40,7 @@ def checks_of(pattern: str) -> list[Check]:
 
 ADDED_LINE = b"\n+"
 _MARKERS = tuple(ADDED_LINE + sign * 7 for sign in (b"<", b">", b"|"))
-# Control files, what git reads from the tree, and every name that a file system could take for `.git`.
+# Control files, files that git reads from the tree, and names that a file system may treat as `.git`.
 _ALWAYS: tuple[Check, ...] = (
     ("prefixes", "patchgate.toml"),
     ("prefixes", ".patchgate"),
@@ -55,16 +56,15 @@ _ALWAYS: tuple[Check, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CompiledPolicy:
-    """Everything that a policy could say of a plain change of people's, and more: plain values throughout.
+    """What a policy could report about a plain change under the commit profile, as plain values.
 
-    Limits are inclusive, and None where there is none. A path is inside if it is one of `roots`, as it is
-    written, or below one (None: everything is). The other texts are compared with the path in lower case:
-    `prefixes` are the path or a folder above it, `names` are whole components, `endings` and `beginnings`
-    are those of any component, `parts` stand anywhere in one. `texts` are searched in the output of
-    `git diff -p -U0`, `small_texts` in the same in lower case.
-    `reads_contents` tells whether binary files are denied, `has_components` whether a deletion anywhere can
-    take away what a contract names, `verifies_pushes` whether a push runs the analyses, `reserves` whether
-    a file is reported that an intent of another worktree declares.
+    Limits are inclusive, None is no limit. A path is inside if it is one of `roots`, or below one (None:
+    every path is). The other texts are compared with the path in lower case: `prefixes` are the path or a
+    folder above it, `names` whole components, `endings` and `beginnings` those of any component, `parts`
+    anywhere in one. `texts` are searched in the output of `git diff -p -U0`, `small_texts` in the same in
+    lower case. `reads_contents`: binary files are denied. `has_components`: a deletion anywhere can remove
+    what a contract names. `verifies_pushes`: a push runs the analyses. `reserves`: files that an intent of
+    another worktree declares are reported.
     """
 
     max_files: int | None
@@ -87,12 +87,12 @@ class CompiledPolicy:
 
 
 def compile_policy(policy: Policy) -> CompiledPolicy | None:
-    """Compile the suspicion of a policy for the commits of people; None if nothing can be recognised."""
+    """Compile a policy for the commit profile; None if nothing can be recognised under it."""
     wanted = policy.config.required_version
     if wanted is not None and not version_satisfies(wanted, __version__):
         return None
     if policy.config.warnings:
-        # What cannot be used as it stands is told at every commit, and that the full tier does.
+        # Config warnings are shown at every commit, by the full check.
         return None
     roots = _roots(policy)
     checks = set(_checks(policy))
@@ -105,12 +105,12 @@ def compile_policy(policy: Policy) -> CompiledPolicy | None:
         return min(spoken, default=None)
 
     def texts_of(field: str) -> tuple[str, ...]:
-        # Folded texts that are not ASCII are in no plain name.
+        # No plain name contains a folded text that is not ASCII.
         return tuple(sorted(text for name, text in checks if name == field and text.isascii()))
 
     texts, small_texts = _texts(policy)
     return CompiledPolicy(
-        # What an override counts for itself is no more than the whole.
+        # What an override counts is never more than the whole.
         max_files=least("max-files", (each.max_files for each in limits)),
         max_added_lines=least("max-added-lines", (each.max_added_lines for each in limits)),
         max_file_bytes=least("max-file-bytes", (each.max_file_bytes for each in limits)),
@@ -136,7 +136,7 @@ def _is_on(policy: Policy, rule: str) -> bool:
 
 
 def _bare(prefix: str) -> str:
-    """Take what says nothing out of a literal path; what is left of the whole repository is empty."""
+    """Remove empty and `.` components of a literal path; the whole repository becomes empty."""
     return "/".join(part for part in prefix.split("/") if part not in {"", "."})
 
 
@@ -149,7 +149,7 @@ def _roots(policy: Policy) -> tuple[str, ...] | None:
 
 
 def _denied_classes(policy: Policy) -> frozenset[str]:
-    """List the classes that somebody's limits deny."""
+    """List the classes that the limits deny."""
     if not _is_on(policy, "deny-class"):
         return frozenset()
     limits = policy.all_limits(Profile.COMMIT)
@@ -157,7 +157,7 @@ def _denied_classes(policy: Policy) -> frozenset[str]:
 
 
 def _checks(policy: Policy) -> Iterator[Check]:
-    """Say what to look for in paths."""
+    """Yield what to search for in paths."""
     section = policy.config.policy
     yield from _ALWAYS
     if _is_on(policy, "deny-prefix"):
@@ -185,7 +185,7 @@ def _folded(text: str) -> str:
 
 
 def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """List the literals of which one is in every change whose content a rule speaks of."""
+    """List the literals of which one is in every change whose content a rule reports."""
     rules = policy.content
     texts: set[bytes] = set()
     small_texts: set[bytes] = set()
@@ -196,14 +196,14 @@ def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     for expression in rules.denied if _is_on(policy, "deny-content") else ():
         literals = literals_of(expression.pattern)
         if literals is None:
-            # Nothing tells its matches from other lines, so every added line is suspicious.
+            # No literal is in all its matches, so every added line counts.
             return (ADDED_LINE,), ()
         (small_texts if literals.ignore_case else texts).update(literals.texts)
     if policy.judges_placeholders(Profile.COMMIT):
-        # Most policies are compiled without them.
+        # Imported here, for most policies do not need it.
         from patchgate.policy.placeholder_markers import FUNCTIONS
 
-        # A file of UTF-16 is handed on by its own: git calls it binary, or its lines hold a NUL.
+        # UTF-16 needs nothing: git calls such a file binary, or its lines contain a NUL.
         found = policy.markers.literals_of_all()
         if found is None:
             return (ADDED_LINE,), ()

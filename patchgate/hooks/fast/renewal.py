@@ -1,7 +1,7 @@
-"""What the full tier does for the next commit: it keeps ready what the fast path needs.
+"""Keeps the cache of the fast path up to date: the copy of the recogniser, and the compiled policy.
 
-Decides when the copy of the recogniser and the compiled policy are made anew, and where: only where a hook of
-ours runs, for nobody else would read them. It changes no verdict: what cannot be written costs time alone.
+The full check does this for the next commit, if a hook of ours runs. It changes no verdict: if the cache
+cannot be written, commits are only slower.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _TEMPORARY = re.compile(r"\.patchgate-[0-9a-f-]+\.(?:new|old)")
 
 
 def write_copy(common_dir: str, interpreter: str) -> str | None:
-    """Make the copy, and then let the hooks run it; return a warning where that could not be done.
+    """Write the copy, and let the hooks run it; return a warning if that failed.
 
     Args:
         common_dir: git's common directory.
         interpreter: the absolute path of the Python that runs this, which is to run the copy too.
     """
     if not _is_recordable(interpreter):
-        what = f"a hook cannot start this Python by its name ({printable(interpreter) or 'it has none'})"
-        return f"{what}; every commit is judged in full"
+        what = f"a hook cannot start this Python by its path ({printable(interpreter) or 'unknown'})"
+        return f"{what}, so every commit gets the slower full check"
     try:
         name, source = recogniser()
-        # No path of this machine is in it: it may be moved with its repository.
+        # It contains no path of this machine, so the repository may be moved.
         code = marshal.dumps(compile(source, name, "exec", dont_inherit=True))
-        # The policies that were compiled for another build of this version may not be what this copy reads.
+        # This copy may not read policies compiled for another build of this version.
         _drop_folder(place_of(common_dir, __version__))
         for folder in _folders(common_dir):
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -67,14 +67,18 @@ def write_copy(common_dir: str, interpreter: str) -> str | None:
         _drop_versions(common_dir, but=__version__)
     except OSError as error:
         why = printable(error.strerror or str(error))
-        return f"what makes a clean commit fast could not be written ({why}); every commit is judged in full"
+        return (
+            f"the cache for fast commits could not be written ({why}), so commits get the slower full check"
+        )
     except (SyntaxError, ValueError):
-        return "this patchgate is damaged, so every commit is judged in full; install patchgate again"
+        return (
+            "this patchgate is damaged, so every commit gets the slower full check; install patchgate again"
+        )
     return None
 
 
 def remove_copy(common_dir: str) -> None:
-    """Remove everything of the fast path, first what makes the hooks use it; what is not ours stays."""
+    """Remove the cache of the fast path, first the file that makes the hooks use it."""
     with suppress(OSError):
         os.unlink(place_of(common_dir, ACTIVE))
     _drop_versions(common_dir)
@@ -84,7 +88,7 @@ def remove_copy(common_dir: str) -> None:
 
 
 def _is_recordable(interpreter: str) -> bool:
-    """Tell whether the shim, which reads three words of a line, gets the very path."""
+    """Whether the shim, which reads three words of a line, would read this path unchanged."""
     is_plain = interpreter == interpreter.strip(" \t") and "\n" not in interpreter
     return is_plain and os.path.isabs(interpreter) and os.path.isfile(interpreter)
 
@@ -94,7 +98,7 @@ def _folders(common_dir: str) -> tuple[str, str, str]:
 
 
 def _drop_versions(common_dir: str, but: str | None = None) -> None:
-    """Remove the folders of versions, as far as what is in them is ours."""
+    """Remove our files in the folders of versions."""
     with suppress(OSError):
         for entry in list(os.scandir(place_of(common_dir))):
             if entry.name != but and is_version(entry.name) and entry.is_dir(follow_symlinks=False):
@@ -120,13 +124,13 @@ MOST_POLICIES = 32
 
 
 def save_policy(common_dir: str, key: str, policy: Policy) -> bool:
-    """Keep a policy compiled; false where nothing can be recognised under it, and none is kept then.
+    """Write a compiled policy; return false, and write none, if nothing can be recognised under it.
 
-    The copy is there already: its folder is that of the policies.
+    The copy must exist: its folder is that of the policies.
 
     Raises:
-        OSError: as the system gave it.
-        ValueError: it cannot be written down.
+        OSError: it cannot be written.
+        ValueError: it cannot be serialized.
     """
     from patchgate.hooks.fast.compiled_policy import compile_policy
 
@@ -142,7 +146,7 @@ def save_policy(common_dir: str, key: str, policy: Policy) -> bool:
 
 
 def _make_room(folder: Path) -> None:
-    """Drop the oldest, so that the folder never grows; another hook may be doing the same."""
+    """Remove the oldest policies, so that the folder stays small; another hook may do the same."""
     kept = [entry for entry in os.scandir(folder) if is_policy(entry.name)]
     for entry in sorted(kept, key=lambda each: each.stat().st_mtime_ns)[:-MOST_POLICIES]:
         with suppress(OSError):
@@ -154,7 +158,7 @@ _COSTS_TIME = (OSError, ValueError, PatchgateError)
 
 @dataclass(frozen=True, slots=True)
 class RenewedCache:
-    """What was made anew: the copy, the policy of HEAD; and a warning where that could not be done."""
+    """What was written: the copy, the policy of HEAD; a warning if that failed."""
 
     has_copy: bool = False
     has_policy: bool = False
@@ -162,13 +166,13 @@ class RenewedCache:
 
 
 def renew(repository: Repository, key: str, policy: Policy) -> None:
-    """Keep ready what the fast path needs to recognise the next commit under a policy; never raises.
+    """Update the cache, so that the next commit can be recognised under a policy; never raises.
 
-    Called after a verdict, by a hook of git's that is run by git itself.
+    Called after a verdict, by a hook that git itself runs.
 
     Args:
-        key: the policy's, from `key_of` of its root folder.
-        policy: the one that judges what is committed on that folder.
+        key: the key of the policy, from `key_of` of its root folder.
+        policy: the policy for commits on that folder.
     """
     common_dir = repository.common_dir
     if repository.is_receiving:
@@ -183,7 +187,7 @@ def renew(repository: Repository, key: str, policy: Policy) -> None:
 
 
 def renew_at_head(repository: Repository) -> None:
-    """Do as `renew` for the policy of HEAD, where the caller has not read it; never raises."""
+    """Run `renew` for the policy of HEAD, which the caller has not read; never raises."""
     if repository.is_receiving:
         return
     try:
@@ -195,9 +199,9 @@ def renew_at_head(repository: Repository) -> None:
 
 
 def install_copy(repository: Repository) -> RenewedCache:
-    """Make the copy, where it is not what this patchgate makes; twice is like once."""
-    # By the name that it was started by (a virtual environment's own), not the file behind it: that one lives
-    # and dies with the program, an upgrade of Python moves it along, and both start in 6 ms.
+    """Write the copy if it is not the current one."""
+    # The path that started it (of the virtual environment), not its target: it exists as long as the program,
+    # and an upgrade of Python updates it. Both start in 6 ms.
     if is_copy_current(repository.common_dir):
         return RenewedCache()
     warning = write_copy(repository.common_dir, sys.executable)
@@ -205,7 +209,7 @@ def install_copy(repository: Repository) -> RenewedCache:
 
 
 def renew_all(repository: Repository) -> RenewedCache:
-    """Make the copy, and compile the policy of HEAD, where they are not what this patchgate makes."""
+    """Write the copy, and compile the policy of HEAD, if they are not current."""
     made = install_copy(repository)
     if made.warning is not None:
         return made
@@ -228,9 +232,9 @@ def _write_own_copy(common_dir: str) -> bool:
 
 
 def _is_used(repository: Repository) -> bool:
-    """Tell whether a hook of ours reads this: it did before, or git runs one here."""
-    # Hooks that many repositories share were installed in one of them: in each of the others the first commit
-    # that is judged in full asks git, at the price of two short children.
+    """Whether a hook of ours reads the cache: it did before, or git runs one here."""
+    # Shared hooks were installed from one repository: in the others, the first full check asks git, at the price
+    # of two short children.
     if os.path.lexists(place_of(repository.common_dir, ACTIVE)):
         return True
     from patchgate.hooks.hooks_folder import find_hooks_folder
@@ -241,7 +245,7 @@ def _is_used(repository: Repository) -> bool:
 
 
 def _at_head(repository: Repository) -> tuple[str, Policy] | None:
-    """Read the policy that judges what is committed on HEAD, and its key; None where none can be used."""
+    """Read the policy for commits on HEAD, and its key; None if it cannot be used."""
     from patchgate.git.objects import Objects
     from patchgate.policy.tree_policies import TreePolicies, built_in
 

@@ -1,8 +1,8 @@
-# POSIX sh, run by dash and bash. Nothing that git says is ever evaluated, or used as a pattern.
+# POSIX sh, for dash and bash. No input from git is ever evaluated, or used as a pattern.
 hook=@hook@
 version=@version@
 patchgate=@patchgate@
-mend=@mend@
+reinstall=@reinstall@
 case $0 in
 */*) own=${0%/*}/$hook ;;
 *) own=./$hook ;;
@@ -11,7 +11,7 @@ previous=$own.patchgate-prev
 nl='
 '
 
-# Is there a hook from before that git would run? Never ours; and none for doctor, which asks only who answers.
+# Is there a previous hook that git would run? Never one of ours, and none if doctor tests the hook.
 has_previous() {
     [ -f "$previous" ] && [ -x "$previous" ] && [ -z "${PATCHGATE_WITNESS-}" ] || return 1
     first= second=
@@ -20,8 +20,8 @@ has_previous() {
     '# patchgate hook '*) return 1 ;;
     esac
     [ "${0##*/}" != "$hook" ] || return 0
-    # Another tool moved this file away and runs it from its own. An older file of that tool would run all that
-    # once more; and nothing runs in a circle.
+    # Another tool moved this file away and runs it from its own hook. An older file of that tool would run all of
+    # that again, and must not run in a circle.
     [ "${PATCHGATE_CHAIN-}" != "$hook" ] || return 1
     other=
     { IFS= read -r other && IFS= read -r other; } 2>/dev/null <"$own"
@@ -31,8 +31,8 @@ has_previous() {
     esac
 }
 
-# What was here before runs first, with git's arguments. A script for sh or bash keeps the name that it had,
-# for husky finds its own by it; one that reads or runs itself by that name runs as it is.
+# The previous hook runs first, with the arguments of git. A script for sh or bash keeps its name in $0, which husky
+# needs; a script that reads or runs itself by that name runs as it is.
 run_previous() {
     program= option=
     case $first in
@@ -56,7 +56,7 @@ run_previous() {
     PATCHGATE_CHAIN=$hook "$previous" "$@"
 }
 
-# Part a first line into program and option as the kernel does.
+# Split a first line into program and option as the kernel does.
 split() {
     program=${1#"${1%%[! 	]*}"}
     option=${program#"${program%%[ 	]*}"}
@@ -65,7 +65,7 @@ split() {
     option=${option%"${option##*[! 	]}"}
 }
 
-# Git's folder, which it names to a hook, and the one that all worktrees share (gitrepository-layout).
+# The git directory, which git names to a hook, and the common one of all worktrees (gitrepository-layout).
 find_git_dir() {
     git_dir=${GIT_DIR:-.git}
     [ -d "$git_dir" ]
@@ -81,8 +81,8 @@ find_common() {
     esac
 }
 
-# Which version of patchgate is at work here, and which Python runs it: sets git_dir, common, active_version and
-# python. Fails where that is not known, or was written for other shims than this one.
+# Which version of patchgate is used here, and which Python runs it: sets git_dir, common, active_version and
+# python. Fails if that is unknown, or was written for other shims than this one.
 read_active() {
     active_version= python=
     [ -z "${GIT_COMMON_DIR-}" ] && find_git_dir && find_common && [ -f "$common/patchgate/fast/active" ] || return 1
@@ -97,18 +97,18 @@ read_active() {
     esac
 }
 
-# Has this worktree an intent? Then what is committed here is held against it, and nothing is recognised.
+# Does this worktree have an intent? Then commits are checked against it, and nothing is recognised.
 has_intents() {
     [ -e "${git_dir:-.git}/patchgate-intents" ]
 }
 
-# Does anybody want more than the recognising of what is boring?
+# May an ordinary change be recognised, or does a variable ask for the full check?
 may_recognise() {
     [ -z "${PATCHGATE_FULL-}${PATCHGATE_SKIP+set}${PATCHGATE_WITNESS+set}${PRE_COMMIT-}" ]
 }
 
-# Ask git; nothing of the caller's leaks in but the index that is being committed. It works in no working tree:
-# with core.worktree it would take paths as relative to its own folder.
+# Run git; of the caller's variables it sees only the index that is being committed. It has no working tree: with
+# core.worktree it would read paths relative to its own folder.
 ask_git() {
     env -i PATH="$PATH" ${HOME+"HOME=$HOME"} ${XDG_CONFIG_HOME+"XDG_CONFIG_HOME=$XDG_CONFIG_HOME"} LC_ALL=C \
         GIT_INDEX_FILE="${GIT_INDEX_FILE:-$git_dir/index}" GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null \
@@ -118,7 +118,7 @@ ask_git() {
         -c protocol.allow=never -c submodule.recurse=false -c gc.auto=0 "$@"
 }
 
-# Ask for a difference, in the form that the recogniser reads.
+# Run a diff command, in the format that the recogniser reads.
 ask_difference() {
     command=$1
     shift
@@ -127,12 +127,12 @@ ask_difference() {
         --diff-algorithm=myers --inter-hunk-context=0 --submodule=short "$@"
 }
 
-# What git said on standard input, once more.
-say_lines() {
+# Print the input from git again.
+print_lines() {
     [ -z "$lines" ] || printf '%s\n' "${lines%"$nl"}" 2>/dev/null
 }
 
-# Let patchgate judge; 126 and 127 say that it could not be started.
+# Run patchgate; 126 and 127 mean that it could not be started.
 judge() {
     if [ -x "$patchgate" ]; then
         said=0
@@ -148,17 +148,17 @@ is_missing() {
 }
 
 refuse_unread() {
-    printf 'error: what git says could not be read, so this push was not judged and is refused\n' >&2
-    printf 'help: see that cat is on PATH and that there is memory left, then push again\n' >&2
+    printf 'error: the input from git could not be read, so this push is refused\n' >&2
+    printf 'help: check that cat is on PATH and that there is free memory, then push again\n' >&2
     exit 1
 }
 
-# Say that the program is gone, and how to do without it: every hook file of patchgate here, at once.
-refuse_unjudged() {
-    printf 'error: patchgate is gone: %s does not start and git-patchgate is not on PATH, %s\n' \
+# Report that the program is gone, and how to remove every hook file of patchgate here.
+refuse_unchecked() {
+    printf 'error: patchgate is missing: %s does not start and git-patchgate is not on PATH, %s\n' \
         "$(printable "$patchgate" git-patchgate)" "$1" >&2
-    printf 'help: install patchgate again, then run: %s\n' "$mend" >&2
-    printf 'help: to do without patchgate:\n' >&2
+    printf 'help: install patchgate again, then run: %s\n' "$reinstall" >&2
+    printf 'help: to remove patchgate:\n' >&2
     folder=$(CDPATH= cd -- "${own%/*}" && pwd) || folder=${own%/*}
     suffix=${0##*/}
     suffix=${suffix#"$hook"}
@@ -186,7 +186,7 @@ is_ours() {
     esac
 }
 
-# Write a path for a terminal and for sh; one that is not plain enough for that is only named.
+# Print a path for a terminal and for sh; instead of an unprintable one, print its name.
 printable() {
     case $1 in
     *[[:cntrl:]\']*) printf '%s' "$2" ;;

@@ -99,7 +99,7 @@ def test_a_repository_without_hooks_is_told_what_to_run_and_fix_runs_it(tmp_path
     answer = repo.cli("doctor")
     assert (answer.code, answer.err) == (1, "")
     assert answer.out.splitlines()[1:] == [
-        f"  error: patchgate is not installed in {repo.path}/.git/hooks: nothing is judged before it lands",
+        f"  error: patchgate is not installed in {repo.path}/.git/hooks: changes land unchecked",
         "    git patchgate install",
     ]
     answer = repo.cli("doctor", "--fix")
@@ -145,7 +145,7 @@ def test_fix_keeps_a_foreign_hook_which_runs_first_and_the_witness_never_starts_
     trace = tmp_path / "it-ran"
     replace_hook(repo, "pre-commit", f"#!/bin/sh\necho x >>{trace}\n")
     answer = repo.cli("doctor", "--fix")
-    assert f"{ALL_WELL}; before ours: pre-commit (script)" in answer.out
+    assert f"{ALL_WELL}; run before ours: pre-commit (script)" in answer.out
     assert repo.cli("doctor").code == 0
     assert not trace.exists()
     repo.write("a.txt")
@@ -201,7 +201,7 @@ def test_what_install_refuses_is_told_and_the_gate_stays_open(tmp_path: Path) ->
 def test_in_a_build_nothing_is_installed(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     answer = repo.cli("doctor", "--fix", CI="true")
-    assert (answer.code, answer.out.startswith("CI=true: no hooks were installed")) == (1, True)
+    assert (answer.code, answer.out.startswith("CI=true: no hooks installed")) == (1, True)
     assert not hook(repo, "pre-commit").exists()
 
 
@@ -238,7 +238,7 @@ def test_a_commit_that_walked_past_is_named_and_does_not_close_the_gate(tmp_path
     head = repo.ask("rev-parse", "HEAD")
     answer = repo.cli("doctor")
     assert answer.code == 0
-    said = "1 commit on local branches has no receipt, no hook accepted them here"
+    said = "1 commit on local branches has no receipt, so no hook accepted them here"
     assert answer.out.splitlines()[1:] == [
         f"  warning: {said}: {head[:12]} (main)",
         f"    git patchgate check {head}",
@@ -258,7 +258,7 @@ def test_hooks_that_the_framework_moved_away_are_told_and_put_back_before_it(tmp
     assert "warning: pre-push: the hook of pre-commit reads the refs of the push" in told.out
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
-    assert answer.out.endswith("; before ours: pre-commit (pre-commit), pre-push (pre-commit)\n")
+    assert answer.out.endswith("; run before ours: pre-commit (pre-commit), pre-push (pre-commit)\n")
     assert not hook(repo, "pre-push.legacy").exists()
 
 
@@ -268,7 +268,7 @@ def test_worktrees_with_the_same_faults_are_told_of_once(tmp_path: Path) -> None
     hook(repo, "pre-push").unlink()
     lines = repo.cli("doctor").out.splitlines()
     assert len([line for line in lines if line.startswith("  error: ")]) == 1
-    assert lines[-1] == f"{tmp_path}/linked: 4 of 5 hooks reach patchgate {__version__}; as {repo.path}"
+    assert lines[-1] == f"{tmp_path}/linked: 4 of 5 hooks reach patchgate {__version__}; same as {repo.path}"
 
 
 def test_a_remedy_runs_as_it_stands_also_for_a_repository_that_was_named_by_a_directory(

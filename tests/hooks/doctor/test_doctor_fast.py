@@ -61,8 +61,8 @@ def examined(repo: Repo) -> Diagnosis:
     return examine(open_repository(repo.env, str(repo.path)), repo.env)
 
 
-SLOW = "so every commit is judged in full"
-NEXT = "the next commit is judged in full"
+SLOW = "so every commit gets the slower full check"
+NEXT = "the next commit gets the slower full check"
 FAULTS: dict[str, tuple[Callable[[Repo], object], str]] = {
     "nothing": (lambda repo: shutil.rmtree(fast(repo)), f"there is no {{fast}}/active, {SLOW}"),
     "no active": (lambda repo: (fast(repo) / "active").unlink(), f"there is no {{fast}}/active, {SLOW}"),
@@ -80,7 +80,7 @@ FAULTS: dict[str, tuple[Callable[[Repo], object], str]] = {
     ),
     "another version": (
         lambda repo: active(repo, f"1 0.0.9 {sys.executable}\n"),
-        f"the fast path is that of patchgate 0.0.9, and this is {__version__}; {NEXT}",
+        f"the fast path was made by patchgate 0.0.9, but this is {__version__}; {NEXT}",
     ),
     "interpreter gone": (
         lambda repo: active(repo, f"1 {__version__} /no/such\x1b[31mpython\n"),
@@ -92,7 +92,7 @@ FAULTS: dict[str, tuple[Callable[[Repo], object], str]] = {
     ),
     "another Python": (
         lambda repo: starting(repo, "echo 51057136 2b0e0d0a"),
-        f"{{fast}}/{__version__}/recognise.pyc was made for another Python than {{folder}}/python, {SLOW}",
+        f"{{fast}}/{__version__}/recognise.pyc was compiled for another Python than {{folder}}/python, {SLOW}",
     ),
     "no copy": (
         lambda repo: copy(repo).unlink(),
@@ -214,7 +214,7 @@ def test_what_cannot_be_mended_is_told_in_one_line(tmp_path: Path) -> None:
     fast(repo).write_text("in the way")
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
-    assert answer.out.startswith("not fixed: what makes a clean commit fast could not be written (")
+    assert answer.out.startswith("not fixed: the cache for fast commits could not be written (")
 
 
 def test_a_folder_in_the_way_is_told_and_stays(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_folder_in_the_way_is_told_and_stays(tmp_path: Path) -> None:
     (fast(repo) / "active").unlink()
     (fast(repo) / "active").mkdir()
     answer = repo.cli("doctor", "--fix")
-    assert answer.out.startswith("not fixed: what makes a clean commit fast could not be written (")
+    assert answer.out.startswith("not fixed: the cache for fast commits could not be written (")
     assert f"warning: {fast(repo)}/active cannot be read (Is a directory), {SLOW}\n" in answer.out
     assert (fast(repo) / "active").is_dir()
 

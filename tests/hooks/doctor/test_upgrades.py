@@ -189,8 +189,8 @@ def test_what_is_damaged_is_judged_in_full_and_made_anew_and_doctor_does_so_befo
 def test_doctor_mends_hooks_and_what_they_keep_after_an_upgrade(story: Story) -> None:
     story.tool.upgrade("2.0.0")
     told = story.tool.run(story.repo, "doctor").out
-    assert "warning: pre-commit: patchgate 1.0.0 put this hook there, and this is 2.0.0\n" in told
-    assert "warning: the fast path is that of patchgate 1.0.0, and this is 2.0.0" in told
+    assert "warning: pre-commit: it was installed by patchgate 1.0.0, but this is 2.0.0\n" in told
+    assert "warning: the fast path was made by patchgate 1.0.0, but this is 2.0.0" in told
     fixed = story.tool.run(story.repo, "doctor", "--fix").out
     assert fixed.splitlines()[-1] == f"{story.repo.path}: 5 of 5 hooks reach patchgate 2.0.0"
     assert (story.active(), story.commits(), story.refuses()) == ("2.0.0", "fast", True)

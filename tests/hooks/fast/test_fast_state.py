@@ -144,7 +144,7 @@ COPY, KEPT = _made()
 def test_an_interpreter_that_a_shim_could_not_start_is_not_recorded(tmp_path: Path, interpreter: str) -> None:
     warning = write_copy(str(tmp_path), interpreter)
     assert warning is not None
-    assert warning.endswith("every commit is judged in full")
+    assert warning.endswith("every commit gets the slower full check")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -410,5 +410,5 @@ def test_install_warns_where_the_copy_cannot_be_made_and_the_hooks_are_in(tmp_pa
     (repo.path / ".git/patchgate/fast").write_text("in the way")
     answer = repo.cli("install")
     assert answer.code == 0
-    assert answer.err.startswith("warning: what makes a clean commit fast could not be written (")
+    assert answer.err.startswith("warning: the cache for fast commits could not be written (")
     assert (repo.path / ".git/hooks/pre-commit").exists()
