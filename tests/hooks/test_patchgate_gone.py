@@ -63,7 +63,7 @@ def refused(done: subprocess.CompletedProcess[bytes], hook: str, what: str, mend
     assert "git-patchgate does not start and git-patchgate is not on PATH" in lines[start]
     assert lines[start].endswith(f", {what}")
     assert lines[start + 1] == f"help: install patchgate again, then run: git patchgate {mend}"
-    assert lines[start + 2] == "help: to do without patchgate:"
+    assert lines[start + 2] == "help: to remove patchgate:"
     ways = [line for line in lines[start + 3 :] if line.startswith("  rm /")]
     assert any(line.endswith(f"/hooks/{hook}") for line in ways)
     assert len(ways) == len(set(ways))
@@ -73,7 +73,7 @@ def refused(done: subprocess.CompletedProcess[bytes], hook: str, what: str, mend
 def test_pre_commit_refuses(stranded: Stranded) -> None:
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x")
-    refused(done, "pre-commit", "so this commit is not judged, and is refused")
+    refused(done, "pre-commit", "so this commit is refused")
     assert stranded.repo.ask("rev-parse", "HEAD") == stranded.first
 
 
@@ -81,17 +81,17 @@ def test_commit_msg_refuses(stranded: Stranded) -> None:
     (stranded.hooks / "pre-commit").unlink()
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x.")
-    refused(done, "commit-msg", "so this message is not judged, and the commit is refused")
+    refused(done, "commit-msg", "so this commit is refused")
 
 
 def test_pre_merge_commit_refuses(stranded: Stranded) -> None:
     done = stranded.repo.try_git("merge", "-q", "--no-ff", "-m", "x", "side")
-    refused(done, "pre-merge-commit", "so this merge is not judged, and is refused")
+    refused(done, "pre-merge-commit", "so this merge is refused")
 
 
 def test_pre_push_refuses_and_a_push_of_nothing_passes(stranded: Stranded) -> None:
     done = stranded.repo.try_git("push", "-q", "origin", "side:new")
-    refused(done, "pre-push", "so this push is not judged, and is refused")
+    refused(done, "pre-push", "so this push is refused")
     stranded.repo.git("push", "-q", "origin", "side:ahead")
 
 
@@ -101,7 +101,7 @@ def test_pre_receive_refuses_and_names_the_command_for_servers(stranded: Strande
     install(stranded.remote, recorder, is_server=True)
     recorder.remove()
     done = stranded.repo.try_git("push", "-q", "origin", "side:new")
-    refused(done, "pre-receive", "so this push is not judged, and is refused", "install --server")
+    refused(done, "pre-receive", "so this push is refused", "install --server")
 
 
 def test_the_name_of_the_file_that_was_there_before_is_told(stranded: Stranded) -> None:
@@ -131,7 +131,7 @@ def test_what_is_printed_to_do_without_it_takes_every_hook_out_at_once(tmp_path:
 def test_new_commits_of_a_branch_are_refused(stranded: Stranded) -> None:
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-n", "-m", "x")
-    refused(done, "reference-transaction", "so the new commits of a branch are not judged, and are refused")
+    refused(done, "reference-transaction", "so the new commits of a branch are refused")
     assert stranded.repo.ask("rev-parse", "HEAD") == stranded.first
     new = stranded.new_commit()
     assert stranded.repo.try_git("branch", "made", new).returncode != 0
@@ -237,9 +237,9 @@ def test_a_program_whose_interpreter_is_gone_is_gone(tmp_path: Path) -> None:
     stranded.recorder.program.write_text("#!/no/such/python\n", encoding="utf-8")
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x")
-    refused(done, "pre-commit", "so this commit is not judged, and is refused")
+    refused(done, "pre-commit", "so this commit is refused")
     done = stranded.repo.try_git("commit", "-q", "-n", "-m", "x")
-    refused(done, "reference-transaction", "so the new commits of a branch are not judged, and are refused")
+    refused(done, "reference-transaction", "so the new commits of a branch are refused")
     stranded.repo.git("branch", "old", stranded.first)
 
 

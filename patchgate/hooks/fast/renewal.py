@@ -233,8 +233,8 @@ def _write_own_copy(common_dir: str) -> bool:
 
 def _is_used(repository: Repository) -> bool:
     """Whether a hook of ours reads the cache: it did before, or git runs one here."""
-    # Shared hooks were installed from one repository: in the others, the first full check asks git, at the price
-    # of two short children.
+    # Shared hooks were installed from one repository: in the others, the first full check asks git.
+    # That costs two short children.
     if os.path.lexists(place_of(repository.common_dir, ACTIVE)):
         return True
     from patchgate.hooks.hooks_folder import find_hooks_folder

@@ -62,10 +62,11 @@ def examined(repo: Repo) -> Diagnosis:
 
 
 SLOW = "so every commit gets the slower full check"
+COPY_PATH = f"{{fast}}/{__version__}/recognise.pyc"
 NEXT = "the next commit gets the slower full check"
 FAULTS: dict[str, tuple[Callable[[Repo], object], str]] = {
-    "nothing": (lambda repo: shutil.rmtree(fast(repo)), f"there is no {{fast}}/active, {SLOW}"),
-    "no active": (lambda repo: (fast(repo) / "active").unlink(), f"there is no {{fast}}/active, {SLOW}"),
+    "nothing": (lambda repo: shutil.rmtree(fast(repo)), f"{{fast}}/active is missing, {SLOW}"),
+    "no active": (lambda repo: (fast(repo) / "active").unlink(), f"{{fast}}/active is missing, {SLOW}"),
     "active has no end": (
         lambda repo: active(repo, f"1 {__version__} /x"),
         f"{{fast}}/active is damaged, {SLOW}",
@@ -88,15 +89,15 @@ FAULTS: dict[str, tuple[Callable[[Repo], object], str]] = {
     ),
     "interpreter fails": (
         lambda repo: starting(repo, "exit 3"),
-        f"{{folder}}/python, which runs the fast path, is no Python that starts, {SLOW}",
+        f"{{folder}}/python, which runs the fast path, does not start as a Python, {SLOW}",
     ),
     "another Python": (
         lambda repo: starting(repo, "echo 51057136 2b0e0d0a"),
-        f"{{fast}}/{__version__}/recognise.pyc was compiled for another Python than {{folder}}/python, {SLOW}",
+        f"{COPY_PATH} was compiled for another Python than {{folder}}/python, {SLOW}",
     ),
     "no copy": (
         lambda repo: copy(repo).unlink(),
-        f"there is no {{fast}}/{__version__}/recognise.pyc, {SLOW}",
+        f"{COPY_PATH} is missing, {SLOW}",
     ),
     "copy cut short": (
         lambda repo: copy(repo).write_bytes(copy(repo).read_bytes()[:-1]),

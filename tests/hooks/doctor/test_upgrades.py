@@ -113,8 +113,7 @@ def test_where_no_patchgate_is_left_nothing_is_recognised_and_the_line_that_mend
     story.repo.stage({"b": "1\n"})
     done = story.repo.try_git("commit", "-q", "-m", "x")
     assert (
-        b"this commit is not judged, and is refused\n"
-        b"help: install patchgate again, then run: git patchgate install\n"
+        b"this commit is refused\nhelp: install patchgate again, then run: git patchgate install\n"
     ) in done.stderr
     assert (done.returncode, story.repo.ask("rev-parse", "HEAD")) == (1, before)
 
