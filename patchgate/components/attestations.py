@@ -65,7 +65,7 @@ class Attestation:
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
 
     def about(self) -> dict[str, Json]:
-        """Give the keys of the ledger's event; its time is the event's own."""
+        """Return the keys of the ledger's event; its time is the event's own."""
         return {
             "component": self.component,
             "baseline": self.baseline_oid,

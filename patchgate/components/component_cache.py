@@ -48,11 +48,11 @@ class FactsCache(SealedCache):
         self._new: dict[str, Any] = {}
 
     def facts(self, oid: str, read: Callable[[], ContractFacts]) -> ContractFacts:
-        """Give the facts of the contract with this blob id.
+        """Return the facts of the contract with this blob id.
 
         Args:
             oid: the full id; equal ids are equal bytes.
-            read: reads that contract; called only where nothing is kept.
+            read: reads that contract; called only if it is not cached.
         """
         if oid not in self._made:
             self._made[oid] = self._find(oid) or self._read(oid, read)
@@ -67,7 +67,7 @@ class FactsCache(SealedCache):
         try:
             return None if found is None else facts_from_json(found)
         except (KeyError, TypeError):
-            # Another build of the same version wrote it.
+            # Written by another build of the same version.
             return None
 
     def _read(self, oid: str, read: Callable[[], ContractFacts]) -> ContractFacts:
@@ -77,7 +77,7 @@ class FactsCache(SealedCache):
         return facts
 
     def _body(self) -> bytes:
-        """Write the newest entries, as many as there is room for; an older contract is read again."""
+        """Write the newest entries that fit; an older contract is read again."""
         entries = {**self._kept, **self._new}
         most = self.MOST_BYTES - 100
         pieces: list[str] = []
@@ -91,7 +91,7 @@ class FactsCache(SealedCache):
 
 
 def facts_at(view: TreeView, path: RepoPath, cache: FactsCache) -> ContractFacts | None:
-    """Give the facts of the contract at a path of a tree; None where no regular file is.
+    """Return the facts of the contract at a path of a tree; None if there is no regular file.
 
     Raises:
         UndecidedError: an object is missing.
@@ -118,10 +118,10 @@ def _facts_of(objects: Objects, oid: str) -> ContractFacts:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """What is known of a component whose files are those of its baseline.
+    """Cached facts about a component whose files equal its baseline.
 
-    `hashes` are those of contract, tests and implementation; `dependencies` the components that its contract
-    names, sorted; `unknown` the names there that mean none.
+    `hashes` are of contract, tests and implementation; `dependencies` are the components that its contract
+    names, sorted; `unknown` are names there that match no component.
     """
 
     hashes: Hashes
@@ -130,7 +130,7 @@ class Equal:
 
 
 class ComponentCache(SealedCache):
-    """What was found out about the components of one repository."""
+    """Cached facts about the components of one repository."""
 
     PLACE = "patchgate/contracts/standing"
     FORM = "patchgate.component-cache/2"
@@ -145,7 +145,7 @@ class ComponentCache(SealedCache):
         self._used: set[str] = set()
 
     def equal(self, key: str) -> Equal | None:
-        """Find a component that was equal to its baseline; None where it must be looked at."""
+        """Find a component that was equal to its baseline; None if it must be compared."""
         kept = self._equal.get(key)
         if kept is None:
             return None
@@ -154,7 +154,7 @@ class ComponentCache(SealedCache):
         return Equal(Hashes(contract, tests, implementation), tuple(kept[1]), tuple(kept[2]))
 
     def keep_equal(self, key: str, equal: Equal) -> None:
-        """Keep what was found out about a component that is equal to its baseline."""
+        """Cache a component that is equal to its baseline."""
         self._equal[key] = [
             list(equal.hashes.named().values()),
             list(equal.dependencies),
@@ -163,17 +163,17 @@ class ComponentCache(SealedCache):
         self._note(key)
 
     def digest(self, key: str) -> str | None:
-        """Find the digest of the files that a key stands for."""
+        """Find the cached digest of a key."""
         self._used.add(key)
         return self._digests.get(key)
 
     def keep_digest(self, key: str, digest: str) -> None:
-        """Keep the digest of the files that a key stands for."""
+        """Cache the digest of a key."""
         self._digests[key] = digest
         self._note(key)
 
     def touches(self, tip: str, wanted: Mapping[bytes, str]) -> dict[bytes, FileCommit] | None:
-        """Find which commits of the history of a tip made some files what they are; None: look."""
+        """Find the cached last commits of some files in the history of a tip; None if not cached."""
         kept = self._touches.get(tip)
         if kept is None or kept[0] != _digest_of(wanted):
             return None
@@ -185,7 +185,7 @@ class ComponentCache(SealedCache):
     def keep_touches(
         self, tip: str, wanted: Mapping[bytes, str], touches: Mapping[bytes, FileCommit]
     ) -> None:
-        """Keep what a walk found; not where a shallow history ended it, for that can be fetched."""
+        """Cache what a walk found, unless a shallow history ended it: more may be fetched later."""
         if any(touch.is_cut_off for touch in touches.values()) or len(touches) < len(wanted):
             return
         listed = [[path.decode("latin-1"), each.commit, each.seconds] for path, each in touches.items()]
@@ -205,7 +205,7 @@ class ComponentCache(SealedCache):
         self._is_changed = True
 
     def _newest(self, kept: Mapping[str, Any]) -> dict[str, Any]:
-        """Choose what is kept: what was not asked for goes first where there is too much."""
+        """Choose the entries to keep: if there are too many, unused ones are dropped first."""
         used = {key: value for key, value in kept.items() if key in self._used}
         others = [key for key in kept if key not in self._used]
         room = max(0, _MOST_COMPONENTS - len(used))
@@ -213,18 +213,18 @@ class ComponentCache(SealedCache):
 
 
 def key_of(*parts: str | Sequence[object]) -> str:
-    """Make the key of what follows from some parts, each a text or a list of plain JSON."""
+    """Make a cache key from some parts, each a text or a list of plain JSON."""
     return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode("ascii")).hexdigest()
 
 
 def key_of_declaration(component: Component) -> list[object]:
-    """Write what decides which files are a component's, as plain JSON."""
+    """Write the part of a declaration that decides which files are a component's, as plain JSON."""
     settings = component.settings
     return [component.id, settings.contract, list(settings.tests), list(settings.implementation)]
 
 
 def key_of_entries(paths: Sequence[bytes], entries: Sequence[Entry | None]) -> list[object]:
-    """Write what lies at some paths, as plain JSON."""
+    """Write the entries at some paths as plain JSON."""
     return [
         [path.decode("latin-1"), entry and entry.mode, entry and entry.oid]
         for path, entry in zip(paths, entries, strict=True)

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComponentState:
-    """One component as it is in a tree, beside its baselines.
+    """One component in a tree, with its baselines.
 
     Args:
         component: as the policy declares it.
-        files: its files in the tree that is judged, with their roles.
-        recorded: the baseline that this tree holds; None where there is none.
-        before: the baseline of the tree before the change; None where there was none.
-        changed: the component's paths (and its baseline's) that the change touches; empty where a tree is
-            looked at, not a change.
+        files: its files in the judged tree, with their roles.
+        recorded: the baseline that this tree holds; None if there is none.
+        before: the baseline in the tree before the change; None if there was none.
+        changed: the component's paths (and its baseline's) that the change touches; empty if a tree is
+            checked, not a change.
         texts: contents by blob oid: of the contracts and tests that differ from what is recorded, and of what
             the change replaces of them, where it matters.
-        capture: what a capture of this tree would write; None where nobody asked, since the change does not
+        capture: what a capture of this tree would write; None if the change does not
             touch the baseline.
-        written: the bytes of the baseline that this tree holds; None where nobody asked, or there is none.
+        written: the bytes of the baseline in this tree; None if not needed, or there is none.
         is_merge: the change is that of a merge, which brings more than it touches itself.
-        unclaimed: what a baseline records, lies in the tree, and is no file of the component: its declaration
-            left it out since.
-        old: what stood before at each path of `changed`; None where nothing did.
+        unclaimed: recorded files that are in the tree, but no longer in the component: the declaration
+            excludes them now.
+        old: the entry before the change at each path of `changed`; None if there was none.
     """
 
     component: Component
@@ -62,7 +62,7 @@ class ComponentState:
 
     @property
     def files_before(self) -> dict[RepoPath, tuple[Role, Entry]]:
-        """The component's files in the tree before the change, by the declaration of now."""
+        """The component's files in the tree before the change, by the current declaration."""
         found = {path: each for path, each in self.files.items() if path not in self.old}
         for path, entry in self.old.items():
             role = self.component.role(path)
@@ -73,20 +73,20 @@ class ComponentState:
 
 @dataclass(frozen=True, slots=True)
 class ContractsView:
-    """The contracts of a tree, as far as those that are validated need them.
+    """The contracts of a tree that validation needs.
 
     Args:
         components: all components of the policy.
-        asked: the ids of those whose contracts are validated.
-        facts: the facts of the contracts, None where the tree holds no such file: of every component where
-            any is asked, else of those with `tests`.
-        not_files: the components whose contract is something else than a regular file, with what it is.
-        externals: of every external that an asked contract names, whether the tree has it.
-        tests: of each component whose budgets are held against its tests, their contents by path.
-        empty_globs: of each component whose patterns are looked at, those that match no file of the tree.
+        asked: the ids of the components whose contracts are validated.
+        facts: the facts of the contracts, None if the tree has no such file: of every component if
+            `asked` is not empty, else of those with `tests`.
+        not_files: the components whose contract is not a regular file, with what it is.
+        externals: for every external dependency of an asked contract, whether the tree has it.
+        tests: for each component whose budgets are checked, the contents of its tests by path.
+        empty_globs: for each component whose patterns are checked, those that match no file of the tree.
         shared: files that several components claim, with the ids.
-        owners: of each dependency that is no component and lies in the files of exactly one, that one.
-        modules: names that may have been meant by an external or unknown dependency (for "did you mean").
+        owners: for each dependency that is not a component but a file of exactly one, that component.
+        modules: candidates for "did you mean", for external and unknown dependencies.
     """
 
     components: Components
@@ -103,12 +103,12 @@ class ContractsView:
 
 @dataclass(frozen=True, slots=True)
 class ComponentFacts:
-    """Everything that a case holds of components.
+    """All facts about components in a case.
 
     Args:
-        faults: by gate, why its part could not be read.
-        declared: the policy that declares the components; None: the one that judges.
-        undeclared: the baselines that stay of components which the change declares no longer.
+        faults: by gate, why its facts could not be read.
+        declared: the policy that declares the components; None means the judging policy.
+        undeclared: the remaining baselines of components that the change no longer declares.
     """
 
     states: tuple[ComponentState, ...] = ()
@@ -119,21 +119,21 @@ class ComponentFacts:
 
     @classmethod
     def of(cls, case: Case) -> ComponentFacts | None:
-        """Give those of a case; None where the change is near none."""
+        """Return the facts in a case; None if the change concerns no component."""
         found = case.facts.get("components")
         return found if isinstance(found, cls) else None
 
     def concerns(self, gate: str) -> bool:
-        """Tell whether a gate has anything to look at."""
+        """Return whether a gate has anything to check."""
         if gate == "contracts":
             return self.contracts is not None or gate in self.faults
         return bool(self.states or self.undeclared or gate in self.faults)
 
     def require(self, gate: str) -> None:
-        """Insist that everything that a gate looks at could be read.
+        """Require that everything that a gate checks could be read.
 
         Raises:
-            UndecidedError: it could not.
+            UndecidedError: something could not be read.
         """
         if gate in self.faults:
             raise UndecidedError(self.faults[gate])

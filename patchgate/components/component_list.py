@@ -26,7 +26,7 @@ from patchgate.report.json import as_text
 
 @dataclass(frozen=True, slots=True)
 class ContractFileState:
-    """What a component's contract is in the tree; `version` is None where it says none that can be read.
+    """A component's contract file in the tree; `version` is None if no version can be read.
 
     `state` is readable, unreadable (not JSON, or of another shape), missing, or not-a-file.
     """
@@ -50,9 +50,9 @@ class ListedComponent:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One dependency of a contract: `name` as it is written, `to` the component that it means (None: none).
+    """One dependency of a contract: `name` as written, `to` the component that it means, or None.
 
-    `how` is the step by which the name was found. `is_external` is whether it stands among the external ones.
+    `how` is the matching step. `is_external`: whether it is listed in `external_dependencies`.
     """
 
     source: str
@@ -66,7 +66,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class ComponentGraph:
-    """The component tree and what the contracts depend on; groups are parents that are no components."""
+    """The component tree and the dependencies; groups are parents that are not components."""
 
     content: str
     parents: dict[str, str | None]
@@ -76,7 +76,7 @@ class ComponentGraph:
 
 
 def list_components(repository: Repository) -> tuple[str, tuple[ListedComponent, ...]]:
-    """List the components of the index (bare: of `HEAD`), sorted by id, and say which content that is.
+    """List the components of the index (bare: of `HEAD`), sorted by id, with the name of that tree.
 
     Raises:
         ConfigError: the policy there cannot be used.
@@ -91,7 +91,7 @@ def list_components(repository: Repository) -> tuple[str, tuple[ListedComponent,
 
 
 def build_graph(repository: Repository) -> ComponentGraph:
-    """Find how the components of the index (bare: of `HEAD`) are related.
+    """Build the graph of the components of the index (bare: of `HEAD`).
 
     Raises:
         ConfigError: the policy there cannot be used.

@@ -68,7 +68,7 @@ class ComponentNames:
 
     @cached_property
     def _steps(self) -> tuple[tuple[How, Mapping[str, list[str]], Callable[[str], str]], ...]:
-        """What is asked in turn: the ids by a key of theirs, and how the same key of a name is made."""
+        """One matching step: the ids by a key, and the function that makes the same key of a name."""
         steps: tuple[tuple[How, Callable[[str], str]], ...] = (
             (How.CASE, str),
             (How.WORDS, _words),
@@ -118,7 +118,7 @@ class ComponentNames:
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
-    """Give the choice that looks most like a name; None where none looks like it."""
+    """Return the choice that looks most like a name; None where none looks like it."""
     if len(name) > _MOST_LETTERS:
         return None
     from difflib import get_close_matches
@@ -175,14 +175,14 @@ class Cycle:
 def resolve_dependencies(
     facts: ContractFacts, names: ComponentNames
 ) -> tuple[tuple[Reference, Resolved | None], ...]:
-    """Say of each dependency of a contract which component it means, in the contract's order."""
+    """Match each dependency of a contract to a component, in the contract's order."""
     return tuple((each, names.find(each.name)) for each in facts.dependencies)
 
 
 def dependency_graph(
     names: ComponentNames, facts: Mapping[str, ContractFacts | None]
 ) -> dict[str, tuple[str, ...]]:
-    """Map each component to those that its contract depends on, by their right names, sorted."""
+    """Map each component to its dependencies, by their declared ids, sorted."""
     found: dict[str, tuple[str, ...]] = {}
     for name in sorted(facts):
         known = facts[name]
@@ -192,7 +192,7 @@ def dependency_graph(
 
 
 def find_cycles(needs: Graph) -> tuple[Cycle, ...]:
-    """Find what depends on itself, one cycle for each group of components that all need each other."""
+    """Find dependency cycles: one for each group of components that all depend on each other."""
     found = []
     for members in _strongly_connected(needs):
         start = min(members)
@@ -202,7 +202,7 @@ def find_cycles(needs: Graph) -> tuple[Cycle, ...]:
 
 
 def is_across(components: Components, name: str, other: str) -> bool:
-    """Tell whether a dependency of one component on another leads into another part of the tree."""
+    """Return whether a dependency leads into another branch of the component tree."""
     above, above_other = components.ancestors(name), components.ancestors(other)
     if name == other or other in above or name in above_other:
         return False
@@ -226,7 +226,7 @@ def _strongly_connected(needs: Graph) -> list[frozenset[str]]:
 
 
 def _finished(start: str, needs: Graph, seen: set[str]) -> list[str]:
-    """Walk to what can be reached and was not seen; each name comes after all that is reached by it."""
+    """Walk to unseen names; each name comes after all that can be reached from it."""
     found: list[str] = []
     waiting = [(start, iter(needs.get(start, ())))] if start not in seen else []
     seen.add(start)
@@ -257,4 +257,4 @@ def _shortest_cycle(needs: Graph, start: str, members: frozenset[str]) -> tuple[
             if other in members and other not in came:
                 came[other] = name
                 waiting.append(other)
-    raise AssertionError("a knot without a way back")
+    raise AssertionError("a cycle without a way back")

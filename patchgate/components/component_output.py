@@ -165,7 +165,7 @@ def capture_schema() -> Schema:
 
 
 def baseline_schema() -> Schema:
-    """Give the JSON Schema of a baseline."""
+    """Return the JSON Schema of a baseline."""
     file: Shape = {
         "mode": one_of(REGULAR, EXECUTABLE, SYMLINK, GITLINK),
         "oid": OID,

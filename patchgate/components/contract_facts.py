@@ -13,9 +13,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ContractMistake:
-    """One thing wrong in a contract: the rule that tells of it, one sentence, and the next step.
+    """One mistake in a contract: its rule, one sentence, and the next step.
 
-    `where` is the field path (`functions[0].description`), `line` counts from 1; None where there is none.
+    `where` is the field path (`functions[0].description`), `line` counts from 1; None if there is none.
     """
 
     rule: str
@@ -27,7 +27,7 @@ class ContractMistake:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name that stands in a contract, as it is written, and where."""
+    """A name in a contract, as written, and its place."""
 
     name: str
     where: str

@@ -24,8 +24,8 @@ from patchgate.policy.glob_matching import PatternSet
 from patchgate.policy.policy import Policy
 
 _KINDS = {SYMLINK: "a symlink", GITLINK: "a submodule"}
-# Nobody writes tests by hand that are larger; where there are some, budgets are not judged. Python's are
-# taken apart, at about a second for each MiB.
+# Tests written by hand are smaller; for larger ones, budgets are not checked. Python's are
+# parsed, at about a second for each MiB.
 _MOST_TESTS = 16 << 20
 _MOST_PYTHON = 4 << 20
 _MOST_SUGGESTIONS = 2000
@@ -52,7 +52,7 @@ def shared_files(
 
 
 def _meetings(component: Component, starts: list[tuple[bytes, str]]) -> Iterator[bytes]:
-    """Yield the folders at or below which files of a component and of another one can lie."""
+    """Yield the folders that can contain files of a component and of another one."""
     for folder in component.folders:
         for above in {*RepoPath(folder).parents(), folder}:
             at = bisect_left(starts, (above, ""))
@@ -76,13 +76,13 @@ def contracts_of_change(
     cache: FactsCache,
     otherwise: Collection[str] = (),
 ) -> ContractsView | None:
-    """Gather what a change can have made wrong; None where that is nothing.
+    """Gather what a change can have broken; None if that is nothing.
 
     Args:
         policy: declares the components.
         view: the tree that the change results in.
         files: what it touches.
-        otherwise: the components that it declares otherwise than before (`changed_declarations`).
+        otherwise: the components whose declaration changed (`changed_declarations`).
 
     Raises:
         UndecidedError: an object is missing.
@@ -96,7 +96,7 @@ def contracts_of_change(
 def contracts_of_tree(
     policy: Policy, view: TreeView, cache: FactsCache, ids: Collection[str] | None = None
 ) -> ContractsView | None:
-    """Gather everything of the contracts of a tree; None where there is none.
+    """Gather all contracts of a tree; None if there is none.
 
     Args:
         policy: declares the components.
@@ -112,16 +112,16 @@ def contracts_of_tree(
 
 
 def changed_declarations(policy: Policy, before: Policy) -> set[str]:
-    """Name the components that one policy declares otherwise than the one before, or that it lost."""
+    """Return the components whose declaration changed or was removed."""
     declared, known = policy.config.components, before.config.components
     if policy.config.baselines.source_roots != before.config.baselines.source_roots:
-        # What every contract names outside may lie elsewhere now.
+        # Every external dependency may now be somewhere else.
         return {*declared, *known}
     return {name for name in {*declared, *known} if declared.get(name) != known.get(name)}
 
 
 class _Gatherer:
-    """Collects a view; each question to the tree is asked once."""
+    """Collects a view; each path of the tree is read once."""
 
     def __init__(self, policy: Policy, view: TreeView, cache: FactsCache) -> None:
         self._components = policy.components
@@ -174,13 +174,13 @@ class _Gatherer:
             self._asked.update(self._bereft(files))
 
     def declared(self, otherwise: Collection[str]) -> None:
-        """Ask for components that are declared otherwise or no longer, what is below and what needs them."""
+        """Add components with a changed or removed declaration, their children and their dependents."""
         if not otherwise:
             return
         ids = self._components.ids
         self.whole(name for name in ids if {name, *self._components.ancestors(name)} & set(otherwise))
         self._asked.update(self._dependents(otherwise, ComponentNames({*ids, *otherwise})))
-        # A module that was nobody's may be a component's now.
+        # A module of no component may belong to one now.
         self._asked.update(
             name for name in ids if any(self._owner(each) in otherwise for each in self._unknown(name))
         )
@@ -191,7 +191,7 @@ class _Gatherer:
         externals: dict[str, bool] = {}
         owners: dict[str, str] = {}
         if self._asked:
-            # A cycle can lead through any of them.
+            # A cycle can pass through any of them.
             for name in self._components.ids:
                 self._facts_of(name)
             outside = {each for name in self._asked for each in self._outside(name)}
@@ -231,23 +231,23 @@ class _Gatherer:
         return resolve_dependencies(facts, names) if facts is not None else ()
 
     def _outside(self, name: str) -> list[str]:
-        """List what a contract names that is no component: externals, and dependencies that match none."""
+        """List the names in a contract that are not components: externals, and unmatched dependencies."""
         facts = self._facts_of(name)
         return [] if facts is None else [*(each.name for each in facts.externals), *self._unknown(name)]
 
     def _unknown(self, name: str) -> list[str]:
-        """List the dependencies of a contract that mean no component."""
+        """List the dependencies of a contract that match no component."""
         return [each.name for each, found in self._needs(name, self._names) if found is None]
 
     def _owner(self, name: str) -> str | None:
-        """Find the one component whose files lie where a name leads; None where it is none, or several."""
+        """Find the one component that owns the file of a name; None if there is none, or several."""
         if name not in self._owners:
             found = {owner for place in self._externals.places(name) for owner in self._claiming(place)}
             self._owners[name] = min(found) if len(found) == 1 else None
         return self._owners[name]
 
     def _claiming(self, place: bytes) -> set[str]:
-        """Name the components whose a file is; of a folder those that meet there, or the one holding it."""
+        """Return the components whose a file is; of a folder those that meet there, or the one holding it."""
         if self._view.entry(place) is not None:
             return {component.id for component, _ in self._components.claims(RepoPath(place))}
         path = RepoPath(place)
@@ -262,7 +262,7 @@ class _Gatherer:
         if len(near) != 1:
             return near
         (component,) = (self._components[name] for name in near)
-        # A folder of which it has a part alone is not its own.
+        # A folder that it shares is not owned by it.
         is_its = holds and any(component.role(each) is not None for each in self._view.below(place))
         return near if is_its else set()
 
@@ -274,11 +274,11 @@ class _Gatherer:
         }
 
     def _bereft(self, files: Sequence[FileChange]) -> set[str]:
-        """Find the components of which the change takes away something that their contracts name."""
+        """Find the components whose contracts name something that the change removes."""
         old = {file.path.raw: file.old for file in files}
         before = ExternalDependencies(self._roots, self._view.with_overlay(old))
         gone = [file for file in files if file.goes]
-        # Where a symlink goes, names that end otherwise lead nowhere too.
+        # If a symlink is removed, names with other endings are lost too.
         has_links = any(file.old is not None and not file.old.is_file for file in gone)
         parts = frozenset(part for file in gone for part in parts_of(file.path.raw))
 

@@ -216,7 +216,7 @@ class Contract(ContractPart):
 
 
 def json_schema() -> dict[str, Any]:
-    """Give the JSON Schema of `interface.json`."""
+    """Return the JSON Schema of `interface.json`."""
     schema = Contract.model_json_schema()
     function = schema["$defs"]["Function"]
     plain = {"type": "string", "deprecated": True, "description": "the form of older contracts"}

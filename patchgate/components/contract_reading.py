@@ -136,7 +136,7 @@ def _mistake(document: JsonDocument, rule: str, place: JsonPath, message: str, h
 
 
 def _objects(value: dict[str, Any], above: JsonPath, key: str) -> Iterator[tuple[JsonPath, dict[str, Any]]]:
-    """Give the objects in a list, with their places; what has another shape is told elsewhere."""
+    """Return the objects in a list, with their places; what has another shape is told elsewhere."""
     listed = value.get(key)
     for index, each in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(each, dict):
@@ -144,7 +144,7 @@ def _objects(value: dict[str, Any], above: JsonPath, key: str) -> Iterator[tuple
 
 
 def _strings(value: dict[str, Any], above: JsonPath, *keys: str) -> Iterator[tuple[JsonPath, str]]:
-    """Give the strings at some keys, and those of the lists that stand there."""
+    """Return the strings at some keys, and those of the lists that stand there."""
     for key in keys:
         held = value.get(key)
         if isinstance(held, str):
@@ -221,7 +221,7 @@ def _side_effects(
 
 
 def _texts(value: dict[str, Any]) -> Iterator[tuple[JsonPath, str]]:
-    """Give the texts of a contract that are prose."""
+    """Return the texts of a contract that are prose."""
     yield from _strings(value, (), "description", "invariants")
     for place, each in _objects(value, (), "types"):
         yield from _strings(each, place, "description")

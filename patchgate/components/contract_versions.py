@@ -18,7 +18,7 @@ _Order = tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]
 
 
 def version_of(raw: bytes) -> str | None:
-    """Find the version that a contract states, even where the rest of it is wrong; None where it is none."""
+    """Return the version in a contract, even if the rest of it is wrong; None if there is no version."""
     # 3 ms to import, and a commit near a component needs no version.
     from patchgate.policy.strict_json import JsonDocument, read_json
 
@@ -30,12 +30,12 @@ def version_of(raw: bytes) -> str | None:
 
 
 def is_version(text: str) -> bool:
-    """Tell whether a text is a version."""
+    """Return whether a text is a version."""
     return re.fullmatch(VERSION, text) is not None
 
 
 def is_higher(version: str, than: str) -> bool:
-    """Tell whether a version is higher than another.
+    """Return whether a version is higher than another.
 
     Raises:
         ValueError: one of them is no version.

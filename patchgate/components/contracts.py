@@ -87,7 +87,7 @@ class BudgetTests:
                 self._naming.setdefault(name, []).append(asserted)
 
     def asserts(self, promise: BudgetPromise) -> bool:
-        """Tell whether some test asserts a budget."""
+        """Return whether some test asserts a budget."""
         return any(each.speaks_of(promise) for each in self._naming.get(promise.function, ()))
 
 

@@ -71,7 +71,7 @@ class Span:
 
 
 def declares_any(*sides: FoundPolicy) -> bool:
-    """Tell whether any of some policies declares a component."""
+    """Return whether any of some policies declares a component."""
     return any(each.policy is not None and each.policy.config.components for each in sides)
 
 
@@ -84,7 +84,7 @@ class CumulativeVerdict:
 
     @property
     def is_silent(self) -> bool:
-        """Tell whether there is nothing to report."""
+        """Return whether there is nothing to report."""
         return not self.findings and all(gate.outcome is Outcome.PASS for gate in self.gates)
 
 
@@ -136,13 +136,13 @@ def outcome_of(gate: str, findings: Iterable[Finding]) -> GateOutcome:
 def at_policy_levels(
     policy: Policy, findings: Iterable[Finding], profile: Profile = Profile.COMMIT
 ) -> list[Finding]:
-    """Give the findings at the levels that a policy chose, without those that it turned off."""
+    """Return the findings at the levels that a policy chose, without those that it turned off."""
     found = (at_policy_level(policy, profile, each) for each in findings)
     return [each for each in found if each is not None]
 
 
 def _is_reported(finding: Finding, known: Iterable[Finding]) -> bool:
-    """Tell whether the same was reported, at no lower level; of lost tests, whether each of them was."""
+    """Return whether the same was reported, at no lower level; of lost tests, whether each of them was."""
     same = [
         each
         for each in known
@@ -179,7 +179,7 @@ class _TreeDifference:
         self.near = sorted(near)
 
     def component(self, name: str) -> Component:
-        """Give a component with the files that either side declares."""
+        """Return a component with the files that either side declares."""
         old, new = self.known.get(name), self.now.get(name)
         if old is None or new is None:
             return old or self.now[name]
@@ -423,7 +423,7 @@ def _found(objects: Objects, policies: TreePolicies, revision: str) -> FoundPoli
 
 
 def tree_of(objects: Objects, revision: str) -> str:
-    """Name the tree of a commit, or of a tree itself.
+    """Return the tree of a commit, or of a tree itself.
 
     Raises:
         UndecidedError: it is not here.

@@ -37,11 +37,11 @@ class DriftComparison:
 
     @property
     def is_equal(self) -> bool:
-        """Tell whether nothing differs at all."""
+        """Return whether nothing differs at all."""
         return not (self.changed or self.added or self.gone or self.moved or self.left_out)
 
     def differs(self, role: Role) -> bool:
-        """Tell whether any file of a role changed, was added or is gone; not one that was left out."""
+        """Return whether any file of a role changed, was added or is gone; not one that was left out."""
         return role in self.arrived_roles or any(each.role is role for each in self.gone.values())
 
     @property
@@ -73,12 +73,12 @@ class DriftComparison:
 
 
 def is_python(path: RepoPath) -> bool:
-    """Tell whether the test functions of a file can be told."""
+    """Return whether the test functions of a file can be told."""
     return path.raw.endswith(b".py")
 
 
 def is_named_as_test(path: RepoPath) -> bool:
-    """Tell whether a file has a name by which runners find tests: `test_*.py`, `*_test.py`."""
+    """Return whether a file has a name by which runners find tests: `test_*.py`, `*_test.py`."""
     return is_python(path) and (path.name.startswith(b"test_") or path.name.endswith(b"_test.py"))
 
 
@@ -151,7 +151,7 @@ Texts = Mapping[str, bytes]
 
 
 def is_contract_changed(found: DriftComparison, texts: Texts, *, but: Sequence[str] = ()) -> bool | None:
-    """Tell whether the contract's document is not the recorded one; None where one of them cannot be read.
+    """Return whether the contract's document is not the recorded one; None where one of them cannot be read.
 
     Args:
         but: keys whose values do not count.
@@ -164,7 +164,7 @@ def is_contract_changed(found: DriftComparison, texts: Texts, *, but: Sequence[s
 def is_different_contract(
     old: RecordedFile | Entry | None, new: Entry | None, texts: Texts, *, but: Sequence[str]
 ) -> bool | None:
-    """Tell whether two contracts are other documents; None where one of them cannot be read."""
+    """Return whether two contracts are other documents; None where one of them cannot be read."""
     if old is None or new is None:
         return old is not new
     if old.oid == new.oid and _is_file(old) == _is_file(new):
@@ -187,7 +187,7 @@ def _document(content: bytes | None, but: Sequence[str]) -> str | None:
 
 
 def is_version_higher(found: DriftComparison, texts: Texts) -> bool | None:
-    """Tell whether the contract's version is higher than recorded; None where it cannot be told."""
+    """Return whether the contract's version is higher than recorded; None where it cannot be told."""
     old, new = found.old(Role.CONTRACT), found.new(Role.CONTRACT)
     if not old or not new:
         return None
@@ -197,7 +197,7 @@ def is_version_higher(found: DriftComparison, texts: Texts) -> bool | None:
 
 
 def have_tests_changed(found: DriftComparison, texts: Texts) -> bool:
-    """Tell whether the tests of a component are others than recorded: not the same under other names.
+    """Return whether the tests of a component are others than recorded: not the same under other names.
 
     What the declaration leaves out, or makes a test as it was, changed no test.
     """
@@ -230,7 +230,7 @@ def have_tests_changed(found: DriftComparison, texts: Texts) -> bool:
 
 
 def emptied_tests(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
-    """Name the test files that held something when they were recorded, and hold nothing now."""
+    """Return the test files that held something when they were recorded, and hold nothing now."""
     return frozenset(
         path
         for path, (recorded, (role, entry)) in found.changed.items()
@@ -241,7 +241,7 @@ def emptied_tests(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
 def changed_python_tests(
     found: DriftComparison, texts: Texts
 ) -> tuple[dict[RepoPath, bytes | None], dict[RepoPath, bytes | None]]:
-    """Give the tests that differ, as they were recorded and as they are; None for what is no Python.
+    """Return the tests that differ, as they were recorded and as they are; None for what is no Python.
 
     A new file that is not named as tests are is no place for what was in one that is.
     """
@@ -256,7 +256,7 @@ def changed_python_tests(
 
 
 def is_unread_test(found: DriftComparison, texts: Texts) -> bool:
-    """Tell whether the content of a Python test that differs is not given."""
+    """Return whether the content of a Python test that differs is not given."""
     new = found.new(Role.TESTS)
     return any(is_python(path) and _is_file(each) and each.oid not in texts for path, each in new.items())
 
@@ -272,7 +272,7 @@ def _substance(path: RepoPath, each: RecordedFile | Entry, texts: Texts) -> obje
 
 
 def _statements(text: str) -> tuple[tuple[int, str], ...]:
-    """Give the statements of Python with their depths; comments, layout and bare strings are none."""
+    """Return the statements of Python with their depths; comments, layout and bare strings are none."""
     from patchgate.check.python_tokens import packed, statements_of
 
     depths: list[int] = []

@@ -108,7 +108,7 @@ def state_over(
 
 
 def is_forged(recorded: Recorded | None, before: Recorded | None, objects: Objects) -> bool:
-    """Tell whether a baseline records a checksum that is not that of the blob beside it.
+    """Return whether a baseline records a checksum that is not that of the blob beside it.
 
     What the baseline from before records too is not computed again.
 
@@ -136,7 +136,7 @@ def files_of(component: Component, view: TreeView) -> dict[RepoPath, tuple[Role,
 
 
 def recorded_at(component: Component, entry: Entry | None, objects: Objects) -> Recorded | None:
-    """Read the baseline of a component from what a tree holds at its path; None where nothing is."""
+    """Read the baseline of a component from what a tree holds at its path; None if there is nothing."""
     return _read(component, entry, objects)[0]
 
 

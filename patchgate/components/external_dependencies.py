@@ -33,7 +33,7 @@ class ExternalDependencies:
         self._folders: dict[bytes, bytes | None] = {b"": b""}
 
     def has(self, name: str) -> bool:
-        """Tell whether the tree has a module or path of that name.
+        """Return whether the tree has a module or path of that name.
 
         Raises:
             UndecidedError: an object is missing.
@@ -100,7 +100,7 @@ class ExternalDependencies:
         return folder == _IN_SUBMODULE or self._view.exists(_joined(folder, name))
 
     def _folder(self, folder: bytes, links: int) -> bytes | None:
-        """Find where a folder really lies, behind symlinks; None where there is none."""
+        """Find where a folder really lies, behind symlinks; None if there is none."""
         if folder not in self._folders:
             if folder.count(b"/") >= 2 * _MOST_PARTS or links > _MOST_LINKS:
                 return None
@@ -136,7 +136,7 @@ def ends_of(name: str) -> frozenset[bytes]:
 
 
 def parts_of(path: bytes) -> frozenset[bytes]:
-    """Give the parts of a path in which `ends_of` can meet it: with their suffixes, and without."""
+    """Return the parts of a path in which `ends_of` can meet it: with their suffixes, and without."""
     parts = path.split(b"/")
     return frozenset({*parts, *(parts[-1].removesuffix(suffix) for suffix in _SUFFIXES)})
 

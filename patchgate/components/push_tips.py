@@ -63,12 +63,12 @@ def add_tip_findings(
     changes: Sequence[ChangeVerdict],
     now: float | None,
 ) -> list[ChangeVerdict]:
-    """Give the verdicts of a push with what is to be said of the components at the tips of its branches.
+    """Return the verdicts of a push with what is to be said of the components at the tips of its branches.
 
     It costs nothing where no policy declares any.
 
     Args:
-        commits: the commit that each object stands for; None where it is none, or not here.
+        commits: the commit that each object stands for; None if it is not a commit, or missing.
         changes: the verdicts on refs and commits.
         now: seconds since the epoch; None: this moment.
     """
@@ -101,12 +101,12 @@ def add_cumulative_findings(
     updates: Sequence[RefUpdate],
     changes: Sequence[ChangeVerdict],
 ) -> list[ChangeVerdict]:
-    """Give the verdicts of a push with what its commits do together to the components of protected branches.
+    """Add to the verdicts of a push what its commits do together to components of protected branches.
 
     Each pair of trees is judged once. It costs nothing where no policy declares a component.
 
     Args:
-        commits: the commit that each object stands for; None where it is none, or not here.
+        commits: the commit that each object stands for; None if it is not a commit, or missing.
         changes: the verdicts on refs and commits.
     """
     found = list(changes)
@@ -161,7 +161,7 @@ def _span(
 def _branch_tips(
     terms: RefRules, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]
 ) -> Iterator[_BranchTip]:
-    """Name the branches to look at, each commit once for each policy that judges it."""
+    """Return the branches to look at, each commit once for each policy that judges it."""
     seen: set[tuple[str, object]] = set()
     for update in updates:
         commit = commits.get(update.new or "")
@@ -292,6 +292,6 @@ def _highest_levels(
 
 
 def _is_reported(finding: Finding, said: Mapping[Subject, Level]) -> bool:
-    """Tell whether the same was said before, and no less gravely."""
+    """Return whether the same was said before, and no less gravely."""
     level = said.get((finding.rule, finding.path))
     return level is not None and _LEVELS.index(level) <= _LEVELS.index(finding.level)

@@ -33,7 +33,7 @@ def assertions(tokens: list[str]) -> int:
 
 
 def truth(condition: list[str]) -> bool | None:
-    """Tell whether a condition is true or false whatever happens; None where it depends."""
+    """Return whether a condition is true or false whatever happens; None where it depends."""
     inner = _unwrapped(condition)
     if _is_tuple(condition, inner):
         return bool(inner)
@@ -44,7 +44,7 @@ def truth(condition: list[str]) -> bool | None:
 
 
 def calls_skip(tokens: list[str]) -> bool:
-    """Tell whether a statement skips whenever it runs: `pytest.skip(…)`, `raise unittest.SkipTest`."""
+    """Return whether a statement skips whenever it runs: `pytest.skip(…)`, `raise unittest.SkipTest`."""
     if tokens[0] == "return":
         tokens = tokens[1:]
     path = _path(tokens[1:] if tokens[:1] == ["raise"] else tokens)
@@ -57,7 +57,7 @@ def calls_skip(tokens: list[str]) -> bool:
 
 
 def skips_all(tokens: list[str]) -> bool:
-    """Tell whether a statement of a file or class skips everything in it: `pytestmark = pytest.mark.skip`."""
+    """Return whether a statement skips its whole file or class: `pytestmark = pytest.mark.skip`."""
     if tokens[0] == "__test__":
         return tokens[-1] in {"False", "0", "None"}
     return calls_skip(tokens) or (
@@ -66,13 +66,13 @@ def skips_all(tokens: list[str]) -> bool:
 
 
 def mark_skips(mark: list[str]) -> bool:
-    """Tell whether a decorator skips, expects a failure, or has no case to run."""
+    """Return whether a decorator skips, expects a failure, or has no case to run."""
     marks = any(name in _SKIPPING and before in {"@", "."} for before, name in pairwise(mark))
     return marks or has_no_case(mark)
 
 
 def has_no_case(tokens: list[str]) -> bool:
-    """Tell whether a `parametrize` in them has an empty list of values."""
+    """Return whether a `parametrize` in them has an empty list of values."""
     within = [False]
     for index, token in enumerate(tokens):
         if token in {")", "]", "}"}:
@@ -88,12 +88,12 @@ def has_no_case(tokens: list[str]) -> bool:
 
 
 def is_fixture(mark: list[str]) -> bool:
-    """Tell whether a decorator makes a fixture: `@pytest.fixture(…)`."""
+    """Return whether a decorator makes a fixture: `@pytest.fixture(…)`."""
     return _path(mark[1:])[-1:] == ["fixture"]
 
 
 def is_own(mark: list[str]) -> bool:
-    """Tell whether a decorator is not one of pytest's marks."""
+    """Return whether a decorator is not one of pytest's marks."""
     return mark[1:2] not in (["pytest"], ["mark"])
 
 
@@ -125,7 +125,7 @@ def names_taken(tokens: list[str]) -> list[list[str]]:
 
 
 def bases(head: list[str]) -> list[list[str]]:
-    """Give the base classes of a `class` statement; `object` is none."""
+    """Return the base classes of a `class` statement; `object` is none."""
     if "(" not in head:
         return []
     inside = head[head.index("(") + 1 : -2]
@@ -133,7 +133,7 @@ def bases(head: list[str]) -> list[list[str]]:
 
 
 def _path(tokens: list[str]) -> list[str]:
-    """Give the parts of the dotted name that tokens begin with."""
+    """Return the parts of the dotted name that tokens begin with."""
     path: list[str] = []
     for index, token in enumerate(tokens):
         if index % 2:

@@ -64,7 +64,7 @@ class _NewestVerification:
 def contract_dependencies(
     component: Component, names: ComponentNames, view: TreeView, cache: FactsCache
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Name the components that the contract of a component depends on, and what there means no component.
+    """Return the components that the contract of a component depends on, and what there means no component.
 
     Both are sorted, and empty where it is no contract.
 
@@ -83,7 +83,7 @@ def contract_dependencies(
 def dependency_digests(
     component: Component, components: Components, view: TreeView, cache: FactsCache
 ) -> dict[str, str]:
-    """Give for each component that this one depends on the digest of its contract and implementation.
+    """Return for each component that this one depends on the digest of its contract and implementation.
 
     Raises:
         UndecidedError: an object is missing.
@@ -209,7 +209,7 @@ class StalenessFacts:
         return replace(told.verified, changed=tuple(changed), gone=tuple(gone))
 
     def _is_gone(self, name: str, note: Attestation | None, then: str | None, tree: str) -> bool:
-        """Tell whether a name that means no component leads nowhere now, and led somewhere then."""
+        """Return whether a name that means no component leads nowhere now, and led somewhere then."""
         if tree not in self._here:
             self._here[tree] = self._externals(self._policy, tree)
         if self._here[tree].has(name):
@@ -235,7 +235,7 @@ class StalenessFacts:
         return ExternalDependencies(policy.config.baselines.source_roots, TreeView(self._objects, tree))
 
     def _digest_at(self, name: str, tree: str) -> str:
-        """Give the digest of a component in a tree; folders that are the same have the same."""
+        """Return the digest of a component in a tree; folders that are the same have the same."""
         if (name, tree) not in self._digests:
             component = self._components[name]
             folders = component.folders

@@ -209,7 +209,7 @@ def untested_budgets(contract: Contract) -> Iterator[tuple[str, str]]:
 
 
 def _example_inputs(function: Function) -> list[Mapping[str, Any]]:
-    """Give the inputs with which a function is called to measure it; none where nobody knows any."""
+    """Return the inputs with which a function is called to measure it; none where nobody knows any."""
     given: list[Mapping[str, Any]] = [each.inputs for each in function.examples]
     return given if given or function.inputs else [{}]
 
@@ -264,7 +264,7 @@ class _Writer:
             self._test(function, kind, {**case, kind: limit}, helper)
 
     def _inputs(self, function: Function, *given: Mapping[str, Any], listed: bool = False) -> dict[str, Any]:
-        """Give the part of a case that says with which inputs to call, and what to make of them."""
+        """Return the part of a case that says with which inputs to call, and what to make of them."""
         used = {name for each in given for name in each}
         kinds = {each.name: self.kinds.of(each.type) for each in function.inputs if each.name in used}
         kinds = {name: kind for name, kind in kinds.items() if kind}
@@ -348,7 +348,7 @@ def generate_tests(repository: Repository, name: str, *, cached: bool = False) -
 
 
 def _is_staged_otherwise(repository: Repository, path: RepoPath, oid: str) -> bool:
-    """Tell whether the index has another file there; a conflict is one."""
+    """Return whether the index has another file there; a conflict is one."""
     if repository.work_tree is None:
         return False
     place = os.fsdecode(path.raw)

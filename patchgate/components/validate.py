@@ -142,7 +142,7 @@ def _view(content: PolicyTree, ids: Sequence[str], everything: bool) -> Contract
 
 
 def _before(repository: Repository, objects: Objects) -> Policy:
-    """Give the policy of `HEAD`; one that cannot be used declares nothing, so all of the index is new."""
+    """Return the policy of `HEAD`; one that cannot be used declares nothing, so all of the index is new."""
     try:
         return head_tree(repository, objects).policy
     except ConfigError:

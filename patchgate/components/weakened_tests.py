@@ -57,7 +57,7 @@ class Weakening:
     Args:
         loss: which kind.
         path: the file: of before for what is gone, else of after.
-        line: of the first function in the file of after; None where there is none.
+        line: of the first function in the file of after; None if there is none.
         functions: the names of the functions concerned; none for a file without any, and for assertions that
             stand outside of the test functions.
         before: the number of their assertions before.
@@ -204,7 +204,7 @@ def weakened_findings(
     *,
     may_excuse: bool = True,
 ) -> Iterator[Finding]:
-    """Tell what the tests lost.
+    """Report what the tests lost.
 
     Args:
         found: how the component differs from the baseline `beside`.
@@ -233,7 +233,7 @@ def weakened_findings(
 
 
 def keeps_no_test(state: ComponentState, found: DriftComparison) -> bool:
-    """Tell whether none of the test functions that were recorded and differ is left anywhere."""
+    """Return whether none of the test functions that were recorded and differ is left anywhere."""
     before, _ = changed_python_tests(found, state.texts)
     had = {
         (path, test.name)
@@ -256,7 +256,7 @@ def _losses(
 
 
 def _lost(losses: Iterable[Weakening]) -> Iterator[_Lost]:
-    """Name the functions that are lost, each with its file; None for a file without any."""
+    """Return the functions that are lost, each with its file; None for a file without any."""
     for loss in losses:
         yield from ((loss.path, name) for name in loss.functions or (None,))
 
