@@ -155,7 +155,7 @@ class ScratchTrees:
             return TriedCommand(outcome, (), None)
         changed = scratch.changed()
         if changed:
-            scratch.put_back()
+            scratch.restore_files()
         return TriedCommand(outcome, changed, failures)
 
     def _failures(self, place: str, log: str, report: str | None) -> Failures | None:

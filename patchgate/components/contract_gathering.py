@@ -170,7 +170,7 @@ class _Gatherer:
             self._ask_globs(component, matched)
         if touched:
             self._asked.update(self._dependents(touched, self._names))
-        if any(file.goes for file in files):
+        if any(file.is_removed for file in files):
             self._asked.update(self._bereft(files))
 
     def declared(self, otherwise: Collection[str]) -> None:
@@ -277,7 +277,7 @@ class _Gatherer:
         """Find the components whose contracts name something that the change removes."""
         old = {file.path.raw: file.old for file in files}
         before = ExternalDependencies(self._roots, self._view.with_overlay(old))
-        gone = [file for file in files if file.goes]
+        gone = [file for file in files if file.is_removed]
         # If a symlink is removed, names with other endings are lost too.
         has_links = any(file.old is not None and not file.old.is_file for file in gone)
         parts = frozenset(part for file in gone for part in parts_of(file.path.raw))

@@ -60,7 +60,7 @@ def _gather_touched(
             (name, set()) for name in declared if declared[name] != known.get(name) and name not in near
         )
     # What goes may be what some contract names, wherever it lies.
-    if not (near or otherwise) and not any(file.goes for file in files):
+    if not (near or otherwise) and not any(file.is_removed for file in files):
         return None
     view = _view_of(objects, reading)
     found = _gather_components(policy, view, near, files, otherwise, is_merge=reading.source.kind == "merge")
@@ -128,7 +128,7 @@ def _gather_components(
     if (
         files is None
         or otherwise
-        or any(file.goes for file in files)
+        or any(file.is_removed for file in files)
         or any(len(each) > 1 or (each and each[0][1] is not Role.IMPLEMENTATION) for each in claims)
     ):
         try:

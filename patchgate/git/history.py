@@ -61,10 +61,10 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Commi
         raise UsageError("A...B is not a range of commits", "use A..B")
     first, dots, last = revision.partition("..")
     if not dots:
-        commits = listed(repository, "--no-walk", commit_named(objects, revision))
+        commits = list_commits(repository, "--no-walk", commit_named(objects, revision))
         return CommitRange(require_parents(repository, commits))
     low, high = (commit_named(objects, name or "HEAD") for name in (first, last))
-    commits = listed(repository, "--topo-order", "--reverse", high, "^" + low)
+    commits = list_commits(repository, "--topo-order", "--reverse", high, "^" + low)
     if not commits and repository.shallow:
         raise UndecidedError(
             f"{low}..{high} has no commits, but this clone is shallow: commits may be missing",
@@ -94,10 +94,10 @@ def recent_commits(repository: Repository, objects: Objects, count: int) -> list
     if head is None:
         return []
     chosen = ("--topo-order", "--reverse", "--no-merges", f"--max-count={count}", head.oid)
-    return [commit for commit in listed(repository, *chosen) if commit.oid not in repository.shallow]
+    return [commit for commit in list_commits(repository, *chosen) if commit.oid not in repository.shallow]
 
 
-def listed(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Commit]:
+def list_commits(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Commit]:
     """List the commits that `git rev-list` chooses by these arguments, in its order.
 
     Raises:
@@ -133,8 +133,8 @@ def commits_not_in(
     if not tips:
         return []
     limit = () if most is None else (f"--max-count={most}",)
-    chosen, stdin = _lacking(tips, known, known_refs)
-    return listed(repository, "--topo-order", "--reverse", *limit, *chosen, stdin=stdin)
+    chosen, stdin = _rev_list_arguments(tips, known, known_refs)
+    return list_commits(repository, "--topo-order", "--reverse", *limit, *chosen, stdin=stdin)
 
 
 def count_commits_not_in(
@@ -147,11 +147,11 @@ def count_commits_not_in(
     """
     if not tips:
         return 0
-    chosen, stdin = _lacking(tips, known, known_refs)
+    chosen, stdin = _rev_list_arguments(tips, known, known_refs)
     return int(repository.output("rev-list", "--count", *chosen, stdin=stdin))
 
 
-def _lacking(
+def _rev_list_arguments(
     tips: Sequence[str], known: Iterable[str], known_refs: Sequence[str]
 ) -> tuple[tuple[str, ...], bytes]:
     """Return the arguments and the standard input by which git-rev-list finds what is not known."""

@@ -116,7 +116,7 @@ class FileChange:
         return self.old is None or not self.old.is_file or self.old.oid != self.new.oid
 
     @property
-    def goes(self) -> bool:
+    def is_removed(self) -> bool:
         """Return whether the old file is gone: removed, or replaced by something of another type."""
         return self.status in {Status.DELETED, Status.TYPE_CHANGED}
 

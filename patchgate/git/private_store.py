@@ -255,7 +255,7 @@ def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, Fil
     found = {path: FileChange(path, None, None) for path in gone}
     if there:
         # --remove: a file that was deleted since git listed it just counts as deleted.
-        added = add_files(repository, store, "standing", known, there, "--remove", "--replace")
+        added = add_files(repository, store, "unstaged", known, there, "--remove", "--replace")
         found |= {path: FileChange(path, None, added.get(path)) for path in there}
     return found
 

@@ -16,7 +16,7 @@ from patchgate.check.policy_lookup import trusted_options
 from patchgate.commands.runner import command_environment, describe_missing, locate_program
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import Worktree
-from patchgate.git.history import Commit, listed
+from patchgate.git.history import Commit, list_commits
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of
 from patchgate.git.refs import describe_symbolic_ref, symbolic_refs
@@ -236,7 +236,9 @@ def _unchecked(repository: Repository) -> list[Commit]:
     most = f"--max-count={MOST_COMMITS}"
     chosen = ("--branches", "--ignore-missing", "--stdin", "--not", "--remotes")
     receipts = Receipts(repository.common_dir)
-    open_ones = [each for each in listed(repository, most, *chosen, stdin=tips) if not receipts.has(each.oid)]
+    open_ones = [
+        each for each in list_commits(repository, most, *chosen, stdin=tips) if not receipts.has(each.oid)
+    ]
     if not open_ones:
         return []
     recorded = _recorded_in(Ledger(repository.common_dir))

@@ -304,9 +304,9 @@ class Child:
             self._ended = True
             _kill_group(self._child)
             self._child.wait()
-        if _is_over(self._feeder):
+        if _has_finished(self._feeder):
             self._close(self._child.stdin)
-        if _is_over(self._drain):
+        if _has_finished(self._drain):
             self._close(self._child.stderr)
         self._close(self._child.stdout)
 
@@ -317,7 +317,7 @@ class Child:
                 stream.close()
 
 
-def _is_over(thread: threading.Thread | None) -> bool:
+def _has_finished(thread: threading.Thread | None) -> bool:
     """Wait for a thread whose child has ended; a process that got away may keep its pipe open."""
     if thread is not None:
         thread.join(timeout=_PATIENCE)

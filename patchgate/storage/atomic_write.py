@@ -94,7 +94,7 @@ def _replace(
     path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitStack, faults: FaultPoints
 ) -> None:
     """Put the new file over the old one, which keeps a second name until the folder is flushed."""
-    kept = _keep(path, old, faults)
+    kept = _link_old(path, old, faults)
     undo.callback(_remove, old, faults)
     rename(new, path, faults)
     if kept is None:
@@ -106,7 +106,7 @@ def _replace(
         unlink(old, faults)
 
 
-def _keep(path: Path, old: Path, faults: FaultPoints) -> bool | None:
+def _link_old(path: Path, old: Path, faults: FaultPoints) -> bool | None:
     """Return the file at `path` the second name `old`: true where it has it, None where there is no file."""
     try:
         link(path, old, faults)

@@ -66,10 +66,10 @@ def acquire(
     path = os.fspath(path)
     _make_folders(path, faults)
     deadline = clock() + timeout_seconds
-    while (descriptor := _try_to_take(path, faults)) is None:
+    while (descriptor := _try_to_acquire(path, faults)) is None:
         remaining = deadline - clock()
         if remaining <= 0:
-            raise _busy(path)
+            raise _lock_error(path)
         pause(min(_POLL_SECONDS, remaining))
     with ExitStack() as release:
         release.callback(os.close, descriptor)
@@ -106,7 +106,7 @@ def _make_folders(path: str, faults: FaultPoints) -> None:
         flush_folder(folder_of(each), faults)
 
 
-def _try_to_take(path: str, faults: FaultPoints) -> int | None:
+def _try_to_acquire(path: str, faults: FaultPoints) -> int | None:
     with ExitStack() as undo:
         descriptor = _open(path, faults)
         undo.callback(os.close, descriptor)
@@ -142,7 +142,7 @@ def _erase(descriptor: int, faults: FaultPoints) -> None:
         truncate(descriptor, 0, faults)
 
 
-def _busy(path: str) -> UndecidedError:
+def _lock_error(path: str) -> UndecidedError:
     raw = b""
     with suppress(FileNotFoundError), open(path, "rb") as file:
         raw = file.read(_MAX_RECORD)

@@ -335,7 +335,7 @@ def test_a_tree_that_a_command_replaced_by_a_link_is_not_written_through(trial: 
         with pytest.raises(UndecidedError, match="removed or replaced"):
             scratch.changed()
         with pytest.raises(UndecidedError, match="removed or replaced"):
-            scratch.put_back()
+            scratch.restore_files()
     assert contents(other) == {"precious": b"0 mine\n"}
 
 
@@ -348,7 +348,7 @@ def test_what_a_command_changes_is_told_and_put_back_and_what_it_only_touches_is
         assert scratch.changed() == []
         trial.run(scratch, "touch a; echo text > b; echo x >> c/d; rm e; chmod +x f; echo new > new")
         assert [path.raw for path in scratch.changed()] == [b"c/d", b"e", b"f"]
-        scratch.put_back()
+        scratch.restore_files()
         assert scratch.changed() == []
         assert {**first, "new": b"0 new\n"} == contents(scratch.path)
 
@@ -378,7 +378,7 @@ def test_planted_attributes_have_no_say_in_what_is_put_back(trial: Trial) -> Non
             "echo made > d/made; chmod a-w d",
         )
         assert len(scratch.changed()) == 3
-        scratch.put_back()
+        scratch.restore_files()
         assert contents(scratch.path) == {**first, "d/made": b"0 made\n"}
         assert scratch.changed() == []
     with trial.tree() as scratch:
@@ -606,7 +606,7 @@ def test_touched_files_are_alone_written_as_a_checkout_would_and_outside_of_git(
             scratch, "touch run.sh; echo x >> e/f; rm link; echo '* -text' > d/.gitattributes; echo > n"
         )
         assert [path.raw for path in scratch.changed()] == [b"e/f", b"link"]
-        scratch.put_back()
+        scratch.restore_files()
         assert {n: w for n, w in contents(scratch.path).items() if w[:6] != b"folder"} == found
     assert not Path(scratch.path).exists()
     assert list((trial.cache / "touched").iterdir()) == []

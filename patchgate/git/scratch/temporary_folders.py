@@ -138,7 +138,7 @@ def sweep_folders(repository: Repository, cache: str) -> list[str]:
         if record is not None and _is_ours(name, record) and os.path.lexists(record.path):
             if record.kept or os.path.dirname(os.path.dirname(record.path)) != cache:
                 continue
-            if not _is_gone(record):
+            if not _remove_recorded(record):
                 stuck.append(record.path)
                 continue
         with contextlib.suppress(OSError):
@@ -163,7 +163,7 @@ def _is_ours(name: str, record: _FolderRecord) -> bool:
     return is_right and os.path.realpath(above) == above
 
 
-def _is_gone(record: _FolderRecord) -> bool:
+def _remove_recorded(record: _FolderRecord) -> bool:
     """Remove a folder if it is the recorded one; return whether none of ours is left there."""
     if record.identity is None:
         # Its owner was killed before it could say which folder it made: only an empty one is taken for it.

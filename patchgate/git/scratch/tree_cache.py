@@ -87,15 +87,15 @@ class CachedTree:
         Raises:
             UndecidedError: git could not write it, or an old one cannot be removed.
         """
-        found = self._left()
+        found = self._last_state()
         # From here on no file says that the tree is clean.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._state)
             flush_folder(os.path.dirname(self._state), FaultPoints())
-        if found is None or not self._is_moved(*found):
-            self._make_anew()
+        if found is None or not self._is_updated(*found):
+            self._make_tree()
 
-    def settle(self) -> None:
+    def mark(self) -> None:
         """Mark the folders, and let the clock advance, so that every later change is detected."""
         self._marks = mark_folders(os.fsencode(self.checkout.root), self._marks)
         let_time_pass(os.path.join(self._home, "probe"))
@@ -103,7 +103,7 @@ class CachedTree:
         os.utime(self.checkout.index)
         self._own_index = _stamp(self.checkout.index)
 
-    def put_back(self) -> None:
+    def restore_files(self) -> None:
         """Restore the tracked files, and leave the other files that a command wrote.
 
         A new attributes file is removed, because it would change what git writes.
@@ -121,13 +121,13 @@ class CachedTree:
         self.checkout.write()
         self._own_index = _stamp(self.checkout.index)
 
-    def take_back(self) -> None:
+    def reset_tree(self) -> None:
         """Restore the tree and record that; if this fails, the next use makes it again."""
         with contextlib.suppress(OSError, UndecidedError, RecursionError):
             root = os.fsencode(self.checkout.root)
             if not self.is_there() or _stamp(self.checkout.index) != self._own_index:
                 return
-            # First what does not belong, as in `put_back`.
+            # First what does not belong, as in `restore_files`.
             self._remove_beside()
             restore_folders(root, self._marks, self.checkout.names_in_index)
             if self.checkout.touched():
@@ -135,7 +135,7 @@ class CachedTree:
                 if self.checkout.touched():
                     return
             self._marks = mark_folders(root, self._marks)
-            self._save()
+            self._record_state()
 
     def is_there(self) -> bool:
         """Return whether the tree is still the same folder."""
@@ -146,7 +146,7 @@ class CachedTree:
         os.rename(self.checkout.root, root)
         self.checkout = replace(self.checkout, root=root)
 
-    def _left(self) -> tuple[str, Marks] | None:
+    def _last_state(self) -> tuple[str, Marks] | None:
         """Find the tree of the last use; None if it is not recorded as clean."""
         state = _read_json(self._state)
         if state is None or state.get("format") != _FORMAT or state.get("home") != self._home:
@@ -176,7 +176,7 @@ class CachedTree:
             "conversions": self._conversions,
         }
 
-    def _is_moved(self, place: str, marks: Marks) -> bool:
+    def _is_updated(self, place: str, marks: Marks) -> bool:
         """Update the tree; return False if it must be made again."""
         self.checkout = self._at(place)
         try:
@@ -197,7 +197,7 @@ class CachedTree:
         self._marks = marks
         return True
 
-    def _make_anew(self) -> None:
+    def _make_tree(self) -> None:
         """Remove the old tree, and check the new one out."""
         for name in os.listdir(self._home):
             if name in {"lock", "origin.json"}:
@@ -230,7 +230,7 @@ class CachedTree:
             elif not remove(path):
                 raise OSError(f"{path!r} cannot be removed")
 
-    def _save(self) -> None:
+    def _record_state(self) -> None:
         place = os.path.basename(os.path.dirname(self.checkout.root))
         _replace(self._folders, _print_marks(self._marks))
         _replace(self._state, json.dumps(self._described(place)).encode("ascii"))

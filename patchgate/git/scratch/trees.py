@@ -118,7 +118,7 @@ class Scratch:
     path: str
     _checkout: Checkout
     _identity: tuple[int, int] | None
-    _put_back: Callable[[], None]
+    _restore: Callable[[], None]
 
     def changed(self) -> list[RepoPath]:
         """List the tracked files that a command changed, removed or replaced.
@@ -129,7 +129,7 @@ class Scratch:
         self._require()
         return self._checkout.changed()
 
-    def put_back(self) -> None:
+    def restore_files(self) -> None:
         """Restore the tracked files for the next command.
 
         Raises:
@@ -137,7 +137,7 @@ class Scratch:
         """
         self._require()
         with translate_errors("cannot restore what a command changed in the scratch tree"):
-            self._put_back()
+            self._restore()
 
     def _require(self) -> None:
         # git would follow a symlink if a command replaced the tree with one.
@@ -263,14 +263,14 @@ def whole_tree(
             with translate_errors("cannot keep the scratch tree"):
                 kept.detach(os.path.join(folder, "tree"))
         else:
-            stack.callback(kept.take_back)
+            stack.callback(kept.reset_tree)
         checkout = kept.checkout
         with translate_errors("cannot create the scratch tree"):
             # The index is copied after its time is set, and the folders are marked after `.git` is there.
             make_git_dir(repository, store, checkout.root, commit, copies=keep)
-            kept.settle()
+            kept.mark()
             copy_index(checkout.root, checkout.index)
-        yield Scratch(checkout.root, checkout, identity_of(checkout.root), kept.put_back)
+        yield Scratch(checkout.root, checkout, identity_of(checkout.root), kept.restore_files)
 
 
 def sweep(repository: Repository, cache: str) -> list[str]:

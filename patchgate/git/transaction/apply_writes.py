@@ -34,10 +34,10 @@ from patchgate.git.transaction.rollback import Rollback, clean_up
 from patchgate.git.transaction.workspace import (
     SavedContents,
     Workspace,
+    acquire_lock,
     prepare_lock,
     release_lock,
     release_lock_quietly,
-    take_lock,
 )
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.lock import acquire
@@ -110,7 +110,7 @@ def write_files(
             Workspace(repository.work_tree, repository.index_file, steps) as workspace,
             open_transactions(repository.common_dir, steps) as transactions,
         ):
-            _refuse_to_pile(transactions)
+            _refuse_pending(transactions)
             work = _WriteRun(repository, workspace, transactions, steps)
             return work.run(writes, note, index, patience_seconds, look)
     except OSError as error:
@@ -152,13 +152,13 @@ class _WriteRun:
                 journal.write(folder)
                 self._transactions.flush()
                 with self._undone_on_error(folder, journal, undo):
-                    take_lock(self._workspace, folder, journal, patience_seconds)
+                    acquire_lock(self._workspace, folder, journal, patience_seconds)
                     look()
                     verify(self._workspace, journal.entries)
                     self._prepare(journal, contents, index)
                     folder.write(PREPARED, b"", mode=0o600, flushed=False)
                     folder.flush()
-                    self._change_places(journal)
+                    self._exchange_files(journal)
                     verify_kept(self._workspace, journal.entries)
                     with self._touching(None):
                         self._workspace.flush()
@@ -228,12 +228,12 @@ class _WriteRun:
             status = folder.status(entry.name)
         return None if status is None else status.st_mode & 0o777
 
-    def _change_places(self, journal: Journal) -> None:
+    def _exchange_files(self, journal: Journal) -> None:
         """Remove deleted files, exchange changed ones, add new ones; the index comes last."""
         for entry in journal.entries:
             if entry.new is None:
                 with self._touching(entry):
-                    self._workspace.take_out(entry)
+                    self._workspace.move_aside(entry)
         if journal.swaps:
             # Otherwise a power cut could keep the new owner of a name, and lose where the old one went.
             self._workspace.flush()
@@ -247,7 +247,7 @@ class _WriteRun:
             if entry.new is not None:
                 with self._touching(entry):
                     if entry.old is None:
-                        self._workspace.put_in(entry)
+                        self._workspace.move_back(entry)
                     else:
                         self._workspace.exchange(entry)
 
@@ -285,7 +285,7 @@ class _WriteRun:
             yield
         except BaseException as error:
             try:
-                self._workspace.forget_gone()
+                self._workspace.forget_missing()
                 Rollback(self._workspace, journal, self._backup, self._untouched.values()).run()
                 release_lock(self._workspace, folder, journal)
                 self._workspace.touch_index()
@@ -310,7 +310,7 @@ class _WriteRun:
             discard(self._transactions, name)
 
 
-def _refuse_to_pile(transactions: OpenFolder) -> None:
+def _refuse_pending(transactions: OpenFolder) -> None:
     """Refuse to begin while an earlier transaction is half done: its rollback needs the files as they are."""
     for name in transactions.names():
         with suppress(FileNotFoundError, NotADirectoryError), transactions.child(name) as folder:

@@ -67,9 +67,9 @@ class DirtyWorkspaceError(UndecidedError):
 
     def __init__(self, reason: str, paths: Sequence[RepoPath], states: Sequence[str] = ()) -> None:
         states = states or [path.quoted for path in paths]
-        told = f": {first_of(states, _SHOWN)}" if states else ""
+        states_text = f": {first_of(states, _SHOWN)}" if states else ""
         super().__init__(
-            f"{reason}{told}",
+            f"{reason}{states_text}",
             "restore them, then run git patchgate recover; with --keep it leaves such files as they are",
         )
         self.paths = tuple(paths)
@@ -98,7 +98,7 @@ def plan_writes(workspace: Workspace, writes: Sequence[Write], name: Callable[[]
     """Check everything that will be written, and plan the entries.
 
     Args:
-        site: the roots.
+        workspace: the roots.
         writes: what is to be written; those that change nothing are only checked.
         name: returns a new, free name for a temporary content.
 
@@ -108,15 +108,15 @@ def plan_writes(workspace: Workspace, writes: Sequence[Write], name: Callable[[]
     """
     ordered = sorted(writes, key=lambda write: write.path)
     _refuse_impossible(ordered)
-    surveyor = _WritePlanner(workspace, {write.path.raw for write in ordered if write.old and not write.new})
-    changed = [write.path for write in ordered if not surveyor.is_as_judged(write)]
+    planner = _WritePlanner(workspace, {write.path.raw for write in ordered if write.old and not write.new})
+    changed = [write.path for write in ordered if not planner.is_as_judged(write)]
     if changed:
         raise ConcurrentChangeError(changed)
-    vanishing = tuple(sorted(surveyor.removed_folders.items(), reverse=True))
+    removed = tuple(sorted(planner.removed_folders.items(), reverse=True))
     entries = tuple(
         JournalEntry(
             write.path.raw,
-            surveyor.staying_folder(write.path),
+            planner.deepest_kept_folder(write.path),
             name(),
             fingerprint_of(write.old),
             fingerprint_of(write.new),
@@ -124,7 +124,7 @@ def plan_writes(workspace: Workspace, writes: Sequence[Write], name: Callable[[]
         for write in ordered
         if write.old != write.new
     )
-    return WritePlan(entries, tuple(sorted(surveyor.new_folders)), vanishing)
+    return WritePlan(entries, tuple(sorted(planner.new_folders)), removed)
 
 
 def _refuse_impossible(writes: Sequence[Write]) -> None:
@@ -144,33 +144,33 @@ class _WritePlanner:
     def __init__(self, workspace: Workspace, deleted: set[bytes]) -> None:
         self._tree = workspace.tree
         self._deleted = deleted
-        self._folders = Descent(True, self._stands_in)
+        self._folders = Descent(True, self._is_own_in)
         self.new_folders: set[bytes] = set()
         self.removed_folders: dict[bytes, int] = {}
 
     def is_as_judged(self, write: Write) -> bool:
         """Return whether a path and the folders above it are as they were judged."""
         path = write.path.raw
-        stands = self._stands(parent_of(path))
-        if not stands:
+        current = self._is_own(parent_of(path))
+        if not current:
             if write.new is None:
                 return write.old is None
-            return write.old is None and self._can_make(write.path)
+            return write.old is None and self._can_make_folders(write.path)
         found = fingerprint_at(self._tree, path)
         if write.old is None and write.new is not None and found is not None and found.mode == FOLDER:
-            return self._can_vanish(path)
+            return self._can_replace_folder(path)
         return found == fingerprint_of(write.old)
 
-    def staying_folder(self, path: RepoPath) -> bytes:
+    def deepest_kept_folder(self, path: RepoPath) -> bytes:
         """Return the deepest existing folder above a path that stays."""
-        staying = [each for each in path.parents() if self._stands(each) and each not in self.removed_folders]
+        staying = [each for each in path.parents() if self._is_own(each) and each not in self.removed_folders]
         return staying[-1]
 
-    def _stands(self, folder: bytes) -> bool:
+    def _is_own(self, folder: bytes) -> bool:
         """Return whether a path below the root is a real folder of this working tree."""
         return self._folders.at(folder)
 
-    def _stands_in(self, above: bool, folder: bytes) -> bool:
+    def _is_own_in(self, above: bool, folder: bytes) -> bool:
         return above and self._is_own_folder(parent_of(folder), name_of(folder))
 
     def _is_own_folder(self, above: bytes, name: bytes) -> bool:
@@ -181,19 +181,19 @@ class _WritePlanner:
                 # Another repository, or a submodule: its files are not ours.
                 return inner.status(b".git") is None
 
-    def _can_make(self, path: RepoPath) -> bool:
+    def _can_make_folders(self, path: RepoPath) -> bool:
         """Return whether the missing folders above a path can be made: their names are free."""
         for each in list(path.parents())[1:]:
-            if self._stands(each):
+            if self._is_own(each):
                 continue
-            if self._stands(parent_of(each)) and each not in self._deleted:
+            if self._is_own(parent_of(each)) and each not in self._deleted:
                 with self._tree.child(parent_of(each)) as above:
                     if above.status(name_of(each)) is not None:
                         return False
             self.new_folders.add(each)
         return True
 
-    def _can_vanish(self, path: bytes) -> bool:
+    def _can_replace_folder(self, path: bytes) -> bool:
         """Return whether a folder has only deleted files, so that a file can replace it."""
         found: dict[bytes, int] = {}
         with self._tree.child(path) as folder:

@@ -32,9 +32,9 @@ from patchgate.git.transaction.rollback import Rollback, clean_up
 from patchgate.git.transaction.workspace import (
     SavedContents,
     Workspace,
+    acquire_lock,
     release_lock,
     release_lock_quietly,
-    take_lock,
 )
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.lock import acquire
@@ -319,7 +319,7 @@ def _undo(
     keep: bool,
     patience_seconds: float,
 ) -> tuple[RepoPath, ...]:
-    take_lock(workspace, folder, journal, patience_seconds)
+    acquire_lock(workspace, folder, journal, patience_seconds)
     # Without the mark no file was exchanged, whatever is there now: somebody else may have written it.
     untouched = () if folder.status(PREPARED) is not None else journal.entries
     rollback = Rollback(workspace, journal, backup, untouched)

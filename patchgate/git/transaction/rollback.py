@@ -32,7 +32,7 @@ class _RollbackStep(Enum):
     """What to do for an entry."""
 
     NOTHING = auto()
-    WITHDRAW = auto()
+    REMOVE = auto()
     EXCHANGE = auto()
     RESTORE = auto()
     BLOCKED = auto()
@@ -42,7 +42,7 @@ class Rollback:
     """One rollback.
 
     Args:
-        site: the roots.
+        workspace: the roots.
         journal: what was planned.
         backup: where unexpected contents are saved.
         untouched: the entries that the caller did not reach.
@@ -72,14 +72,14 @@ class Rollback:
             OSError: a step failed.
         """
         for entry in self._journal.entries:
-            _settle(self._workspace, entry)
+            _finish_moves(self._workspace, entry)
         steps = [(entry, self._step(entry)) for entry in self._journal.entries]
         blocked = [entry for entry, way in steps if way is _RollbackStep.BLOCKED]
         if blocked and not keep:
             raise self._dirty(blocked)
         self.kept += blocked
-        for entry in _that(steps, _RollbackStep.WITHDRAW):
-            self._withdraw(entry, keep)
+        for entry in _entries_with(steps, _RollbackStep.REMOVE):
+            self._remove_new(entry, keep)
         if self._journal.swaps:
             self._workspace.flush()
         self._restore_folders(keep)
@@ -91,27 +91,27 @@ class Rollback:
     def _step(self, entry: JournalEntry) -> _RollbackStep:
         if entry.aside in self._untouched:
             return _RollbackStep.NOTHING
-        stands = self._standing(entry)
+        current = self._standing(entry)
         aside = self._workspace.at_aside(entry)
         if aside is None:
-            return self._step_with_nothing_aside(entry, stands)
+            return self._step_with_nothing_aside(entry, current)
         if aside == entry.new:
             return _RollbackStep.NOTHING
         if entry.old is None:
             return _RollbackStep.NOTHING
-        if stands is None:
+        if current is None:
             return _RollbackStep.RESTORE
-        if stands == entry.new:
+        if current == entry.new:
             return _RollbackStep.EXCHANGE
-        return _RollbackStep.NOTHING if stands == aside == entry.old else _RollbackStep.BLOCKED
+        return _RollbackStep.NOTHING if current == aside == entry.old else _RollbackStep.BLOCKED
 
-    def _step_with_nothing_aside(self, entry: JournalEntry, stands: object) -> _RollbackStep:
+    def _step_with_nothing_aside(self, entry: JournalEntry, current: object) -> _RollbackStep:
         if entry.old is None:
-            if stands is None:
+            if current is None:
                 is_there = is_reachable(self._workspace.root(entry), entry.folder)
                 return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
-            return _RollbackStep.WITHDRAW if stands == entry.new else _RollbackStep.BLOCKED
-        if stands == entry.new:
+            return _RollbackStep.REMOVE if current == entry.new else _RollbackStep.BLOCKED
+        if current == entry.new:
             # The old content is gone: somebody removed it from its temporary name.
             return _RollbackStep.BLOCKED
         is_there = is_reachable(self._workspace.root(entry), entry.folder)
@@ -137,28 +137,28 @@ class Rollback:
                 for name in folder.names()
             )
 
-    def _withdraw(self, entry: JournalEntry, keep: bool) -> None:
+    def _remove_new(self, entry: JournalEntry, keep: bool) -> None:
         """Remove our new file; somebody may write to it at this moment."""
-        self._workspace.take_out(entry)
+        self._workspace.move_aside(entry)
         if self._workspace.at_aside(entry) != entry.new:
-            self._workspace.put_in(entry)
-            self._give_way(entry, keep)
+            self._workspace.move_back(entry)
+            self._keep_or_refuse(entry, keep)
 
     def _restore(self, entry: JournalEntry, way: _RollbackStep, keep: bool) -> None:
         if way is _RollbackStep.RESTORE:
             try:
-                self._workspace.put_in(entry)
+                self._workspace.move_back(entry)
             except OSError as error:
                 if error.errno not in {errno.EEXIST, errno.ENOENT, errno.ENOTDIR}:
                     raise
-                self._give_way(entry, keep)
+                self._keep_or_refuse(entry, keep)
         elif way is _RollbackStep.EXCHANGE:
             self._workspace.exchange(entry)
             if self._workspace.at_aside(entry) != entry.new:
                 self._workspace.exchange(entry)
-                self._give_way(entry, keep)
+                self._keep_or_refuse(entry, keep)
 
-    def _give_way(self, entry: JournalEntry, keep: bool) -> None:
+    def _keep_or_refuse(self, entry: JournalEntry, keep: bool) -> None:
         if not keep:
             raise self._dirty([entry])
         self.kept.append(entry)
@@ -226,20 +226,20 @@ def describe_blocked(workspace: Workspace, entry: JournalEntry) -> str:
     return f"{quoted_name} (changed since; its old content is in {workspace.quoted_name(entry, entry.aside)})"
 
 
-def _settle(workspace: Workspace, entry: JournalEntry) -> None:
+def _finish_moves(workspace: Workspace, entry: JournalEntry) -> None:
     """Finish a move, or an exchange by three moves, that a kill left half done."""
     root = workspace.root(entry)
     if not is_reachable(root, entry.folder):
         return
     if not is_reachable(root, entry.parent):
         with root.child(entry.folder) as aside:
-            _settle_unfinished(workspace, entry, aside, None)
+            _finish_exchange(workspace, entry, aside, None)
         return
     with workspace.pair(entry) as (target, aside):
-        _settle_unfinished(workspace, entry, aside, target)
+        _finish_exchange(workspace, entry, aside, target)
 
 
-def _settle_unfinished(
+def _finish_exchange(
     workspace: Workspace, entry: JournalEntry, aside: OpenFolder, target: OpenFolder | None
 ) -> None:
     if target is not None:
@@ -256,7 +256,7 @@ def _settle_unfinished(
         aside.move(entry.unfinished, aside, entry.aside)
 
 
-def _that(
+def _entries_with(
     steps: Sequence[tuple[JournalEntry, _RollbackStep]], wanted: _RollbackStep
 ) -> Iterator[JournalEntry]:
     return (entry for entry, way in reversed(steps) if way is wanted)

@@ -57,7 +57,7 @@ class SavedContents:
         found = fingerprint_in(folder, name)
         with OpenFolder.open(self._common_dir, self._steps) as root:
             below = join(self._folder, parent_of(path)) if parent_of(path) else self._folder
-            _make_below(root, below)
+            _make_folders(root, below)
             with root.child(below) as kept:
                 free = name_of(path)
                 while (there := fingerprint_in(kept, free)) is not None and there != found:
@@ -76,7 +76,7 @@ class SavedContents:
                 return kept.at(free)
 
 
-def _make_below(root: OpenFolder, path: bytes) -> None:
+def _make_folders(root: OpenFolder, path: bytes) -> None:
     """Make every missing folder of a path, and flush each name."""
     parts = path.split(b"/")
     for depth in range(len(parts)):
@@ -137,13 +137,13 @@ class Workspace:
             return quote_path(self.index.at(name or entry.path))
         return quote_path(entry.path if name is None else join(entry.folder, name))
 
-    def take_out(self, entry: JournalEntry) -> None:
+    def move_aside(self, entry: JournalEntry) -> None:
         """Move a file to its temporary name, which is free."""
         with self.pair(entry) as (target, aside):
             target.move(entry.name, aside, entry.aside)
         self._touch_both(entry)
 
-    def put_in(self, entry: JournalEntry) -> None:
+    def move_back(self, entry: JournalEntry) -> None:
         """Move the temporary file to its target, which must be free."""
         with self.pair(entry) as (target, aside):
             aside.move(entry.aside, target, entry.name)
@@ -195,9 +195,9 @@ class Workspace:
             above = folders_above(RepoPath(entry.path) for entry in here)
             self._touched |= {(is_index, path) for path in (*above, *(entry.folder for entry in here))}
         self._touched |= {(False, path) for path in folders_above(map(RepoPath, folders))}
-        self.forget_gone()
+        self.forget_missing()
 
-    def forget_gone(self) -> None:
+    def forget_missing(self) -> None:
         """Forget the folders that are gone: they need no flush."""
         self._touched = {
             (is_index, path)
@@ -226,7 +226,7 @@ def prepare_lock(transaction: OpenFolder, identity: str) -> None:
     transaction.write(LOCK, _token(identity), mode=_LOCK_MODE, flushed=False)
 
 
-def take_lock(
+def acquire_lock(
     workspace: Workspace, transaction: OpenFolder, journal: Journal, patience_seconds: float
 ) -> None:
     """Acquire git's lock, unless it is ours already.
@@ -237,10 +237,10 @@ def take_lock(
     deadline = time.monotonic() + patience_seconds
     while not is_lock_ours(workspace, transaction, journal):
         try:
-            _try_to_take(workspace, transaction, journal)
+            _try_to_acquire(workspace, transaction, journal)
         except FileExistsError:
             if time.monotonic() >= deadline or is_signal_pending():
-                raise _held(workspace) from None
+                raise _lock_error(workspace) from None
             time.sleep(_POLL_SECONDS)
 
 
@@ -272,7 +272,7 @@ def is_lock_ours(workspace: Workspace, transaction: OpenFolder, journal: Journal
         return False
 
 
-def _try_to_take(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> None:
+def _try_to_acquire(workspace: Workspace, transaction: OpenFolder, journal: Journal) -> None:
     if transaction.status(LOCK) is not None:
         try:
             transaction.link(LOCK, workspace.index, _lock_name(workspace))
@@ -298,7 +298,7 @@ def _token(identity: str) -> bytes:
     return f"patchgate transaction {identity}\n".encode()
 
 
-def _held(workspace: Workspace) -> UndecidedError:
+def _lock_error(workspace: Workspace) -> UndecidedError:
     name = quote_path(workspace.index.at(_lock_name(workspace)))
     return UndecidedError(
         f"git's lock {name} exists: another git command is running in this repository, or was killed",

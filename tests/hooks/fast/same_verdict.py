@@ -34,7 +34,7 @@ from patchgate import __version__
 from patchgate.check.commits import judge_commits
 from patchgate.check.pending import leave_pending, raw_diff
 from patchgate.check.policy_lookup import CheckOptions
-from patchgate.git.history import listed
+from patchgate.git.history import list_commits
 from patchgate.git.repository import open_repository
 from patchgate.hooks.fast import recognise
 from patchgate.hooks.fast.cache_files import place_of
@@ -163,7 +163,7 @@ class Batch:
         prepared = renew_all(self._repository)
         assert prepared.has_copy, prepared.warning
         given = "".join(f"{oid}\n" for oid in self._made).encode()
-        commits = listed(self._repository, "--no-walk=unsorted", "--stdin", stdin=given)
+        commits = list_commits(self._repository, "--no-walk=unsorted", "--stdin", stdin=given)
         assert [commit.oid for commit in commits] == self._made
         report = judge_commits(self._repository, commits, CheckOptions())
         assert report.warnings == self._repository.limits
