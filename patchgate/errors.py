@@ -18,7 +18,7 @@ class PatchgateError(Exception):
 
     Args:
         message: one sentence, already safe for a terminal.
-        hint: the smallest next step, or None where there is none.
+        hint: the smallest next step, or None if there is none.
     """
 
     kind = "internal"
@@ -55,7 +55,7 @@ def name_attempt(error: BaseException, attempt: EndedAttempt | None) -> None:
 
 
 def ended_attempt(error: BaseException) -> EndedAttempt | None:
-    """Return the attempt that an error ended; None where there was none."""
+    """Return the attempt that an error ended; None if there was none."""
     attempt = getattr(error, _ATTEMPT, None)
     return attempt if isinstance(attempt, EndedAttempt) else None
 
@@ -70,7 +70,7 @@ class UsageError(PatchgateError):
 class Mistake:
     """One thing that is wrong in a config file.
 
-    `line` counts from 1 and is None where the fault has no line (a file that is too large);
+    `line` counts from 1 and is None if the fault has no line (a file that is too large);
     `key` is the dotted key (`policy.deny[2]`), empty for the file as a whole.
     """
 

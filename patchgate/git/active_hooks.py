@@ -36,7 +36,7 @@ class ConfigSetting:
 
 @dataclass(frozen=True, slots=True)
 class ConfigHook:
-    """A hook that config names, as the last word of the config leaves it."""
+    """A hook in git's config, with the values that count."""
 
     name: str
     command: str
@@ -49,9 +49,9 @@ class ConfigHook:
 class Worktree:
     """One worktree and the hooks of it; paths are absolute.
 
-    `head` is HEAD's commit, None where there is none. `folder` is where git looks for hooks; `hooks_path`
+    `head` is HEAD's commit, None if there is none. `folder` is where git looks for hooks; `hooks_path`
     is the setting that says so, None for git's default; `shares_hooks`: the worktree where the user is has
-    the same. `files` has one file for each event that was asked about. `events_off` are the
+    the same. `files` has one file for each requested event. `events_off` are the
     `hook.<event>.enabled` that are false. `problem` says why nothing is known of it, `is_gone` that it is
     not there any more.
     """
@@ -101,11 +101,11 @@ class GitEnvironment:
         return done
 
     def version(self) -> tuple[int, ...]:
-        """Ask which git this is."""
+        """Ask for git's version."""
         return version_in(self.ask((), self.repository.git_dir, "version", answers=(0,)).out)
 
     def programs(self) -> str:
-        """Ask for the folder of git's own programs, which it puts in front of a hook's PATH."""
+        """Ask for the folder of git's programs, which comes first in a hook's PATH."""
         said = self.ask((), self.repository.git_dir, "--exec-path", answers=(0,)).out
         return os.fsdecode(said).rstrip("\n")
 
@@ -158,7 +158,7 @@ def current_worktree_hooks(environment: GitEnvironment, events: Sequence[str] = 
 
 
 def _main_folder(environment: GitEnvironment, listed: str) -> str:
-    """Find the main worktree where its git directory lies elsewhere: then git lists that one (git 2.39)."""
+    """Find the main worktree if its git directory is elsewhere: git 2.39 then lists that directory."""
     repository = environment.repository
     if os.path.normpath(listed) != os.path.normpath(repository.common_dir):
         return listed
@@ -212,7 +212,7 @@ def _look(
 
 
 def _settings(raw: bytes, directory: str) -> list[ConfigSetting]:
-    """Take apart what `config --show-scope --show-origin -z` prints: scope, origin, key LF value."""
+    """Parse what `config --show-scope --show-origin -z` prints: scope, origin, key LF value."""
     fields = [os.fsdecode(each) for each in raw.split(b"\0")]
     found = []
     for scope, origin, pair in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
@@ -232,10 +232,10 @@ def _hook_settings(settings: Iterable[ConfigSetting]) -> Iterable[tuple[str, str
 
 
 def _config_hooks(settings: Sequence[ConfigSetting]) -> Iterable[ConfigHook]:
-    """Put together the hooks that config names, in the order in which git would run them.
+    """Collect the hooks of the config, in the order in which git would run them.
 
-    The last command counts; an event without a value forgets those before it; who is named twice for one
-    event runs at the later place (git's hook.c).
+    The last command counts; an event without a value clears those before it; a hook that is named twice for
+    one event runs at the later place (git's hook.c).
     """
     commands: dict[str, ConfigSetting] = {}
     events: dict[str, dict[str, None]] = {}

@@ -39,7 +39,7 @@ class BaseFiles:
     """The files that a patch is applied to.
 
     `tree` is a tree of the repository, and `pending` what differs from it here (staged or on disk): both
-    together are the base. `entries` are the paths that were asked for (None: nothing is there), `blocked`
+    together are the base. `entries` are the requested paths (None: no file), `blocked`
     those behind something that is not a folder, with its path.
     """
 
@@ -73,7 +73,7 @@ def base_files_of_tree(
 
 @dataclass(frozen=True, slots=True)
 class _ParentFolder:
-    """A folder above a path: its tree, None where there is none, and what is there instead."""
+    """A folder above a path: its tree, None if there is none, and what is there instead."""
 
     tree: str | None
     blocking: RepoPath | None = None
@@ -82,7 +82,7 @@ class _ParentFolder:
 def _below(
     objects: Objects, removed: Collection[RepoPath], above: _ParentFolder, folder: bytes
 ) -> _ParentFolder:
-    """Go down to a folder; no folder of the tree is there, or a file that is removed makes room for one."""
+    """Step down to a folder; it may be missing, or be a file that is removed."""
     if above.tree is None:
         return above
     entry = objects.tree(above.tree).get(folder.rpartition(b"/")[2])
@@ -107,7 +107,7 @@ def base_files_on_disk(
     Args:
         objects: reads through `store`.
         tree: HEAD's tree.
-        paths: the touched paths; they broke no path rule.
+        paths: the touched paths, which pass the path rules.
         removed: the paths that the patch removes.
 
     Raises:
@@ -152,7 +152,7 @@ def base_files_on_disk(
 
 
 def staged_files(repository: Repository, tree: str) -> dict[RepoPath, FileChange]:
-    """What is staged: the one reading of the whole index.
+    """Return what is staged; reads the whole index once.
 
     Raises:
         UndecidedError: the index cannot be read.
@@ -181,9 +181,9 @@ def _is_emptied(objects: Objects, tree: str, folder: RepoPath, removed: Collecti
 def _below_on_disk(
     repository: Repository, removed: Collection[RepoPath], above: RepoPath | bool, folder: bytes
 ) -> RepoPath | bool:
-    """Go down to a folder on disk: True where it is one, False where nothing or a removed file is there.
+    """Step down to a folder on disk: True if it is one, False for nothing or a removed file.
 
-    Anything else that is there is given: a symlink above all, a file, another repository.
+    Anything else is returned as its path: a symlink, a file, another repository.
     """
     if above is not True:
         return above
@@ -310,7 +310,7 @@ def sparse_files(
 
 
 def _hashed(repository: Repository, store: PrivateStore, paths: list[RepoPath]) -> dict[RepoPath, str]:
-    """Read regular files through git's filters into the private store; give their object ids."""
+    """Read regular files through git's filters into the private store; return their object ids."""
     if not paths:
         return {}
     # A name that begins with a quote would be unquoted, and name another file.

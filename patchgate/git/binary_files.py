@@ -58,7 +58,7 @@ def count_hidden_lines(objects: Objects, record: FileChange, watch: Watch | None
 
 
 def _old_text(objects: Objects, record: FileChange) -> bytes:
-    """The old side, or nothing where it is absent, binary or too large: then every new line is added."""
+    """Return the old side; empty if it is absent, binary or too large: then every new line is added."""
     if record.old is None or not record.old.is_file:
         return b""
     if objects.sizes([record.old.oid])[record.old.oid] > BIG_FILE:
@@ -68,7 +68,7 @@ def _old_text(objects: Objects, record: FileChange) -> bytes:
 
 
 def _counted_old(objects: Objects, record: FileChange) -> FileChange:
-    """A deletion adds nothing; its removed lines are counted where the old side is text."""
+    """Count the removed lines of a deletion if the old side is text."""
     old = _old_text(objects, record)
     if not old:
         return replace(record, binary=True, added_lines=None, removed_lines=None, n_hunks=0, watched=())
@@ -76,7 +76,7 @@ def _counted_old(objects: Objects, record: FileChange) -> FileChange:
 
 
 def split_lines(content: bytes) -> list[bytes]:
-    """Split at LF alone, as git does; a missing last newline makes no extra line."""
+    """Split at LF alone, as git does; a missing last newline adds no line."""
     lines = content.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -143,7 +143,7 @@ def _large(objects: Objects, record: FileChange, watch: Watch | None) -> FileCha
 
 
 def line_reader(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
-    """Make the reader of a tree's files, from git's objects, because a command can change the files on disk.
+    """Return a reader of a tree's files, from git's objects, because a command can change the files on disk.
 
     It returns the lines of a regular file, none for a link or a file that is too large, None for no file.
 

@@ -45,11 +45,11 @@ class LoadedChange:
     """A change as it was read, with what else the gates need.
 
     `folders` lists the resulting tree's folders above each new name. `root` has the entries of the root
-    folder that the index has otherwise than the base, also those that a merge took from one side. Of what a
+    folder that differ between the index and the base, also those that a merge took from one side. Of what a
     patch or edits proposed (`is_proposed`): `copied` are the sources of copies, which count as touched;
     `blocked` maps a path to what blocks it and is not a folder (a symlink, a submodule);
     `rename_pairs` are the two names of each rename and copy, which no part of the patch can have one by
-    one; `overlay` is a tree that can be read and what lies over it in the resulting one, None where git
+    one; `overlay` is a tree that can be read and what lies over it in the resulting one, None if git
     could not make its effect. A merge with conflicts has it as well: the change is only what it did itself.
     `parents` are the trees of a merge's parents; then the tree `change.after` can be read.
     """
@@ -66,7 +66,7 @@ class LoadedChange:
     parents: tuple[str, ...] = ()
 
     def with_overlay(self, tree: str, files: Iterable[FileChange]) -> LoadedChange:
-        """Say on which tree that can be read which files lie in the resulting one."""
+        """Add the overlay: a readable tree, and the files of the result that differ from it."""
         return replace(self, overlay=(tree, {file.path.raw: file.new for file in files}))
 
 
@@ -89,14 +89,14 @@ class PendingBase:
 def pending_base(
     repository: Repository, objects: Objects, store: PrivateStore | None = None, heads: Sequence[str] = ()
 ) -> PendingBase:
-    """Find what the next commit would start from: HEAD, the empty tree, or the merge that git makes.
+    """Find the base of the next commit: HEAD, the empty tree, or the merge that git makes.
 
     Args:
-        store: where a merge is made; None where nothing is being merged.
+        store: where a merge is made; None if nothing is being merged.
         heads: what is being merged, if MERGE_HEAD is not written yet (pre-merge-commit).
 
     Raises:
-        UndecidedError: HEAD is broken, or a merged head is not here.
+        UndecidedError: HEAD is broken, or a merged head is missing.
     """
     head = head_commit(objects)
     if head is None:
@@ -278,7 +278,7 @@ def fill_in_details(
 def _fill_in_sizes(objects: Objects, files: list[FileChange], *, is_required: bool) -> None:
     """Require that each new object has the type that its mode says, and fill in the sizes of new contents.
 
-    Nothing else asks: git's raw diff names an object without a look at it, and to a patch a tree in the place
+    Nothing else checks it: git's raw diff names an object without reading it, and to a patch a tree in place
     of a file is binary. What is not here (a partial clone) is left out, unless its size is required.
     """
     fresh = [

@@ -69,7 +69,7 @@ def read_worktree_file(repository: Repository, path: RepoPath) -> FileContent | 
 
 
 def _refuse_special_attributes(folder: int, name: bytes) -> None:
-    """Keep git from waiting for ever at a FIFO that has the name of an attributes file."""
+    """Refuse an attributes file that is a FIFO: git would block on it for ever."""
     try:
         mode = os.stat(b".gitattributes", dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -168,7 +168,7 @@ class CheckoutConverter:
         """Return the bytes that a checkout would write at a path.
 
         Raises:
-            UndecidedError: the blob is not here, or a filter failed.
+            UndecidedError: the blob is missing, or a filter failed.
         """
         if path.raw.startswith((b" ", b"\t")):
             # cat-file takes blanks before a name away, and would look for another file's attributes.

@@ -55,7 +55,7 @@ _AT_ONCE = 1 << 16
 class Detail:
     """How much of a change is read: line counts and text, sizes of new blobs.
 
-    `watch` picks from a run of added lines those that some content rule may object to. `glance` says at once
+    `watch` selects from added lines those that a content rule may reject. `glance` says at once
     of the lines between two places of git's output whether any may be picked; None: each run is watched.
     """
 
@@ -78,7 +78,7 @@ class DiffReader:
     """Reads the output of one diff command, piece by piece, from a child's standard output.
 
     Args:
-        child: it must have got, or be getting, everything that it reads.
+        child: its input must be sent completely, or be on its way.
         glance: as in `Detail`.
         at_once: so many bytes are waited for.
         has_folders: git lists folders too (`-t`); otherwise a folder in its answer is an error.
@@ -155,7 +155,7 @@ class DiffReader:
         return binary
 
     def _section(self, watch: Watch | None, watched: list[Line]) -> tuple[int, int, int] | None:
-        """Read one file's section: added and removed lines and hunks, None where git calls it binary."""
+        """Read one file's section: added and removed lines and hunks, None if git calls it binary."""
         line = self._until(b"\n")
         if not line.startswith(b"diff --git "):
             raise _unreadable(line)
@@ -202,7 +202,7 @@ class DiffReader:
         return added, removed
 
     def _hunk(self, watch: Watch | None, watched: list[Line]) -> tuple[int, int]:
-        """Read a hunk line by line, however the pipe breaks it."""
+        """Read a hunk line by line, however the pipe splits it."""
         line = self._until(b"\n")
         found = _HUNK.match(line)
         if found is None:
@@ -311,7 +311,7 @@ def read_difference(
     detail: Detail,
     variables: Mapping[str, str] | None = None,
 ) -> Records:
-    """Read what a diff command says: the records, and the positions of those that git calls binary.
+    """Run a diff command: return the records, and the positions of those that git calls binary.
 
     Args:
         command: `diff-index` or `diff-tree` with its own options.

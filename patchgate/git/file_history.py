@@ -30,7 +30,7 @@ def find_renames(
     Args:
         before: the id of the older tree.
         after: the id of the newer one.
-        variables: lead git to trees that the repository does not have.
+        variables: environment by which git finds trees outside the repository.
 
     Raises:
         UndecidedError: git failed, or a tree is missing.
@@ -89,7 +89,7 @@ _WALK = (
 
 @dataclass(frozen=True, slots=True)
 class FileCommit:
-    """The commit that made a file what it is, and its committer date in seconds since the epoch (UTC).
+    """The commit that gave a file its content, and its committer date in seconds since the epoch (UTC).
 
     `is_cut_off` is whether a shallow history ends there: then an older commit may have done it.
     """
@@ -102,13 +102,13 @@ class FileCommit:
 def newest_commits(
     repository: Repository, tip: str, folder: bytes, wanted: Mapping[bytes, str]
 ) -> dict[bytes, FileCommit]:
-    """Find for each wanted file the newest commit that made it what it is; one that none did is left out.
+    """Find for each wanted file the newest commit that gave it its content; files without one are left out.
 
     The walk is by date, newest first, and ends as soon as all are found.
 
     Args:
         tip: the full id of the commit where the walk starts.
-        folder: all wanted files lie below it.
+        folder: all wanted files are below it.
         wanted: the files, each with the blob id that it has at the tip.
 
     Raises:
@@ -129,7 +129,7 @@ def newest_commits(
 
 
 def _changes(child: Child) -> Iterator[tuple[str, int, bytes, str]]:
-    """Yield what each commit made of each file: commit, date, path, new blob id (zeroes: it is gone)."""
+    """Yield the result of each commit for each file: commit, date, path, new blob id (zeroes: it is gone)."""
     commit, seconds = "", 0
     tokens = _tokens(child)
     for token in tokens:

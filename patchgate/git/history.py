@@ -54,7 +54,7 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Commi
     """List the commits that `REV` (one) or `A..B` (those in B but not in A, parents first) names.
 
     Raises:
-        UsageError: a revision is unknown or ambiguous, or the form is another.
+        UsageError: a revision is unknown or ambiguous, or the syntax is wrong.
         UndecidedError: the history is cut off where a parent is needed (shallow), or objects are missing.
     """
     if "..." in revision:
@@ -74,10 +74,10 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Commi
 
 
 def require_parents(repository: Repository, commits: list[Commit]) -> list[Commit]:
-    """Return the commits back, none of which may be where a shallow history was cut off.
+    """Return the commits, after checking that a shallow clone has all of their parents.
 
     Raises:
-        UndecidedError: the parents of one are not here.
+        UndecidedError: the parents of one are missing.
     """
     for commit in commits:
         if commit.oid in repository.shallow:
@@ -98,7 +98,7 @@ def recent_commits(repository: Repository, objects: Objects, count: int) -> list
 
 
 def list_commits(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Commit]:
-    """List the commits that `git rev-list` chooses by these arguments, in its order.
+    """List the commits that `git rev-list` prints for some arguments, in its order.
 
     Raises:
         UndecidedError: git failed, or objects are missing.
@@ -119,11 +119,11 @@ def commits_not_in(
     *known_refs: str,
     most: int | None = None,
 ) -> list[Commit]:
-    """List the commits that are reached from `tips` and from nothing known, parents first.
+    """List the commits that are reachable from `tips` but not from known ones, parents first.
 
     Args:
-        tips: commits that are here.
-        known: commits that count as known; one that is not here counts for nothing.
+        tips: commits of this repository.
+        known: commits that count as known; a missing one is ignored.
         known_refs: options of git-rev-list that name more of them, like `--all`.
         most: how many to list, the last of them.
 
@@ -154,7 +154,7 @@ def count_commits_not_in(
 def _rev_list_arguments(
     tips: Sequence[str], known: Iterable[str], known_refs: Sequence[str]
 ) -> tuple[tuple[str, ...], bytes]:
-    """Return the arguments and the standard input by which git-rev-list finds what is not known."""
+    """Return the arguments and the standard input by which git-rev-list lists the unknown commits."""
     words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
     stdin = "".join(f"{word}\n" for word in words).encode("ascii")
     excluded = ("--not", *known_refs) if known_refs else ()
@@ -164,7 +164,7 @@ def _rev_list_arguments(
 class Walk:
     """Reads the changes of a list of commits; a context manager that owns what the walk needs.
 
-    `objects` reads through the walk's private store, where merged trees lie.
+    `objects` reads through the walk's private store, which has merged trees.
     """
 
     def __init__(self, repository: Repository, commits: Sequence[Commit]) -> None:
@@ -236,10 +236,10 @@ class Walk:
                 yield commit, reading
 
     def _stream(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, LoadedChange]]:
-        """Read commits in batches, with as little in memory.
+        """Read commits in batches, to keep memory small.
 
         Git may die after any byte, and what it wrote before looks like the whole answer. So a commit counts
-        as read when the line that begins the next pair of trees has come; after the last pair an empty one
+        as read when the line of the next pair of trees has arrived; after the last pair an empty one
         is asked for. The last batch waits for the child's end too.
         """
         compared = [[f"{tree} {commit.tree}" for tree in self._compared(commit)] for commit in commits]
@@ -288,13 +288,15 @@ class Walk:
         return found
 
     def _compared(self, commit: Commit) -> list[str]:
-        """What a commit's tree is compared with: its base; in a merge with conflicts, git's merge too."""
+        """Return what a commit's tree is compared with: its base; for a merge with conflicts, git's merge
+        too.
+        """
         merged = self._merged.get(commit.parents)
         more = [merged.tree] if merged is not None and merged.conflicts else []
         return [self.base_of(commit), *more]
 
     def _joined(self, commit: Commit, first: Records, elsewhere: Records | None = None) -> Records:
-        """Join what was read of one commit, in the order of `_compared`."""
+        """Join the records of one commit, in the order of `_compared`."""
         if elsewhere is None:
             return first
         from patchgate.git.merges import own_changes

@@ -100,7 +100,7 @@ def _word(value: bytes) -> str | None:
 
 
 def writer_of(path: str, text: bytes) -> str:
-    """Name who wrote a hook that is not ours, by its text and its place."""
+    """Name the tool that wrote a foreign hook, by its text and path."""
     folder = os.path.dirname(path)
     if os.path.basename(folder) == "_" and os.path.basename(os.path.dirname(folder)) == ".husky":
         return "husky"
@@ -158,7 +158,7 @@ def find_managers(top: str, files: Mapping[str, HookFile]) -> dict[str, ManagedH
 
     Args:
         top: the top of the worktree.
-        files: what lies in the place of each hook; the names are the events that matter. What is not there is
+        files: the file of each hook; the keys are the events in question. A missing hook is
             listed where the config of a framework has patchgate for it, and the framework runs other events.
     """
     foreign = {event: file for event, file in files.items() if file.exists and not file.is_ours}
@@ -208,7 +208,7 @@ def _events_in(text: bytes) -> frozenset[str]:
 
 
 def _read(file_path: str) -> bytes:
-    """Read a config, as far as one is read; empty if there is none; never blocks on a pipe."""
+    """Read a config, up to a limit; empty if there is none; never blocks on a pipe."""
     try:
         with open(os.open(file_path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return file.read(_MOST_CONFIG)

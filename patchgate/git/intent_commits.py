@@ -29,13 +29,13 @@ _NO_COMMENT = b"\x01"
 
 
 def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: bytes | None) -> bytes | None:
-    """Return a message with a trailer; None where git would not take it, and as it is where it has it
+    """Add a trailer to a message; None if git would not take it, and as it is where it has it
     already.
 
     Args:
         raw: the file of a message, as a hook finds it.
         trailer: `Key: value`, plain ASCII.
-        comment: what begins a comment there; None: nothing does.
+        comment: the prefix of comment lines; None: there are none.
 
     Raises:
         UndecidedError: git could not be started, took too long, or was killed.
@@ -64,9 +64,9 @@ def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: byte
 
 
 def _inserted(raw: bytes, made: bytes, trailer: bytes) -> bytes | None:
-    """Put the trailer where git has put it, and leave every other line as it was.
+    """Insert the trailer where git put it, and keep every other line.
 
-    What git lets stand below it, comments and scissors, it copies byte for byte, so that tells the place.
+    Git copies what follows (comments and scissors) byte for byte, which shows the position.
     """
     before, after = raw.removesuffix(b"\n").split(b"\n"), made.removesuffix(b"\n").split(b"\n")
     if before.count(trailer) == after.count(trailer):
@@ -135,7 +135,7 @@ def commits_with_ids(
 
 
 def with_ids(repository: Repository, oids: Sequence[str]) -> list[IntentCommit]:
-    """Read these very commits, in their order.
+    """Read these commits, in their order.
 
     Raises:
         UndecidedError: git failed, or objects are missing.
@@ -161,7 +161,7 @@ def _listed(repository: Repository, chosen: Sequence[str], stdin: bytes = b"") -
 def changes_of(
     repository: Repository, commits: Sequence[IntentCommit]
 ) -> Iterator[tuple[IntentCommit, Change]]:
-    """Read what each commit changed itself (a merge: what it has otherwise than git's own); no lines.
+    """Read what each commit changed itself (a merge: its difference from git's merge); no lines.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -175,9 +175,9 @@ def changes_of(
 def made_here(
     repository: Repository, update: BranchUpdate, settled: Sequence[str], arriving: Sequence[str]
 ) -> set[str]:
-    """Name the commits that an update brings and that nobody else has: no other branch, no remote.
+    """List the commits that an update brings and that no other branch and no remote has.
 
-    What came by a fetch or by a tag was made elsewhere, where this worktree's reflog does not show otherwise.
+    A fetched or tagged commit was made elsewhere, unless this worktree's reflog shows it.
 
     Args:
         settled: the tips that were there when the hooks were installed.
@@ -196,7 +196,7 @@ def made_here(
 
 
 def replays(repository: Repository, update: BranchUpdate, among: Sequence[str]) -> dict[str, str]:
-    """Map commits of an update to the one that it replaces, with the very same change or in a rebase at work.
+    """Map commits of an update to those that they replace: by the same change, or by the rebase in progress.
 
     Args:
         among: the new commits in question.
@@ -244,10 +244,10 @@ def _rewritten(repository: Repository) -> dict[str, str]:
 def undone_by(
     repository: Repository, update: BranchUpdate, commits: Sequence[IntentCommit], old: IntentCommit
 ) -> dict[str, list[FileChange]]:
-    """Map each commit that takes the place of the branch's tip to the files that it has otherwise.
+    """Map each commit that replaces the branch's tip to the files in which they differ.
 
-    Such a one has the parents of the tip, as by `commit --amend`: what it reverts of the tip is not part
-    of its own change. What a later commit of the update puts back again is not undone.
+    Such a commit has the parents of the tip, as after `commit --amend`: what it reverts of the tip is not
+    part of its own change. What a later commit of the update puts back again is not undone.
 
     Args:
         commits: those of the update in question.

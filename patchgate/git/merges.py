@@ -47,7 +47,7 @@ _WHO = "patchgate <patchgate> 4000000000 +0000"
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What git made of a merge: a tree, and the paths where it could not.
+    """Git's result of a merge: a tree, and the paths in conflict.
 
     At a path of `conflicts` the tree has markers, or one side. `aside` are names of files that git moved
     out of the way of a folder; under its new name each is in conflict.
@@ -61,10 +61,10 @@ class Merged:
 def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> list[Merged]:
     """Merge each tuple of two or more commits as git would.
 
-    The trees live in `store`. No setting or attribute of the repository counts.
+    The trees are in `store`. No setting or attribute of the repository counts.
 
     Raises:
-        UndecidedError: git failed, an object is missing, or git took longer than it may.
+        UndecidedError: git failed, an object is missing, or git exceeded the time limit.
     """
     deadline = time.monotonic() + SECONDS + _MORE_EACH * len(merges)
     found: dict[tuple[str, ...], Merged] = {}
@@ -86,7 +86,7 @@ def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> 
 
 
 def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str, str]) -> Merged:
-    """Join what the earlier steps of an octopus made with the step that merged a pair of commits."""
+    """Join the earlier steps of an octopus with the step that merged a pair of commits."""
     if not before.conflicts:
         return merged
     conflicts = dict(merged.conflicts)
@@ -103,9 +103,9 @@ def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str,
 
 
 def _slow(store: PrivateStore, pairs: Sequence[tuple[str, str]]) -> int:
-    """Find which of some merges took too long together: the last one that takes much of the time alone.
+    """Find the merge that took too long: the last one that takes much of the time alone.
 
-    The work grows with each level, so the last of all is named where none of those tried does.
+    The work grows with each level, so the last one is named if no single one is slow.
     """
     last = len(pairs) - 1
     for index in range(last, max(last - _TRIED_AGAIN, 0), -1):
@@ -125,7 +125,7 @@ def _too_slow(heads: Sequence[str]) -> UndecidedError:
 
 
 def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float) -> list[Merged]:
-    """Merge pairs of commits, through one child that may live so long."""
+    """Merge pairs of commits, through one child with a time limit."""
     settings = [part for name, value in _PINNED for part in ("-c", f"{name}={value}")]
     arguments = (*settings, "merge-tree", "--write-tree", "--no-messages", "--allow-unrelated-histories")
     asked = b"".join(" ".join(pair).encode("ascii") + b"\n" for pair in pairs)
@@ -151,7 +151,7 @@ def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float
 
 
 def _commit(store: PrivateStore, tree: str, parents: tuple[str, ...]) -> str:
-    """Make a commit of a step, in the store; the same heads make the same commit."""
+    """Write a commit for a step to the store; the same heads make the same commit."""
     named = "".join(f"parent {parent}\n" for parent in parents)
     text = f"tree {tree}\n{named}author {_WHO}\ncommitter {_WHO}\n\nstep\n"
     return store.write("commit", text.encode("ascii"))

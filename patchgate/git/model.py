@@ -28,7 +28,7 @@ NO_MODE = "000000"
 
 
 class Status(StrEnum):
-    """What happened to one file, in the words of the report."""
+    """What happened to one file, as the report calls it."""
 
     ADDED = "added"
     DELETED = "deleted"
@@ -63,7 +63,7 @@ class Line:
 class FileChange:
     """One path of a change.
 
-    `old` is None where the path is added, `new` where it is deleted. Line counts are None for binary
+    `old` is None if the path is added, `new` where it is deleted. Line counts are None for binary
     files and where they were not requested; `size` is the new blob's size in bytes, None if not requested.
     `watched` has the added lines that some content rule may object to, `link_target` what a new
     symlink points to.
@@ -82,7 +82,7 @@ class FileChange:
 
     @property
     def status(self) -> Status:
-        """Say what happened, without regard to renames."""
+        """Return what happened, without regard to renames."""
         if self.old is None:
             return Status.ADDED
         if self.new is None:
@@ -110,7 +110,7 @@ class FileChange:
 
     @property
     def has_new_content(self) -> bool:
-        """Return whether a file's content arrives: added, changed, or made of what was a symlink's text."""
+        """Return whether the file has new content: added, changed, or formerly a symlink."""
         if self.new is None or not self.new.is_file:
             return False
         return self.old is None or not self.old.is_file or self.old.oid != self.new.oid
@@ -122,7 +122,7 @@ class FileChange:
 
     @property
     def is_introduced(self) -> bool:
-        """Return whether the name itself is new in the resulting tree."""
+        """Return whether the name is new in the resulting tree."""
         return self.old is None
 
 
@@ -143,7 +143,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Everything that would be different between the tree `base` and the tree `after` (full object ids).
+    """Everything that differs between the tree `base` and the tree `after` (full object ids).
 
     `files` is sorted by the path's bytes; a path occurs once. `renames` maps a new path to the old one.
     """
@@ -210,7 +210,7 @@ _HINT = (
 
 
 class MalformedTreeError(UndecidedError):
-    """A tree object that readers do not agree about; `oid` names it, `fault` says what is wrong with it."""
+    """A tree object that readers may interpret differently; `oid` names it, `fault` says what is wrong."""
 
     def __init__(self, oid: str, fault: str, where: str = "") -> None:
         super().__init__(f"the tree {oid[:12]}{where and f' ({where})'} is malformed: {fault}", _HINT)
@@ -218,7 +218,7 @@ class MalformedTreeError(UndecidedError):
         self.fault = fault
 
     def at(self, where: str) -> MalformedTreeError:
-        """Return the same error with the place of the tree."""
+        """Return the same error with the path of the tree."""
         return MalformedTreeError(self.oid, self.fault, where)
 
 
@@ -268,7 +268,7 @@ class TreeObject:
             is_past: whether the tree is from before the policy, where a folder may have the mode `040000`.
 
         Raises:
-            MalformedTreeError: a mode has another form than git writes, or an object id is all zeroes.
+            MalformedTreeError: a mode is not written as git writes it, or an object id is all zeroes.
         """
         odd = {mode for mode, _, _ in self.rows} - _MODES.keys() - {_GROUP_WRITABLE}
         odd -= {_PADDED_FOLDER} if is_past else set()
@@ -353,7 +353,7 @@ class Descent(Generic[_Value]):
 
     Args:
         root: the value of the repository's root, whose name is empty.
-        step: gives the value of a folder, from the value of the one above and the folder's path.
+        step: returns the value of a folder, from its parent's value and its path.
     """
 
     __slots__ = ("_bytes", "_step", "known")
@@ -364,7 +364,7 @@ class Descent(Generic[_Value]):
         self._bytes = 0
 
     def at(self, folder: bytes) -> _Value:
-        """Compute the value of a folder; what was computed before is not computed again.
+        """Compute the value of a folder once.
 
         Raises:
             UndecidedError: the names of all folders have more than `MAX_FOLDER_BYTES`.

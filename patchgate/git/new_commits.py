@@ -61,7 +61,7 @@ def ref_value(repository: Repository, ref: str) -> str | None:
 
 
 def current_branch(repository: Repository) -> str | None:
-    """Name the branch that HEAD names in full; None where HEAD is detached."""
+    """Return the full name of HEAD's branch; None if HEAD is detached."""
     done = repository.git("symbolic-ref", "--quiet", "HEAD", answers=(0, 1))
     return done.out.decode("utf-8", "surrogateescape").rstrip("\n") if done.code == 0 else None
 
@@ -78,10 +78,10 @@ def had_value(repository: Repository, update: BranchUpdate) -> bool:
 def find_new_commits(
     repository: Repository, update: BranchUpdate, settled: Sequence[str], arriving: Sequence[str] = ()
 ) -> UpdateCommits:
-    """List what an update brings.
+    """List the commits that an update brings.
 
     Args:
-        repository: where it happens.
+        repository: the repository of the branch.
         update: the branch and its values.
         settled: the tips that were there when the hooks were installed.
         arriving: tips of remotes that no remote-tracking ref has yet (`arriving_tips`).
@@ -133,10 +133,11 @@ def _divided(commits: Sequence[Commit], own: Collection[str]) -> UpdateCommits:
 
 
 def arriving_tips(repository: Repository, lines: bytes) -> list[str]:
-    """List what remote-tracking refs are about to get: `git fetch origin main:main` moves `main` first.
+    """List the commits that remote-tracking refs are about to get: `git fetch origin main:main` moves `main`
+    first.
 
-    Known by the transaction's own lines (`fetch --atomic`), and by FETCH_HEAD, as far as it names a branch of
-    a remote that is configured here.
+    Known by the transaction's own lines (`fetch --atomic`), and by FETCH_HEAD, as far as it names a branch
+    of a remote that is configured here.
     """
     words = [line.split(b" ") for line in lines.split(b"\n")]
     # The line of a symbolic ref comes along with that of the branch that git writes for it.
@@ -185,7 +186,7 @@ def unpublished_commits(repository: Repository, tip: str, settled: Sequence[str]
 
 
 def fetched_tips(repository: Repository) -> list[str]:
-    """List what the last fetch brought, branch or not, from anywhere but this repository itself."""
+    """List the tips of the last fetch, branches or not, except those from this repository."""
     return [head.oid for head in _fetched_heads(repository) if not head.is_own]
 
 

@@ -30,7 +30,7 @@ _KEPT_TREES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What git knows of an object without its content: full id, type, size in bytes."""
+    """An object without its content: full id, type, size in bytes."""
 
     oid: str
     type: str
@@ -83,7 +83,7 @@ class Objects:
         """Look up the sizes in bytes of many blobs.
 
         Raises:
-            UndecidedError: one of them is not here.
+            UndecidedError: one of them is missing.
         """
         wanted = list(dict.fromkeys(oids))
         found: dict[str, int] = {}
@@ -104,7 +104,7 @@ class Objects:
             kind: the type that the object must have; None takes any.
 
         Raises:
-            UndecidedError: it is not here, larger, or of another type.
+            UndecidedError: it is missing, larger, or of another type.
         """
         header = self.header(oid)
         if header is None:
@@ -125,7 +125,7 @@ class Objects:
             kind: the type that each must have; None takes any.
 
         Raises:
-            UndecidedError: one of them is not here, or of another type.
+            UndecidedError: one of them is missing, or of another type.
         """
         chosen: list[str] = []
         left = most_bytes
@@ -158,7 +158,7 @@ class Objects:
         Answers are cached: in a walk the new side of one commit is the old side of a later one.
 
         Raises:
-            UndecidedError: one of them is not here.
+            UndecidedError: one of them is missing.
         """
         wanted = set(oids)
         if len(self._texts) > _MOST_KNOWN:
@@ -179,7 +179,7 @@ class Objects:
         """Read the first `most` bytes of an object of any size, all where it has no more.
 
         Raises:
-            UndecidedError: it is not here.
+            UndecidedError: it is missing.
         """
         self._ask(b"contents %s\n" % oid.encode("ascii"))
         header = self._next_header(oid)
@@ -198,7 +198,7 @@ class Objects:
         """Compute the SHA-256 of an object's content, of any size: it is read in pieces.
 
         Raises:
-            UndecidedError: it is not here.
+            UndecidedError: it is missing.
         """
         self._ask(b"contents %s\n" % oid.encode("ascii"))
         header = self._next_header(oid)
@@ -214,7 +214,7 @@ class Objects:
         """List one tree: name to entry. Trees are cached, up to a small limit.
 
         Raises:
-            UndecidedError: it is missing, malformed, or no tree.
+            UndecidedError: it is missing, malformed, or not a tree.
         """
         listed = self._trees.get(oid)
         if listed is None:
@@ -228,7 +228,7 @@ class Objects:
         """Read many trees, a few at once; none is cached.
 
         Raises:
-            UndecidedError: one is missing, malformed, or no tree.
+            UndecidedError: one is missing, malformed, or not a tree.
         """
         missing = oids
         while missing:
@@ -264,7 +264,7 @@ class Objects:
         self._child.write(questions)
 
     def _next_header(self, oid: str) -> Header:
-        """Read the line before a content that was asked for."""
+        """Read the header line of a requested content."""
         (line,) = self._lines(1)
         header = _header(line)
         if header is None:

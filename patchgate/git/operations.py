@@ -23,7 +23,7 @@ _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 
 
 class Operation(StrEnum):
-    """What waits to be finished."""
+    """An operation that is not finished."""
 
     REBASE = "rebase"
     AM = "am"
@@ -76,7 +76,7 @@ def is_replaying(repository: Repository) -> bool:
 
 
 def running_command(process: int) -> str:
-    """Name git's command among a process and its nearest forebears; empty where none is known."""
+    """Return the git command of a process or its nearest parents; empty if none is known."""
     for _ in range(_FOREBEARS):
         above, arguments = parent_and_arguments(process)
         if named := command_named(arguments):
@@ -109,7 +109,7 @@ def parent_and_arguments(process: int) -> tuple[int, list[str]]:
 
 
 def command_named(words: Sequence[str]) -> str:
-    """Read git's command off a process's arguments: `git -C x revert HEAD` is `revert`."""
+    """Find git's command in a process's arguments: `git -C x revert HEAD` is `revert`."""
     name = os.path.basename(words[0]) if words else ""
     if name.startswith("git-"):
         return name.removeprefix("git-")
@@ -122,7 +122,7 @@ def command_named(words: Sequence[str]) -> str:
 
 
 def options_of(words: Sequence[str]) -> dict[str, str]:
-    """Read the options before git's command off a process's arguments, each with its last value."""
+    """Read the options before git's command in a process's arguments, each with its last value."""
     found: dict[str, str] = {}
     index = 1
     while index < len(words) and words[index].startswith("-"):
@@ -141,7 +141,7 @@ _TELLING = frozenset({"GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE"})
 
 
 def pusher_of(repository: Repository, process: int) -> Repository | None:
-    """Open the repository as the worktree has it that pushes into it; None where another one pushes.
+    """Open the repository from the worktree that pushes into it; None if another repository pushes.
 
     Args:
         repository: the repository that receives the push; returned if the pushing worktree is unknown.

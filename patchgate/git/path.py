@@ -104,7 +104,9 @@ class RepoPath:
         return len(self.raw) > MAX_COMPONENT and max(map(len, self.raw.split(b"/"))) > MAX_COMPONENT
 
     def parents(self) -> Iterator[bytes]:
-        """Yield each folder above the path, the root (empty) first; for those of many paths see `folders`."""
+        """Yield each folder above the path, the root (empty) first; for many paths see
+        `model.folders_above`.
+        """
         yield b""
         position = self.raw.find(b"/")
         while position >= 0:
@@ -120,9 +122,11 @@ class RepoPath:
 
 
 def bounded(raw: bytes) -> bytes:
-    """Give what patterns see of a path: of one that is too long the first folders and the end of its name.
+    """Return the part of a path that patterns match: if it is too long, its first folders and the end of its
+    name.
 
-    No change may bring such a path, but it may remove one. Matching takes time for each folder above a name.
+    No change may bring such a path, but it may remove one. Matching takes time for each folder above a
+    name.
     """
     if len(raw) <= MAX_PATH:
         return raw
@@ -144,7 +148,7 @@ def fold(raw: bytes) -> str:
 
 
 def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
-    """Name every path rule that a path breaks, in a fixed order.
+    """List every path rule that a path breaks, in a fixed order.
 
     Args:
         path: the path.

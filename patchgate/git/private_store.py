@@ -57,7 +57,7 @@ class PrivateStore:
         return oid
 
     def copy_index(self) -> dict[str, str]:
-        """Copy the index of this moment aside; return the variables under which git uses the copy."""
+        """Copy the current index; return the variables by which git uses the copy."""
         if os.path.exists(self._repository.index_file):
             # With its time: git looks again at files that are as new as their index (racy git); under a newer
             # copy, a change of the same length was missed (measured: 1 of 40).
@@ -118,7 +118,7 @@ def fill_index(
     """Fill the private index that the variables name, and nothing else; return its tree.
 
     Raises:
-        UndecidedError: git does not take an entry.
+        UndecidedError: git refuses an entry.
     """
     # A patch may be tried twice in one store; remove the index of the first time.
     for left in (variables["GIT_INDEX_FILE"], variables["GIT_INDEX_FILE"] + ".lock"):
@@ -142,7 +142,7 @@ def add_files(
     paths: Iterable[RepoPath],
     *options: str,
 ) -> dict[RepoPath, Entry]:
-    """Let git add files on disk to a private index; give what it made of them.
+    """Let git add files on disk to a private index; return their entries.
 
     Args:
         name: distinguishes this index from others of the store.
@@ -175,7 +175,7 @@ def tree_with_change(
     files: Iterable[FileChange],
     pending: Mapping[RepoPath, FileChange] = _NOTHING,
 ) -> str:
-    """Make the tree of HEAD, what is staged, what differs on disk, and the judged change; give its id.
+    """Make the tree of HEAD, what is staged, what differs on disk, and the judged change; return its id.
 
     New trees and blobs are in the private store, where git finds them with `store.variables`.
 
@@ -215,7 +215,7 @@ def paths_changed_since(
     files: Iterable[FileChange],
     tried: str,
 ) -> list[RepoPath]:
-    """List the paths in which the tree that would be tried now is not the one that was.
+    """List the paths in which the tree to try now differs from the tried one.
 
     Args:
         tried: what `tree_with_change` gave for the same change, with the same `store`.
@@ -232,7 +232,7 @@ def paths_changed_since(
 
 
 def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, FileChange]:
-    """Read what differs on disk from the index; what only looks newer turns out to be the same."""
+    """Read what differs on disk from the index; a file with only a newer time does not."""
     done = repository.git("diff-files", "-z", "--raw", "--ignore-submodules=all", in_work_tree=True)
     gone: list[RepoPath] = []
     known: dict[RepoPath, Entry] = {}
@@ -281,7 +281,7 @@ def patch_id_of(repository: Repository, store: PrivateStore, files: Sequence[Fil
     """Return the id of a change, whose objects git finds in the repository or in the private store.
 
     Raises:
-        UndecidedError: git failed, as it does on a path that it does not take.
+        UndecidedError: git failed, for instance on a path that it refuses.
     """
     variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
     old = fill_index(repository, {file.path: file.old for file in files}, variables)
@@ -296,7 +296,7 @@ def _ids(
     stdin: bytes,
     variables: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Hand the output of a diff on to `git patch-id`, and give its lines: an id and a commit."""
+    """Pipe the output of a diff to `git patch-id`, and return its lines: an id and a commit."""
     # Without an index: git reads attributes from it, which choose what of a user's config counts.
     variables = {**(variables or {}), "GIT_INDEX_FILE": repository.git_dir + "/no-index"}
     with (

@@ -44,7 +44,7 @@ class RefUpdate:
 class Remote:
     """What is known here of a remote without asking it.
 
-    `had` maps the full names of its branches to what they had when it was last heard of; `default` is the
+    `had` maps the full names of its branches to their last known values; `default` is the
     full name of its default branch. `is_named` is false where it is only a URL (then the rest is empty).
     """
 
@@ -65,7 +65,7 @@ def read_pushed(repository: Repository, lines: bytes) -> list[RefUpdate]:
     The local name may be any revision, with spaces (`HEAD@{1 day ago}`), so a line is read from the right.
 
     Raises:
-        UndecidedError: a line is none of git's.
+        UndecidedError: a line is not in git's format.
     """
     updates = []
     for line in _lines(lines):
@@ -81,7 +81,7 @@ def read_received(repository: Repository, lines: bytes) -> list[RefUpdate]:
     """Read the input of pre-receive: `<old oid> SP <new oid> SP <ref> LF`.
 
     Raises:
-        UndecidedError: a line is none of git's.
+        UndecidedError: a line is not in git's format.
     """
     updates = []
     for line in _lines(lines):
@@ -114,7 +114,7 @@ def _unreadable(line: str) -> UndecidedError:
 
 
 def remote_of(repository: Repository, name: str) -> Remote:
-    """Find out what is known here of a remote, by the name (or URL) that git gives to pre-push.
+    """Return what is known here of a remote, by the name (or URL) that git gives to pre-push.
 
     Raises:
         UndecidedError: git could not list the refs.
@@ -138,7 +138,7 @@ def remote_of(repository: Repository, name: str) -> Remote:
 
 
 def _symbolic_ref(repository: Repository, name: str) -> str:
-    """Ask what a symbolic ref names; empty where it is none, or can be none by its name."""
+    """Return the target of a symbolic ref; empty if it is not one, or its name is invalid."""
     done = repository.git("symbolic-ref", "--quiet", name, answers=(0, 1, 128))
     if done.code == 128 and b"No such ref" not in done.err:
         raise failed("symbolic-ref", done)
@@ -167,7 +167,7 @@ def refs_below(repository: Repository, *folders: str) -> dict[str, str]:
 
 
 def default_branch(repository: Repository) -> str | None:
-    """Name the branch that this repository's own HEAD names, whether or not it has a commit."""
+    """Return the branch of this repository's HEAD, even if it has no commit."""
     return _symbolic_ref(repository, "HEAD") or None
 
 
@@ -183,7 +183,7 @@ def peel(objects: Objects, oids: Iterable[str]) -> dict[str, str | None]:
 
 
 def type_of(objects: Objects, oid: str) -> str | None:
-    """Name the type of an object, or of what a tag points to; None if it is missing."""
+    """Return the type of an object, or of what a tag points to; None if it is missing."""
     header = objects.header(f"{oid}^{{}}")
     return header.type if header else None
 
@@ -191,7 +191,7 @@ def type_of(objects: Objects, oid: str) -> str | None:
 def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | None:
     """Find the first commit on the line of first parents of `tip`, itself included, that `known` reaches.
 
-    None where that line ends before.
+    None if that line ends before.
 
     Raises:
         UndecidedError: git failed, or objects are missing.
@@ -219,7 +219,7 @@ def first_parents_at(
     """List the commits on the line of first parents that touch any of some paths, the oldest first.
 
     Args:
-        known: a commit of that line, where the list begins after; None for the whole line.
+        known: a commit of that line, after which the list begins; None for the whole line.
 
     Raises:
         UndecidedError: git failed, or objects are missing.

@@ -47,7 +47,7 @@ def quote(name: bytes, *, high: bool) -> bytes:
 
 
 def unquote(token: bytes) -> bytes | None:
-    """Read a name from its token, quoted or bare; None where git would not have written that token.
+    """Read a name from its token, quoted or bare; None if git would not write that token.
 
     The closing quote must end the token; octal 000, octal above 377 and unknown escapes are refused.
     """
@@ -116,12 +116,12 @@ _CONTROL = re.compile(
 
 
 def without_escapes(raw: bytes) -> bytes:
-    """Take out what a terminal obeys and does not show; each line stays a line."""
+    """Remove escape sequences; each line stays a line."""
     return _TERMINAL.sub(b"", raw) if b"\x1b" in raw or b"\xc2" in raw else raw
 
 
 def without_controls(raw: bytes) -> bytes:
-    """Take out escapes and every other character that is not shown, except tabs and the ends of lines."""
+    """Remove escape sequences and all invisible characters, except tabs and line ends."""
     return _UNSEEN.sub(b"", without_escapes(raw))
 
 
@@ -154,7 +154,7 @@ def is_printable(character: str) -> bool:
 
 
 def quote_path(raw: bytes) -> str:
-    """Write a path as git quotes it: bare where every byte is harmless, else in double quotes.
+    """Write a path as git quotes it: bare if every byte is harmless, otherwise in double quotes.
 
     Bytes that are not UTF-8 and characters that may not be printed become octal escapes of their bytes.
     """
@@ -189,7 +189,7 @@ def exact_text(raw: bytes) -> str | None:
 
 
 def printable(raw: bytes | str, limit: int = 400) -> str:
-    """Write foreign text on one line, escapes for what may not be printed, cut at `limit` characters.
+    """Write untrusted text on one line, with unprintable characters escaped, cut at `limit` characters.
 
     A tab stays a tab; a line feed becomes `\\n`. Bytes that are not UTF-8 become `\\xNN`.
     """

@@ -38,7 +38,7 @@ _MAKING = (
 
 
 def commits_made_in(git_dir: str, since: float) -> dict[str, str]:
-    """Map the commits that a worktree's reflog shows as made there to the action, the oldest first.
+    """Map the commits that were made in a worktree, by its reflog, to the action, oldest first.
 
     An entry is no older than those before it: a date that somebody chose for a commit hides it only where
     nothing was done since.
@@ -48,7 +48,7 @@ def commits_made_in(git_dir: str, since: float) -> dict[str, str]:
         since: seconds since the epoch; the reflog has whole seconds, so all of that second counts.
 
     Raises:
-        UndecidedError: there is one, and it cannot be read, or is too long for that time.
+        UndecidedError: it cannot be read, or is too long to go back that far.
     """
     raw, is_whole = _content(os.path.join(git_dir, "logs", "HEAD"))
     wanted = math.floor(since)
@@ -69,7 +69,7 @@ def commits_made_in(git_dir: str, since: float) -> dict[str, str]:
 
 
 def git_dirs(repository: Repository) -> tuple[str, ...]:
-    """Name git's directory of every worktree: the main one's first (gitrepository-layout, `worktrees`)."""
+    """Return git's directory of every worktree, the main one's first (gitrepository-layout, `worktrees`)."""
     linked = os.path.join(repository.common_dir, "worktrees")
     names: list[str] = []
     with suppress(OSError):
@@ -78,7 +78,7 @@ def git_dirs(repository: Repository) -> tuple[str, ...]:
 
 
 def work_trees(repository: Repository) -> frozenset[str]:
-    """Name the folders of this repository's worktrees, with links resolved; one that is gone as well."""
+    """Return the folders of this repository's worktrees, with links resolved, also of missing ones."""
     found = {repository.work_tree} if repository.work_tree is not None else set()
     main, *linked = git_dirs(repository)
     if os.path.basename(main) == ".git":
@@ -118,7 +118,7 @@ def _entries(raw: bytes, is_whole: bool) -> Iterator[tuple[bytes, bytes, int, by
 
 
 def _making(message: bytes) -> str | None:
-    """Name the action of an entry that makes a commit; None where it only moves."""
+    """Return the action of an entry that makes a commit; None if it only moves HEAD."""
     for pattern in _MAKING:
         found = pattern.match(message)
         if found is not None:
@@ -133,7 +133,7 @@ _CLOSED = (b"not a git repository", b"dubious ownership")
 
 
 def symbolic_refs(repository: Repository, *folders: str) -> dict[str, str]:
-    """Map the symbolic refs of a repository to the refs that they name in the end, if these are there.
+    """Map the symbolic refs of a repository to their final targets, if these exist.
 
     Raises:
         UndecidedError: git could not list them.
@@ -142,7 +142,7 @@ def symbolic_refs(repository: Repository, *folders: str) -> dict[str, str]:
 
 
 def symbolic_refs_at(repository: Repository, url: str) -> dict[str, str]:
-    """Do as `symbolic_refs` for the repository at a URL where that is a folder; elsewhere none are known."""
+    """Like `symbolic_refs` for the repository at a URL, if that is a folder; otherwise empty."""
     there = _repository_at(repository, url)
     # Git exits with 128 if it is not a repository or another user's: then it can't push there either.
     done = there.git(*_LIST, answers=(0, 128)) if there is not None else None
@@ -172,7 +172,7 @@ def is_default_at(repository: Repository, url: str, branch: str, oid: str) -> bo
 
 
 def _repository_at(repository: Repository, url: str) -> Repository | None:
-    """Open the repository at a URL where git takes that for a folder; None elsewhere.
+    """Open the repository at a URL if git takes that for a folder; otherwise None.
 
     A colon before the first slash makes it a host or a scheme (connect.c, `url_is_local_not_ssh`), even if
     there is a folder of that name, which a commit can bring.
@@ -249,7 +249,7 @@ def follow_symbolic_refs(
 
     Args:
         repository: where they are written.
-        symbolic: its symbolic refs, as far as they name one that is there.
+        symbolic: its symbolic refs, as far as their targets exist.
 
     Raises:
         UndecidedError: a symbolic ref cannot be followed.

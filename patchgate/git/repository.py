@@ -89,7 +89,7 @@ class Repository:
 
     @property
     def zero_oid(self) -> str:
-        """The object id of nothing, as long as this repository's ids are."""
+        """The object id of nothing, in the length of this repository's ids."""
         return "0" * (64 if self.object_format == "sha256" else 40)
 
     def is_oid(self, word: bytes) -> bool:
@@ -136,11 +136,11 @@ class Repository:
         """Run git plumbing to its end; `variables` are added to its environment.
 
         Args:
-            answers: the exit codes that answer the question; with any other, git has not answered.
+            answers: the exit codes that answer the question; any other is an error.
 
         Raises:
             UndecidedError: git could not be started, took too long, was killed, or did not answer; the
-                message carries the last line of git's own.
+                message has git's last line.
         """
         done = run(
             self.argv(arguments, in_work_tree=in_work_tree),
@@ -167,17 +167,17 @@ class Repository:
     def child(
         self, *arguments: str, variables: Mapping[str, str] | None = None, memory: int = DEFAULT_MEMORY
     ) -> Child:
-        """Start git plumbing that is spoken with; use it as a context manager."""
+        """Start git plumbing as a `Child`; use it as a context manager."""
         env = {**self.environment, **(variables or {})}
         return Child(self.argv(arguments), cwd=self.git_dir, env=env, memory=memory)
 
 
 class MemoryLimitError(UndecidedError):
-    """A git child wanted more memory than it may have."""
+    """A git child exceeded its memory limit."""
 
 
 def _command(arguments: Sequence[str]) -> str:
-    """Find the name of git's command behind its options."""
+    """Find the name of git's command after its options."""
     words = iter(arguments)
     for word in words:
         if word in {"-c", "-C"}:
@@ -188,7 +188,7 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def failed(command: str, done: Completed) -> UndecidedError:
-    """Say that a git command failed, in one sentence with git's own last words."""
+    """Return the error of a failed git command, with git's last line."""
     lines = [line for line in done.err.split(b"\n") if line.strip()]
     ended = f"exit code {done.code}" if done.code >= 0 else f"it was ended by signal {-done.code}"
     said = printable(lines[-1]) if lines else ended
@@ -201,10 +201,10 @@ def failed(command: str, done: Completed) -> UndecidedError:
 
 
 def finish(child: Child, command: str) -> None:
-    """Wait for the end of a child that was spoken with; what it wrote is an answer only now.
+    """Wait for the end of a child; only now its output counts as an answer.
 
     Raises:
-        UndecidedError: git failed, or took longer than it may.
+        UndecidedError: git failed, or exceeded its time limit.
     """
     done = child.finish()
     if done.code != 0:
@@ -227,7 +227,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
 
     Args:
         environ: the caller's environment; `GIT_DIR`, `GIT_WORK_TREE`, `GIT_COMMON_DIR` and
-            `GIT_INDEX_FILE` count as they do for git, everything else of git's is left behind.
+            `GIT_INDEX_FILE` count as they do for git; other variables of git are ignored.
         directory: where the user is.
 
     Raises:
@@ -311,10 +311,10 @@ def _require_version(env: Mapping[str, str]) -> None:
 
 
 def version_in(said: bytes) -> tuple[int, ...]:
-    """Read the version off what `git version` says.
+    """Parse the output of `git version`.
 
     Raises:
-        UndecidedError: it says none.
+        UndecidedError: it has none.
     """
     found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
     if found is None:
@@ -323,7 +323,7 @@ def version_in(said: bytes) -> tuple[int, ...]:
 
 
 def _limits(git_dir: str, common_dir: str, object_format: str) -> tuple[str, ...]:
-    """Say why libgit2 1.9 could not read this repository (libgit2#6132, #7260, pygit2#1411)."""
+    """List why libgit2 1.9 could not read this repository (libgit2#6132, #7260, pygit2#1411)."""
     found: list[str] = []
     if object_format != "sha1":
         found.append(f"object format {object_format}: libgit2 cannot read it, git's plumbing was used")

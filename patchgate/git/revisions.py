@@ -43,11 +43,11 @@ def is_first(
 ) -> bool:
     """Return whether a root commit is the first commit of a repository.
 
-    A root with the very tree of the first commit adds nothing to it (the same commit with another message).
+    A root with the same tree as the first commit counts too (another message).
 
     Args:
         tree: the root's tree.
-        replaces: the value of the ref that gets the commit; where it is all that the repository has, the
+        replaces: the value of the ref that gets the commit; if it is all that the repository has, the
             first commit is being amended.
         known: the commit whose history counts, regardless of refs. An empty list: no history is known,
             and only a single root is the first. None: the main line counts.
@@ -69,9 +69,9 @@ def is_first(
 
 
 def main_lines(repository: Repository) -> list[str]:
-    """Name the tip of the default branch, as far as it is known here; else of each branch that may be it.
+    """Return the tip of the default branch if it is known; otherwise the tips of all candidates.
 
-    Empty where no branch and no tag has a commit.
+    Empty if no branch and no tag has a commit.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -86,9 +86,9 @@ def main_lines(repository: Repository) -> list[str]:
 def _lines(repository: Repository) -> list[tuple[str, str]]:
     """List the refs that may be the main line, each with its object.
 
-    One ref, where the HEAD of a bare repository or of `origin` names it; else those of the usual names, else
-    every branch, else every tag. A ref `refs/remotes/origin/HEAD` that is not symbolic is a branch `HEAD`
-    that somebody pushed.
+    One ref, if the HEAD of a bare repository or of `origin` names it; otherwise those of the usual names,
+    then every branch, then every tag. A ref `refs/remotes/origin/HEAD` that is not symbolic is a branch
+    `HEAD` that somebody pushed.
     """
     refs = _refs_below(repository, BRANCHES, "refs/remotes/")
     for is_head, ref, oid, target in refs:
@@ -112,7 +112,7 @@ def _refs_below(repository: Repository, *folders: str) -> list[tuple[bool, str, 
 
 
 def _ends(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
-    """Map the commits at which the first parents of some commits end, to their trees."""
+    """Map the roots of the first-parent lines of some commits to their trees."""
     if not commits:
         return {}
     stdin = "".join(f"{commit}\n" for commit in commits).encode("ascii")
@@ -149,7 +149,7 @@ def resolve(objects: Objects, text: str) -> Revision | None:
     """Resolve a revision; None if there is none.
 
     A full object id, `HEAD` and `@` are unambiguous. Any other name is looked up under each of git's
-    rules, through the child that runs already; another child runs only where more than one of them fits.
+    rules, through the child that runs already; another child runs only if more than one of them fits.
 
     Raises:
         UsageError: the name fits more than one ref, or a ref and an object.
@@ -182,7 +182,7 @@ def resolve(objects: Objects, text: str) -> Revision | None:
 
 
 def commit_named(objects: Objects, text: str) -> str:
-    """Resolve a revision that must name a commit, and give the commit's id.
+    """Resolve a revision that must name a commit, and return its id.
 
     Raises:
         UsageError: there is no such commit, or the name is ambiguous.
@@ -198,7 +198,7 @@ def commit_named(objects: Objects, text: str) -> str:
 
 
 def tree_named(objects: Objects, text: str) -> tuple[str, str | None] | None:
-    """Find the tree that a revision names, and the commit if it names one; None where it names neither.
+    """Find the tree that a revision names, and the commit if it names one; None if it names neither.
 
     Raises:
         UsageError: the name is ambiguous.
@@ -214,7 +214,7 @@ def tree_named(objects: Objects, text: str) -> tuple[str, str | None] | None:
 
 
 def head_commit(objects: Objects) -> str | None:
-    """Find HEAD's commit; None where it has none. Git would then take a tag `HEAD`, which is wrong.
+    """Find HEAD's commit; None if it has none. Git would then take a tag `HEAD`, which is wrong.
 
     Raises:
         UndecidedError: git could not answer.
@@ -241,7 +241,7 @@ def _is_oid(objects: Objects, text: str) -> bool:
 
 
 def _ref_of(objects: Objects, base: str) -> tuple[str, str] | None:
-    """Find the one ref that a name fits, with its object id; None where it fits none.
+    """Find the one ref that a name matches, with its object id; None if there is none.
 
     Raises:
         UsageError: it fits more than one.
@@ -268,7 +268,7 @@ def _ref_of(objects: Objects, base: str) -> tuple[str, str] | None:
 
 
 def _exact_ref(objects: Objects, base: str, names: list[str]) -> tuple[str, str] | None:
-    """Ask for refs by their exact names only; `names` are what git's rules make of `base`."""
+    """Look up refs by their exact names only; `names` are what git's rules make of `base`."""
     found = dict(_listed(objects, names))
     short = _SHORT_ID.fullmatch(base)
     meant = list(found)

@@ -30,7 +30,7 @@ _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 
 @dataclass(frozen=True, slots=True)
 class StagedIndex:
-    """A new index file, whole, and the one that it was made from (None: there was none)."""
+    """A complete new index file, and the one that it was made from (None: there was none)."""
 
     content: bytes
     made_from: bytes | None
@@ -127,7 +127,7 @@ def new_index(repository: Repository, store: PrivateStore, files: Sequence[FileC
 
 
 def _require_readable(repository: Repository, variables: Mapping[str, str]) -> None:
-    """See to it that git reads a whole index as it is, where it makes a sparse one of it first.
+    """Check that git can read the new index, if it converts it to a sparse one.
 
     Measured with git 2.39: with an entry that is only intended to be added, it read one file over and over.
     """
@@ -149,10 +149,10 @@ def store_objects(
 ) -> None:
     """Write the new blobs to the repository's objects and flush them, so that an index may name them.
 
-    Should nothing come of it, they are loose objects that nothing names; `git gc` takes them away.
+    If the write fails, they are unreferenced loose objects, which `git gc` removes.
 
     Raises:
-        UndecidedError: git failed, or the disk refused.
+        UndecidedError: git failed, or the disk did.
     """
     wanted = {file.new.oid for file in files if file.new is not None and file.new.mode != GITLINK}
     if not wanted:
@@ -181,7 +181,7 @@ def store_objects(
 
 
 def _flush_names(objects: str, oids: Collection[str], faults: FaultPoints) -> None:
-    """Flush what git does not: the names of loose objects, and objects that were there before, unflushed."""
+    """Flush what git does not: the names of loose objects, and existing objects that may be unflushed."""
     folders = set()
     for oid in oids:
         try:
@@ -203,7 +203,7 @@ def refresh_index(repository: Repository, paths: Iterable[RepoPath]) -> bool:
     Best effort, after the locks are free; a file that was changed since is not staged.
 
     Returns:
-        Whether git did; where it did not, nothing is wrong.
+        Whether git did; if not, that is no error.
     """
     names = b"".join(path.raw + b"\0" for path in paths)
     if not names:

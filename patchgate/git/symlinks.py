@@ -26,14 +26,16 @@ _AT_ONCE_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What came of following a link: why it does not stay inside (None: it does), the paths on its way."""
+    """The result of following a link: why it leaves the repository (None: it does not), and the paths on its
+    way.
+    """
 
     escape: str | None
     passed: frozenset[bytes]
 
 
 class Links:
-    """Follows links in one tree; what was looked up is remembered, and all steps together are bounded."""
+    """Follows links in one tree; lookups are cached, and the total of steps is bounded."""
 
     def __init__(self, view: TreeView, targets: Mapping[str, bytes | None]) -> None:
         """Take a tree, and targets of links by object id (None: longer than a path can be)."""
@@ -47,7 +49,7 @@ class Links:
         """Follow the link at a path.
 
         Raises:
-            UndecidedError: an object is missing, or the links of this change need too many steps.
+            UndecidedError: an object is missing, or the links of this change take too many steps.
         """
         exact = self._walk(path, is_folding=False)
         folding = self._walk(path, is_folding=True)
@@ -140,7 +142,7 @@ def read_targets(objects: Objects, oids: Collection[str]) -> dict[str, bytes | N
 
 
 def list_links(view: TreeView, over: Mapping[bytes, Entry | None]) -> dict[bytes, Entry]:
-    """List every symlink of a tree with what lies over it; costs what the whole tree has, in one git child.
+    """List every symlink of a tree with its overlay; reads the whole tree, in one git child.
 
     Raises:
         UndecidedError: git failed.

@@ -26,14 +26,14 @@ class DifferingFolder:
     others: tuple[Entries, ...]
 
     def path_of(self, name: bytes) -> bytes:
-        """Name the path of an entry."""
+        """Return the path of an entry."""
         return self.path + b"/" + name if self.path else name
 
 
 def differing_folders(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[DifferingFolder]:
     """List the folders of `tree` that differ from the folder of the same path in each of `others`.
 
-    A folder that `tree` has not, and each of the others has, is listed too, as one without entries. A
+    A folder that is missing in `tree` but in each of the others is listed too, without entries. A
     malformed folder of the others counts as one without entries.
 
     Raises:
@@ -54,7 +54,7 @@ def differing_folders(objects: Objects, tree: str, others: Sequence[str]) -> Ite
 
 
 def differing_files(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[bytes]:
-    """List the paths of files, links and submodules that `tree` has as none of `others` has them.
+    """List the files, links and submodules of `tree` that differ from all of `others`.
 
     Raises:
         UndecidedError: a tree is missing, or one below `tree` is malformed.
@@ -66,7 +66,7 @@ def differing_files(objects: Objects, tree: str, others: Sequence[str]) -> Itera
 
 
 def differing_links(objects: Objects, tree: str, other: str) -> set[bytes]:
-    """List the paths at which one of two trees has a symlink or a submodule, and the other has not the same.
+    """List the paths at which two trees differ and one has a symlink or a submodule.
 
     Raises:
         UndecidedError: a tree is missing, or one below `tree` is malformed.
@@ -96,14 +96,14 @@ _MOST_KEPT = 20_000
 
 
 class TreePaths:
-    """Entries of trees by their paths; what was read is remembered."""
+    """Entries of trees by their paths; what was read is cached."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._listed: dict[str, dict[bytes, Entry]] = {}
 
     def entries(self, wanted: Sequence[tuple[str, bytes]]) -> list[Entry | None]:
-        """Find what lies at each path (empty: the tree itself), given with the id of its tree.
+        """Find the entry at each path (empty: the tree itself), given with the id of its tree.
 
         Raises:
             UndecidedError: a tree is missing or malformed.
@@ -124,7 +124,7 @@ class TreePaths:
         return found
 
     def names(self, tree: str, folder: bytes) -> dict[bytes, Entry]:
-        """List a folder of a tree; empty where there is none.
+        """List a folder of a tree; empty if there is none.
 
         Raises:
             UndecidedError: a tree is missing or malformed.
@@ -155,7 +155,7 @@ class TreeView:
         self._paths = sorted(self._over)
 
     def entry(self, path: bytes) -> Entry | None:
-        """Find the file, symlink or gitlink at a path; None where nothing is, or a folder."""
+        """Find the file, symlink or gitlink at a path; None for nothing, or a folder."""
         if path in self._over:
             return self._over[path]
         found = self.objects.entry(self.tree, path)
@@ -180,7 +180,7 @@ class TreeView:
         return {RepoPath(path): found[path] for path in sorted(found)}
 
     def exists(self, path: bytes) -> bool:
-        """Return whether a path is there, as a file or as a folder with something in it."""
+        """Return whether a path exists, as a file or as a folder with files."""
         if not path or self.entry(path) is not None:
             return True
         overlaid = list(self._overlay_within(path))
@@ -192,7 +192,7 @@ class TreeView:
         return not overlaid or bool(self.below(path))
 
     def names(self, folder: bytes) -> list[bytes]:
-        """List the names right below a folder, those of folders too (also of one that was emptied)."""
+        """List the names directly in a folder, with those of folders (even emptied ones)."""
         start = Entry(TREE_MODE, self.tree) if not folder else self.objects.entry(self.tree, folder)
         listed = self.objects.tree(start.oid) if start is not None and start.mode == TREE_MODE else {}
         found = set(listed)

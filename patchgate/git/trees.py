@@ -46,7 +46,7 @@ def resulting_tree(
     """Compute the tree `base` with `files` applied to it.
 
     Args:
-        keep: is handed every new tree object (its kind and content), to be written to a private store.
+        keep: is called with every new tree object (its kind and content), to write it to a private store.
 
     Raises:
         UndecidedError: the files do not fit the base (a file where a folder is), so the index is damaged.
@@ -86,7 +86,7 @@ class _OpenedFolder:
 def _opened(
     objects: Objects, base: str, touched: Mapping[bytes, Entry | None]
 ) -> Mapping[bytes, _OpenedFolder]:
-    """Open the folders above the touched paths, each after the one above it, and enter the paths.
+    """Open the folders above the touched paths, parents first, and enter the paths.
 
     Not by recursion: git accepts a path of 2,000 folders.
     """
@@ -130,7 +130,7 @@ class ChangedFolders:
 
     @classmethod
     def of(cls, origin: str, old: str, new: str, records: Iterable[FileChange]) -> ChangedFolders:
-        """Take the records of folders between two trees; the root is none of them."""
+        """Take the records of folders between two trees, which do not include the root."""
         below = (
             (each.path.raw, each.old.oid if each.old else None, each.new.oid if each.new else None)
             for each in records
@@ -138,7 +138,7 @@ class ChangedFolders:
         return cls(origin, [(b"", old, new), *below] if old != new else [])
 
     def joined(self, other: ChangedFolders) -> ChangedFolders:
-        """Join what differs from two trees."""
+        """Add the folders in which another tree differs."""
         return replace(self, folders=[*self.folders, *other.folders])
 
 
@@ -159,8 +159,8 @@ class TreeCheck:
         Each tree must have the form that git writes; one that is replaced may have an older form.
 
         Raises:
-            MalformedTreeError: one has not; the message names it and its path.
-            UndecidedError: one is missing, or no tree.
+            MalformedTreeError: one has another form; the message names it and its path.
+            UndecidedError: one is missing, or not a tree.
         """
         wanted = [_wanted(touched, files) for touched, files in changes]
         listed = {oid for each in wanted for oid in each.values()}
@@ -173,7 +173,7 @@ class TreeCheck:
         return [{folder: names[oid] for folder, oid in each.items()} for each in wanted]
 
     def _check(self, touched: Sequence[ChangedFolders], listed: Collection[str]) -> dict[str, Listing]:
-        """Read what was not read before; give the names in the trees of `listed`."""
+        """Read the trees that were not read before; return the names in those of `listed`."""
         origins: dict[str, tuple[ChangedFolders, bytes]] = {}
         new: set[str] = set()
         past: set[str] = set()

@@ -68,7 +68,7 @@ def folder_above(
     Args:
         root: an open folder.
         path: below it.
-        look: is shown each folder on the way with its path, but not `root`.
+        look: is called with each folder on the way and its path, except `root`.
 
     Raises:
         FileNotFoundError: a folder on the way is not there.
@@ -100,7 +100,7 @@ def folder_above(
 
 
 def open_file(name: bytes, folder: int) -> FileIO:
-    """Open what has a name in an open folder; the caller sees whether it is a regular file.
+    """Open a name in an open folder; the caller checks whether it is a regular file.
 
     Raises:
         OSError: as the system gave it; ELOOP for a link.
@@ -109,7 +109,7 @@ def open_file(name: bytes, folder: int) -> FileIO:
 
 
 def is_there(name: bytes, folder: int) -> bool:
-    """Return whether anything has a name in an open folder."""
+    """Return whether a name exists in an open folder."""
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -132,7 +132,7 @@ _SKIPPED = b"S"
 
 
 def index_records(repository: Repository) -> Records:
-    """List the files of the index, those too that are only intended to be added; unmerged ones several times.
+    """List the files of the index, also those of `git add -N`; unmerged ones several times.
 
     Raises:
         UndecidedError: it cannot be read.
@@ -164,7 +164,7 @@ def untracked_names(repository: Repository) -> Records:
 def differing_from_index(repository: Repository, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
     """Find the paths that differ between working tree and index, also those that only one of them has.
 
-    Of changed files the contents are compared; what is ignored counts too.
+    The contents of changed files are compared; ignored files count too.
 
     Raises:
         UndecidedError: they cannot be listed.

@@ -66,7 +66,7 @@ class Completed:
 
 
 class TimeLimitError(UndecidedError):
-    """A child took longer than it may."""
+    """A child exceeded its time limit."""
 
 
 def run(
@@ -134,7 +134,7 @@ def _start(
 
 
 class _TooMuchError(Exception):
-    """A child wrote more than it may."""
+    """A child exceeded its output limit."""
 
 
 def _converse(
@@ -192,7 +192,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """Kill a child's group, also where the child itself has ended: what it started may live on."""
+    """Kill a child's group, even if the child has ended: what it started may still run."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
 
@@ -275,10 +275,10 @@ class Child:
             self._child.stdin.close()
 
     def finish(self) -> Completed:
-        """Wait for the child's end; `out` is empty, for its output was read as it came.
+        """Wait for the child's end; `out` is empty, because its output was read as it came.
 
         Raises:
-            UndecidedError: it took longer than it may.
+            UndecidedError: it exceeded its time limit.
         """
         code = self._child.wait()
         _kill_group(self._child)
@@ -318,7 +318,7 @@ class Child:
 
 
 def _has_finished(thread: threading.Thread | None) -> bool:
-    """Wait for a thread whose child has ended; a process that got away may keep its pipe open."""
+    """Wait for a thread whose child has ended; an escaped process may keep its pipe open."""
     if thread is not None:
         thread.join(timeout=_PATIENCE)
     return thread is None or not thread.is_alive()
@@ -359,7 +359,7 @@ def adopt_orphans() -> Iterator[None]:
     """Adopt the orphans of what is started in this block; the caller ends them.
 
     A process that calls `setsid` leaves the group, and one whose parent ends is given to init, or to a
-    subreaper (prctl(2)). So a child of ours that was none before came from the command. Only on Linux with
+    subreaper (prctl(2)). So a new child of ours came from the command. Only on Linux with
     /proc.
     """
     if not sys.platform.startswith("linux"):
@@ -389,7 +389,7 @@ def kill_orphans(before: frozenset[ProcessIdentity], seconds: float, spared: int
 
     Args:
         before: the children that do not belong to the command.
-        seconds: how long to go on at most; a process may not be killable (another user's, a dead disk).
+        seconds: how long to try; some processes cannot be killed (another user's, a dead disk).
         spared: a child that another thread reaps.
 
     Returns:

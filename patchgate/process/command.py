@@ -30,7 +30,7 @@ _TRIES = 24
 
 
 class Spool:
-    """Takes in output piece by piece.
+    """Collects output piece by piece.
 
     Args:
         log: a descriptor that is written to, or None.
@@ -68,7 +68,7 @@ class Spool:
         return self._taken > TAIL
 
     def add(self, data: bytes) -> None:
-        """Take in a piece."""
+        """Add a piece."""
         if self._mask is None and self._clean is None:
             self._keep(data)
             return
@@ -84,14 +84,14 @@ class Spool:
             self._keep_piece()
 
     def close(self) -> None:
-        """Take in the last line, which has no end."""
+        """Add the last line, which has no line end."""
         if self._partial:
             last = bytes(self._partial)
             self._partial.clear()
             self._keep(self._masked(last))
 
     def _keep_piece(self) -> None:
-        """Keep the beginning of a line that does not end yet, up to a border that cuts no secret."""
+        """Store the start of an unfinished line, up to a border that cuts no secret."""
         line = bytes(self._partial)
         masked = self._masked(line)
         for border in _borders(line):
@@ -138,7 +138,7 @@ class Spool:
 
 
 def _borders(line: bytes) -> Iterator[int]:
-    """Give places between two characters (of UTF-8) where a piece of a line may end, from right to left."""
+    """Yield positions between two characters (of UTF-8) where a piece of a line may end, last first."""
     for number in range(_TRIES):
         border = len(line) - _OVERLAP - number * _STEP
         if border <= 0:
@@ -224,7 +224,7 @@ def run_command(
 ) -> ProcessResult:
     """Run a command to its end, with nothing on its standard input.
 
-    The command ends when the process that was started ends; what it left running is killed. Whatever is
+    The command ends when the process that was started ends; what it leaves running is killed. Whatever is
     raised meanwhile (by a signal, by `tick`) ends the command too, and is passed on. Nobody may start another
     child meanwhile: it would be taken for the command's.
 
@@ -269,7 +269,7 @@ def run_command(
 
 @contextlib.contextmanager
 def _no_cores() -> Iterator[None]:
-    """Have what is started in here write no core file: it would be litter in the scratch tree."""
+    """Disable core files of what is started in this block: they would be left in the scratch tree."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     try:
@@ -279,7 +279,7 @@ def _no_cores() -> Iterator[None]:
 
 
 class _ProcessRun:
-    """One run of one command, from its start to the end of everything that it started."""
+    """One run of a command, from its start to the end of all its processes."""
 
     def __init__(
         self, before: frozenset[ProcessIdentity], began: float, spool: Spool, own: Spool | None
@@ -298,14 +298,14 @@ class _ProcessRun:
 
     @property
     def code(self) -> int | None:
-        """The exit code; that of a kill where the process could not even be reaped."""
+        """The exit code; that of a kill if the process could not be reaped."""
         assert self._child is not None
         return -signal.SIGKILL if self._child.returncode is None else self._child.returncode
 
     def start(
         self, argv: Sequence[bytes | str], cwd: str, env: Mapping[str, str], executable: str | None
     ) -> ProcessResult | None:
-        """Start it; gives back why that was not possible."""
+        """Start it; return why that failed."""
         try:
             with _no_cores():
                 self._child = child = subprocess.Popen(

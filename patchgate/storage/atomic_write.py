@@ -42,7 +42,7 @@ def write_atomically(
     exist_ok: bool = True,
     faults: FaultPoints | None = None,
 ) -> None:
-    """Make `path` a file with exactly `content`, on the disk when this returns.
+    """Replace the file `path` with `content`, on disk when this returns.
 
     Readers, a kill and a power cut see the old file or the new one. After an error the old one is in its
     place, and no temporary file is left. A symlink at `path` is replaced, not followed. What killed writers
@@ -58,7 +58,7 @@ def write_atomically(
     Raises:
         FileExistsError: `exist_ok` is false and something has that name.
         OSError: as the system gave it. One case leaves the new file: its folder could not be flushed, and the
-            file system refused the hard link that would have led back.
+            file system refused the hard link for the way back.
     """
     faults = faults or FaultPoints()
     sweep(path.parent, faults)
@@ -83,7 +83,7 @@ def write_atomically(
 
 
 def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, faults: FaultPoints) -> None:
-    """Return the new file a name that must be free: rename(2) would replace, link(2) refuses."""
+    """Link the new file to a name that must be free: rename(2) would replace a file, link(2) refuses."""
     link(new, path, faults)
     undo.callback(_withdraw, path, ours, faults)
     unlink(new, faults)
@@ -93,7 +93,7 @@ def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, fault
 def _replace(
     path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitStack, faults: FaultPoints
 ) -> None:
-    """Put the new file over the old one, which keeps a second name until the folder is flushed."""
+    """Rename the new file over the old one, which has a second name until the folder is flushed."""
     kept = _link_old(path, old, faults)
     undo.callback(_remove, old, faults)
     rename(new, path, faults)
@@ -107,7 +107,7 @@ def _replace(
 
 
 def _link_old(path: Path, old: Path, faults: FaultPoints) -> bool | None:
-    """Return the file at `path` the second name `old`: true where it has it, None where there is no file."""
+    """Link the file at `path` to `old`; None if there is no file, False if links are refused."""
     try:
         link(path, old, faults)
     except FileNotFoundError:

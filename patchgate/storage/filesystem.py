@@ -84,7 +84,7 @@ def open_exclusive(path: AnyPath, mode: int, faults: FaultPoints) -> int:
     """Create a file that must not exist, with `mode` less the umask, and return its descriptor.
 
     Raises:
-        OSError: EEXIST where anything has that name, a dangling symlink included.
+        OSError: EEXIST if the name exists, a dangling symlink included.
     """
     descriptor = attempt(faults, lambda: os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, mode))
     if faults.records:
@@ -93,10 +93,10 @@ def open_exclusive(path: AnyPath, mode: int, faults: FaultPoints) -> int:
 
 
 def write_all(descriptor: int, content: bytes, faults: FaultPoints) -> None:
-    """Add every byte of `content` to the end of a file, however many writes it takes; each write is a step.
+    """Append all of `content` to a file; each write is a step.
 
     Raises:
-        OSError: a part may have been written; the caller takes it back.
+        OSError: a part may be written; the caller undoes it.
     """
     rest = memoryview(content)
     while rest:
@@ -119,9 +119,9 @@ def truncate(descriptor: int, size: int, faults: FaultPoints) -> None:
 
 
 def flush(descriptor: int, faults: FaultPoints) -> None:
-    """Bring an open file's content and size to the disk.
+    """Flush an open file's content and size to disk.
 
-    A failed flush is never tried again: the kernel may have dropped the pages and would then say yes
+    A failed flush is never tried again: the kernel may have dropped the pages and would report success
     (Rebello et al., “Can Applications Recover from fsync Failures?”, USENIX ATC 2020).
     """
     attempt(faults, lambda: os.fsync(descriptor))
@@ -130,7 +130,7 @@ def flush(descriptor: int, faults: FaultPoints) -> None:
 
 
 def flush_folder(folder: AnyPath, faults: FaultPoints) -> None:
-    """Bring the names in a folder to the disk."""
+    """Flush the names in a folder to disk."""
     attempt(faults, lambda: _fsync_folder(folder))
     faults.done("flush_folder", folder)
 
@@ -148,16 +148,16 @@ def _fsync_folder(folder: AnyPath) -> None:
 
 
 def rename(source: AnyPath, target: AnyPath, faults: FaultPoints) -> None:
-    """Give `source` the name `target`, replacing any file or symlink, atomically."""
+    """Rename `source` to `target` atomically, replacing a file or symlink."""
     attempt(faults, lambda: os.rename(source, target))
     faults.done("rename", source, target)
 
 
 def link(source: AnyPath, target: AnyPath, faults: FaultPoints) -> None:
-    """Give `source` (itself, should it be a symlink) the second name `target`.
+    """Link `source` (the link itself, if it is a symlink) to `target`.
 
     Raises:
-        OSError: EEXIST where anything has that name.
+        OSError: EEXIST if the name exists.
     """
     attempt(faults, lambda: os.link(source, target, follow_symlinks=False))
     faults.done("link", source, target)
@@ -173,7 +173,7 @@ def make_folder(folder: AnyPath, mode: int, faults: FaultPoints) -> None:
     """Create one folder, with `mode` less the umask.
 
     Raises:
-        OSError: EEXIST where anything has that name.
+        OSError: EEXIST if the name exists.
     """
     attempt(faults, lambda: os.mkdir(folder, mode))
     faults.done("make_folder", folder)

@@ -76,9 +76,9 @@ def append(
     with_head: bool = False,
     faults: FaultPoints | None = None,
 ) -> str:
-    """Add one record, on the disk when this returns, and return its hash.
+    """Add one record, on disk when this returns, and return its hash.
 
-    The file and its folder are made where they are missing; the lock file is `<name>.lock`. After an error
+    The file and its folder are created if missing; the lock file is `<name>.lock`. After an error
     the chain is as it was, unless undoing the append fails too. After a kill it is as it was, or has
     the record, or a torn line that the next append sets aside.
 
@@ -124,7 +124,7 @@ def require_appendable(
     on_torn: Callable[[Path], None] | None = None,
     faults: FaultPoints | None = None,
 ) -> None:
-    """Do all that `append` does, but for the record: take the lock, open the file, settle its end.
+    """Do what `append` does without the record: acquire the lock, open the file, repair its end.
 
     Raises:
         UndecidedError: the lock is held, or the last record is damaged.
@@ -156,10 +156,10 @@ def read(path: AnyPath) -> Iterator[Record]:
 
 
 def verify(path: AnyPath) -> list[ChainProblem]:
-    """List what is wrong with a chain, line by line; empty for one that is whole, or that does not exist.
+    """List the problems of a chain, line by line; empty for an intact or a missing one.
 
     Raises:
-        UndecidedError: something looked wrong, and a writer kept the lock so that it could not be confirmed.
+        UndecidedError: there seems to be a problem, but a writer has the lock, so it is not confirmed.
         OSError: the file cannot be read.
     """
     problems = [found for found in scan(path) if isinstance(found, ChainProblem)]
@@ -220,7 +220,7 @@ def _settle_end(
 
 
 def _end_of(path: str, descriptor: int, size: int) -> tuple[bytes | None, bytes]:
-    """Return the last whole line without its LF (None if there is none), and what follows it."""
+    """Return the last complete line without its LF (None if there is none), and what follows it."""
     span = _FIRST_LOOK
     while True:
         start = max(0, size - span)
@@ -248,7 +248,7 @@ def _blocks(file: BufferedReader, limit: int) -> Iterator[bytes]:
 
 
 def _set_aside(path: str, torn: bytes, faults: FaultPoints) -> Path:
-    """Write the torn bytes to the first free `<name>.torn-<n>`, or find them in the last.
+    """Write the torn bytes to the first free `<name>.torn-<n>`, unless the last one has them.
 
     A kill between this and the cutting makes the next append come here again with the same bytes; they were
     flushed before they got the name, but the name perhaps was not.
@@ -280,7 +280,7 @@ def _undo_append(descriptor: int, size: int, faults: FaultPoints) -> None:
 def scan(path: AnyPath) -> Iterator[Record | ChainProblem]:
     """Yield a record or a problem for each line; after a damaged line the next one's link is not judged.
 
-    A last line that looks torn may be one that is just being written; `verify` asks again under the lock.
+    A last line that looks torn may be one that is being written; `verify` reads it again under the lock.
 
     Raises:
         OSError: the file cannot be read.

@@ -48,7 +48,7 @@ def acquire(
 ) -> Iterator[None]:
     """Lock the file `path` for a `with` block; missing folders above it are made, with mode 0700.
 
-    Not reentrant: who asks again while holding it, in the same process too, finds it busy. A child that was
+    Not reentrant: a second attempt, even in the same process, finds it busy. A child that was
     forked (without exec) during the block does not keep it after the block.
 
     Args:
@@ -84,7 +84,7 @@ def acquire(
 def _make_folders(path: str, faults: FaultPoints) -> None:
     """Make the folders above a lock file that does not exist yet, and flush their names.
 
-    A kill between making a folder and flushing the one above it leaves a name that is not on the disk. That
+    A kill between making a folder and flushing the one above it leaves a name that is not on disk. That
     folder is then the deepest that exists, and still empty: the one above it is flushed once more.
     """
     if os.path.lexists(path):

@@ -38,21 +38,21 @@ class UnsupportedError(OSError):
 
 
 def exchange(folder: int, name: bytes, other: int, other_name: bytes) -> None:
-    """Exchange what two names mean, in one instant.
+    """Exchange two files atomically.
 
     Raises:
         UnsupportedError: it cannot be done here.
-        OSError: ENOENT where one of them means nothing.
+        OSError: ENOENT if one of them is missing.
     """
     _rename(folder, name, other, other_name, _EXCHANGE)
 
 
 def rename_exclusively(folder: int, name: bytes, other: int, other_name: bytes) -> None:
-    """Return a file another name that must be free.
+    """Rename a file to a name that must be free.
 
     Raises:
         UnsupportedError: it cannot be done here.
-        OSError: EEXIST where anything has that name.
+        OSError: EEXIST if the name exists.
     """
     _rename(folder, name, other, other_name, _NO_REPLACE)
 
@@ -98,7 +98,7 @@ UNFINISHED = b".old"
 class OpenFolder:
     """A folder that is open by its descriptor; a context manager.
 
-    `path` is where it was found, for messages and records alone.
+    `path` is its path when it was opened, only for messages and records.
     """
 
     __slots__ = ("descriptor", "path", "steps")
@@ -121,14 +121,14 @@ class OpenFolder:
         os.close(self.descriptor)
 
     def at(self, name: bytes) -> bytes:
-        """Name something in this folder, for messages and records."""
+        """Return the path of a name in this folder, for messages and records."""
         return os.path.join(self.path, name)
 
     def child(self, path: bytes) -> OpenFolder:
-        """Open a folder below this one, not through a link at any component; empty: this one once more.
+        """Open a folder below this one, not through a link at any component; empty: this one again.
 
         Raises:
-            OSError: ENOENT, ENOTDIR or ELOOP where a component is missing, no folder, or a link.
+            OSError: ENOENT, ENOTDIR or ELOOP if a component is missing, not a folder, or a link.
         """
         descriptor = os.open(b".", _FOLDER, dir_fd=self.descriptor)
         try:
@@ -143,18 +143,18 @@ class OpenFolder:
         return OpenFolder(descriptor, self.at(path) if path else self.path, self.steps)
 
     def names(self) -> list[bytes]:
-        """List the names in it, in no order."""
+        """List the names in it, unordered."""
         return [os.fsencode(name) for name in os.listdir(self.descriptor)]
 
     def status(self, name: bytes) -> os.stat_result | None:
-        """Look at a name, not through a link; None where it means nothing."""
+        """Return the status of a name, not through a link; None if it is missing."""
         try:
             return os.stat(self._single(name), dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
     def own_status(self) -> os.stat_result:
-        """Look at this folder itself."""
+        """Return the status of this folder."""
         return os.fstat(self.descriptor)
 
     def open_file(self, name: bytes) -> int:
@@ -174,20 +174,20 @@ class OpenFolder:
             os.close(descriptor)
 
     def read_link(self, name: bytes) -> bytes:
-        """Read where a symlink leads."""
+        """Read the target of a symlink."""
         return os.readlink(self._single(name), dir_fd=self.descriptor)
 
     def write(
         self, name: bytes, content: bytes, *, mode: int, exactly: bool = False, flushed: bool = True
     ) -> None:
-        """Make a file that must not exist, with its content on the disk (its name not yet).
+        """Make a file that must not exist, with its content on disk (its name not yet).
 
         Args:
             name: it is free.
             content: all of its bytes.
             mode: the permission bits, less the umask.
-            exactly: the umask does not count.
-            flushed: false where the content may be lost.
+            exactly: ignore the umask.
+            flushed: false if the content may be lost.
         """
         self._single(name)
         first = mode & 0o600 if exactly else mode
@@ -214,10 +214,10 @@ class OpenFolder:
         self._tell("symlink", name, content=target)
 
     def link(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
-        """Return a file a second name that must be free.
+        """Link a file to a second name that must be free.
 
         Raises:
-            OSError: EEXIST where it is not; EXDEV, EPERM and others where there are no links.
+            OSError: EEXIST if it is not; EXDEV, EPERM and others if links are not possible.
         """
         self._single(name)
         other._single(other_name)
@@ -235,7 +235,7 @@ class OpenFolder:
         self._tell("link", name, other.at(other_name))
 
     def rename(self, name: bytes, other_name: bytes) -> None:
-        """Return a file another name in this folder, over what has it."""
+        """Rename a file in this folder, replacing a file of that name."""
         self._single(name)
         self._single(other_name)
         self._try(
@@ -245,13 +245,13 @@ class OpenFolder:
         self._tell("rename", name, self.at(other_name))
 
     def move(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
-        """Return a file another name, perhaps in another folder, that must be free.
+        """Rename a file to a name that must be free, perhaps in another folder.
 
         Without exclusive rename it is linked, then unlinked: a kill may leave both names.
-        Where there are no links either, it is renamed after a look.
+        Without links either, the name is checked and the file renamed.
 
         Raises:
-            OSError: EEXIST where anything has that name.
+            OSError: EEXIST if the name exists.
         """
         self._single(name)
         other._single(other_name)
@@ -286,14 +286,14 @@ class OpenFolder:
         self._tell("rename", name, other.at(other_name))
 
     def exchange(self, name: bytes, other: OpenFolder, other_name: bytes) -> None:
-        """Exchange what two names mean; both mean something.
+        """Exchange two files; both exist.
 
-        Where the file system cannot, three moves do it: the other file to `name` + `UNFINISHED` here, this
+        If the file system cannot, three moves do it: the other file to `name` + `UNFINISHED` here, this
         one to its place, then the first into this one's. A kill leaves the state between two of them.
 
         Raises:
             OSError: ENOENT if one of them does not exist; EEXIST, in the long form, if somebody made
-                the other name anew.
+                the other name again.
         """
         self._single(name)
         other._single(other_name)
@@ -324,7 +324,7 @@ class OpenFolder:
         self._tell("make_folder", name)
 
     def set_mode(self, mode: int) -> None:
-        """Give this folder its permission bits."""
+        """Set the permission bits of this folder."""
         self._try(b"", lambda: os.fchmod(self.descriptor, mode))
         self._tell("set_mode", b"", size=mode)
 
@@ -332,14 +332,14 @@ class OpenFolder:
         """Remove an empty folder.
 
         Raises:
-            OSError: ENOTEMPTY where it is not.
+            OSError: ENOTEMPTY if it is not.
         """
         self._single(name)
         self._try(name, lambda: os.rmdir(name, dir_fd=self.descriptor))
         self._tell("remove_folder", name)
 
     def flush(self) -> None:
-        """Bring the names in this folder to the disk."""
+        """Flush the names in this folder to disk."""
         self._try(b"", self._sync)
         self._tell("flush_folder", b"")
 
@@ -352,17 +352,17 @@ class OpenFolder:
                 raise
 
     def _single(self, name: bytes) -> bytes:
-        """Return a name back that means something in this very folder.
+        """Return a name after checking that it is one component.
 
         Raises:
-            OSError: EINVAL where it is empty, `.` or `..`, or has a slash or a NUL.
+            OSError: EINVAL if it is empty, `.` or `..`, or has a slash or a NUL.
         """
         if name in _NO_SINGLE_NAME or b"/" in name or b"\0" in name:
             raise OSError(errno.EINVAL, "no single name", self.at(name))
         return name
 
     def _try(self, name: bytes, call: Callable[[], _Result], folder: OpenFolder | None = None) -> _Result:
-        """Make one call as one step; an error names the whole path."""
+        """Make one call as one step; an error has the full path."""
         try:
             return attempt(self.steps, call)
         except OSError as error:

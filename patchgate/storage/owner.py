@@ -37,7 +37,7 @@ class Owner(Value):
 
     @classmethod
     def current(cls) -> Owner:
-        """Describe the process that asks."""
+        """Describe this process."""
         return cls(os.getpid(), boot_id(), _start_of(os.getpid()))
 
     @classmethod
@@ -50,7 +50,7 @@ class Owner(Value):
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Owner | None:
-        """Read what `to_bytes` wrote; None where it is anything else (empty, half written)."""
+        """Read what `to_bytes` wrote; None if it is anything else (empty, half written)."""
         try:
             value = json.loads(raw)
         except (ValueError, RecursionError):

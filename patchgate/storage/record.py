@@ -59,7 +59,7 @@ def canonical_event(event: Mapping[str, Json]) -> bytes:
 
 
 def line_of(event: bytes, previous: str) -> tuple[str, bytes]:
-    """Make the hash and the line (LF included) of the record that puts a canonical event after `previous`.
+    """Return the hash and the line (with LF) of the record of a canonical event after `previous`.
 
     Raises:
         UndecidedError: the line would be longer than `MAX_LINE`.
@@ -75,10 +75,10 @@ def line_of(event: bytes, previous: str) -> tuple[str, bytes]:
 
 
 def parse_line(line: bytes) -> Record:
-    """Read one line, without its LF, and check everything that it says about itself.
+    """Parse one line, without its LF, and check its form and its hash.
 
     Raises:
-        ValueError: says in half a sentence what is wrong with the line.
+        ValueError: its text says what is wrong with the line.
     """
     try:
         value = json.loads(line)
@@ -154,12 +154,12 @@ class HeadComparison(Value):
 
 
 def head_path_of(chain: str) -> str:
-    """Name the head file of a chain."""
+    """Return the path of a chain's head file."""
     return chain + _SUFFIX
 
 
 def read_head(chain: str) -> Head | None:
-    """Read the head file: its last whole line; None where there is none.
+    """Read the head file: its last whole line; None if there is none.
 
     Raises:
         OSError: the file exists and cannot be read.
@@ -175,7 +175,7 @@ def read_head(chain: str) -> Head | None:
 
 
 def compare_head(chain: str) -> HeadComparison:
-    """Compare a head file with its chain; needs no lock, because the head is read first and never leads.
+    """Compare a head file with its chain; needs no lock, because the head is read first and is never ahead.
 
     Raises:
         OSError: one of the two cannot be read.

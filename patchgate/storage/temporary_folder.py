@@ -26,7 +26,8 @@ _LOOKING = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TemporaryFolder:
-    """A context manager: a folder of this process where the system has such; sweeps what killed ones left.
+    """A context manager: a folder of this process in the system's temporary folder; removes those of killed
+    processes.
 
     Raises:
         OSError: it cannot be made.

@@ -31,7 +31,7 @@ _MOST_SECONDS = 2.5
 
 
 def mark_of(root: bytes, folder: bytes) -> Mark | None:
-    """Look at one folder; None where there is none, or it cannot be reached."""
+    """Mark one folder; None if there is none, or it cannot be reached."""
     try:
         found = os.lstat(os.path.join(root, folder) if folder else root)
     except OSError:
@@ -82,7 +82,7 @@ def restore_folders(
     """Remove what does not belong, and restore the permissions of folders.
 
     Args:
-        root: the very folder that was marked; the caller has made sure of it.
+        root: the folder that was marked; the caller has checked that.
         names: lists the files and the gitlinks of the index; called only if something was written.
         only: the one name to remove, besides what replaced a folder; None for every name.
 
@@ -201,7 +201,7 @@ _PIECE = 1 << 20
 class Checkout:
     """Files below `root`, and their `index`; all paths are absolute.
 
-    `variables` lead git to the objects of `tree`. `spare` is a folder of ours for copies. `names` are the
+    With `variables` git finds the objects of `tree`. `spare` is a folder for copies. `names` are the
     paths that are written; None for all that the index has.
     """
 
@@ -230,7 +230,7 @@ class Checkout:
     def write(self) -> None:
         """Write every file that is missing or differs, replacing anything at its path.
 
-        git looks at each file, and writes those that changed since it last did.
+        git checks each file, and writes those that changed since it last did.
 
         Raises:
             UndecidedError: git failed; a blob is missing, a filter failed.

@@ -31,7 +31,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class _FolderRecord:
-    """One place: its absolute path, who made it, which folder it is (None until made), whether it stays."""
+    """One folder: its absolute path, its owner, its identity (None until made), whether it stays."""
 
     path: str
     owner: Owner
@@ -68,7 +68,7 @@ class _FolderRecord:
 
 
 def records_folder(repository: Repository) -> str:
-    """Name the folder of the records; it is made where it is missing."""
+    """Return the folder of the records; it is created if missing."""
     folder = os.path.join(repository.common_dir, "patchgate", "scratch")
     with translate_errors("cannot write the records of scratch trees"):
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -79,7 +79,7 @@ def require_outside(repository: Repository, cache: str) -> str:
     """Return the real path of the cache folder, which must be outside the working tree and git's folder.
 
     Raises:
-        UndecidedError: it does.
+        UndecidedError: it is inside.
     """
     real = os.path.realpath(cache)
     for inside in (repository.work_tree, repository.git_dir, repository.common_dir):
@@ -97,7 +97,7 @@ def _is_within(path: str, folder: str) -> bool:
 
 @contextlib.contextmanager
 def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Iterator[str]:
-    """Make a fresh folder, mode 0700, and remove it at the end unless it is to be kept.
+    """Make a fresh folder, mode 0700, and remove it at the end unless it is kept.
 
     Args:
         repository: has the record of the folder.
@@ -126,9 +126,9 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
 
 
 def sweep_folders(repository: Repository, cache: str) -> list[str]:
-    """Remove what killed processes left in this cache folder; give the places that could not be removed.
+    """Remove what killed processes left in this cache folder; return the folders that could not be removed.
 
-    A record of a place in another cache folder waits until that one is swept.
+    A record of a folder in another cache folder waits until that one is swept.
     """
     folder = records_folder(repository)
     stuck: list[str] = []
@@ -190,7 +190,7 @@ def _records(folder: str) -> list[tuple[str, _FolderRecord | None]]:
 
 
 def _write(file: str, record: _FolderRecord) -> None:
-    """Write a record whole; the name of the temporary file is that of a record's, so a sweep finds it."""
+    """Write a record atomically; the temporary file is named like a record, so a sweep finds it."""
     spare = os.path.join(os.path.dirname(file), f"place-{secrets.token_hex(8)}.json")
     descriptor = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as out:
@@ -258,7 +258,7 @@ def _flatten(path: str | bytes, within: int | None) -> None:
 
 
 def _open_folder(path: str | bytes, within: int | None) -> int:
-    """Open a folder, not through a link, and give its owner all permissions."""
+    """Open a folder, not through a link, and return its owner all permissions."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(os.lstat(path, dir_fd=within).st_mode):
             os.chmod(path, 0o700, dir_fd=within)

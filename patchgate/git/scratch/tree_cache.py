@@ -142,7 +142,7 @@ class CachedTree:
         return self._identity is not None and identity_of(self.checkout.root) == self._identity
 
     def detach(self, root: str) -> None:
-        """Return the tree away: move it to `root`; the next use makes another."""
+        """Move the tree to `root`; the next use makes another."""
         os.rename(self.checkout.root, root)
         self.checkout = replace(self.checkout, root=root)
 
@@ -280,13 +280,13 @@ def _record_owner(repository: Repository, home: str) -> None:
 
 
 def _inode(folder: str) -> int | None:
-    """Say which folder this is; the number of its device may be another after a restart."""
+    """Return the inode of a folder; its device number may change after a restart."""
     identity = identity_of(folder)
     return identity[1] if identity else None
 
 
 def _conversions(repository: Repository) -> str:
-    """Sum up what the bytes of a checkout depend on besides the tree: config, and `info/attributes`."""
+    """Hash what the bytes of a checkout depend on besides the tree: config, and `info/attributes`."""
     found = repository.git("config", "-z", "--get-regexp", _CONVERSIONS, answers=(0, 1)).out
     with (
         contextlib.suppress(OSError),
@@ -297,7 +297,7 @@ def _conversions(repository: Repository) -> str:
 
 
 def _stamp(path: str) -> list[int]:
-    """Say which file this is and when it was written: nobody can set the time of its change (ctime)."""
+    """Identify a file and its last write: a program cannot set the time of its change (ctime)."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -315,7 +315,7 @@ def _read_json(path: str) -> Mapping[str, object] | None:
 
 
 def _replace(path: str, content: bytes) -> None:
-    """Write a file whole; it need not outlive a power cut, after which its stamp no longer fits."""
+    """Write a file atomically, unflushed: after a power cut its stamp does not match."""
     with translate_errors("cannot write the state of the scratch tree"):
         spare = f"{path}.{secrets.token_hex(8)}"
         with open(spare, "wb") as file:

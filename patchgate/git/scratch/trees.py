@@ -43,8 +43,8 @@ def make_git_dir(
     """Make `.git` in a scratch tree, still without an index.
 
     Args:
-        store: where the objects of the tried tree are that the repository does not have.
-        commit: what HEAD names; None for an unborn branch.
+        store: has the objects of the tried tree that the repository does not.
+        commit: HEAD's commit; None for an unborn branch.
         copies: whether the objects of `store` are copied, for a tree that outlives it.
 
     Raises:
@@ -73,7 +73,7 @@ def make_git_dir(
 
 
 def copy_index(root: str, index: str) -> None:
-    """Copy the index that knows the files, with its time, which git compares with theirs."""
+    """Copy the index of the files with its time, which git compares with theirs."""
     shutil.copy2(index, os.path.join(root, ".git", "index"))
 
 
@@ -104,7 +104,7 @@ def _config(repository: Repository) -> bytes:
 
 
 def _line(path: bytes) -> bytes:
-    """Write a path as a line of `objects/info/alternates`, quoted where it would be read otherwise."""
+    """Write a path as a line of `objects/info/alternates`, quoted if git would read it differently."""
     if not path.startswith((b'"', b"#")) and b"\n" not in path:
         return path + b"\n"
     quoted = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
@@ -165,7 +165,7 @@ def touched_files(
         objects: reads through `store`.
         tree: what is tried.
         paths: the touched paths; those that `tree` does not have are left out.
-        cache: the folder for scratch trees; made where it is missing.
+        cache: the folder for scratch trees; created if missing.
         keep: whether the folder stays as the commands left it.
 
     Raises:
@@ -239,8 +239,8 @@ def whole_tree(
 
     Args:
         store: has the objects of `tree` that the repository does not; it outlives the block.
-        cache: the folder for scratch trees; made where it is missing.
-        commit: what HEAD names to commands that ask git; None for an unborn branch.
+        cache: the folder for scratch trees; created if missing.
+        commit: HEAD's commit for commands that call git; None for an unborn branch.
         keep: whether this tree stays as the commands leave it, in a separate folder; the next use then
             makes another.
         patience_seconds: how long to wait for another process that uses it.

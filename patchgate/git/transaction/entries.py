@@ -81,12 +81,12 @@ class JournalEntry:
 
     @property
     def part(self) -> bytes:
-        """The name under which the new content grows."""
+        """The name of the new content while it is written."""
         return self.aside + PART
 
     @property
     def unfinished(self) -> bytes:
-        """The name that an exchange by three moves uses in between."""
+        """The name in between, if an exchange takes three moves."""
         return self.aside + UNFINISHED
 
 
@@ -153,15 +153,15 @@ def remove_if_there(folder: OpenFolder, name: bytes) -> None:
 
 
 def parent_of(path: bytes) -> bytes:
-    """Name the folder that a path lies in; empty at the root."""
+    """Return the folder of a path; empty at the root."""
     return path.rpartition(b"/")[0]
 
 
 def name_of(path: bytes) -> bytes:
-    """Take the last component of a path."""
+    """Return the last component of a path."""
     return path.rpartition(b"/")[2]
 
 
 def join(folder: bytes, name: bytes) -> bytes:
-    """Name something in a folder."""
+    """Join a folder and a name."""
     return folder + b"/" + name if folder else name

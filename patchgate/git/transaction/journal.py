@@ -143,7 +143,7 @@ class Journal:
 
     @property
     def swaps(self) -> bool:
-        """Return whether a name changes between a folder and something else."""
+        """Return whether a path changes from a folder to a file, or back."""
         return bool(self.removed_folders) or any(entry.path in self.new_folders for entry in self.entries)
 
     def write(self, folder: OpenFolder) -> None:

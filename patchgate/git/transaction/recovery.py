@@ -54,7 +54,7 @@ def journal_index_name(repository: Repository) -> str:
 
 
 def find_working_tree(repository: Repository, journal: Journal, record: OpenFolder) -> tuple[str, str]:
-    """Find the working tree that a journal is about, and the index.
+    """Find the working tree of a journal, and its index.
 
     Raises:
         UndecidedError: it is not a working tree of this repository, or is missing, or uses another index.
@@ -147,7 +147,7 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def _line(path: str) -> str:
-    """Read a file of one line; empty where there is none."""
+    """Read a file of one line; empty if there is none."""
     try:
         if os.path.isfile(path):
             with open(path, "rb") as file:
@@ -297,7 +297,7 @@ def _recover_one(
         kept: tuple[RepoPath, ...] = ()
         if state != UNDONE:
             with Workspace(*find_working_tree(repository, journal, folder), steps) as workspace:
-                # What the killed process saw as done need not be on the disk; what follows builds on it.
+                # What the killed process saw as done need not be on disk; what follows builds on it.
                 workspace.touch_all(journal.entries, [path for path, _ in journal.removed_folders])
                 workspace.flush()
                 backup = SavedContents(repository.common_dir, os.fsdecode(name), steps)

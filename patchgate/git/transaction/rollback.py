@@ -227,7 +227,7 @@ def describe_blocked(workspace: Workspace, entry: JournalEntry) -> str:
 
 
 def _finish_moves(workspace: Workspace, entry: JournalEntry) -> None:
-    """Finish a move, or an exchange by three moves, that a kill left half done."""
+    """Finish a move, or an exchange by three moves, that a kill interrupted."""
     root = workspace.root(entry)
     if not is_reachable(root, entry.folder):
         return

@@ -170,7 +170,7 @@ class Workspace:
         self._touched |= {(False, path), (False, parent_of(path))}
 
     def set_folder_mode(self, path: bytes, bits: int) -> None:
-        """Return a folder of the working tree the permission bits that it had."""
+        """Restore the permission bits of a folder of the working tree."""
         with self.tree.child(path) as folder:
             if stat.S_IMODE(folder.own_status().st_mode) != bits:
                 folder.set_mode(bits)
