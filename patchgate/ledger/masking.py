@@ -1,8 +1,8 @@
-"""Take out of a text what looks like a secret: known forms, named values, logins, values of an environment.
+"""Masks secrets in a text: known forms, named values, logins, values of an environment.
 
-Decides which stretches of a log, a review or a report become `***`, not which texts are masked. Every
-expression is bounded or ends where the next may begin, so a long log costs its length. What was encoded
-otherwise (base64, reversed, cut) is not found: masking keeps an accident from spreading, and no more.
+Decides which parts of a log, a review or a report become `***`, not which texts are masked. Every
+expression is bounded or ends where the next may begin, so the time is linear. Encoded secrets (base64,
+reversed, cut) are not found: masking limits accidents only.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from patchgate.storage.record import Json
 _LEAST_NAMED = 4
 MOST_VALUE = 16 << 10
 _MOST_LOOK = 200
-# Searching for these is fast; the expression after them is tried at their places alone.
+# A search for these is fast; the expression below is tried only where one was found.
 _STEMS = (b"passw", b"passphrase", b"pwd", b"_pass", b"token", b"secret", b"key", b"auth", b"cookie")
 _ENDING = re.compile(
     rb"(?P<word>passw(?:or)?d|passphrase|pwd|_pass|token|secret|key|auth(?:orization)?|cookie)_?[0-9]{0,3}"
 )
-# Of keys only these are secret. Sought in the letters before `key`.
+# Only these keys are secret. Searched in the letters before `key`.
 _KEY_OF = re.compile(rb"(?:api|access|private|secret|signing|encryption|auth|account)[_. -]?\Z")
 _MOST_KEY_OF = 12
 _CLOSE = rb"(?:\\{0,7}[\"'`]\]?)?"
@@ -44,7 +44,7 @@ _INSIDE = {
     quote: re.compile(rb"(?:[^%b\\\n]|\\[^\n]){0,%d}" % (quote, MOST_VALUE)) for quote in (b'"', b"'", b"`")
 }
 _SCHEME = re.compile(rb"(?:bearer|basic|digest|negotiate|token|apikey)[ \t]{1,8}")
-# A backslash before a quote, or for the end of a line in JSON, ends a bare value.
+# A backslash before a quote, or of an escaped line end in JSON, ends a bare value.
 _BARE = re.compile(rb"(?:[^\s\"'`\\<]|\\(?![\\nrt\"'`])){1,%d}" % MOST_VALUE)
 _HEADER = re.compile(rb"(?:[^\r\n\"'`\\]|\\(?![\\nrt\"'`])){1,%d}" % MOST_VALUE)
 _TRAILING = b",;:)]}>.\\"
@@ -78,7 +78,7 @@ _CALL = re.compile(
 )
 MASK = b"***"
 LEAST_VALUE = 6
-"""A shorter value of the environment is not sought: it would be found in every second word."""
+"""Shorter values of the environment are not searched: they would be found in ordinary words."""
 _LEAST_LINE = 8
 _MOST_VALUE = 64 << 10
 _NAME = re.compile(
@@ -87,12 +87,12 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _NAMES_OF_FOLDERS = frozenset({"OLD_PWD", "INIT_PWD"})
-# What follows `://`: a user, if any, and a password up to the last @ before the host. It goes over no slash,
-# so over no second address either.
+# The text after `://`: a user, if any, and a password up to the last @ before the host. It contains no slash,
+# so it ends before a second address.
 _LOGIN = re.compile(rb"[^\s/?#\"<>:@\[]*:([^\s/?#\"<>]+)@")
-# The value of a variable is an address as a whole, so there its password may hold anything; a port is none.
+# The whole value of a variable is an address, so its password may contain anything; a port is not one.
 _ADDRESS = re.compile(r"[A-Za-z0-9+.-]{1,40}://[^\s/:@\[]*:(?![0-9]{1,5}[/?#])(.+)@", re.DOTALL)
-# What follows the first line of a private key, up to its last line or as far as it looks like one.
+# The lines after the first one of a private key, up to its last line or as long as they look like one.
 _KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}-----")
 _KEY_LINES = re.compile(
     rb"(?:(?:\\[nr]|[\s+|>-]|(?:\x1b|\\x1b)\[[0-9;]{0,16}m){1,8}[A-Za-z0-9+/=]{16,256}){1,2000}"
@@ -114,9 +114,9 @@ class _Name:
 def named_values(content: bytes) -> Iterator[tuple[int, int]]:
     """Find the values of secret names (`password=x`, `"token": "x"`, `--secret x`); some may overlap.
 
-    A name counts by how it ends, in any case: `DB_PASSWORD` and `accessToken` count. What is plainly no
-    value (`_is_readable`) stays, all else is masked: source code loses a word here and there, no password
-    stays. What was masked is not searched again, so the cost grows with the length of the text.
+    The end of a name decides, in any case: `DB_PASSWORD` and `accessToken` count. What is clearly not a
+    secret (`_is_readable`) stays, everything else is masked: source code may lose a word, but no password
+    stays. Masked text is not searched again, so the time is linear.
     """
     lower = content.lower()
     for stem in _STEMS:
@@ -157,14 +157,14 @@ def _name_at(lower: bytes, at: int) -> _Name | None:
 
 
 def _value_of(content: bytes, lower: bytes, name: _Name) -> tuple[int, int] | None:
-    """Give the stretch of a name's value; None where it is plainly no value."""
+    """Return the span of a name's value; None where it is clearly not a value."""
     quoted = _QUOTE.match(lower, name.value)
     start = name.value if quoted is None else quoted.end()
     scheme = _SCHEME.match(lower, start)
     if quoted is not None:
         end = _end_of_quoted(content, start, quoted["quote"])
     elif name.sign in {b"==", b"===", b"!=", b"!=="}:
-        # Of comparisons only the texts in quotes are masked.
+        # In comparisons only quoted texts are masked.
         return None
     else:
         is_header = name.sign == b":" and name.word in {b"authorization", b"cookie"}
@@ -173,7 +173,7 @@ def _value_of(content: bytes, lower: bytes, name: _Name) -> tuple[int, int] | No
         bare = (_HEADER if is_header else _BARE).match(content, start)
         end = start if bare is None else bare.end()
     start = start if scheme is None or scheme.end() > end else scheme.end()
-    # What ends a sentence, a list or a call after a bare value is none of it.
+    # The end of a sentence, a list or a call is not part of a bare value.
     end = end if quoted is not None else start + len(content[start:end].rstrip(_TRAILING + b" \t"))
     if end - start < _LEAST_NAMED or _is_readable(content, start, end, name, is_bare=quoted is None):
         return None
@@ -181,7 +181,7 @@ def _value_of(content: bytes, lower: bytes, name: _Name) -> tuple[int, int] | No
 
 
 def _end_of_quoted(content: bytes, start: int, quote: bytes) -> int:
-    """Find the end of a text in quotes: its closing quote, or where there is none the end of the line."""
+    """Find the end of a quoted text: its closing quote, or else the end of the line."""
     if quote in _INSIDE:
         inside = _INSIDE[quote].match(content, start)
         return start if inside is None else inside.end()
@@ -197,7 +197,7 @@ def _end_of_quoted(content: bytes, start: int, quote: bytes) -> int:
 
 
 def _is_readable(content: bytes, start: int, end: int, name: _Name, *, is_bare: bool) -> bool:
-    """Tell whether what stands after a name is plainly not the secret."""
+    """Return whether the text after a name is clearly not the secret."""
     if end - start > _MOST_LOOK:
         return False
     value = content[start:end]
@@ -216,7 +216,7 @@ def _is_readable(content: bytes, start: int, end: int, name: _Name, *, is_bare: 
 
 
 def _means_the_same(value: bytes, name: _Name) -> bool:
-    """Tell whether a value is a name for the same: `password=db_password`, `token: apiToken`."""
+    """Return whether a value is only another name: `password=db_password`, `token: apiToken`."""
     last = re.split(rb"\.|->|::|[$@&*]", value)[-1]
     bare = last.lower().rstrip(b"s_")
     word = name.word.lstrip(b"_")
@@ -229,21 +229,21 @@ def _means_the_same(value: bytes, name: _Name) -> bool:
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[bytes, ...]:
-    """Give the secret values of an environment, in every form that is sought.
+    """Return the secret values of an environment, in every form that is searched.
 
-    They are the values of the variables whose name says so, and the passwords of those that are addresses.
+    They are the values of variables with a secret name, and the passwords in addresses.
     """
     found: dict[bytes, None] = {}
     for name, value in environment.items():
         is_secret = _NAME.search(name) and name.upper() not in _NAMES_OF_FOLDERS
         for secret in (*([value] if is_secret else ()), *_passwords(value)):
             found.update(dict.fromkeys(_forms(secret)))
-    # The longest first: what holds another one is masked as one stretch.
+    # The longest first: a value that contains another one is masked as a whole.
     return tuple(sorted(found, key=len, reverse=True))
 
 
 def _passwords(value: str) -> Iterator[str]:
-    """Give the passwords of the addresses in a value, as they stand and as they are meant."""
+    """Yield the passwords of the addresses in a value, literally and unquoted."""
     if "://" not in value or "@" not in value:
         return
     # Loaded here: few environments hold an address with a password.
@@ -267,10 +267,10 @@ def _forms(value: str) -> Iterator[bytes]:
 
 
 class Masks:
-    """Takes secrets out of texts.
+    """Masks secrets in texts.
 
     Args:
-        environments: of the caller and of the commands; only what a variable's name calls secret counts.
+        environments: of the caller and of the commands; only variables with a secret name count.
     """
 
     def __init__(self, environments: Iterable[Mapping[str, str]] = ()) -> None:
@@ -286,16 +286,16 @@ class Masks:
         for start, end in spans:
             if end <= masked_to:
                 continue
-            # Stretches that overlap or touch are one, for the rest of the second would stand there alone.
+            # Spans that overlap or touch are joined, so that no rest of the second one stays.
             if start > masked_to or not pieces:
                 pieces += [content[at:start], MASK]
             at = masked_to = end
         return b"".join([*pieces, content[at:]])
 
     def output(self, content: bytes) -> bytes:
-        """Mask what a command wrote, also where a secret is hidden by escapes or controls that are not shown.
+        """Mask the output of a command, also where escapes or control characters hide a secret.
 
-        A line with a secret that is found only without them is kept without them.
+        A line with a secret that is found only without them loses them.
         """
         masked = self.raw(content)
         bare = without_controls(masked)
@@ -311,7 +311,7 @@ class Masks:
         return self.raw(b"\n".join(lines))
 
     def stream(self) -> Callable[[bytes], bytes]:
-        """Give an `output` for pieces in their order: a private key may go on in the next one.
+        """Build an `output` for consecutive pieces: a private key may continue in the next one.
 
         Only pieces of whole lines count; one without an end of line is masked as it is.
         """
@@ -329,7 +329,7 @@ class Masks:
         return mask
 
     def text(self, text: str) -> str:
-        """Mask a text; a byte that is no UTF-8 stays what it was."""
+        """Mask a text; bytes that are not UTF-8 stay unchanged."""
         encoded = text.encode("utf-8", "surrogatepass")
         masked = self.raw(encoded)
         return text if masked is encoded else masked.decode("utf-8", "surrogatepass")
@@ -378,7 +378,7 @@ def _logins(content: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _room_for_key(lines: bytes) -> int:
-    """Tell how much of a private key that begins in these lines may follow them; 0: all of it is here."""
+    """Return how many bytes of a private key that begins in these lines may follow; 0: it ends here."""
     start = lines.rfind(b"-----BEGIN ")
     if start < 0 or _KEY_END.search(lines, start) is not None:
         return 0
@@ -387,13 +387,13 @@ def _room_for_key(lines: bytes) -> int:
 
 
 def _rest_of_key(lines: bytes, room: int) -> tuple[int, bool]:
-    """Find the end of a private key that began before these lines, and tell whether it goes on after them."""
+    """Find the end of a private key that began before these lines, and whether it continues after them."""
     if room <= 0:
         return 0, False
     last = _KEY_END.search(lines, 0, room)
     if last is not None:
         return last.end(), False
-    # Each line of a key is taken to follow the end of another line.
+    # The expression expects the end of a line before each line of a key.
     found = _KEY_LINES.match(b"\n" + lines, 0, room + 1)
     end = 0 if found is None else found.end() - 1
     return end, not lines[end:].strip()

@@ -1,7 +1,7 @@
-"""What kind of text a file holds by its name, and where its comments, headings, lists and cells begin.
+"""The kind of text in a file, by its name, and where its comments, headings, lists and cells begin.
 
-Decides where on a line a word stands, for the words that can be marks. A kind stands for many languages, so
-what begins a comment is taken generously; what a string hides is looked at in code alone.
+One kind stands for many languages, so more signs begin a comment than in any one of them. Only in code does a
+string hide the beginning of a comment.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import Enum, auto
 from functools import lru_cache
 
 CONTEXT_BYTES = 200
-"""So many bytes on either side of a word are looked at."""
+"""The most bytes on either side of a word that are read."""
 
 
 class TextKind(Enum):
-    """What kind of text a file holds."""
+    """The kind of text in a file."""
 
     PROSE = auto()
     DATA = auto()
@@ -26,7 +26,7 @@ class TextKind(Enum):
 
 
 class LineContext:
-    """A line in its text: where it begins and ends. One goes from line to line."""
+    """A line in its text, with its neighbours; the search moves one instance from line to line."""
 
     __slots__ = ("end", "start", "text")
 
@@ -37,14 +37,14 @@ class LineContext:
 
     @property
     def before(self) -> bytes:
-        """What ends the line before, without spaces at its ends; empty if there is none."""
+        """The end of the previous line, stripped; empty if there is none."""
         stop = max(0, self.start - 1)
         floor = max(0, stop - CONTEXT_BYTES)
         return self.text[max(self.text.rfind(b"\n", floor, stop) + 1, floor) : stop].strip()
 
     @property
     def after(self) -> bytes:
-        """What begins the line after, without spaces at its ends; empty if there is none."""
+        """The beginning of the next line, stripped; empty if there is none."""
         begin = self.end + 1
         stop = self.text.find(b"\n", begin, begin + CONTEXT_BYTES)
         return self.text[begin : stop if stop >= 0 else begin + CONTEXT_BYTES].strip()
@@ -65,7 +65,7 @@ _SCRIPTS = frozenset(
     b"sh bash zsh fish ksh bat cmd ps1 tf hcl mk cmake dockerfile makefile gitignore".split()
 )
 _JSX = frozenset(b"jsx tsx vue svelte".split())
-# What begins a comment as the first thing on a line, or follows another beginning.
+# What begins a comment at the start of a line, or directly after another beginning.
 _SHARED = rb"//+!?|/\*+!?|<!--+|[rRuU]?(?:\"\"\"|''')|\{#-?|\{\{!-*|\{\{/\*|\{/\*|<%--|<%#|<#--|@\*"
 _COMMENTS = {
     TextKind.PROSE: rb"%+|\.\.(?=[ \t])|\.?\\\"",
@@ -74,7 +74,7 @@ _COMMENTS = {
     TextKind.MARKUP: rb"\*+/?|#+",
     TextKind.CODE: rb"#+[!|:]?|\*+/?|--+(?:\[=*\[)?|;+|%+|\(\*+|\{-|(?:REM|rem|Rem)(?=[ \t])|=begin(?=[ \t])",
 }
-# What may stand before the first word of a comment, a heading, a list element, a quotation, a cell: signs,
+# What may precede the first word of a comment, a heading, a list element, a quotation, a cell: signs,
 # numbers, bullets, boxes, emoji, tags.
 _ELEMENT = (
     rb"[-+*>|=~#!]+|\xe2(?:\x80[\x90-\x97\xa0-\xa7]|[\x81-\xbf][\x80-\xbf])(?:\xef\xb8\x8f)?|\xc2\xb7"
@@ -87,11 +87,11 @@ _TEX = (
     rb"|\\(?:(?:sub){0,2}section|(?:sub)?paragraph|chapter|part|title|caption|item|footnote|textbf|textit|emph"
     rb"|underline|hl|textcolor\{[a-z]{1,20}\})\*?(?:\[[^\[\]]{0,40}\])?[ \t]*\{?"
 )
-# What begins a comment behind something else.
+# What begins a comment after other text.
 _BEHIND = re.compile(
     rb"(?:^|(?<=[ \t;,)}\](\[{>]))(?:#+|//+|/\*+|<!--+|[rRuU]?\"\"\"|[rRuU]?'''|\{#-?|\(\*+|\{-(?![-}]))"
 )
-# What begins one in some languages: first on a line, besides what does so in its kind, and behind.
+# What else begins a comment in some languages: at the start of a line, and after other text.
 _OF_SUFFIX = {
     suffix: (first, re.compile(behind))
     for suffixes, first, behind in (
@@ -110,14 +110,14 @@ _MOST_TOKENS = 12
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What is known of a file by its name, asked once for each.
+    """What is known about a file by its name.
 
     Args:
-        kind: of the text.
-        suffix: what follows the last dot of the path, or the last component, in lower case.
-        comment: what begins a comment as the first thing on a line.
-        opener: what may stand before the first word of a comment, a heading, a list element, a cell.
-        behind: what begins a comment behind something else.
+        kind: the kind of text.
+        suffix: the part after the last dot of the path, or the last component, in lower case.
+        comment: what begins a comment at the start of a line.
+        opener: what may precede the first word of a comment, a heading, a list element, a cell.
+        behind: what begins a comment after other text.
     """
 
     kind: TextKind
@@ -128,27 +128,27 @@ class Language:
 
     @property
     def is_program(self) -> bool:
-        """Tell whether a bare word is a name there."""
+        """Whether a bare word is a name in it."""
         return self.kind is TextKind.CODE or self.kind is TextKind.MARKUP
 
     @property
     def is_script(self) -> bool:
-        """Tell whether it is data by its comments, and a program by what it does."""
+        """Whether it is a program with the comment syntax of data."""
         return self.suffix in _SCRIPTS
 
     @property
     def is_jsx(self) -> bool:
-        """Tell whether markup and code are mixed."""
+        """Whether markup and code are mixed."""
         return self.suffix in _JSX
 
     @property
     def in_strings(self) -> Language:
-        """What a string holds behind a line break: prose; in a notebook code as well."""
+        """The language of a string after a line break: prose; in a notebook also code."""
         return _language_of(b"yaml" if self.suffix == b"ipynb" else b"")
 
 
 def language_of(name: bytes) -> Language:
-    """Tell what a file holds by its name; what is not known is prose."""
+    """Return the language of a file by its name; an unknown suffix is prose."""
     return _language_of(name.rpartition(b"/")[2].rpartition(b".")[2].lower()[:20])
 
 
@@ -172,15 +172,16 @@ def _language_of(suffix: bytes) -> Language:
 def detect_comment(
     before: bytes, language: Language, has_line_start: bool, after: bytes
 ) -> tuple[bool, bool]:
-    """Tell whether what follows a piece of a line is in a comment, and whether it stands first.
+    """Return whether a word is in a comment, and whether it is first.
 
-    First is what only openers stand before: of a comment, in prose and data also of headings, lists, cells.
+    It is first if only openers precede it: those of a comment, in prose and data also of headings, lists,
+    cells.
 
     Args:
-        before: what stands before it on its line.
-        language: of the file.
-        has_line_start: whether the piece begins with the line.
-        after: what stands after it.
+        before: the text before the word on its line.
+        language: that of the file.
+        has_line_start: whether `before` starts at the beginning of the line.
+        after: the text after the word.
     """
     is_comment = False
     if has_line_start:
@@ -191,7 +192,7 @@ def detect_comment(
         for found in expression.finditer(before):
             if language.kind is TextKind.CODE and is_in_string(before[: found.start()], after):
                 continue
-            # In prose it may be a number or a heading's end.
+            # In prose, `#` may precede a number or end a heading.
             is_comment = is_comment or language.kind is not TextKind.PROSE or found[0] != b"#"
             if _only_openers(before, found.end(), language):
                 return is_comment, True
@@ -199,7 +200,7 @@ def detect_comment(
 
 
 def is_in_string(before: bytes, after: bytes) -> bool:
-    """Tell whether a place on a line of code is in a string of double quotes: one that closes after it.
+    """Return whether a word in a line of code is in a string of double quotes that closes after it.
 
     Where the quotes before do not pair and no other follows, they were something else: the end of a string
     that began above, or before what is seen; or an expression that holds one.
@@ -209,12 +210,12 @@ def is_in_string(before: bytes, after: bytes) -> bool:
 
 
 def without_strings(code: bytes) -> bytes:
-    """Take the strings out of a line of code; one that is not closed stays."""
+    """Remove the strings from a line of code; one that is not closed stays."""
     return _STRING.sub(b"", _TRIPLE.sub(b"", code))
 
 
 def _tokens(before: bytes, language: Language) -> tuple[bool, bool]:
-    """Tell whether a line begins with a comment, and whether only openers stand before its end."""
+    """Return whether a line begins with a comment, and whether it has only openers."""
     place = _skip(before, 0)
     if found := language.comment.match(before, place):
         return True, _only_openers(before, found.end(), language)

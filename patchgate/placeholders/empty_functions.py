@@ -1,8 +1,8 @@
-"""Which functions of a Python file do nothing: they raise NotImplementedError, or are only `...` or `pass`.
+"""Finds Python functions that do nothing: they raise NotImplementedError, or are only `...` or `pass`.
 
-Decides it by the statements that `python_tokens` cuts, not by Python's own parser, whose answer would depend
-on the version that runs. What is abstract, overridden, an overload, a method of a Protocol, or for type
-checkers is none. The file is cut only where a line is seen that may be such a body.
+It uses the statements of `python_tokens` and not Python's own parser, whose result depends on the running
+version. Abstract and overridden methods, overloads, methods of a Protocol and code for type checkers do not
+count. A file is tokenized only if one of its lines may be such a body.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from patchgate.check.python_tokens import text_of as text_for_python
 from patchgate.policy.placeholder_markers import EMPTY_BODY, NOT_IMPLEMENTED
 
 _RAISED = re.compile(rb"(?:\braise\b[^#\"']{0,200}?|^[ \t(]*(?:\w{1,60}\.){0,6})\bNotImplemented(?:Error)?\b")
-# The head of a statement above that is no function: what stands under it needs no closer look.
+# The head of a statement that is not a function: a body below it needs no closer check.
 _OTHER_HEAD = re.compile(
     rb"(?:(?:if|elif|for|while|with|except|class|case|match|async[ \t]+(?:for|with))\b[^\"'#]*"
     rb"|else[ \t]*|try[ \t]*|finally[ \t]*|except[ \t]*):[ \t]*(?:#.*)?"
@@ -27,14 +27,14 @@ _OTHER_HEAD = re.compile(
 _WHOLE = re.compile(rb"(?:pass|\.\.\.)(?:[ \t]*#.*)?")
 _MOST_ABOVE = 20
 _LONGEST = 400
-# So many statements are a step, after which the time is asked.
+# The number of statements after which the clock is read.
 _STEP = 256
 _ABSTRACT = frozenset(
     {"abstractmethod", "abstractproperty", "abstractclassmethod", "abstractstaticmethod", "overload"}
-    # What makes a function of them uses its name, its signature or its docstring, not its body.
+    # These decorators use the name, the signature or the docstring of a function, not its body.
     | {"singledispatch", "singledispatchmethod", "hookspec"}
 )
-# The same, where the function takes nothing that it could do something with: groups of commands.
+# The same for functions without parameters: groups of commands.
 _GROUPS = frozenset({"group", "callback"})
 _NO_OP_NAMES = frozenset({"noop", "no_op", "nop", "do_nothing"})
 _NO_BODIES = frozenset({"class", "except", "for", "while"})
@@ -44,13 +44,14 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def no_timeout() -> bool:
-    """Say that the time is not up."""
+    """Return that the time is not up."""
     return False
 
 
 class EmptyFunction(NamedTuple):
-    """A body that does nothing: its line and that of its function's head, the marker, and what stays the same
-    where the function is moved or its signature changes: its name and the kind of its body.
+    """A function that does nothing: the lines of its body and of its header, and the marker.
+
+    `key` stays the same where the function moves or its signature changes: its name and the kind of its body.
     """
 
     line: int
@@ -60,11 +61,11 @@ class EmptyFunction(NamedTuple):
 
 
 def find_empty_functions(text: bytes, is_time_up: Callable[[], bool] = no_timeout) -> Iterator[EmptyFunction]:
-    """Tell the functions of a file that do nothing.
+    """Yield the functions of a file that do nothing.
 
     Args:
         text: UTF-8. Lines are counted from 1, by LF.
-        is_time_up: whether the time is up; asked every few hundred statements. Where it is, this ends.
+        is_time_up: called every few hundred statements; the search ends where it returns True.
     """
     suspects = _suspects(text, is_time_up)
     if not suspects or is_time_up():
@@ -80,7 +81,7 @@ def find_empty_functions(text: bytes, is_time_up: Callable[[], bool] = no_timeou
     lines = _lines_of_git(text, file.statements)
     steps = 0
     for line in suspects:
-        # A statement can begin before its line, and share that with others.
+        # A statement can begin before its line, and share it with others.
         first = lines[max(0, bisect_right(lines, line) - 1)]
         for index in range(bisect_left(lines, first), bisect_right(lines, first)):
             steps += 1
@@ -94,7 +95,7 @@ def find_empty_functions(text: bytes, is_time_up: Callable[[], bool] = no_timeou
 
 
 def _suspects(text: bytes, is_time_up: Callable[[], bool]) -> list[int] | None:
-    """Find the lines that may be such a body; None where the time is up."""
+    """Find the lines that may be such a body; None if the time is up."""
     found: set[int] = set()
     steps = 0
     for literal, expression in (
@@ -120,9 +121,9 @@ def _suspects(text: bytes, is_time_up: Callable[[], bool]) -> list[int] | None:
 
 
 def _is_under_other_head(text: bytes, start: int, line: bytes) -> bool:
-    """Tell whether a line that is one whole statement stands under the head of what is no function.
+    """Return whether a line that is one whole statement belongs to a head that is not of a function.
 
-    It is the line above, but for empty lines and comments.
+    The head is the line above, without empty lines and comments.
     """
     if not _WHOLE.fullmatch(line.strip()):
         return False
@@ -138,7 +139,7 @@ def _is_under_other_head(text: bytes, start: int, line: bytes) -> bool:
 
 
 def _is_one_head(text: bytes, begin: int, above: bytes) -> bool:
-    """Tell whether a line is a head by itself, and not the end of one that began above: of a function's."""
+    """Return whether a line is a whole head, and not the last line of a longer one, as of a function."""
     is_paired = all(
         above.count(one) == above.count(other) for one, other in ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
     )
@@ -146,7 +147,7 @@ def _is_one_head(text: bytes, begin: int, above: bytes) -> bool:
 
 
 def _lines_of_git(text: bytes, statements: list[SourceStatement]) -> list[int]:
-    """Number the lines of statements by LF alone; for Python a lone CR ends a line, too."""
+    """Number the lines of statements by LF only; in Python a lone CR also ends a line."""
     if b"\r" not in text or text.count(b"\r") == text.count(b"\r\n"):
         return [statement.line for statement in statements]
     numbers = [1, *accumulate((end[0] != b"\r" for end in _LINE_END.finditer(text)), initial=1)]
@@ -154,7 +155,7 @@ def _lines_of_git(text: bytes, statements: list[SourceStatement]) -> list[int]:
 
 
 class _File:
-    """The statements of a file, each with the one that it stands under."""
+    """The statements of a file, each with its parent."""
 
     def __init__(self, statements: list[SourceStatement]) -> None:
         self.statements = statements
@@ -169,7 +170,7 @@ class _File:
             self._children.setdefault(parent, []).append(index)
             open_heads.append(index)
         self._reported: set[int] = set()
-        # What is asked of a function or a class is asked once.
+        # Each answer about a function or a class is computed once.
         self._is_effective = cache(self._has_effect)
         self._is_exempt = cache(self._is_intended)
         self._is_interface = cache(self._is_interface_head)
@@ -180,7 +181,7 @@ class _File:
 
     @cached_property
     def _subclasses(self) -> dict[str, set[int]]:
-        """The classes whose heads name a class, by that name."""
+        """The classes whose heads name a base class, by its name."""
         found: dict[str, set[int]] = {}
         for index, statement in enumerate(self.statements):
             if statement.tokens[0] == "class":
@@ -190,7 +191,7 @@ class _File:
 
     @cached_property
     def _owners_by_method(self) -> dict[str, set[int]]:
-        """The classes that have a method, by its name."""
+        """The classes that have a method, by the name of the method."""
         found: dict[str, set[int]] = {}
         for parent, statement in zip(self._parents, self.statements, strict=True):
             if (
@@ -202,9 +203,9 @@ class _File:
         return found
 
     def body_of(self, index: int) -> tuple[str, int] | None:
-        """Tell whether a statement stands for what a function should do: the marker, and the function's head.
+        """Return the marker and the function's head if a statement is the empty body of a function.
 
-        Each function is told once.
+        Each function is reported once.
         """
         tokens = self.statements[index].tokens
         if _is_no_op(tokens):
@@ -222,7 +223,7 @@ class _File:
         return marker, owner
 
     def _function(self, index: int) -> int | None:
-        """Find the function that a statement stands in; in a class, a handler or a loop within it: none."""
+        """Find the function of a statement; None inside a class, a handler or a loop."""
         above = self._parents[index]
         while above is not None and not _is_function(self.statements[above].tokens):
             if self.statements[above].tokens[0] in _NO_BODIES or self.statements[above].tokens[:2] == [
@@ -234,7 +235,7 @@ class _File:
         return above
 
     def _has_effect(self, owner: int) -> bool:
-        """Tell whether a function has any statement that does anything."""
+        """Return whether a function has a statement that does something."""
         return any(
             not _is_no_op(tokens)
             and not _is_text(tokens)
@@ -243,7 +244,7 @@ class _File:
         )
 
     def _is_intended(self, owner: int) -> bool:
-        """Tell whether a function is meant to be so: abstract, for checkers alone, or by its very name."""
+        """Return whether a function is empty on purpose: abstract, for type checkers only, or by its name."""
         return (
             _name(self.statements[owner].tokens).strip("_") in _NO_OP_NAMES
             or self._is_marked(owner)
@@ -252,7 +253,7 @@ class _File:
         )
 
     def _is_marked(self, owner: int) -> bool:
-        """Tell whether a decorator makes a function abstract, or one whose body nobody needs."""
+        """Return whether a decorator makes a function abstract, or its body unnecessary."""
         siblings = self._children[self._parents[owner]]
         for place in range(bisect_left(siblings, owner) - 1, -1, -1):
             tokens = self.statements[siblings[place]].tokens
@@ -271,7 +272,7 @@ class _File:
         return tokens[place + 1 : place + 2] == [")"]
 
     def _is_declared(self, owner: int) -> bool:
-        """Tell whether a function stands in a Protocol, or where only type checkers look."""
+        """Return whether a function is in a Protocol, or in code for type checkers only."""
         above = self._parents[owner]
         while above is not None:
             if self._is_interface(above):
@@ -286,20 +287,20 @@ class _File:
         return tokens[0] == "if" and "TYPE_CHECKING" in tokens and "not" not in tokens
 
     def _is_overridden(self, owner: int) -> bool:
-        """Tell whether a class of the same file, made from that of a method, has the method as well."""
+        """Return whether a subclass in the same file overrides a method."""
         above = self._parents[owner]
         if above is None or self.statements[above].tokens[0] != "class":
             return False
         name, base = _name(self.statements[owner].tokens), _name(self.statements[above].tokens)
         if (base, name) not in self._overridden:
-            # Of two sets the smaller is gone through.
+            # `isdisjoint` iterates over the smaller set.
             made = self._subclasses.get(base, set())
             self._overridden[base, name] = not made.isdisjoint(self._owners_by_method.get(name, set()))
         return self._overridden[base, name]
 
 
 def _raised(tokens: list[str]) -> str:
-    """Give the last part of the name that is raised."""
+    """Return the last part of the name that is raised."""
     last = ""
     for token in islice(tokens, 1, None):
         if token.isidentifier() and token != "from":
@@ -314,7 +315,7 @@ def _is_function(tokens: list[str]) -> bool:
 
 
 def _name(tokens: list[str]) -> str:
-    """Give the name of a function or class from its head."""
+    """Return the name of a function or class from its head."""
     return "".join(tokens[2:3] if tokens[0] == "async" else tokens[1:2])
 
 

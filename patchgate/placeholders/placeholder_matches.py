@@ -1,8 +1,8 @@
-"""Where the placeholders of one text stand, each with what stays the same when its line is moved.
+"""Finds the placeholders of one text, each with a key that stays the same when its line moves.
 
-Decides what is text, which lines hold a placeholder, when one in brackets is a link, a subscript, a list or a
-usage line, and which lines of other languages than Python stand for a body that was not written. It reads no
-file and knows no change. Time is asked of whoever calls: no text is too long to be left in the middle.
+Decides what is text, which lines have a placeholder, when brackets are a link, a subscript, a list or a usage
+line, and which lines mean "not implemented" in languages other than Python. It reads no file and knows no
+change. The caller supplies the clock, and the search can stop at any line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SIGNS = (
     *(b":", b"-", b"!", b"?", b". ", b"..", b";"),
     *(b"\xe2\x80\xa6", b"\xe2\x80\x93", b"\xe2\x80\x94", b"\xef\xbc\x9a"),
 )
-# SQL in a usage line: a table, and perhaps what goes into it.
+# SQL in a usage line: a table, and perhaps its values.
 _INTO = re.compile(rb"[ \t]+INTO[ \t]+[\w.\"`]+[ \t]*(?:$|\(|VALUES\b|SELECT\b|SET\b)")
 _NAMES = re.compile(rb"(?:,[ \t]*[\"']?[A-Z][A-Z0-9_]{1,40}[\"']?[ \t]*){1,40},?")
 _LINK = re.compile(
@@ -53,17 +53,17 @@ _OF_ADDRESS = re.compile(rb"[/.#:][^ \t]")
 _LISTED = re.compile(rb"(?:[=(,+|&?:]|\b(?:return|in|yield))[ \t]*$")
 _AFTER_NAME = frozenset({b"", b",", b";", b")", b"]", b"}", b":", b"#", b"/", b"\r"})
 _EXPRESSION = re.compile(rb"[ \t]+(?:for|if|and|or|not|in|is|as|else)\b")
-# A name that is none of a text: `cache_of(x)`, `test_it::case`, `a.b`.
+# The end of a name in code: `cache_of(x)`, `test_it::case`, `a.b`.
 _CODE_ENDS = re.compile(rb"(?:_|::|->|\(\)|[A-Za-z0-9]\.[A-Za-z])[\w.:/()$>-]{0,60}$")
 _NAME_ENDS = re.compile(rb"[A-Za-z0-9_)\]]$")
 
 
 def find_bracket(line: bytes, language: Language, marker: Marker) -> bytes | None:
-    """Find a placeholder in brackets on a line: what stands there from the first on; None if there is none.
+    """Find the first placeholder in brackets on a line; return the line from there on, or None.
 
     Args:
         line: as `placeholder_matches` reads it.
-        language: of the file.
+        language: that of the file.
         marker: that of brackets.
     """
     for found in marker.expression.finditer(line):
@@ -91,12 +91,12 @@ def _is_placeholder(found: re.Match[bytes], language: Language) -> bool:
 
 
 def _is_asked(word: bytes, rest: bytes) -> bool:
-    """Tell whether what follows the word in its brackets leaves it a placeholder."""
+    """Return whether the word stays a placeholder before the rest of its brackets."""
     if not rest or rest == b"." or rest.startswith(_SIGNS):
         return True
     sign, more = rest[:1], rest.lstrip()
     if sign == b",":
-        # Names in upper case make a list; TBD is no name.
+        # Names in upper case make a list; TBD is not a name.
         return word == b"TBD" or not _NAMES.fullmatch(rest)
     if more[:1] in {b"/", b"|"}:
         other = OTHER_MARK.match(more[1:].lstrip())
@@ -109,7 +109,7 @@ def _is_asked(word: bytes, rest: bytes) -> bool:
 
 
 def _is_in_text(before: bytes, after: bytes) -> bool:
-    """Tell whether brackets are no link, and no code that is quoted."""
+    """Return whether brackets are neither a link nor quoted code."""
     if _NAME_ENDS.search(before) and (
         before.endswith(b"]") or before.count(b"`") % 2 or _CODE_ENDS.search(before)
     ):
@@ -127,7 +127,7 @@ def _is_in_text(before: bytes, after: bytes) -> bool:
 def _is_in_program(
     before: bytes, after: bytes, rest: bytes, language: Language, has_line_start: bool
 ) -> bool:
-    """Tell the same in code, where a comment or a string holds text."""
+    """Return the same for code, where comments and strings are text."""
     is_comment, _ = detect_comment(before, language, has_line_start, after)
     if is_comment or any(quote in without_strings(before) for quote in (b'"', b"'", b"`")):
         return not before.endswith(b"\\") and not _NAME_ENDS.search(before) and _is_in_text(before, after)
@@ -139,7 +139,7 @@ def _is_in_program(
 
 
 _NEAR = 400
-# The text of an error: not "not implemented on this system", which is an answer.
+# The text of an error; "not implemented on this system" is not a placeholder.
 _NOT_IMPLEMENTED = (
     rb"\b(?i:not(?: yet)?(?: been)? implemented(?: yet)?|unimplemented(?=[\"'`!.:;,])"
     rb"|not-implemented|not_implemented|implement me\b)"
@@ -189,23 +189,23 @@ _FORMS = {
     )
     for suffix in suffixes.split()
 }
-# What a compiler asks for, and nobody calls.
+# Required by a compiler, and never called.
 _REQUIRED = b"init(coder:)"
 _TEXT = re.compile(rb"[ \t]*[@$]?[\"'`]")
 
 
 def has_not_implemented_forms(language: Language) -> bool:
-    """Tell whether any line of a file can say so."""
+    """Return whether the language has a form of "not implemented"."""
     return language.suffix in _FORMS
 
 
 def find_not_implemented(line: bytes, language: Language, line_context: LineContext) -> bytes | None:
-    """Find what says on a line that what is around it is not implemented; None if nothing does.
+    """Find the text on a line that says "not implemented"; None if there is none.
 
     Args:
         line: without its LF.
-        language: of the file.
-        line_context: where it stands.
+        language: that of the file.
+        line_context: the line in its text.
     """
     said = _not_implemented_after(line, 0, language)
     if said is None and _TEXT.match(line) and (above := line_context.before).endswith(b"("):
@@ -214,7 +214,7 @@ def find_not_implemented(line: bytes, language: Language, line_context: LineCont
 
 
 def _not_implemented_after(line: bytes, after: int, language: Language) -> bytes | None:
-    """Find what says so on a line, and ends behind a place of it."""
+    """Find such a text that ends after an offset of the line."""
     for form in _FORMS.get(language.suffix, ()):
         found = form.search(line[: 10 * _NEAR])
         if found is None or found.end() <= after:
@@ -232,19 +232,19 @@ _RULES = (WORD, BRACKET, HOLE, FILLER, BODY, OWN)
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md: it is shorter than 1024 bytes.
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _LONGEST_POINTER = 1023
-# A step is a suspicious line, or so many bytes of one.
+# One step is a suspicious line, or this many bytes of one.
 _STEP_BYTES = 64
 _STEPS = 256
-# So much of a text is looked through at once.
+# The bytes of a text that are searched at once.
 _BLOCK = 1 << 20
-# Spaces that are no ASCII, and what nobody sees.
+# Spaces outside ASCII, and invisible characters.
 _BLANKS = re.compile(
     rb"\xc2\xa0|\xe2\x80[\x80-\x8d\xaf]|\xe2\x81[\x9f\xa0]|\xe3\x80\x80|\xef\xbb\xbf|\xe1\x9a\x80"
 )
 _SEPARATORS = bytes.maketrans(b"\v\f", b"  ")
-# Line breaks and tabs as strings write them, also those of a string in a string.
+# Escaped line breaks and tabs in strings, also in strings inside strings.
 _BREAKS = re.compile(rb"\\{1,4}(?:[nr]|u000[aAdD])(?:\\{1,4}n)?")
-# What ends a line, also one that a string writes; blanks and what closes a comment at its end.
+# What ends a line, also escaped in a string; blanks and the end of a comment.
 _LINE_END = re.compile(rb"[\r\n]")
 _CLOSERS = re.compile(rb"(?:[ \t\r]|\*+/|--+>|\"\"\"|'''|\*+\)|-\}|[#!-]*\}\}?|--%>|%>)+\Z")
 _CLOSING_BYTES = 64
@@ -253,11 +253,11 @@ _TABS = re.compile(rb"\\{1,4}(?:t|u0009)")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A placeholder: its line from 1 (as git counts: by LF), the rule and the marker that tell of it.
+    """A placeholder: its line from 1 (as git counts: by LF), its rule and its marker.
 
-    `key` is what stays the same when the line is moved, or what stands before the mark changes: the rest of
-    the line without what closes a comment; of a function its name and the kind of its body; of one of the
-    policy's own the line. `head` is the line of the header of the function, where that is known.
+    `key` stays the same when the line moves, or when the text before the mark changes: the rest of the line
+    without the end of a comment; for a function its name and the kind of its body; for a marker of the policy
+    the line. `head` is the line of the function's header, where that is known.
     """
 
     line: int
@@ -268,7 +268,7 @@ class Match:
 
 
 def to_utf8(content: bytes, is_whole: bool = True) -> bytes | None:
-    """Give a file's text in UTF-8: UTF-8 itself, or UTF-16 with a byte-order mark; None for other bytes,
+    """Return a file's text in UTF-8, from UTF-8 or from UTF-16 with a byte-order mark; None for other bytes,
     and for a pointer of Git LFS.
 
     Args:
@@ -276,7 +276,7 @@ def to_utf8(content: bytes, is_whole: bool = True) -> bytes | None:
         is_whole: if not, a character may be cut off at the end.
     """
     if is_whole and content.startswith(_POINTER) and len(content) <= _LONGEST_POINTER:
-        # What Git LFS stores in the place of a file: the text is elsewhere.
+        # Git LFS stores this in place of the file; the text is elsewhere.
         return None
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         name = "utf-16-le" if content.startswith(codecs.BOM_UTF16_LE) else "utf-16-be"
@@ -299,7 +299,7 @@ def to_utf8(content: bytes, is_whole: bool = True) -> bytes | None:
 def find_matches(
     text: bytes, name: bytes, markers: Markers, is_time_up: Callable[[], bool] = no_timeout
 ) -> list[Match]:
-    """Find the placeholders of a text, in the order of the lines; at most one of each rule on a line.
+    """Find the placeholders of a text, in order; at most one of each rule on a line.
 
     Args:
         text: UTF-8, as `to_utf8` gives it.
@@ -328,24 +328,24 @@ def find_matches(
 
 
 def is_python(name: bytes) -> bool:
-    """Tell whether the functions of a file are looked at as those of Python."""
+    """Return whether a file is searched for empty Python functions."""
     return name.lower().endswith((b".py", b".pyw"))
 
 
 def _defines_markers(text: bytes, name: bytes) -> bool:
-    """Tell whether a text is a policy, in which every marker finds its own example."""
+    """Return whether a text is a policy, where every marker would find its own example."""
     return name == b"patchgate.toml" or (name == b"pyproject.toml" and b"[tool.patchgate" in text)
 
 
 def _rest(line: bytes) -> bytes:
-    """Take from the rest of a line what ends a line for whoever wrote it, and what closes a comment."""
+    """Remove the end of the line, and the end of a comment."""
     line = _LINE_END.split(line, maxsplit=1)[0].rstrip()
-    # Only its end is searched: the expression is tried at each place.
+    # Only its end is searched: the expression is tried at each position.
     return line[:-_CLOSING_BYTES] + _CLOSERS.sub(b"", line[-_CLOSING_BYTES:])
 
 
 def _suspicious(text: bytes, markers: Markers, bodies: Bodies) -> Iterator[tuple[int, int, int, int]]:
-    """Give number, beginning, end and bits of the lines that may hold a placeholder, block by block."""
+    """Yield number, start, end and marker bits of the lines that may have a placeholder, block by block."""
     number = 1
     begin = 0
     while begin < len(text):
@@ -363,7 +363,7 @@ def _suspicious(text: bytes, markers: Markers, bodies: Bodies) -> Iterator[tuple
 
 
 def _read(line: bytes, language: Language) -> bytes:
-    """Give a line as expressions read it: one kind of space, and an LF for a `\\n` that a string writes."""
+    """Normalize a line for the expressions: one kind of space, and an LF for an escaped `\\n`."""
     line = line.removesuffix(b"\r")
     if not line.isascii():
         line = _BLANKS.sub(b" ", line)
@@ -390,18 +390,18 @@ class _TextSearch:
         self._found: dict[tuple[int, str], Match] = {}
 
     def add(self, number: int, rule: str, marker: str, what: bytes, head: int | None = None) -> None:
-        """Keep a placeholder, unless the rule has told of the line."""
+        """Add a placeholder, unless its rule already has one on the line."""
         key = marker.encode("utf-8", "surrogateescape") + b"\0" + what
         match = Match(line=number, rule=rule, marker=marker, key=key, head=head)
         self._found.setdefault((number, rule), match)
 
     def found(self) -> list[Match]:
-        """Give what was found, in order."""
+        """Return the placeholders, in order."""
         places = sorted(self._found, key=lambda each: (each[0], _RULES.index(each[1])))
         return [self._found[place] for place in places]
 
     def search(self, number: int, start: int, end: int, bits: int) -> None:
-        """Search a line for the markers that it may hold."""
+        """Search a line for the markers that it may have."""
         line = self._text[start:end]
         read = _read(line, self._language)
         self._line_context.start, self._line_context.end = start, end
@@ -422,7 +422,7 @@ class _TextSearch:
         if rule == BODY:
             return find_not_implemented(line, self._language, self._line_context)
         if rule == OWN:
-            # It is searched as it stands there.
+            # The line is searched unchanged.
             return line.strip() if self._markers.own_in(marker, line) else None
         if not marker.found_in(read):
             return None

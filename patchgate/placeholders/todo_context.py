@@ -1,8 +1,8 @@
-"""Where a word such as TODO stands, whether what follows leaves it a mark, whether it is all that is said.
+"""The text around a word such as TODO: whether it stays a mark, and whether it is the only content.
 
-Decides by the words and signs on both sides: "TODO handle it" is a mark where it stands first, "TODO app" is
-the name of a thing; a value, a cell, an element, the text of a tag is a mark by itself. No expression here
-repeats what repeats, and none sees more than `CONTEXT_BYTES` bytes on either side.
+The words and signs on both sides decide: "TODO handle it" is a mark if it is first, "TODO app" is a name. A
+word that is a whole value, cell, element or text of a tag is a mark. No expression here nests repetitions,
+and none reads more than `CONTEXT_BYTES` on either side.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _TICKET = re.compile(rb"[0-9]{1,8}(?:[: \t]|$)")
 _SEPARATED = re.compile(rb"[/|][ \t]+")
 _END = rb"(?=[ \t]*(?:$|[.!?;:)|\"'*_}<]|,$|-->))"
 _WORD_END = rb"(?![\w(])"
-# What makes a name of the word before it, wherever it stands: a TODO app.
+# What makes the word before it a name, everywhere: a TODO app.
 _THING = rb"(?:apps?|applications?|items?|comments?|trackers?|boards?|mvc)" + _WORD_END + rb"|lists?" + _END
 _IN_COMMENT = re.compile(_THING, re.IGNORECASE)
-# What speaks of marks, and what TODO may be the name of where the sentence ends with it.
+# Words about marks; and nouns that TODO may name, where the sentence ends with them.
 _MARKS = (
     rb"|(?:lists?|markers?|marks?|tags?|entry|entries|managers?|columns?|status(?:es)?|keywords?|words?|strings?"
     rb"|annotations?|highlight(?:s|ing|er)?|cards?|tickets?|plugins?|extensions?|scanner|linter|checker|bot|gate"
@@ -51,7 +51,7 @@ _OTHERS = (
 )
 _IN_PROSE = re.compile(_THING + _MARKS + _WORD_END + _OTHERS + _END, re.IGNORECASE)
 _SMALL = re.compile(_THING + _MARKS + _WORD_END + _OTHERS + _WORD_END, re.IGNORECASE)
-# Nouns that are verbs as well, by what follows.
+# Nouns that are also verbs, by what follows.
 _VERB = re.compile(
     rb"(?:list|comment|tag|file|note|page|mark|label|highlight|route|model|view|schema|count|format|string"
     rb"|state|rule|line|demo)[ \t]+(?:the|a|an|all|this|that|these|those|it|them|out|each|every"
@@ -71,7 +71,7 @@ class LineSegment(NamedTuple):
 
 
 class WordContext:
-    """One word on one line: what stands before and after it in its segment, `CONTEXT_BYTES` of each."""
+    """One word on one line, with `CONTEXT_BYTES` before and after it in its segment."""
 
     __slots__ = (
         *(
@@ -111,16 +111,16 @@ class WordContext:
         self.is_cut = segment.is_cut
         self.is_string_segment = segment.is_string
         self.is_comment = False
-        # What the word depends on, behind quotes and emphasis.
+        # The last sign before the word, without quotes and emphasis.
         self.sign = self.before.rstrip(b" \t\"'`*_~")[-1:]
 
     @property
     def is_code(self) -> bool:
-        """Tell whether a bare word is a name here."""
+        """Whether a bare word is a name here."""
         return self.language.is_program and not self.is_comment
 
     def is_followed(self, after: bytes) -> bool:
-        """Tell whether what follows a word that stands first leaves it a mark."""
+        """Return whether a word that is first stays a mark before this text."""
         if CLOSED.match(after) or COLON.match(after):
             return True
         after = after.lstrip(b"*_~")
@@ -131,7 +131,7 @@ class WordContext:
         return leaves(self, rest) if leaves is not None else after.startswith(_DASHES)
 
     def is_followed_by_words(self, rest: bytes) -> bool:
-        """Tell whether a word stays a mark before other words."""
+        """Return whether a word stays a mark before other words."""
         if found := OTHER_MARK.match(rest):
             return self.is_followed(rest[found.end() :])
         if (found := _SEPARATED.match(rest)) and (other := OTHER_MARK.match(rest, found.end())):
@@ -147,7 +147,7 @@ class WordContext:
         return is_named or rest[:1].isalnum() or rest[:1] in b"-(#@[\"'`*_:~$<" or rest[:1] >= b"\x80"
 
     def is_in_row(self) -> bool:
-        """Tell whether a bar begins the line; elsewhere it may begin a substitution: `|XXX|`."""
+        """Return whether a bar begins the line; elsewhere it may begin a substitution: `|XXX|`."""
         return self.has_line_start and self.before.lstrip(b" \t#*/").startswith(b"|")
 
 
@@ -156,7 +156,7 @@ def _is_before_words(context: WordContext, rest: bytes) -> bool:
 
 
 def _is_before_more(context: WordContext, rest: bytes) -> bool:
-    """Tell of "TODO, then …", but not of "TODO, FIXME"."""
+    """Match "TODO, then …", but not "TODO, FIXME"."""
     more = rest.lstrip(b" \t\"'`")
     if context.is_upper:
         return not OTHER_MARK.match(more)
@@ -173,7 +173,7 @@ def _always(context: WordContext, rest: bytes) -> bool:
     return True
 
 
-# Whether a sign behind a word that stands first leaves it a mark; no other sign does, but for dashes.
+# Whether a word that is first stays a mark before each sign; besides these, only before dashes.
 _BEHIND: Mapping[bytes, Callable[[WordContext, bytes], bool]] = {
     **dict.fromkeys((b" ", b"\t"), _is_before_words),
     # The directive of reStructuredText.
@@ -189,13 +189,13 @@ _BEHIND: Mapping[bytes, Callable[[WordContext, bytes], bool]] = {
 
 
 class _Sides(NamedTuple):
-    """What ends before a word, and what begins behind it."""
+    """A pattern for the text before a word, and one for the text after it."""
 
     before: re.Pattern[bytes]
     after: re.Pattern[bytes]
 
     def fit(self, context: WordContext) -> bool:
-        """Tell whether a word stands between them."""
+        """Return whether both patterns match."""
         return self.before.search(context.before) is not None and self.after.match(context.after) is not None
 
 
@@ -257,7 +257,7 @@ _SIGNS_OF_DASH = frozenset({b"-", b">", b"\x92", b"\x93", b"\x94"})
 
 
 def is_alone(context: WordContext) -> bool:
-    """Tell whether nothing but quotes and brackets stands beside a word on its line, in prose."""
+    """Return whether a line of prose has only this word, quotes and brackets."""
     return (
         context.kind is TextKind.PROSE
         and not context.is_string_segment
@@ -267,7 +267,7 @@ def is_alone(context: WordContext) -> bool:
 
 
 def is_value(context: WordContext) -> bool:
-    """Tell whether a word is a value: `Owner: TBD`, `"owner": "TBD"`; in data also what begins one."""
+    """Return whether a word is a value: `Owner: TBD`, `"owner": "TBD"`; in data also the beginning of one."""
     label = _LABEL.search(context.before)
     if label is None:
         return context.language.suffix in _CONFIGS and context.has_line_start and _DIRECTIVE.fit(context)
@@ -289,7 +289,7 @@ def is_value(context: WordContext) -> bool:
 
 
 def _is_named(context: WordContext, signed: bytes) -> bool:
-    """Tell of `Owner:TBD`."""
+    """Match `Owner:TBD`."""
     return (
         context.kind is TextKind.PROSE
         and not context.after.strip(b"*_~.!?")
@@ -298,7 +298,7 @@ def _is_named(context: WordContext, signed: bytes) -> bool:
 
 
 def _begins_value(context: WordContext, quote: bytes) -> bool:
-    """Tell of `owner: TODO ask Ann`, in data."""
+    """Match `owner: TODO ask Ann`, in data."""
     if context.kind is not TextKind.DATA or context.language.is_script or context.word == b"XXX":
         return False
     after = context.after
@@ -310,7 +310,7 @@ def _begins_value(context: WordContext, quote: bytes) -> bool:
 
 
 def is_element(context: WordContext) -> bool:
-    """Tell of `["TBD"]`: TBD in any list, another word where it is the only element."""
+    """Match `["TBD"]`: TBD in any list, another word where it is the only element."""
     is_sure = context.word == b"TBD"
     if (found := _LISTED.search(context.before)) is None:
         return _is_line_of_list(context, is_sure)
@@ -326,7 +326,7 @@ def is_element(context: WordContext) -> bool:
 
 
 def _is_line_of_list(context: WordContext, is_sure: bool) -> bool:
-    """Tell of a line that is one element."""
+    """Match a line that is one element."""
     if context.before.strip() not in {b'"', b"'"} or not _LINE_ENDS.fullmatch(context.after):
         return False
     above = context.line_context.before
@@ -336,7 +336,7 @@ def _is_line_of_list(context: WordContext, is_sure: bool) -> bool:
 
 
 def _begins_string(context: WordContext) -> bool:
-    """Tell of `["TODO fix it"]` and `"# TODO fix it"`: what begins a text in a list of texts."""
+    """Match `["TODO fix it"]` and `"# TODO fix it"`: what begins a text in a list of texts."""
     begin = context.before.rfind(b'"')
     within = context.before[begin + 1 :]
     if begin < 0 or within.lstrip()[:1] in {b",", b":", b"]", b"}"}:
@@ -353,7 +353,7 @@ def _begins_string(context: WordContext) -> bool:
 
 
 def is_cell(context: WordContext) -> bool:
-    """Tell whether a word is a cell of a table, or begins one."""
+    """Return whether a word is a cell of a table, or begins one."""
     if context.kind is TextKind.TABLE and _CELL.search(context.before):
         return _CELL_ENDS.match(context.after) is not None or context.is_followed(context.after)
     bar = _BAR.search(context.before)
@@ -366,7 +366,7 @@ def is_cell(context: WordContext) -> bool:
 
 
 def _is_in_values(context: WordContext) -> bool:
-    """Tell of `VALUES (1, 'TODO')`; a row on a line of its own may be one of an enumeration."""
+    """Match `VALUES (1, 'TODO')`; a row on a separate line may belong to an enumeration."""
     if context.language.suffix != b"sql" or not _ROW.fit(context):
         return False
     found = _VALUES.search(context.before)
@@ -389,7 +389,7 @@ def _is_returned(context: WordContext) -> bool:
 
 
 def _is_aside(context: WordContext) -> bool:
-    """Tell of `Results (TODO)`, in prose and comments."""
+    """Match `Results (TODO)`, in prose and comments."""
     if context.is_code or not _ASIDE.search(context.before):
         return False
     return _ASIDE_ENDS.match(context.after) is not None or (
@@ -398,7 +398,7 @@ def _is_aside(context: WordContext) -> bool:
 
 
 def _ends_title(context: WordContext) -> bool:
-    """Tell of `Phase 3 - TBD`, of `- Venue TBD`, and of "The date is TBD."."""
+    """Match `Phase 3 - TBD`, of `- Venue TBD`, and of "The date is TBD."."""
     is_sure = context.word == b"TBD"
     if not is_sure and context.sign not in _SIGNS_OF_DASH:
         return False
@@ -418,8 +418,8 @@ def _is_listed(context: WordContext) -> bool:
     return not context.language.is_script and (is_element(context) or _begins_string(context))
 
 
-# Behind which signs, or else in which kinds of text, a word may be all that is said, and what tells.
-# The kinds are tuples, for an enumeration hashes slowly.
+# The checks whether a word is the only content, each with the signs before it or the kinds of text where
+# it applies. The kinds are tuples, because enumerations hash slowly.
 _ONLY_CONTENT: tuple[tuple[frozenset[bytes], tuple[TextKind, ...], Callable[[WordContext], bool]], ...] = (
     (_SIGNS_OF_VALUE, (TextKind.DATA,), is_value),
     (frozenset(), (TextKind.DATA,), _is_listed),
@@ -433,7 +433,7 @@ _ONLY_CONTENT: tuple[tuple[frozenset[bytes], tuple[TextKind, ...], Callable[[Wor
 
 
 def is_only_content(context: WordContext) -> bool:
-    """Tell whether a word in upper case is all that is said where it stands."""
+    """Return whether a word in upper case is the only content of its value, cell, tag or aside."""
     return any(
         tells(context)
         for signs, kinds, tells in _ONLY_CONTENT

@@ -1,8 +1,8 @@
-"""When a word such as TODO is a mark, and when it is prose.
+"""Decides when a word such as TODO is a mark, and when it is prose.
 
-Decides it by where the word stands on its line, and by the kind of the file: first in a comment, a heading, a
-list element, a cell, or on a line; as a whole value (`todo_context`); or before a colon. All else is
-prose: "a TODO app". Where that cannot be told it is a mark: a claim that is wrongly contradicted is worse.
+It depends on the position of the word and on the kind of file. A mark is first in a comment, a heading, a
+list element, a cell, or on a line; or a whole value (`todo_context`); or before a colon. All else is prose:
+"a TODO app". If unsure, it is a mark: a claim that is wrongly contradicted is worse than a false report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from patchgate.placeholders.todo_context import (
 )
 from patchgate.policy.placeholder_markers import Marker
 
-# A line with more of one word is a mark: that is nobody's prose.
+# With more of one word on a line it is a mark: prose has fewer.
 _MOST = 500
 _WHOLE_LINE = LineSegment(0, maxsize)
 
@@ -48,9 +48,9 @@ _CODE_REST = re.compile(
 _ELEMENT = re.compile(rb"[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+")
 _QUOTED = re.compile(rb"<(?:code|kbd|tt|samp)[^<>]{0,100}>$")
 _CURLY = (b"\xe2\x80\x9c", b"\xe2\x80\x9d", b"\xe2\x80\x98", b"\xe2\x80\x99", b"\xc2\xab", b"\xc2\xbb")
-# How a line ends after which another thing begins.
+# The end of a line after which something new begins.
 _FREE = re.compile(rb"[.!?:;>|#*_=`)\]~-]$|^[-*+#>|]|^[0-9]{1,3}[.)]|^$|^<!--|^\xef\xbb\xbf$")
-# How one ends, and the next begins, where a sentence goes on.
+# The end of a line, and the beginning of the next, where a sentence continues.
 _GOES_ON = re.compile(
     rb"(?:,|&|/|\b(?:a|an|the|of|no|any|each|every|this|that|these|those|and|or|nor|not|with|without|for|in|on|to"
     rb"|from|by|as|at|like|such|our|their|its|his|her|my|your|all|some|than|into|called|word|words|is|are|was"
@@ -60,7 +60,7 @@ _GOES_ON = re.compile(
 _CONTINUES = re.compile(
     rb"(?:and|or|nor|is|are|was|were|in|of|on|at|for|to|with|as|from|by|has|have|had|can|will|must|should)\b"
 )
-# A word in lower case behind one of these is not in first place; `rem` and `begin` open comments.
+# A word in lower case after one of these is not first; `rem` and `begin` open comments.
 _WITHIN = frozenset(bytes([each]) for each in b"abcdefghijklopqrstuvwxyzABCDEFGHIJKLOPQRSTUVWXYZ0123456789,")
 _CLOSING = {
     TextKind.DATA: re.compile(rb"(?<!\\)\""),
@@ -72,16 +72,16 @@ _SIGNS = (b":", b"=", b"=>", b"\xef\xbc\x9a")
 
 
 def find_todo(line: bytes, line_context: LineContext, language: Language, marker: Marker) -> bytes | None:
-    """Find where a word is a mark on a line: what stands there from the first on; None if it is none.
+    """Find the first word that is a mark on a line; return the line from there on, or None.
 
     Args:
         line: as `placeholder_matches` reads it: an LF stands for a line break inside a string.
-        line_context: where it stands.
-        language: of the file.
+        line_context: the line in its text.
+        language: that of the file.
         marker: that of the word.
     """
     if language.suffix == b"ipynb" and line.lstrip().startswith(b'"'):
-        # A line of a cell is a string.
+        # In a notebook, a line of a cell is a string.
         line, language = _STRING_ENDS.sub(b"", line.lstrip()[1:]), language.in_strings
     whole = None if b"\n" in line or b"\r" in line else _WHOLE_LINE
     for seen, found in enumerate(marker.expression.finditer(line)):
@@ -96,10 +96,9 @@ def find_todo(line: bytes, line_context: LineContext, language: Language, marker
 
 
 def _segment_of(line: bytes, start: int, end: int, language: Language) -> LineSegment:
-    """Find the segment of a line that a word stands in.
+    """Find the segment of a line that contains a word.
 
-    A lone CR ends a line for whoever wrote it. A line break that a string writes begins a text, up to the end
-    of the string.
+    A lone CR also ends a line. An escaped line break in a string begins a text, up to the end of the string.
     """
     floor = max(0, start - CONTEXT_BYTES - 1)
     begin = max(line.rfind(b"\n", floor, start), line.rfind(b"\r", floor, start)) + 1
@@ -116,15 +115,15 @@ def _segment_of(line: bytes, start: int, end: int, language: Language) -> LineSe
 
 
 def _is_mark(context: WordContext) -> bool:
-    """Tell whether a word is a mark."""
+    """Return whether a word is a mark."""
     if not context.is_upper and context.sign in _WITHIN:
         return False
     if context.before.endswith((b"@", b"\\")):
         return _is_annotation(context)
     if context.after.startswith(b"_") and context.language.is_program:
-        # A name, or emphasis in a comment, which is rare.
+        # A name, or, rarely, emphasis in a comment.
         return False
-    # A string that goes on is closed somewhere.
+    # A string that continues is closed later.
     after = context.after + b'"' if context.is_cut else context.after
     context.is_comment, is_first = detect_comment(
         context.before, context.language, context.has_line_start, after
@@ -139,13 +138,13 @@ def _is_mark(context: WordContext) -> bool:
 
 
 def _is_text(context: WordContext) -> bool:
-    """Tell whether words follow that are no code."""
+    """Return whether words follow that are not code."""
     is_apart = context.after[:1] in {b" ", b"\t", b"-"} and context.after[-1:] not in {b";", b"{", b",", b"("}
     return is_apart and context.is_followed(context.after)
 
 
 def _is_annotation(context: WordContext) -> bool:
-    """Tell of `@todo` in a comment, and of LaTeX's `\\todo{…}`."""
+    """Match `@todo` in a comment, and LaTeX's `\\todo{…}`."""
     if context.before.endswith(b"\\"):
         return context.language.suffix == b"tex" and context.after[:1] in {b"{", b"["}
     is_comment, is_first = detect_comment(
@@ -155,7 +154,7 @@ def _is_annotation(context: WordContext) -> bool:
 
 
 def _is_mention(context: WordContext) -> bool:
-    """Tell whether the word is spoken of: in backticks, in a comment in quotes."""
+    """Return whether the word is only mentioned: in backticks, or in a comment in quotes."""
     before, after = context.before, context.after
     if context.kind is TextKind.MARKUP and after.startswith(b"</") and _QUOTED.search(before):
         return True
@@ -187,7 +186,7 @@ def _has_colon(context: WordContext) -> bool:
 
 
 def _is_key(context: WordContext, rest: bytes) -> bool:
-    """Tell whether a word with a colon is a name in a program."""
+    """Return whether a word with a colon is a name in a program."""
     before = without_strings(context.before)
     if any(quote in before for quote in (b'"', b"'", b"`")):
         return False
@@ -201,11 +200,11 @@ def _begins_line(context: WordContext) -> bool:
         return False
     is_program = context.language.is_program
     if context.before.strip():
-        # An element of a list in a text that began above.
+        # An element of a list in a text that begins above.
         is_element = is_program and _ELEMENT.fullmatch(context.before) is not None
         return is_element and context.after.lstrip()[:1].isalpha() and _is_text(context)
     if CLOSED.match(context.after) or context.after.strip(b"*_~.!?") == b"":
-        # An element of an enumeration is a name; the tag above is none of it.
+        # An element of an enumeration is a name; the tag above does not belong to it.
         above = context.line_context.before
         is_text = context.kind is TextKind.MARKUP and above.endswith(b">") and not above.endswith(b"=>")
         is_listed = _UNFINISHED.search(above) and not is_text

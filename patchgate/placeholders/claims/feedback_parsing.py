@@ -1,8 +1,8 @@
-"""Which words of a verifier name a placeholder, and whether they say that it remains: named, and not denied.
+"""Parses the words of a verifier: which ones name a placeholder, and whether they say that it remains.
 
-Decides over English sentences, clause by clause. Where it is not clear, nothing is claimed: the verdict then
-stays as it was, the safe side. It takes linear time, and reads only the beginning of a long text: blanks come
-one at a time, so each expression is linear.
+It reads English sentences, clause by clause. If a sentence is not clear, nothing is claimed and the verdict
+is kept, the safe side. It takes linear time: repeated blanks are removed first, and only the beginning of a
+long text is read.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 NAME = "\x00"
-"""What stands for a name of a placeholder once it was found; the text cannot hold it."""
+"""Replaces each name of a placeholder that was found; the text cannot contain it."""
 MAY_NAME_PLACEHOLDER = re.compile(
     r"(?i:todo|fixme|tbd|xxx|place-?holder|\[insert|\[missing|lorem|filler|dummy|template|boilerplate|unfilled"
     r"|to.be.determined|to be filled|stub|notimplemented|unimplemented!)"
 )
-"""What a text that names one holds."""
+"""Matches in every text that names a placeholder."""
 
 
 def _any(forms: str) -> str:
@@ -27,7 +27,7 @@ def _any(forms: str) -> str:
 _UPPER = r"(?:TODO|FIXME|TBD|XXX|PLACEHOLDER)S?"
 _AROUND = r"(?<![\w./:@#$-])"
 _SLASHES = re.compile(r"(?<=TODO|IXME)s?/(?=[A-Z])|(?<=TBD|XXX)s?/(?=[A-Z])|(?<=HOLDER)/(?=[A-Z])")
-# What makes a thing of the name that is no placeholder: an app, a file, an attribute of a form.
+# Words that make the name a thing that is not a placeholder: an app, a file, an attribute of a form.
 _APP = _any(
     r"apps?, applications?, lists?, pages?, views?, models?, apis?, endpoints?, routes?, components?, "
     r"stores?, services?, managers?, trackers?, boards?, entit(?:y|ies), class(?:es)?, tables?, "
@@ -75,7 +75,7 @@ _UPPER_THING = re.compile(
     r"|[=!]= ?['\"`]?(?:TODO|FIXME|TBD|XXX)\b"
     r"|(?i:\b(?:codes?|status|numbers?|versions?|tickets?|issues?|ports?|digits?)) XXX\b"
 )
-# What begins so is a note of the verifier's own, but where it goes on with a place: "FIXME: line 12 of a.c".
+# A note of the verifier begins like this, except where a location follows: "FIXME: line 12 of a.c".
 _NOTE = re.compile(
     r"(?:^|(?<=[.!?;] ))[-*>#\d.) ]{0,9}(?:TODO|FIXME|XXX|Todo|todo)(?: for [\w ]{1,40})?:(?= )"
     r"(?! (?:(?:in|on|at|line|still|remains?|found|present|left|see)\b|\S+:\d))"
@@ -95,7 +95,7 @@ _LOWER_NAME = re.compile(
     r"|\b(?:todo|fixme|tbd)s?(?= (?:is |are |was |were )?(?:still |all )?(?:remain|left|unresolved|in the ))"
     r"|\bplace-?holders?\b"
 )
-# In a test, and of what stands in for another thing there, a stub is what it ought to be.
+# In a test, and as a replacement in one, a stub is intended.
 _TESTS = r"\b(?:tests?|mock(?:s|ed)?|fakes?|fixtures?)\b"
 _TEST_STUB = re.compile(rf"\bstub\w*\b(?=[^.;!?]{{0,100}}{_TESTS})|{_TESTS}[^.;!?]{{0,100}}?\bstub\w*\b")
 _RAISES = re.compile(
@@ -103,7 +103,7 @@ _RAISES = re.compile(
     r"|NotImplemented\w+[`'\"]? (?:for|when|whenever|where|if|unless|with|instead|rather|on (?!line))"
     r"|(NotImplemented(?:Error|Exception)|unimplemented!\(|todo!\()"
 )
-# What an error names is a key or a name of the program.
+# An error message names a key or a name of the program.
 _ERROR_OF = re.compile(r"\b(?!NotImplemented)\w*(?:Error|Exception): ['\"`][\w-]{1,40}['\"`]")
 _QUOTES = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|(?<!\w)'[^'\n]{1,400}'(?!\w)|«[^»\n]{1,400}»")
 
@@ -111,7 +111,7 @@ _NO_NAME = "quotation"
 
 
 def mark_names(text: str) -> str:
-    """Put `NAME` for every name of a placeholder; what only looks like one becomes a thing."""
+    """Replace every name of a placeholder by `NAME`, and what only looks like one by "thing"."""
     text = _ERROR_OF.sub("thing", text)
     text = _QUOTES.sub(_quoted, text)
     text = _SLASHES.sub(", ", text)
@@ -128,14 +128,14 @@ def mark_names(text: str) -> str:
 
 
 def quotations(text: str) -> Iterator[str]:
-    """Yield what is quoted in a text and names no placeholder."""
+    """Yield the quotations of a text that do not name a placeholder."""
     for found in _QUOTES.finditer(text):
         if _quoted(found) == _NO_NAME:
             yield found[0][1:-1]
 
 
 def _quoted(found: re.Match[str]) -> str:
-    """Keep of a quotation what it names: the words in it are the work's, and deny nothing."""
+    """Keep only the names of a quotation: its words come from the work, and deny nothing."""
     inner = found[0][1:-1]
     if re.fullmatch(r"(?i:[\w-]{1,40})", inner):
         return inner
@@ -150,15 +150,15 @@ def _quoted(found: re.Match[str]) -> str:
 
 
 MOST_TEXT = 100_000
-"""How many characters of all texts together are read."""
+"""The most characters that are read of all texts together."""
 LONG = 2_000
-"""A longer line is taken sentence by sentence; a longer sentence is not clear."""
+"""A longer line is read sentence by sentence; a longer sentence counts as not clear."""
 _ENDS = re.compile(r"(?<=[.!?;]) ")
 _LONG_NAME = 60
 
 
 def asserts_placeholder(texts: Iterable[str]) -> bool:
-    """Tell whether one of the texts says that a placeholder remains in the work."""
+    """Return whether a text says that a placeholder remains in the work."""
     left = MOST_TEXT
     for text in texts:
         read = text[: max(left, 0)]
@@ -185,12 +185,12 @@ _PART_OF_NAME = _set(
     "a an the and or text content marker markers comment comments note notes value values token tokens "
     ", : ? -"
 )
-# "[TODO: describe it]" is no heading.
+# "[TODO: describe it]" is not a mere name.
 _FILLED_BRACKET = re.compile(r"\[\w+:? \w")
 
 
 def is_mere_name(text: str) -> bool:
-    """Tell whether a text only names a placeholder, and says nothing of it."""
+    """Return whether a text only names a placeholder, and says nothing about it."""
     plain = _BLANKS.sub(" ", text.translate(_PLAIN_QUOTES)).strip()
     if len(plain) > _LONG_NAME or _FILLED_BRACKET.search(plain):
         return False
@@ -199,25 +199,25 @@ def is_mere_name(text: str) -> bool:
 
 
 def sentences_of(text: str) -> Iterator[str]:
-    """Yield what is read at a time: a line, or each sentence of a long one; one blank wherever some were."""
+    """Yield the lines of a text, and the sentences of a long line, with single blanks."""
     for line in text.translate(_PLAIN_QUOTES).split("\n"):
         plain = _BLANKS.sub(" ", line).strip()
         yield from (plain,) if len(plain) <= LONG else _ENDS.split(plain)
 
 
 def clauses_of(sentence: str) -> Iterator[str]:
-    """Yield the clauses of a sentence; quotations first, for a stop inside ends nothing."""
+    """Yield the clauses of a sentence; a full stop in a quotation ends none."""
     if len(sentence) <= LONG:
         for clause in _BREAKS.split(mark_names(sentence)):
             yield _TAIL.sub(r"\1", clause.strip())
 
 
-# What follows a name and a colon is quoted from the work, unless it is an answer.
+# The text after a name and a colon is quoted from the work, unless it is an answer.
 _TAIL = re.compile(
     rf"({NAME}\s*:)(?!\s*(?:none|no|nil|0|n/a|absent|ok|pass|false|zero|clean|all|resolved|removed|gone"
     r"|not (?:found|present|seen|detected|there|any))\b).*"
 )
-# A denial that is no word about what is there: "not acceptable: TODO in a.md".
+# A denial that is not about existence: "not acceptable: TODO in a.md".
 _EXISTENCE = re.compile(r"\b(?:found|present|exists?|remain\w*|see|seen|detected|contain\w*|of|for|any)\b")
 
 
@@ -236,7 +236,7 @@ _THIS_CHANGE = (
     r"(?:this|that|the|these|your|my|our|his|her|its|any) "
     r"(?:change|commit|attempt|patch|diff|work|task|pr|branch|edit|pull request)s?"
 )
-# Phrases that say what one word says.
+# Phrases that mean the same as one word.
 _PHRASES = (
     (r"\b(?:taken care of|dealt with|(?:taken|sorted) out|gotten rid of|(?:tick|cross)ed off)\b", "removed"),
     (rf"(?<={NAME}) (?:(?:has|have|had) )?(?:become|became|turned into)\b", " was removed:"),
@@ -253,7 +253,7 @@ _DOES = frozenset(f"{verb}es" if verb.endswith(("s", "sh", "x")) else f"{verb}s"
 _DOING = frozenset(f"{verb.removesuffix('e')}ing" for verb in _DO)
 _DONE = frozenset(f"{verb.removesuffix('e')}ed" for verb in _DO) | _set("closed done gone absent")
 _FAILS = _set("fail fails failed failing forgot forgets neglected neglects refused refuses omitted")
-# What may stand between a denial and what was not done.
+# Words that may be between a denial and what was not done.
 _BETWEEN = _set(
     "to be been being yet actually fully all completely properly have has get gotten successfully the author "
     "even entirely correctly bother manage simply really ever of every each any agent it they he she a "
@@ -271,13 +271,13 @@ _PERHAPS = _set(
 )
 _PAST = _set("any earlier previously")
 _STILL = _set("still remains must")
-# What stands so before a name supposes it, or tells what a program makes of it.
+# Before a name these words suppose it, or describe what a program does with it.
 _TREATS = _set(
     "when whenever once until misses ignores ignored skips skipped overlooks overlooked expects expected "
     "expect got gets parses rejects accepts matches recognises recognizes treats converts asserts dragging "
     "moving how explains describes strips highlights counts card cards kanban regex tokenizer parser"
 )
-# What is said so of a name complains of something else.
+# After a name these words complain about something else.
 _COMPLAINS = _set(
     "wrong wrongly broken incorrect incorrectly crashes crash breaks broke fails slow misses misspelled "
     "twice misleading flaky unused ambiguous case-sensitive"
@@ -287,7 +287,7 @@ _LOOKS = _set(
     "search searched searches searching check checked checks checking scan scanned scans scanning look "
     "looked looks looking test tested tests watch"
 )
-# A proposal, or what somebody does in an app.
+# A proposal, or an action in an app.
 _ADDS = _set(
     "add insert introduce support allow use create consider put adding creating clicking saving editing "
     "updating toggling marking selecting"
@@ -302,7 +302,7 @@ _STAYS = _set("still remain remains remaining left stays")
 
 
 def asserts(clause: str) -> bool:
-    """Tell whether one of `clauses_of` names a placeholder and says that it is there."""
+    """Return whether one of `clauses_of` names a placeholder and says that it exists."""
     if NAME not in clause:
         return False
     clause = _without_verdict(clause)
@@ -318,7 +318,9 @@ def asserts(clause: str) -> bool:
 
 
 class _Clause(NamedTuple):
-    """A clause that names a placeholder; `ahead` stands before its first name, at `last` stands its last."""
+    """A clause that names a placeholder; `ahead` are the words before the first name, `last` is the last
+    index.
+    """
 
     text: str
     words: list[str]
@@ -327,7 +329,7 @@ class _Clause(NamedTuple):
     denials: list[int]
 
     def has(self, some: frozenset[str]) -> bool:
-        """Tell whether one of some words is in it."""
+        """Return whether it has one of some words."""
         return not some.isdisjoint(self.words)
 
 
@@ -347,12 +349,12 @@ def _wishes(said: _Clause) -> bool:
 
 def _supposes(said: _Clause) -> bool:
     supposed = _PERHAPS.intersection(said.words)
-    # Only the past, or "any", and it is still there.
+    # With only the past, or "any", it may still exist.
     return bool(supposed) and not (supposed <= _PAST and said.has(_STILL))
 
 
 def _denies_nothing(said: _Clause) -> bool:
-    """Tell whether a denial denies nothing: not only, not free of, nothing but, no more than."""
+    """Return whether a denial denies nothing: not only, not free of, nothing but, no more than."""
     is_named = is_excepted = False
     for at in range(len(said.words) - 1, -1, -1):
         word, behind = said.words[at], said.words[at + 1 : at + 4]
@@ -370,7 +372,7 @@ def _denies_nothing(said: _Clause) -> bool:
 
 
 def _is_not_done(words: list[str], at: int) -> bool:
-    """Tell whether it is denied at a place that something was done: not removed, failed to replace."""
+    """Return whether the word at an index denies that something was done: not removed, failed to replace."""
     is_denied = words[at] in _FAILS or _is_denial(words, at)
     if not is_denied or words[at] in {"cannot", "can't"}:
         return False
@@ -386,7 +388,7 @@ def _is_not_done(words: list[str], at: int) -> bool:
 
 
 def _goes_on(said: _Clause) -> bool:
-    """Tell whether a clause goes on after a denial of something else: not finished and contains a name."""
+    """Return whether a clause continues after another denial: not finished and contains a name."""
     denied = said.denials[-1] if said.denials else 0
     word, behind = said.words[denied], said.words[denied + 1 : denied + 2]
     if word != "not" and not word.endswith("n't"):
@@ -396,7 +398,7 @@ def _goes_on(said: _Clause) -> bool:
 
 
 def _has_to_be_done(said: _Clause) -> bool:
-    """Tell whether a clause asks for what a placeholder asks for: it must be replaced, please fill it in."""
+    """Return whether a clause asks for a replacement: it must be replaced, please fill it in."""
     for at, word in enumerate(said.words):
         behind = said.words[at + 1 : at + 5]
         if word in _MUST and (word == "should" or "been" not in behind[:2]):
@@ -416,9 +418,9 @@ def _is_acted_on(said: _Clause) -> bool:
     )
 
 
-# What a clause may say, and whether a placeholder is there then. The first that holds answers; else one is.
+# What a clause may say, and whether a placeholder then exists. The first match answers; without one, it does.
 _RULES: tuple[tuple[Callable[[_Clause], bool], bool], ...] = (
-    # It asks, supposes, forbids, proposes, or tells where somebody looked or what a program makes of it.
+    # It asks, supposes, forbids, proposes, or describes a search or what a program does with it.
     (lambda said: said.words[0] in _ADDS and said.words[1:2] != ["of"], False),
     (
         lambda said: any(
@@ -428,7 +430,7 @@ _RULES: tuple[tuple[Callable[[_Clause], bool], bool], ...] = (
     ),
     (lambda said: "make" in said.words and "sure" in said.words, False),
     (lambda said: not _TREATS.isdisjoint(said.ahead), False),
-    # "the list of TODO comments is wrong" complains of something else.
+    # "the list of TODO comments is wrong" complains about something else.
     (lambda said: not _COMPLAINS.isdisjoint(said.words[len(said.ahead) :]) and not said.has(_MUST), False),
     (_wishes, False),
     (_supposes, False),
@@ -441,6 +443,6 @@ _RULES: tuple[tuple[Callable[[_Clause], bool], bool], ...] = (
     (_has_to_be_done, True),
     (lambda said: _is_acted_on(said) and said.has(_STAYS), True),
     (_is_acted_on, False),
-    # "a TODO is missing" names none that is there; "content is missing, TODO" does.
+    # "a TODO is missing" names none that exists; "content is missing, TODO" does.
     (lambda said: _LACKING.search(said.text) is not None, False),
 )
