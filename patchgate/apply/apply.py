@@ -19,14 +19,14 @@ from patchgate.apply.apply_run import (
     ApplyRequest,
     ApplyRun,
     CommandResults,
+    add_history_finding,
+    build_record,
     record_failure,
-    record_of,
     record_result,
-    refused_by_history,
 )
 from patchgate.apply.attempt_records import AttemptRecord, is_known, records
 from patchgate.apply.evidence import open_evidence
-from patchgate.apply.retries import after_judging, before_judging, find_chain
+from patchgate.apply.retries import check_after_judging, check_before_judging, find_chain
 from patchgate.apply.write_patch import WriteResult, preflight, write_judged
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.base_files import BaseFiles, base_files_on_disk
@@ -40,8 +40,8 @@ from patchgate.patches.check_patch import PatchVerdict, judge_patch
 from patchgate.patches.git_apply import GitApply
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.patch_parser import parse
-from patchgate.patches.path_selection import narrow, paths_to_keep, readings
-from patchgate.patches.proposed_files import paths_of
+from patchgate.patches.path_selection import choose_paths, read_path_option, select_paths
+from patchgate.patches.proposed_files import list_paths
 from patchgate.report.json import plain_json
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
@@ -110,7 +110,7 @@ def _is_revertible(repository: Repository, judged: PatchVerdict) -> bool:
     parsed = parse(judged.patch)
     if isinstance(parsed, tuple):
         return False
-    paths = paths_of(parsed)
+    paths = list_paths(parsed)
     if any(faults(path, from_text=True) for path in paths):
         return False
     objects, store, tree = judged.objects, judged.store, judged.patch_base.tree
@@ -260,12 +260,12 @@ def _candidate_of(request: ApplyRequest) -> bytes:
     """Return the part of the patch that `--only` names."""
     if not request.only:
         return request.raw
-    wanted = [readings(text) for text in request.only]
+    wanted = [read_path_option(text) for text in request.only]
     parsed = parse(request.raw)
     if isinstance(parsed, tuple):
         # It is refused later, with its faults.
         return request.raw
-    return narrow(parsed, paths_to_keep(parsed, wanted))
+    return select_paths(parsed, choose_paths(parsed, wanted))
 
 
 def _judge_and_write(run: ApplyRun) -> Report:
@@ -290,7 +290,7 @@ def _judge_and_write(run: ApplyRun) -> Report:
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
             # Cheap, before the commands run; it is checked again under the lock.
             if (overtaken := run.recheck_chain()) is not None:
-                return record_result(run, refused_by_history(verdict, overtaken), None)
+                return record_result(run, add_history_finding(verdict, overtaken), None)
             landed = preflight(repository, judged, with_index=request.with_index)
             if not landed.gates:
                 run.results = _run_commands(run, judged)
@@ -300,7 +300,7 @@ def _judge_and_write(run: ApplyRun) -> Report:
                 landed = write_judged(
                     repository,
                     judged,
-                    note=record_of(run, verdict, applied=True).note(),
+                    note=build_record(run, verdict, applied=True).note(),
                     with_index=request.with_index,
                     writes=not request.is_dry_run,
                     shield=shield,
@@ -334,13 +334,13 @@ def _apply_history(run: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
     """Apply the retry rule and the check for duplicates."""
     verdict = judged.verdict
     run.join_chain(verdict)
-    refusal = before_judging(run.chain, run.candidate, run.request.kind, run.limit)
+    refusal = check_before_judging(run.chain, run.candidate, run.request.kind, run.limit)
     if refusal is None:
         duplicate = find_duplicate(run.repository, judged, run.ledger, run.sha256)
         if duplicate is not None:
             return _mark_as_applied(verdict, duplicate, is_fine=run.request.is_fine_if_applied)
-        refusal = after_judging(run.chain, verdict, run.candidate)
-    return verdict if refusal is None else refused_by_history(verdict, refusal)
+        refusal = check_after_judging(run.chain, verdict, run.candidate)
+    return verdict if refusal is None else add_history_finding(verdict, refusal)
 
 
 def _mark_as_applied(verdict: ChangeVerdict, duplicate: Finding, *, is_fine: bool) -> ChangeVerdict:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from patchgate.apply import review
 from patchgate.apply.attempt_records import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.apply.evidence import Evidence
-from patchgate.apply.retries import Chain, next_retry, open_chain, refuse_meanwhile, reload_chain
+from patchgate.apply.retries import Chain, open_chain, plan_retry, refuse_meanwhile, reload_chain
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
 from patchgate.git.quoting import exact_text, quote_path
@@ -27,7 +27,7 @@ from patchgate.patches.check_patch import forget
 from patchgate.patches.git_apply import PatchId
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.patch_parser import parse
-from patchgate.patches.path_selection import named_paths
+from patchgate.patches.path_selection import list_named_paths
 from patchgate.policy.settings import ApplySettings
 from patchgate.report.json import document
 from patchgate.report.rules import Level
@@ -49,7 +49,7 @@ KINDS = ("lint", "test")
 _SECRET = "secret"
 
 
-def without_secrets(verdict: ChangeVerdict, masks: Masks) -> ChangeVerdict:
+def mask_secrets(verdict: ChangeVerdict, masks: Masks) -> ChangeVerdict:
     """Mask secrets in the findings and gates of a verdict."""
     return replace(
         verdict,
@@ -204,7 +204,7 @@ class ApplyRun:
     def join_chain(self, verdict: ChangeVerdict) -> None:
         """Find the chain that the attempt belongs to if `--retry-of` was not given."""
         if self.chain.first is None:
-            paths = {file.path for file in verdict.change.files} or set(named_paths(self.candidate))
+            paths = {file.path for file in verdict.change.files} or set(list_named_paths(self.candidate))
             here, now = self.repository.work_tree, self.environment.clock()
             self.chain = open_chain(self.ledger, here, now, (self.sha256, verdict.patch_id), paths)
 
@@ -218,7 +218,7 @@ class ApplyRun:
         return refuse_meanwhile(self.ledger, self.chain, self.limit, unrecorded)
 
 
-def refused_by_history(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
+def add_history_finding(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
     """Add the finding of other attempts that stops this one."""
     undecided = finding.definition.undecided
     reason = f"{finding.rule}: {finding.message}" if undecided else None
@@ -233,7 +233,7 @@ def record_result(run: ApplyRun, verdict: ChangeVerdict, landing: WrittenFiles |
         verdict, retry = _after_refusal(run, verdict)
     evidence, applied = run.evidence, landing is not None
     report = Report(
-        (without_secrets(verdict, evidence.masks),),
+        (mask_secrets(verdict, evidence.masks),),
         run.repository.limits,
         attempt=Attempt(
             id=evidence.id,
@@ -244,7 +244,7 @@ def record_result(run: ApplyRun, verdict: ChangeVerdict, landing: WrittenFiles |
         ),
         retry=retry,
     )
-    about = record_of(run, verdict, applied=applied)
+    about = build_record(run, verdict, applied=applied)
     unrecorded = record(run.ledger, about)
     if landing is not None:
         _finish(run, landing, verdict, is_recorded=unrecorded is None)
@@ -264,12 +264,12 @@ def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict
         run.warnings.append(overtaken.message)
         return verdict, None
     if overtaken is not None and overtaken.rule not in {each.rule for each in verdict.findings}:
-        verdict = refused_by_history(verdict, overtaken)
+        verdict = add_history_finding(verdict, overtaken)
     if verdict.fallback_reason == "duplicate-patch":
         # Nothing is wrong with the patch: the finding says what to do.
         return verdict, None
     asked = run.request
-    retry = next_retry(run.chain, run.evidence.id, limit=run.limit, kind=asked.kind, also=asked.again)
+    retry = plan_retry(run.chain, run.evidence.id, limit=run.limit, kind=asked.kind, also=asked.again)
     return verdict, retry
 
 
@@ -308,7 +308,7 @@ def _keep(run: ApplyRun, about: AttemptRecord, report: Report) -> str | None:
     )
 
 
-def record_of(run: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
+def build_record(run: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
     """Build the record of an attempt that was judged."""
     decisive = verdict.decisive
     errors = [finding.rule for finding in verdict.findings if finding.level is Level.ERROR]
@@ -329,7 +329,7 @@ def record_of(run: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> Attemp
         added_lines=sum(file.added_lines or 0 for file in files),
         removed_lines=sum(file.removed_lines or 0 for file in files),
         files=tuple(TouchedFile(file.path, file.old, file.new) for file in files)
-        or tuple(TouchedFile(path, None, None) for path in named_paths(run.candidate)),
+        or tuple(TouchedFile(path, None, None) for path in list_named_paths(run.candidate)),
         fallback_reason=None if applied else verdict.fallback_reason,
     )
 

@@ -18,8 +18,8 @@ from patchgate.apply.attempt_records import (
     RecoveredRecord,
     ResetRecord,
     TouchedFile,
-    age,
-    past,
+    age_of,
+    list_events,
     records,
 )
 from patchgate.apply.evidence_folders import EvidenceFolder, contents, folders, read_evidence, remove
@@ -101,7 +101,7 @@ def list_attempts(repository: Repository) -> list[AttemptInfo]:
     ledger = Ledger(repository.common_dir)
     records: dict[str, AttemptRecord] = {}
     outcomes: dict[str, str] = {}
-    for each in past(ledger):
+    for each in list_events(ledger):
         if isinstance(each, AttemptRecord):
             records[each.attempt] = each
         elif isinstance(each, RecoveredRecord):
@@ -141,7 +141,7 @@ def chain_of(repository: Repository, attempt: AttemptInfo) -> list[AttemptRecord
     chain = attempt.record.chain
     return [
         each
-        for each in past(Ledger(repository.common_dir), chain)
+        for each in list_events(Ledger(repository.common_dir), chain)
         if not isinstance(each, RecoveredRecord) and each.chain == chain
     ]
 
@@ -308,7 +308,7 @@ def prune(
     """
     ours = _ours(repository)
     if older_than is not None:
-        old = [each for each in ours if age(each.at, now) > older_than]
+        old = [each for each in ours if age_of(each.at, now) > older_than]
     else:
         old = ours[KEPT if keep is None else keep :]
     going = [each for each in old if not each.is_held]

@@ -180,7 +180,7 @@ def record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
     return None if known is not None and known.applied else record(ledger, landed)
 
 
-def past(
+def list_events(
     ledger: Ledger, holding: str = "", since: float | None = None
 ) -> list[AttemptRecord | ResetRecord | RecoveredRecord]:
     """List the events of attempts, oldest first.
@@ -212,16 +212,16 @@ def past(
 
 
 def records(ledger: Ledger, holding: str = "", since: float | None = None) -> list[AttemptRecord]:
-    """List the attempts, oldest first; `holding` and `since` as in `past`."""
-    return [each for each in past(ledger, holding, since) if isinstance(each, AttemptRecord)]
+    """List the attempts, oldest first; `holding` and `since` as in `list_events`."""
+    return [each for each in list_events(ledger, holding, since) if isinstance(each, AttemptRecord)]
 
 
 def find(ledger: Ledger, text: str) -> AttemptRecord | None:
     """Find an attempt by its id, or by a unique beginning of one."""
-    return pick(records(ledger, text) if ID.fullmatch(text) else records(ledger), text)
+    return pick_record(records(ledger, text) if ID.fullmatch(text) else records(ledger), text)
 
 
-def pick(known: Sequence[AttemptRecord], text: str) -> AttemptRecord | None:
+def pick_record(known: Sequence[AttemptRecord], text: str) -> AttemptRecord | None:
     """Find the attempt with an id, or with a unique beginning of one, in a list."""
     last = {each.attempt: each for each in known}
     if text in last:
@@ -230,10 +230,10 @@ def pick(known: Sequence[AttemptRecord], text: str) -> AttemptRecord | None:
     return last[names[0]] if len(names) == 1 else None
 
 
-def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
+def list_chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
     """List the attempts of a chain since its last reset, oldest first."""
     found: list[AttemptRecord] = []
-    for each in past(ledger, chain):
+    for each in list_events(ledger, chain):
         if isinstance(each, ResetRecord) and each.chain == chain:
             found = []
         elif isinstance(each, AttemptRecord) and each.chain == chain:
@@ -241,7 +241,7 @@ def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
     return found
 
 
-def age(at: str, now: float) -> float:
+def age_of(at: str, now: float) -> float:
     """Return how many seconds before `now` a recorded time was; 0 for no time."""
     then = parse_timestamp(at)
     return 0.0 if then is None else now - then

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from patchgate.apply.attempt_records import (
     AttemptRecord,
     ResetRecord,
-    age,
-    chain_since_reset,
+    age_of,
     find,
-    past,
-    pick,
+    list_chain_since_reset,
+    list_events,
+    pick_record,
     record_reset,
     records,
 )
@@ -101,7 +101,7 @@ def find_chain(ledger: Ledger, retry_of: str | None) -> Chain:
             f"attempt {tried.attempt} was accepted, so there is nothing to retry",
             "leave --retry-of out: what a dry run accepted is applied as a new attempt",
         )
-    refusals = tuple(each for each in chain_since_reset(ledger, tried.chain) if each.counts)
+    refusals = tuple(each for each in list_chain_since_reset(ledger, tried.chain) if each.counts)
     return Chain(tried.chain, tried.attempt, refusals)
 
 
@@ -124,7 +124,7 @@ def open_chain(
     recent = [each for each in known if _is_open(each, work_tree, now)]
     alike = {each.chain for each in recent if _similarity(each, sent, paths) is not None}
     for chain in dict.fromkeys(each.chain for each in reversed(recent) if each.chain in alike):
-        tried = chain_since_reset(ledger, chain)
+        tried = list_chain_since_reset(ledger, chain)
         refusals = tuple(each for each in tried if each.counts)
         if any(each.applied for each in tried):
             continue
@@ -138,7 +138,7 @@ def open_chain(
 def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
     """Return whether a refusal still counts here; nothing was wrong with a patch that was applied before."""
     is_here = refused.counts and refused.work_tree == work_tree and set(refused.rules) != {"duplicate-patch"}
-    return is_here and age(refused.at, now) <= OPEN_SECONDS
+    return is_here and age_of(refused.at, now) <= OPEN_SECONDS
 
 
 def _similarity(
@@ -151,7 +151,7 @@ def _similarity(
     return None if same is None else f"changes {same.quoted} as {refused.attempt} did"
 
 
-def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
+def check_before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
     """Report what refuses a retry before it is judged: too many refusals, or not a whole unified diff.
 
     `raw` is what was sent by the channel `kind`, patch or edits; `limit` is `[apply] max_attempts`.
@@ -178,7 +178,7 @@ def reload_chain(ledger: Ledger, chain: Chain) -> Chain:
     """Read a chain again: other attempts may have been refused since."""
     if chain.first is None:
         return chain
-    refusals = tuple(each for each in chain_since_reset(ledger, chain.first) if each.counts)
+    refusals = tuple(each for each in list_chain_since_reset(ledger, chain.first) if each.counts)
     return replace(chain, refusals=refusals)
 
 
@@ -238,7 +238,7 @@ def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
     )
 
 
-def after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding | None:
+def check_after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding | None:
     """Report a retry that is the change that was refused, if it would be refused again.
 
     It would be, if base and policy are the same and so is the cause: a rule that refused it then refuses it
@@ -276,7 +276,7 @@ def _is_same(earlier: AttemptRecord, verdict: ChangeVerdict, patch: bytes) -> bo
     return earlier.patch_sha256 in {hashlib.sha256(text).hexdigest() for text in texts}
 
 
-def next_retry(
+def plan_retry(
     chain: Chain, attempt: str, *, limit: int, kind: str = "patch", also: Sequence[str] = ()
 ) -> Retry:
     """Say what may be sent after a refusal that counts.
@@ -317,7 +317,7 @@ def _refuse(
     return Finding.of(rule, message, hint=hint, who_can_fix=who, details=details, fix=fix)
 
 
-def chain_to_reset(repository: Repository, text: str | None) -> str:
+def find_chain_to_reset(repository: Repository, text: str | None) -> str:
     """Find the chain to reset: that of an attempt, or of the one that was refused last.
 
     Raises:
@@ -326,20 +326,20 @@ def chain_to_reset(repository: Repository, text: str | None) -> str:
     ledger = Ledger(repository.common_dir)
     known = records(ledger)
     if text is not None:
-        chosen = pick(known, text)
+        chosen = pick_record(known, text)
     else:
         chosen = next((each for each in reversed(known) if each.counts), None)
     if chosen is None:
         what = "no attempt was refused" if text is None else f"there is no attempt {printable(text, 60)}"
         raise UsageError(what, "git patchgate attempts list shows them")
-    if not any(each.counts for each in chain_since_reset(ledger, chosen.chain)):
+    if not any(each.counts for each in list_chain_since_reset(ledger, chosen.chain)):
         raise UsageError(f"the chain {chosen.chain} has no refusals to reset", "continue with --retry-of")
     return chosen.chain
 
 
-def refused_in(repository: Repository, chain: str) -> Sequence[AttemptRecord]:
+def list_refusals(repository: Repository, chain: str) -> Sequence[AttemptRecord]:
     """List the refusals in a chain that a reset would remove from the count, oldest first."""
-    return [each for each in chain_since_reset(Ledger(repository.common_dir), chain) if each.counts]
+    return [each for each in list_chain_since_reset(Ledger(repository.common_dir), chain) if each.counts]
 
 
 def reset(repository: Repository, chain: str, reason: str, by: str) -> str | None:
@@ -357,4 +357,4 @@ def reset(repository: Repository, chain: str, reason: str, by: str) -> str | Non
 
 
 def _resets(ledger: Ledger, chain: str) -> int:
-    return sum(isinstance(each, ResetRecord) and each.chain == chain for each in past(ledger, chain))
+    return sum(isinstance(each, ResetRecord) and each.chain == chain for each in list_events(ledger, chain))

@@ -31,7 +31,7 @@ from patchgate.git.transaction import (
 )
 from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.patches.check_patch import PatchVerdict, is_as_judged
-from patchgate.patches.patch_base import already_there
+from patchgate.patches.patch_base import report_existing
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
 from patchgate.storage.filesystem import FaultPoints
@@ -42,7 +42,7 @@ _SHOWN = 20
 _ATTRIBUTES = b".gitattributes"
 
 
-def stored_otherwise_after(
+def find_stored_otherwise(
     repository: Repository, files: Sequence[FileChange], writes: Sequence[Write]
 ) -> tuple[RepoPath, ...]:
     """Find the files that git will not store as they were judged, because of attributes in the patch.
@@ -220,7 +220,7 @@ def _warn_of_storing(
     brought = (
         f"{path.quoted}: `git add` will store something other than what was judged, because of the"
         " .gitattributes in the patch"
-        for path in stored_otherwise_after(repository, files, made.writes)[:_SHOWN]
+        for path in find_stored_otherwise(repository, files, made.writes)[:_SHOWN]
         if path not in made.unsteady
     )
     return (*ends, *brought)
@@ -241,7 +241,7 @@ def _find_problems(
     repository: Repository, judged: PatchVerdict, state: FileState, *, with_index: bool
 ) -> list[Finding]:
     if state.differing:
-        tell = _concurrent if judged.patch_base.on_disk else already_there
+        tell = _concurrent if judged.patch_base.on_disk else report_existing
         return [tell(path) for path in state.differing]
     if not with_index:
         return []

@@ -291,13 +291,13 @@ def reset_attempts(context: click.Context, attempt: str | None, reason: str | No
     refuse_agents("a reset")
     require_terminal("a reset needs a terminal, to ask you", "run it in a terminal")
     repository = open_to_write(context)
-    from patchgate.apply.retries import chain_to_reset, refused_in, reset
+    from patchgate.apply.retries import find_chain_to_reset, list_refusals, reset
     from patchgate.approvals.approvals import who_approves
     from patchgate.report.wording import count, safe
 
-    chain = chain_to_reset(repository, attempt)
+    chain = find_chain_to_reset(repository, attempt)
     by = who_approves(repository, os.environ)
-    refused = refused_in(repository, chain)
+    refused = list_refusals(repository, chain)
     write_error(f"chain {chain}: {count(len(refused), 'refusal')}")
     for each in refused:
         write_error(f"  {each.attempt} {safe(each.at, 40)}: {safe(', '.join(each.rules))}")

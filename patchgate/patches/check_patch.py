@@ -28,9 +28,9 @@ from patchgate.patches.dry_run import DryRun
 from patchgate.patches.edit_diff import edits_to_diff, find_missing_anchors
 from patchgate.patches.edits import parse_edits
 from patchgate.patches.git_apply import PatchId, with_crlf_fixes
-from patchgate.patches.patch_base import PatchBase, find_patch_base, index_tree
+from patchgate.patches.patch_base import PatchBase, compute_index_tree, find_patch_base
 from patchgate.patches.patch_model import Fault
-from patchgate.patches.patch_parser import parse, without_returns
+from patchgate.patches.patch_parser import parse, strip_carriage_returns
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
@@ -54,7 +54,7 @@ class CheckedEdits:
         return self.content != now.content and (lands or self.edits == now.edits)
 
 
-def last_checked(repository: Repository, path: RepoPath, now: float) -> CheckedEdits | None:
+def load_checked(repository: Repository, path: RepoPath, now: float) -> CheckedEdits | None:
     """Find what edits of a file were checked against within the hour; None if nothing is known."""
     kept = _memory_of(repository, path).load()
     return (
@@ -144,7 +144,7 @@ def judge_patch(
         patch_base = find_patch_base(repository, objects, base, lands=lands)
         dry_run = DryRun(repository, objects, store, patch_base=patch_base, asked=asked, kind=kind)
         if read is None:
-            patch, verdict = without_returns(raw), _judge(dry_run, raw)
+            patch, verdict = strip_carriage_returns(raw), _judge(dry_run, raw)
         else:
             memory = repository if patch_base.on_disk and now is not None else None
             made = read(dry_run, raw, memory, lands=lands, now=now or 0.0)
@@ -208,7 +208,7 @@ def is_as_judged(repository: Repository, judged: PatchVerdict) -> bool:
         if judged.index is None:
             return True
         tree = judged.patch_base.policy_tree
-        return index_tree(judged.objects, tree, staged_files(repository, tree)) == judged.index
+        return compute_index_tree(judged.objects, tree, staged_files(repository, tree)) == judged.index
     files = judged.verdict.change.files
     removed = [file.path for file in files if file.new is None]
     paths = [file.path for file in files]
@@ -264,7 +264,7 @@ def _diff_of(
         found = find_missing_anchors(edits, "the policy requires it (apply.require_anchor)")
     if not found and memory is not None:
         checked = CheckedEdits(digest_of(preimage), digest_of(raw))
-        before = last_checked(memory, edits.path, now)
+        before = load_checked(memory, edits.path, now)
         if before is not None and before.is_outdated_for(checked, lands=lands):
             found = find_missing_anchors(edits, "the file changed since its edits were last checked")
         if not lands and not found:

@@ -23,30 +23,36 @@ from patchgate.git.trees import ResultTree, resulting_tree
 from patchgate.patches.git_apply import (
     Effect,
     GitApply,
-    differences,
+    add_git_output,
+    find_differences,
     finding_of,
-    refused_by_git,
-    with_words_of_git,
-    wrong_effect,
+    report_git_refusal,
+    report_wrong_effect,
 )
 from patchgate.patches.patch_base import (
     PatchBase,
-    already_there,
     find_existing,
     merge_onto_head,
+    report_existing,
     suggest_base,
 )
 from patchgate.patches.patch_model import Fault, Patch
-from patchgate.patches.planning import PatchTargets, PlannedFile, SectionPlan, plan_section, removed_by
+from patchgate.patches.planning import (
+    PatchTargets,
+    PlannedFile,
+    SectionPlan,
+    list_removed_paths,
+    plan_section,
+)
 from patchgate.patches.proposed_files import (
     Preimages,
-    behind_links,
     content_of,
-    copied_by,
-    named_together,
-    paths_of,
-    placeable_files,
-    proposed_files,
+    filter_placeable_files,
+    find_paths_behind_links,
+    list_copy_sources,
+    list_paths,
+    list_proposed_files,
+    pair_renamed_paths,
 )
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in
@@ -149,7 +155,7 @@ class DryRun:
             # The change contains a new policy: also read what that one needs.
             judging = [each for each in (self._before.policy, after.policy) if each is not None]
             tried = self._try(patch, self._detail(judging))
-        reading = replace(tried.reading, rename_pairs=named_together(patch))
+        reading = replace(tried.reading, rename_pairs=pair_renamed_paths(patch))
         verdict = self._apply_policy(reading, tried.after_root, judged=True)
         failed = {each.definition.stage for each in tried.findings if each.level is Level.ERROR}
         made = Outcome.PASS if tried.is_made else Outcome.NOT_RUN
@@ -186,13 +192,13 @@ class DryRun:
 
     def _try(self, patch: Patch, detail: Detail) -> DryRunResult:
         """Plan every section, let git apply the patch, and compare the two."""
-        paths = paths_of(patch)
+        paths = list_paths(patch)
         if any(faults(path, from_text=True) for path in paths):
             # A forbidden name is never looked up, neither on disk nor by git.
             return self._proposed(patch, BaseFiles(self._patch_base.tree, {}, {}, blocked={}), {}, (), detail)
-        removed = removed_by(patch.sections)
+        removed = list_removed_paths(patch.sections)
         ground = self._base_files(paths, removed)
-        ground = replace(ground, blocked={**ground.blocked, **behind_links(patch)})
+        ground = replace(ground, blocked={**ground.blocked, **find_paths_behind_links(patch)})
         if ground.blocked:
             return self._refuse_mismatch(patch, ground, self._plan(patch, ground, removed), detail)
         # git works while we plan: neither sees the other's result.
@@ -205,11 +211,13 @@ class DryRun:
             with GitApply(self._repository, self._store, ground.entries, patch=plan.adapted or b"") as git:
                 effect = git.read(self._objects, detail)
         if effect.refused:
-            refusal = with_words_of_git([refused_by_git(effect.said)], effect)
+            refusal = add_git_output([report_git_refusal(effect.said)], effect)
             return self._proposed(patch, ground, plan.entries, (*refusal, *plan.notes), detail)
-        wrong = differences(effect.files, plan.entries)
+        wrong = find_differences(effect.files, plan.entries)
         if wrong:
-            return self._proposed(patch, ground, plan.entries, (wrong_effect(wrong), *plan.notes), detail)
+            return self._proposed(
+                patch, ground, plan.entries, (report_wrong_effect(wrong), *plan.notes), detail
+            )
         return self._read_effect(effect, ground, plan, detail)
 
     def _plan(self, patch: Patch, ground: BaseFiles, removed: frozenset[RepoPath]) -> _PatchPlan:
@@ -246,7 +254,7 @@ class DryRun:
         """Refuse a patch that does not match its files; `effect` has git's words, if git was run."""
         hint = suggest_base(self._repository, self._objects, self._patch_base, patch) if plan.found else None
         found = [finding_of(fault, path, also=hint) for fault, path in plan.found]
-        findings = (*with_words_of_git(found, effect), *plan.notes)
+        findings = (*add_git_output(found, effect), *plan.notes)
         return self._proposed(patch, ground, plan.entries, findings, detail)
 
     def _base_files(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> BaseFiles:
@@ -280,11 +288,13 @@ class DryRun:
         tree = self._patch_base.tree
         unknown = "0" * len(self._objects.empty_tree)
         base = resulting_tree(self._objects, tree, ground.pending.values()).tree
-        files = proposed_files(patch, ground, planned, unknown, detail)
+        files = list_proposed_files(patch, ground, planned, unknown, detail)
         change = Change.of(base, base, files, self._objects.empty_blob)
-        landed = {file.path: file for file in placeable_files(files, ground.blocked)}
+        landed = {file.path: file for file in filter_placeable_files(files, ground.blocked)}
         folders = resulting_tree(self._objects, tree, {**ground.pending, **landed}.values()).folders
-        reading = LoadedChange(change, self._source, folders, is_proposed=True, copied=copied_by(patch))
+        reading = LoadedChange(
+            change, self._source, folders, is_proposed=True, copied=list_copy_sources(patch)
+        )
         reading = replace(reading, blocked=dict(ground.blocked))
         return DryRunResult(findings, reading, dict(self._objects.tree(tree)))
 
@@ -326,7 +336,7 @@ class DryRun:
             return made
         self.index = present.index
         reading = replace(reading, blocked=present.blocked, folders={**reading.folders, **present.folders})
-        found = tuple(map(already_there, present.taken))
+        found = tuple(map(report_existing, present.taken))
         is_made = not found and not present.blocked
         return replace(made, findings=(*found, *made.findings), reading=reading, is_made=is_made)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from patchgate.git.quoting import DEV_NULL, printable, quote
 from patchgate.patches.edits import Edit, Edits
 from patchgate.patches.hunk_mismatch import find_places
-from patchgate.patches.line_ends import FileLines, LineEnds, line_ends_of
+from patchgate.patches.line_ends import FileLines, LineEnds, detect_line_ends
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, hunk_header
 
 _CONTEXT = 3
@@ -111,7 +111,7 @@ def edits_to_diff(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, 
         return _refuse("encoding-unsupported", message, "send a unified diff for this file")
     if b"\0" in preimage:
         return _refuse("binary-payload", f"{edits.path} is a binary file", "edits are for text files")
-    ends = line_ends_of(preimage)
+    ends = detect_line_ends(preimage)
     file = FileLines(preimage.replace(b"\r\n", b"\n") if ends is LineEnds.CRLF else preimage)
     if edits.edits[-1].end > file.count or edits.edits[-1].start > file.count + 1:
         last = edits.edits[-1]

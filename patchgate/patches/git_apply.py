@@ -21,9 +21,9 @@ from patchgate.git.private_store import PrivateStore, fill_index
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
 from patchgate.patches.hunk_mismatch import render_mismatch
-from patchgate.patches.patch_hunks import with_returns
+from patchgate.patches.patch_hunks import restore_carriage_returns
 from patchgate.patches.patch_model import Fault, PatchFix
-from patchgate.patches.patch_parser import parse, without_returns
+from patchgate.patches.patch_parser import parse, strip_carriage_returns
 from patchgate.process import Child, Completed
 from patchgate.report.rules import Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
@@ -160,7 +160,7 @@ def _last_words(stderr: bytes) -> tuple[str, ...]:
     return tuple(printable(line, 200) for line in lines[-_TAIL:])
 
 
-def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | None]) -> list[RepoPath]:
+def find_differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | None]) -> list[RepoPath]:
     """List the paths where git's result differs from the plan; `planned` has every path that changes."""
     made = {file.path: file.new for file in files}
     wrong = [path for path, entry in planned.items() if path not in made or made[path] != entry]
@@ -176,7 +176,7 @@ class PatchId(_GitChild):
     def __init__(self, repository: Repository, patch: bytes) -> None:
         self._size = len(repository.zero_oid)
         self._child = repository.child("patch-id", "--stable")
-        self._child.feed(_with_plain_names(without_returns(patch)))
+        self._child.feed(_with_plain_names(strip_carriage_returns(patch)))
 
     def read(self) -> str | None:
         """Wait for the id; None if the patch has none (no hunks).
@@ -241,11 +241,13 @@ def with_crlf_fixes(verdict: ChangeVerdict) -> ChangeVerdict:
 
 
 def _with_returns(fix: Fix) -> Fix:
-    restored = with_returns(PatchFix(fix.patch_line, fix.replace_with, fix.last_patch_line or fix.patch_line))
+    restored = restore_carriage_returns(
+        PatchFix(fix.patch_line, fix.replace_with, fix.last_patch_line or fix.patch_line)
+    )
     return fix if restored is None else replace(fix, replace_with=restored.text)
 
 
-def refused_by_git(said: Sequence[str]) -> Finding:
+def report_git_refusal(said: Sequence[str]) -> Finding:
     """Report that git refuses a patch that our own reading accepted."""
     last = said[-1] if said else "it gave no reason"
     return Finding.of(
@@ -256,7 +258,7 @@ def refused_by_git(said: Sequence[str]) -> Finding:
     )
 
 
-def with_words_of_git(findings: Sequence[Finding], effect: Effect | None) -> list[Finding]:
+def add_git_output(findings: Sequence[Finding], effect: Effect | None) -> list[Finding]:
     """Add git's command line, exit code and last lines to the first finding of git's check."""
     found = list(findings)
     first = next((at for at, each in enumerate(found) if each.definition.stage is Stage.GIT_CHECK), None)
@@ -266,7 +268,7 @@ def with_words_of_git(findings: Sequence[Finding], effect: Effect | None) -> lis
     return found
 
 
-def wrong_effect(paths: Sequence[RepoPath]) -> Finding:
+def report_wrong_effect(paths: Sequence[RepoPath]) -> Finding:
     """Report that git's result differs from what the patch says."""
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
     return Finding.of(

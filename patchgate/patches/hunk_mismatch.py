@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from patchgate.git.quoting import printable
 from patchgate.patches.line_ends import FileLines, HunkLines, patch_line_of_old
 from patchgate.patches.patch_model import Detail, Fault, Hunk, PatchFix, PatchSection, hunk_header, make_fix
-from patchgate.patches.section_fixes import with_context, with_line_ends, with_new_start, without_hunk
+from patchgate.patches.section_fixes import fix_context, fix_line_ends, fix_new_start, remove_hunk
 
 MAX_PLACES = 10
 # The longest run is looked for among this many old lines; the automaton takes some 500 bytes for each.
@@ -68,7 +68,7 @@ class MatchingRun:
     places: tuple[int, ...]
 
 
-def first_difference(lines: HunkLines, file: FileLines, stated: int) -> int | None:
+def find_first_difference(lines: HunkLines, file: FileLines, stated: int) -> int | None:
     """Find the first old line, from 0, that differs at the stated place; None where all are there."""
     last = len(lines.old) - 1
     for index, text in enumerate(lines.old):
@@ -105,7 +105,7 @@ def explain_mismatch(
         of the file from 1) and `found_lines` (how many lines of the hunk are there).
     """
     stated = hunk.old_position
-    index = first_difference(lines, file, stated)
+    index = find_first_difference(lines, file, stated)
     run = _find_run(lines, file, failure, search=search)
     details: dict[str, Detail] = {
         "patch_line": hunk.line,
@@ -127,15 +127,15 @@ def explain_mismatch(
     rule = "hunk-ambiguous" if failure.reason == "ambiguous" else "hunk-mismatch"
     difference = _compare(expected, actual, place, file.count)
     hint = _where_now(run, len(lines.old), failure)
-    fix = with_context(section, hunk, lines, file, index, patch_line)
+    fix = fix_context(section, hunk, lines, file, index, patch_line)
     if actual is not None and actual != expected and actual.rstrip(b"\r") == expected.rstrip(b"\r"):
         rule, ends = "eol-mixed", "CR LF" if actual.endswith(b"\r") else "LF"
         difference = f"line {place + 1} of the file ends in {ends}, the line of the patch does not"
         hint = "give each line of the hunk the line ending that the file has"
-        fix = with_line_ends(section, hunk, lines, file)
+        fix = fix_line_ends(section, hunk, lines, file)
     elif file.lines[stated : stated + len(lines.new)] == lines.new and lines.new:
         hint = "the file already has the result of this hunk: leave the hunk out"
-        fix = without_hunk(section, hunk)
+        fix = remove_hunk(section, hunk)
     if failure.reason in {"beginning", "end"} and len(failure.places) == 1:
         fix = _moved_header(hunk, failure.places[0])
     return Fault(
@@ -164,7 +164,7 @@ def _explain_place(
         failure.reason, ("does not fit at its line", "make the patch again from the current file")
     )
     rule = "hunk-ambiguous" if failure.reason == "ambiguous" else "hunk-mismatch"
-    fix = with_new_start(hunk, shift) if failure.reason == "ambiguous" else None
+    fix = fix_new_start(hunk, shift) if failure.reason == "ambiguous" else None
     return Fault(rule, hunk.line, f"hunk {number} {message}", hint=hint, fix=fix, details=details)
 
 
@@ -201,7 +201,9 @@ def _find_run(lines: HunkLines, file: FileLines, failure: FitFailure, *, search:
     if failure.places:
         places = find_places(lines.old, file)
         return MatchingRun(len(lines.old), 0, places or failure.places)
-    return longest_run(lines.old, file) if search and failure.reason == "absent" else MatchingRun(0, 0, ())
+    return (
+        find_longest_run(lines.old, file) if search and failure.reason == "absent" else MatchingRun(0, 0, ())
+    )
 
 
 def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:
@@ -221,7 +223,7 @@ def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:
     return tuple(found)
 
 
-def longest_run(old: Sequence[bytes], file: FileLines) -> MatchingRun:
+def find_longest_run(old: Sequence[bytes], file: FileLines) -> MatchingRun:
     """Find the longest run of old lines that the file has; of several, the first in the file.
 
     A run of nothing but blank lines does not count. Time is linear: a suffix automaton of the old lines

@@ -165,14 +165,14 @@ class LineEnds(Enum):
         return cls.CRLF if carriage_returns == lines else cls.MIXED
 
 
-def line_ends_of(text: bytes) -> LineEnds:
+def detect_line_ends(text: bytes) -> LineEnds:
     """Return how the lines of a file end."""
     if b"\r" not in text:
         return LineEnds.LF if b"\n" in text else LineEnds.NONE
     return LineEnds.of_counts(text.count(b"\n"), text.count(b"\r\n"))
 
 
-def section_line_ends(section: PatchSection) -> LineEnds:
+def detect_section_line_ends(section: PatchSection) -> LineEnds:
     """Return how the lines under a section's hunk headers end, without markers and unfinished lines."""
     lines = carriage_returns = 0
     for hunk in section.hunks:
@@ -192,12 +192,12 @@ def section_line_ends(section: PatchSection) -> LineEnds:
 
 def adapt_line_ends(section: PatchSection, preimage: bytes) -> bytes | None:
     """Write a section again, headers included, with the file's line endings; None if nothing changes."""
-    wanted = line_ends_of(preimage)
+    wanted = detect_line_ends(preimage)
     if not section.rows or wanted not in {LineEnds.LF, LineEnds.CRLF}:
         return None
     if wanted is LineEnds.LF and section.raw.find(b"\r", section.start, section.end) < 0:
         return None
-    given = section_line_ends(section)
+    given = detect_section_line_ends(section)
     if given not in {LineEnds.LF, LineEnds.CRLF} or given is wanted:
         return None
     hunks = section.hunks

@@ -19,8 +19,8 @@ from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import commit_named, head_commit
 from patchgate.git.trees import Listing, TreeCheck, folders_between, resulting_tree
 from patchgate.patches.patch_model import Patch
-from patchgate.patches.planning import PatchTargets, plan_section, removed_by
-from patchgate.patches.proposed_files import Preimages, paths_of
+from patchgate.patches.planning import PatchTargets, list_removed_paths, plan_section
+from patchgate.patches.proposed_files import Preimages, list_paths
 from patchgate.report.verdict import Finding, Fixer
 
 _TRIED_COMMITS = 30
@@ -139,16 +139,16 @@ def find_existing(
     beside = [file for path, file in staged.items() if file.new is not None and path not in touched]
     free = [file for file in files if file.path not in closed]
     folders = resulting_tree(objects, tree, [*beside, *free]).folders
-    index = index_tree(objects, tree, staged)
+    index = compute_index_tree(objects, tree, staged)
     return ExistingFiles(index=index, blocked=dict(ground.blocked), taken=taken, folders=folders)
 
 
-def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange]) -> str:
+def compute_index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange]) -> str:
     """Return the tree of the index: HEAD's with what is staged."""
     return resulting_tree(objects, tree, staged.values()).tree
 
 
-def already_there(path: RepoPath) -> Finding:
+def report_existing(path: RepoPath) -> Finding:
     """Report that a path, staged or on disk, differs from what the patch was made for."""
     return Finding.of(
         "base-conflict",
@@ -246,7 +246,7 @@ def suggest_base(repository: Repository, objects: Objects, patch_base: PatchBase
     sections = patch.sections
     if not patch_base.on_disk or patch_base.commit is None or len(sections) > _TRIED_SECTIONS:
         return None
-    paths = paths_of(patch)
+    paths = list_paths(patch)
     listed = repository.git(
         "rev-list",
         f"--max-count={_TRIED_COMMITS}",
@@ -267,7 +267,7 @@ def suggest_base(repository: Repository, objects: Objects, patch_base: PatchBase
 
 
 def _fits(objects: Objects, tree: str, patch: Patch, paths: list[RepoPath]) -> bool:
-    removed = removed_by(patch.sections)
+    removed = list_removed_paths(patch.sections)
     ground = base_files_of_tree(objects, tree, paths, removed)
     targets = PatchTargets(Preimages(objects, ground.entries), removed)
     return not ground.blocked and not any(

@@ -12,9 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from patchgate.patches.patch_hunks import HEADER, PatchLine, carriage_return, is_prose, lines_of, unbegun
+from patchgate.patches.patch_hunks import (
+    HEADER,
+    PatchLine,
+    is_prose,
+    lines_of,
+    report_carriage_return,
+    report_missing_git_line,
+)
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, PatchFix, hunk_header, make_fix
-from patchgate.patches.section_fixes import begin_section, candidates
+from patchgate.patches.section_fixes import propose_headers, write_section_headers
 
 CountFaults = Callable[[bytes], int]
 IsSound = Callable[[bytes], bool]
@@ -41,7 +48,7 @@ _MOST_TEXT = 64 * 1024
 _BLOCK = 1 << 20
 
 
-def with_fixes(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
+def add_fixes(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
     """Add the mechanical fix to each fault that has one; a fix of several lines may need further faults.
 
     `raw` ends in a newline. `count_faults` returns how many faults the grammar finds; a fix leaves fewer.
@@ -112,16 +119,16 @@ def _fixed(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> li
         return count_faults(text) < max(before, 1)
 
     if fault.rule == "prose-around-patch":
-        return list(_without_prose(raw, fault, offset, line, is_sound))
+        return list(_remove_prose(raw, fault, offset, line, is_sound))
     if fault.rule == "encoding-unsupported" and raw.startswith(_MARK):
         first = raw[len(_MARK) : raw.find(b"\n")]
         return [replace(fault, fix=make_fix(1, first) if len(first) <= _MOST_TEXT else None)]
     if fault.rule == "missing-file-header" and raw.startswith(_BEGINS, offset):
-        return list(_begun(raw, fault, offset, line)) or [fault]
+        return list(_add_git_lines(raw, fault, offset, line)) or [fault]
     if section is None:
         return [fault]
     if fault.rule == "duplicate-section":
-        return [_repeated(raw, fault, section)]
+        return [_remove_repeated(raw, fault, section)]
     if fault.rule == _RETURNS:
         return list(_without_returns(fault, section, is_sound))
     fix = next(filter(None, _proposals(fault, section, is_sound)), None)
@@ -142,7 +149,7 @@ def _section_at(raw: bytes, offset: int, line: int) -> _FaultySection | None:
     return _FaultySection(raw[start:end].split(b"\n")[:-1], line - raw.count(b"\n", start, offset), line)
 
 
-def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
+def _remove_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
     """Leave prose out: the fewest lines that make its section sound.
 
     If everything before it is complete, all lines up to the next line of a diff are prose. Inside an
@@ -157,7 +164,7 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
     section = _section_at(raw, offset, line)
     found = None
     if section is not None:
-        found = _least_prose(section, stop, is_sound)
+        found = _remove_least_prose(section, stop, is_sound)
     elif _begin_of(raw, offset) is not None:
         found = PatchFix(line, None, line + stop - 1)
     fix = found or PatchFix(line, None, last)
@@ -168,16 +175,16 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
         return
     yield replace(fault, fix=fix)
     if found is None and ended and not raw.startswith((_START, b"@@"), end):
-        yield from _begun(raw, unbegun(last + 1), end, last + 1)
+        yield from _add_git_lines(raw, report_missing_git_line(last + 1), end, last + 1)
 
 
-def _least_prose(section: _FaultySection, run: int, is_sound: IsSound) -> PatchFix | None:
+def _remove_least_prose(section: _FaultySection, run: int, is_sound: IsSound) -> PatchFix | None:
     """Leave `run` lines of prose out of a section; None if everything after them must be left out."""
     index, n_headers = section.index, section.n_headers
     found = section.fix(index, index + run, None, is_sound)
     if found is None and index < n_headers:
         known = (*section.lines[:index], *section.lines[index + 1 : n_headers])
-        for block in candidates(known, has_hunks=n_headers < len(section.lines)):
+        for block in propose_headers(known, has_hunks=n_headers < len(section.lines)):
             found = found or section.fix(0, n_headers, block.split(b"\n"), is_sound)
     if found is None and not is_sound(section.changed(index, len(section.lines), ())):
         found = PatchFix(section.line, None, section.line + run - 1)
@@ -191,7 +198,7 @@ def _proposals(fault: Fault, section: _FaultySection, is_sound: IsSound) -> Iter
     has_hunks = n_headers < len(section.lines)
     if fault.rule in {"invalid-unified-diff", "missing-file-header", "path-missing"}:
         if index < n_headers or fault.rule == "missing-file-header":
-            for block in candidates(section.lines[:n_headers], has_hunks=has_hunks):
+            for block in propose_headers(section.lines[:n_headers], has_hunks=has_hunks):
                 yield section.fix(0, n_headers, block.split(b"\n"), is_sound)
         elif text.startswith(b"\\"):
             yield section.fix(index, index + 1, [MARKER], is_sound)
@@ -238,16 +245,16 @@ def _without_returns(fault: Fault, section: _FaultySection, is_sound: IsSound) -
     rest = [text.rstrip(b"\r") if number in hunks else text for number, text in below]
     fixed = fault
     if section.index < n_headers:
-        for block in candidates(section.lines[:n_headers], has_hunks=bool(rest)):
+        for block in propose_headers(section.lines[:n_headers], has_hunks=bool(rest)):
             if is_sound(b"\n".join((block, *rest, b""))):
                 fixed = replace(fault, fix=make_fix(section.first, block, section.first + n_headers - 1))
                 break
     yield fixed
     for number in hunks[:MAX_FAULTS]:
-        yield carriage_return(PatchLine(section.first + number, section.lines[number]))
+        yield report_carriage_return(PatchLine(section.first + number, section.lines[number]))
 
 
-def _repeated(raw: bytes, fault: Fault, section: _FaultySection) -> Fault:
+def _remove_repeated(raw: bytes, fault: Fault, section: _FaultySection) -> Fault:
     """Leave out a section that repeats an earlier one exactly."""
     first = fault.details.get("first_line")
     start = _offset(raw, first) if isinstance(first, int) else 0
@@ -256,7 +263,7 @@ def _repeated(raw: bytes, fault: Fault, section: _FaultySection) -> Fault:
     return replace(fault, fix=section.without() if is_same else None)
 
 
-def _begun(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
+def _add_git_lines(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
     """Add the `diff --git` line to each section that has only `---` and `+++`, up to the next whole one."""
     end = raw.find(b"\n" + _START, offset) + 1 or len(raw)
     is_first = True
@@ -265,7 +272,7 @@ def _begun(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
         # The lines before the first one are headers of the same section.
         first = line if is_first else at
         above = raw[offset : match.start()].split(b"\n")[:-1] if is_first else []
-        begun = begin_section(match[1], match[2], above)
+        begun = write_section_headers(match[1], match[2], above)
         if is_first or begun is not None:
             fix = None if begun is None else make_fix(first, begun, at + 1)
             yield replace(fault, line=first, fix=fix)

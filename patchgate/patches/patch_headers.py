@@ -188,7 +188,7 @@ def _read_names(
         old, new = _names_of_git_line(git_line)
     if not old or not new:
         is_missing = b"" in given or (old is not None and new is not None)
-        return name_missing(line) if is_missing else _unreadable(git_line, line)
+        return report_missing_name(line) if is_missing else _unreadable(git_line, line)
     high = all(token.isascii() for token in given)
     names = HeaderNames(old, new, quotes_high=high, old_tab=old_tab, new_tab=new_tab)
     return _disagreement(kind, names, (git_line, source, target, minus, plus), line) or names
@@ -260,7 +260,7 @@ def _unreadable(git_line: bytes, line: int) -> Fault:
     return Fault("invalid-unified-diff", line, message, hint=hint)
 
 
-def name_missing(line: int) -> Fault:
+def report_missing_name(line: int) -> Fault:
     """Report a header without a name."""
     return Fault("path-missing", line, "a header has no file name", hint="name the file after `a/` and `b/`")
 

@@ -13,13 +13,13 @@ from patchgate.git.quoting import printable
 from patchgate.patches.patch_hunks import (
     HEADER,
     PatchLine,
-    elided,
     explain_hunk_header,
-    foreign,
-    is_elided,
+    is_ellipsis,
     lines_of,
-    prose,
-    unbegun,
+    report_ellipsis,
+    report_foreign_line,
+    report_missing_git_line,
+    report_prose,
 )
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, hunk_header, make_fix
 
@@ -123,7 +123,7 @@ class _HunkWalk:
 
     def _has_lost_space(self, place: PatchLine, above: PatchLine, faults: list[Fault]) -> bool:
         """Return whether a line may be context without its space; the first of a run is a fault."""
-        fault = _foreign_inside(place)
+        fault = _report_foreign_inside(place)
         if fault.rule != "invalid-unified-diff" or len(faults) >= MAX_FAULTS:
             return False
         if self.unsigned is None:
@@ -142,11 +142,11 @@ class _HunkWalk:
         if self.seen != self.counts:
             is_over = stop.text.startswith(_FENCES) and not any(each.text[:1] in _BODY for each in below)
             short = [self._wrong_counts(is_at_end=self.is_last)] if is_over else []
-            return [*faults, *short, _foreign_inside(stop)]
+            return [*faults, *short, _report_foreign_inside(stop)]
         if waiting:
-            return [*faults, prose(waiting[0])]
+            return [*faults, report_prose(waiting[0])]
         if stop.number and not is_hunk:
-            return [*faults, foreign(stop)]
+            return [*faults, report_foreign_line(stop)]
         return faults
 
     def _count(self, place: PatchLine) -> Fault | None:
@@ -156,7 +156,7 @@ class _HunkWalk:
         if kind != b"-":
             self.seen[1] += 1
         self.changes += kind != b" "
-        if kind == b" " and self.elided is None and is_elided(place.text):
+        if kind == b" " and self.elided is None and is_ellipsis(place.text):
             self.elided = place
         if self.ended == [0, 0]:
             return None
@@ -190,7 +190,7 @@ class _HunkWalk:
         following = next(places, PatchLine(0, b""))
         ending = self._explain_end(place, following)
         if ending:
-            return [prose(blank) for blank in blanks[:1]] or [ending]
+            return [report_prose(blank) for blank in blanks[:1]] or [ending]
         for blank in blanks:
             self._count(PatchLine(blank.number, b" "))
         for each in takewhile(lambda each: each.text[:1] in _BODY, chain((place, following), places)):
@@ -200,9 +200,9 @@ class _HunkWalk:
     def _explain_end(self, place: PatchLine, following: PatchLine) -> Fault | None:
         """Report a line that is not part of the hunk because the counted lines end before it."""
         if place.text.startswith(b"--- ") and following.text.startswith(b"+++ "):
-            return unbegun(place.number, "a second file")
+            return report_missing_git_line(place.number, "a second file")
         if place.text.rstrip() == b"--" and (following.number or place.text.endswith(b" ")):
-            return prose(place)
+            return report_prose(place)
         return None
 
     def _wrong_counts(self, *, is_at_end: bool) -> Fault:
@@ -218,7 +218,7 @@ class _HunkWalk:
         details: dict[str, Detail] = {"expected": [promised, wanted], "actual": [old, new]}
         is_short = old < promised or new < wanted
         if self.elided is not None:
-            return replace(elided(self.elided), details=details)
+            return replace(report_ellipsis(self.elided), details=details)
         if is_short and is_at_end:
             message = f"the patch ends inside a hunk: {message}"
             hint = "send the whole patch again; if no line is missing, count the lines of the hunk again"
@@ -251,7 +251,7 @@ class _HunkWalk:
 def _explain_ranges(walk: _HunkWalk, previous: Row | None) -> Fault:
     """Report what is wrong with the ranges of a hunk whose body is sound."""
     if not walk.changes and walk.elided is not None:
-        return elided(walk.elided)
+        return report_ellipsis(walk.elided)
     if not walk.changes:
         return Fault("invalid-unified-diff", walk.line, "the hunk changes nothing", hint="leave the hunk out")
     if any(start == 0 and count for start, count in zip(walk.starts, walk.counts, strict=True)):
@@ -267,10 +267,10 @@ def _explain_ranges(walk: _HunkWalk, previous: Row | None) -> Fault:
     return Fault("range-invalid", walk.line, message, hint=hint)
 
 
-def _foreign_inside(place: PatchLine) -> Fault:
+def _report_foreign_inside(place: PatchLine) -> Fault:
     if place.text.startswith(_FENCES):
-        return prose(place)
-    fault = foreign(place)
+        return report_prose(place)
+    fault = report_foreign_line(place)
     if fault.rule != "prose-around-patch":
         return fault
     message = f"a line inside a hunk does not begin with a space, `+` or `-`: {printable(place.text, 80)}"

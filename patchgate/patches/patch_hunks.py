@@ -57,7 +57,7 @@ def lines_of(raw: bytes, start: int, end: int, line: int) -> Iterator[PatchLine]
         start, line = stop + 1, line + 1
 
 
-def without_returns(raw: bytes) -> bytes:
+def strip_carriage_returns(raw: bytes) -> bytes:
     """Remove the CR from a patch whose lines, headers included, all end in CR LF; return any other unchanged.
 
     git writes no CR after a header, so all of them were added later (by an editor or mail). Lines of files
@@ -69,7 +69,7 @@ def without_returns(raw: bytes) -> bytes:
     return raw.replace(b"\r\n", b"\n").removesuffix(b"\r")
 
 
-def with_returns(fix: PatchFix | None) -> PatchFix | None:
+def restore_carriage_returns(fix: PatchFix | None) -> PatchFix | None:
     """Write a fix for a patch whose every line ends in CR LF."""
     if fix is None or fix.text is None:
         return fix
@@ -81,9 +81,9 @@ def explain_hunk_header(place: PatchLine) -> Fault:
     """Report what is wrong with a line that begins with `@@` but is not a hunk header."""
     text = printable(place.text, 80)
     if place.text.startswith(b"@@@"):
-        return combined(place)
+        return report_combined_diff(place)
     if place.text.endswith(b"\r"):
-        return carriage_return(place)
+        return report_carriage_return(place)
     if _LONG_NUMBER.match(place.text):
         message = f"a number in the hunk header has more than nine digits: {text}"
         return Fault("range-invalid", place.number, message, hint="write the real line numbers")
@@ -92,7 +92,7 @@ def explain_hunk_header(place: PatchLine) -> Fault:
     return Fault("range-invalid", place.number, message, hint=hint)
 
 
-def carriage_return(place: PatchLine) -> Fault:
+def report_carriage_return(place: PatchLine) -> Fault:
     """Refuse a header line that ends in CR."""
     message = f"the header line ends in CR LF: {printable(place.text, 80)}"
     hint = "end header lines with LF; a CR may occur only in the lines of a file"
@@ -100,7 +100,7 @@ def carriage_return(place: PatchLine) -> Fault:
     return Fault("carriage-return-in-header", place.number, message, hint=hint, fix=fix)
 
 
-def combined(place: PatchLine) -> Fault:
+def report_combined_diff(place: PatchLine) -> Fault:
     """Refuse a combined diff, which only describes a merge."""
     message = "this is a combined diff of a merge; it cannot be applied"
     return Fault(
@@ -108,7 +108,7 @@ def combined(place: PatchLine) -> Fault:
     )
 
 
-def unbegun(line: int, what: str = "a file") -> Fault:
+def report_missing_git_line(line: int, what: str = "a file") -> Fault:
     """Report a section without its `diff --git` line."""
     message = f"{what} has no `diff --git` line"
     return Fault(
@@ -116,21 +116,21 @@ def unbegun(line: int, what: str = "a file") -> Fault:
     )
 
 
-def foreign(place: PatchLine) -> Fault:
+def report_foreign_line(place: PatchLine) -> Fault:
     """Report a line that belongs to no hunk and no header."""
     text = place.text
     if text.startswith((b"diff --cc ", b"diff --combined ", b"@@@")):
-        return combined(place)
+        return report_combined_diff(place)
     if text.startswith((b"GIT binary patch", b"Binary files ")):
         return Fault("binary-payload", place.number, "the patch changes a binary file", hint=NO_BINARY)
     if text.startswith(b"@@"):
         return explain_hunk_header(place)
     if text.startswith(HEADERS):
-        return unbegun(place.number)
-    return prose(place)
+        return report_missing_git_line(place.number)
+    return report_prose(place)
 
 
-def is_elided(text: bytes) -> bool:
+def is_ellipsis(text: bytes) -> bool:
     """Return whether a line is an ellipsis, which means that lines of the patch were left out."""
     return _ELIDED.fullmatch(text) is not None
 
@@ -143,10 +143,10 @@ def is_prose(text: bytes) -> bool:
         return _DIFFSTAT.match(text) is not None
     is_header = text.startswith((b"diff ", *HEADERS)) or _MODE.search(text)
     is_cut = text and any(header.startswith(text) for header in (b"diff --git ", *HEADERS))
-    return not (is_header or is_cut or text.startswith((b"+", b"@", b"\\")) or is_elided(text))
+    return not (is_header or is_cut or text.startswith((b"+", b"@", b"\\")) or is_ellipsis(text))
 
 
-def elided(place: PatchLine) -> Fault:
+def report_ellipsis(place: PatchLine) -> Fault:
     """Report an ellipsis in place of lines of the patch."""
     message = f"lines of the patch are missing from here on: {printable(place.text.strip(), 20)}"
     return Fault(
@@ -154,10 +154,10 @@ def elided(place: PatchLine) -> Fault:
     )
 
 
-def prose(place: PatchLine) -> Fault:
+def report_prose(place: PatchLine) -> Fault:
     """Report a line outside all sections; an ellipsis means that lines were left out."""
-    if is_elided(place.text):
-        return elided(place)
+    if is_ellipsis(place.text):
+        return report_ellipsis(place)
     what = "an empty line is outside the hunks"
     if place.text:
         what = f"this line is not part of a diff: {printable(place.text, 80)}"

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from patchgate.git.quoting import DEV_NULL, printable, quote
-from patchgate.patches.patch_fixes import with_fixes
-from patchgate.patches.patch_headers import ONLY_HEADERS, SECTION, name_missing, read_section
+from patchgate.patches.patch_fixes import add_fixes
+from patchgate.patches.patch_headers import ONLY_HEADERS, SECTION, read_section, report_missing_name
 from patchgate.patches.patch_hunk_faults import explain_hunk
 from patchgate.patches.patch_hunks import (
     HEADERS,
@@ -21,13 +21,13 @@ from patchgate.patches.patch_hunks import (
     ONLY_THE_DIFF,
     HunkScan,
     PatchLine,
-    carriage_return,
-    foreign,
     lines_of,
-    prose,
+    report_carriage_return,
+    report_foreign_line,
+    report_prose,
+    restore_carriage_returns,
     scan_hunks,
-    with_returns,
-    without_returns,
+    strip_carriage_returns,
 )
 from patchgate.patches.patch_model import (
     MARKER,
@@ -45,7 +45,16 @@ from patchgate.patches.patch_model import (
     make_fix,
 )
 
-__all__ = ["Fault", "Hunk", "Patch", "PatchSection", "SectionKind", "parse", "print_patch", "without_returns"]
+__all__ = [
+    "Fault",
+    "Hunk",
+    "Patch",
+    "PatchSection",
+    "SectionKind",
+    "parse",
+    "print_patch",
+    "strip_carriage_returns",
+]
 _START = b"diff --git "
 _HUNK = b"\n@@"
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -69,7 +78,7 @@ def explain_headers(places: Iterable[PatchLine]) -> Fault:
     first: PatchLine | None = None
     for place in places:
         if place.text.endswith(b"\r"):
-            return carriage_return(place)
+            return report_carriage_return(place)
         if first is None:
             first = place
             continue
@@ -95,8 +104,8 @@ def _explain_foreign(place: PatchLine, *, follows_names: bool) -> Fault:
             "missing-hunk", place.number, message, hint="write `@@ -START,COUNT +START,COUNT @@` above them"
         )
     if place.text in {b"---", b"+++"}:
-        return name_missing(place.number)
-    return foreign(place)
+        return report_missing_name(place.number)
+    return report_foreign_line(place)
 
 
 def _value_fault(place: PatchLine, header: bytes) -> Fault | None:
@@ -113,7 +122,7 @@ def _value_fault(place: PatchLine, header: bytes) -> Fault | None:
     elif header.endswith(b"similarity index ") and not _PER_CENT.fullmatch(value):
         message, hint = f"{shown} is not a percentage", "write a number from 0 to 100 and `%`"
     else:
-        return None if value else name_missing(place.number)
+        return None if value else report_missing_name(place.number)
     return Fault("invalid-unified-diff", place.number, message, hint=hint)
 
 
@@ -141,13 +150,17 @@ def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
     At most `MAX_FAULTS`, each with a mechanical fix if there is one. Time and memory are linear. A patch
     whose lines all end in CR LF is read without the CR: its `raw` has none.
     """
-    text = without_returns(raw)
+    text = strip_carriage_returns(raw)
     found = _read(text)
     if isinstance(found, Patch):
         return found
     whole = text if text.endswith(b"\n") else text + b"\n"
-    faults = with_fixes(whole, found, _count_faults)
-    return faults if text is raw else tuple(replace(each, fix=with_returns(each.fix)) for each in faults)
+    faults = add_fixes(whole, found, _count_faults)
+    return (
+        faults
+        if text is raw
+        else tuple(replace(each, fix=restore_carriage_returns(each.fix)) for each in faults)
+    )
 
 
 def _count_faults(raw: bytes) -> int:
@@ -300,17 +313,17 @@ def _explain_start(raw: bytes, position: int, line: int) -> Fault:
     place = next(lines_of(raw, position, len(raw), line))
     has_section = raw.find(b"\n" + _START, max(position - 1, 0)) >= 0
     if place.text == _START.rstrip() or place.text.startswith(_START):
-        return carriage_return(place)
-    first = foreign(place)
+        return report_carriage_return(place)
+    first = report_foreign_line(place)
     if first.rule in {"combined-diff", "missing-file-header"}:
         return first
     if has_section:
-        return prose(place)
+        return report_prose(place)
     for start in (b"\ndiff --cc ", b"\ndiff --combined ", b"\n--- "):
         found = raw.find(start, position) + 1
         if found and (start != b"\n--- " or raw.find(b"\n+++ ", found) >= 0):
             number = line + raw.count(b"\n", position, found)
-            return foreign(next(lines_of(raw, found, len(raw), number)))
+            return report_foreign_line(next(lines_of(raw, found, len(raw), number)))
     message = "there is no `diff --git` line, so this is not a diff in git's format"
     return Fault("not-a-unified-diff", line, message, hint=_other_form(raw) or ONLY_THE_DIFF)
 

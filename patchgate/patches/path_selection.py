@@ -23,7 +23,7 @@ _NAMES = re.compile(
 )
 
 
-def named_paths(raw: bytes) -> tuple[RepoPath, ...]:
+def list_named_paths(raw: bytes) -> tuple[RepoPath, ...]:
     """List the files that a patch, or the JSON of edits, names; each once, the first `MAX_NAMES`."""
     if raw.lstrip()[:1] == b"{":
         edits = parse_edits(raw)
@@ -50,7 +50,7 @@ def _names(git_line: bytes | None, side: bytes | None, moved: bytes | None) -> l
     return names if moved else [name[2:] for name in names if name[:2] in {b"a/", b"b/"}]
 
 
-def narrow(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
+def select_paths(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
     """Keep the sections whose old or new path is one of the paths, or below one.
 
     Both names of a rename or copy count. Order and bytes of the sections do not change.
@@ -63,14 +63,14 @@ def narrow(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
     return b"".join([patch.raw[section.start : section.end] for section in kept])
 
 
-def untouched(patch: Patch, paths: Iterable[RepoPath]) -> tuple[RepoPath, ...]:
+def find_unnamed_paths(patch: Patch, paths: Iterable[RepoPath]) -> tuple[RepoPath, ...]:
     """List the paths that no section names: mostly typing errors."""
     touched = {path for section in patch.sections for path in _paths(section)}
     named = folders_above(touched) | {path.raw for path in touched}
     return tuple(path for path in paths if path.raw not in named)
 
 
-def readings(text: str) -> tuple[RepoPath, ...]:
+def read_path_option(text: str) -> tuple[RepoPath, ...]:
     """Read a path of `--only`, from the repository's root: as it is, and unquoted if it is quoted as by git.
 
     A name may begin with a quote, so only the patch decides which of the two is meant.
@@ -86,13 +86,13 @@ def readings(text: str) -> tuple[RepoPath, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def paths_to_keep(patch: Patch, wanted: Sequence[Sequence[RepoPath]]) -> tuple[RepoPath, ...]:
+def choose_paths(patch: Patch, wanted: Sequence[Sequence[RepoPath]]) -> tuple[RepoPath, ...]:
     """Choose for each path the reading that the patch names.
 
     Raises:
         UsageError: the patch names none of the readings of a path, or several.
     """
-    absent = frozenset(untouched(patch, (path for found in wanted for path in found)))
+    absent = frozenset(find_unnamed_paths(patch, (path for found in wanted for path in found)))
     return tuple(_meant(found, absent) for found in wanted)
 
 

@@ -26,7 +26,7 @@ from patchgate.patches.patch_model import (
     SectionKind,
 )
 from patchgate.patches.patch_parser import parse
-from patchgate.patches.section_fixes import as_new_file, with_mode, without_section
+from patchgate.patches.section_fixes import fix_as_new_file, fix_mode, remove_section
 
 _FOLDER = "040000"
 _SUBPROJECT = re.compile(rb"[+ ]Subproject commit ([0-9a-f]{40}|[0-9a-f]{64})\n")
@@ -249,7 +249,7 @@ class PatchTargets:
     removed: frozenset[RepoPath] = field(default_factory=frozenset)
 
 
-def removed_by(sections: tuple[PatchSection, ...]) -> frozenset[RepoPath]:
+def list_removed_paths(sections: tuple[PatchSection, ...]) -> frozenset[RepoPath]:
     """Return the paths that a patch removes, by deletion or by rename."""
     return frozenset(
         section.old_path
@@ -307,16 +307,16 @@ def _old_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None
     old = targets.preimages.get(section.old_path)
     if old is None or old.mode == _FOLDER:
         hint = "name a file that exists; a new file needs `new file mode 100644` and --- /dev/null"
-        fix = as_new_file(section)
+        fix = fix_as_new_file(section)
         if section.kind is SectionKind.DELETE:
-            hint, fix = "leave the section out; there is nothing to delete", without_section(section)
+            hint, fix = "leave the section out; there is nothing to delete", remove_section(section)
         message = f"{section.old_path.quoted} does not exist"
         return Fault("target-missing", section.line, message, hint=hint, fix=fix)
     if section.old_mode is None or section.old_mode == old.mode:
         return None
     name, details = section.old_path.quoted, {"expected": section.old_mode, "actual": old.mode}
     message = f"the patch says that {name} has mode {section.old_mode}, but it has {old.mode}"
-    hint, fix = "make the patch from the file as it is: git diff", with_mode(section, old.mode)
+    hint, fix = "make the patch from the file as it is: git diff", fix_mode(section, old.mode)
     return Fault("effect-mismatch", section.line, message, hint=hint, fix=fix, details=details)
 
 
@@ -329,7 +329,7 @@ def _new_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None
         return None
     message = f"{path.quoted} already exists"
     if _is_made(section, standing):
-        message, fix = f"{message}, exactly as the patch makes it", without_section(section)
+        message, fix = f"{message}, exactly as the patch makes it", remove_section(section)
         return Fault("already-exists", section.line, message, hint="leave the section out", fix=fix)
     hint = "change the existing file instead, or give the new one another name"
     return Fault("already-exists", section.line, message, hint=hint)
@@ -363,7 +363,7 @@ def _plan_gitlink(section: PatchSection, old: Preimage | None) -> SectionPlan | 
         return SectionPlan(_steps(section, section.new_mode or old.mode, old.content))
     if len(found) != 1:
         message = f"{section.path.quoted} is a submodule, but the patch names no commit for it"
-        hint, fix = "leave the submodule out of the patch", without_section(section)
+        hint, fix = "leave the submodule out of the patch", remove_section(section)
         return (Fault("effect-mismatch", section.line, message, hint=hint, fix=fix),)
     return SectionPlan(_steps(section, section.new_mode or GITLINK, found[0]))
 

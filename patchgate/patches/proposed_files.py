@@ -32,7 +32,7 @@ _AHEAD_BYTES = 4 << 20
 _AT_ONCE = 200
 
 
-def proposed_files(
+def list_proposed_files(
     patch: Patch, ground: BaseFiles, planned: Mapping[RepoPath, Entry | None], unknown: str, detail: Detail
 ) -> list[FileChange]:
     """List the files that a patch says it changes; `unknown` is used for an unknown object id."""
@@ -122,13 +122,13 @@ def content_of(preimage: Preimage | None) -> bytes | None:
     return None if preimage is None or preimage.mode == TREE_MODE else preimage.content
 
 
-def paths_of(patch: Patch) -> list[RepoPath]:
+def list_paths(patch: Patch) -> list[RepoPath]:
     """List every path that a patch names, once."""
     named = (path for section in patch.sections for path in (section.old_path, section.new_path))
     return list(dict.fromkeys(path for path in named if path is not None))
 
 
-def behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
+def find_paths_behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
     """Find the paths that a patch adds below a symlink or gitlink that it also adds."""
     links = {
         section.new_path
@@ -146,14 +146,16 @@ def behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
     return {path: link for path in made if (link := descent.at(path.parent)) is not None}
 
 
-def placeable_files(files: Iterable[FileChange], blocked: Mapping[RepoPath, RepoPath]) -> list[FileChange]:
+def filter_placeable_files(
+    files: Iterable[FileChange], blocked: Mapping[RepoPath, RepoPath]
+) -> list[FileChange]:
     """Leave out files that cannot be in a tree: below a link, with a forbidden name, above another file."""
     reached = [file for file in files if file.path not in blocked and not faults(file.path, from_text=True)]
     folders = folders_above(file.path for file in reached if file.new is not None)
     return [file for file in reached if file.new is None or file.path.raw not in folders]
 
 
-def copied_by(patch: Patch) -> tuple[RepoPath, ...]:
+def list_copy_sources(patch: Patch) -> tuple[RepoPath, ...]:
     """List the sources of a patch's copies."""
     return tuple(
         section.old_path
@@ -162,7 +164,7 @@ def copied_by(patch: Patch) -> tuple[RepoPath, ...]:
     )
 
 
-def named_together(patch: Patch) -> tuple[tuple[RepoPath, RepoPath], ...]:
+def pair_renamed_paths(patch: Patch) -> tuple[tuple[RepoPath, RepoPath], ...]:
     """Pair the two names of each rename and copy."""
     return tuple(
         (section.old_path, section.new_path)

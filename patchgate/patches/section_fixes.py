@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from patchgate.git.quoting import DEV_NULL, quote, split_equal_names, unquote
 from patchgate.patches.line_ends import FileLines, HunkLines
-from patchgate.patches.patch_hunks import is_elided
+from patchgate.patches.patch_hunks import is_ellipsis
 from patchgate.patches.patch_model import Hunk, PatchFix, PatchSection, SectionKind, hunk_header, make_fix
 
 _MOST_LINES = 200
@@ -26,7 +26,7 @@ _PREFIXES = (
 )
 
 
-def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
+def propose_headers(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
     """Propose blocks of headers (lines joined by LF, none at the end), the least changed first.
 
     Args:
@@ -61,12 +61,12 @@ def _whole_blocks(texts: Sequence[bytes], name: bytes, *, has_hunks: bool) -> It
     if has_hunks:
         is_new = any(line.startswith(b"new file") for line in modes)
         is_gone = any(line.startswith(b"deleted") for line in modes)
-        yield b"\n".join((*lines, *name_lines(name, is_new=is_new, is_gone=is_gone)))
+        yield b"\n".join((*lines, *write_name_lines(name, is_new=is_new, is_gone=is_gone)))
     else:
         yield b"\n".join(lines)
 
 
-def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> bytes | None:
+def write_section_headers(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> bytes | None:
     """Write the headers for `---` and `+++` lines without `diff --git`; None if the names differ.
 
     Args:
@@ -81,12 +81,12 @@ def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> byt
     name = new if is_new else old
     if not name or (not is_new and not is_gone and old != new):
         return None
-    texts = (_git_line(name), *above, *name_lines(name, is_new=is_new, is_gone=is_gone))
+    texts = (_git_line(name), *above, *write_name_lines(name, is_new=is_new, is_gone=is_gone))
     *_, block = (None, *_whole_blocks([text.rstrip(b"\r") for text in texts], name, has_hunks=True))
     return block
 
 
-def name_lines(name: bytes, *, is_new: bool, is_gone: bool) -> tuple[bytes, bytes]:
+def write_name_lines(name: bytes, *, is_new: bool, is_gone: bool) -> tuple[bytes, bytes]:
     """Write the `---` and `+++` lines of a file."""
     tab = b"\t" if b" " in name else b""
     old = DEV_NULL if is_new else quote(b"a/" + name, high=True) + tab
@@ -164,12 +164,12 @@ def _plain_token(token: bytes) -> bytes:
     return unquote(token) or token
 
 
-def without_section(section: PatchSection) -> PatchFix:
+def remove_section(section: PatchSection) -> PatchFix:
     """Leave a section out."""
     return PatchFix(section.line, None, _last_line(section))
 
 
-def as_new_file(section: PatchSection) -> PatchFix | None:
+def fix_as_new_file(section: PatchSection) -> PatchFix | None:
     """Write the headers that turn a section without old lines into a new file; None if it has old lines."""
     if section.kind is not SectionKind.MODIFY or len(section.rows) != 1:
         return None
@@ -177,12 +177,12 @@ def as_new_file(section: PatchSection) -> PatchFix | None:
     if hunk.old_count or hunk.new_start != 1:
         return None
     git_line = section.raw[section.start : section.raw.index(b"\n", section.start)]
-    names = name_lines(section.path.raw, is_new=True, is_gone=False)
+    names = write_name_lines(section.path.raw, is_new=True, is_gone=False)
     header = hunk_header((0, 0), (1, hunk.new_count))
     return make_fix(section.line, b"\n".join((git_line, b"new file mode 100644", *names, header)), hunk.line)
 
 
-def with_mode(section: PatchSection, mode: str) -> PatchFix | None:
+def fix_mode(section: PatchSection, mode: str) -> PatchFix | None:
     """Write the file's current mode into the headers; remove the mode lines if it is already the new one."""
     stop = section.rows[0][6] if section.rows else section.end
     texts = section.raw[section.start : stop].split(b"\n")[:-1]
@@ -193,20 +193,20 @@ def with_mode(section: PatchSection, mode: str) -> PatchFix | None:
         if text.startswith(b"old mode "):
             if section.new_mode != mode:
                 return make_fix(number, b"old mode " + actual)
-            return PatchFix(number, None, number + 1) if section.rows else without_section(section)
+            return PatchFix(number, None, number + 1) if section.rows else remove_section(section)
         if text.startswith(b"index ") and text.count(b" ") == 2:
             return make_fix(number, text.rpartition(b" ")[0] + b" " + actual)
     return None
 
 
-def without_hunk(section: PatchSection, hunk: Hunk) -> PatchFix:
+def remove_hunk(section: PatchSection, hunk: Hunk) -> PatchFix:
     """Leave a hunk out, and its section if it has no other."""
     if section.n_hunks == 1:
-        return without_section(section)
+        return remove_section(section)
     return PatchFix(hunk.line, None, hunk.line + section.body(hunk).count(b"\n"))
 
 
-def with_new_start(hunk: Hunk, shift: int) -> PatchFix | None:
+def fix_new_start(hunk: Hunk, shift: int) -> PatchFix | None:
     """Write the header of a hunk whose old line number is right, with `shift` lines added above it."""
     place = hunk.old_position + shift
     new_start = place + 1 if hunk.new_count else place
@@ -216,7 +216,7 @@ def with_new_start(hunk: Hunk, shift: int) -> PatchFix | None:
     return make_fix(hunk.line, hunk_header(old, new, hunk.section_text))
 
 
-def with_context(
+def fix_context(
     section: PatchSection, hunk: Hunk, lines: HunkLines, file: FileLines, index: int, patch_line: int
 ) -> PatchFix | None:
     """Take one line of context from the file, if every other old line is where the hunk says.
@@ -237,12 +237,12 @@ def with_context(
     if text != b" " + lines.old[index] or have[index] == lines.old[index]:
         return None
     # A removed or added line without its sign, or an ellipsis, is not context.
-    if have[index] == b" " + lines.old[index] or is_elided(lines.old[index]):
+    if have[index] == b" " + lines.old[index] or is_ellipsis(lines.old[index]):
         return None
     return make_fix(patch_line, b" " + have[index])
 
 
-def with_line_ends(section: PatchSection, hunk: Hunk, lines: HunkLines, file: FileLines) -> PatchFix | None:
+def fix_line_ends(section: PatchSection, hunk: Hunk, lines: HunkLines, file: FileLines) -> PatchFix | None:
     """Give a hunk's old lines the file's line endings; added lines get those of the line above."""
     start = hunk.old_position
     have = file.lines[start : start + len(lines.old)]

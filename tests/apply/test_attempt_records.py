@@ -16,11 +16,11 @@ from patchgate.apply.attempt_records import (
     AttemptRecord,
     RecoveredRecord,
     ResetRecord,
-    chain_since_reset,
     events_of,
     find,
     is_known,
-    past,
+    list_chain_since_reset,
+    list_events,
     record,
     record_landed,
     record_recovered,
@@ -107,13 +107,13 @@ def test_resets_and_recoveries_stand_between_the_attempts_in_their_order(tmp_pat
         RecoveredRecord("a-0002", "undone"),
         attempt("a-0003"),
     )
-    assert [type(each).__name__ for each in past(ledger)] == [
+    assert [type(each).__name__ for each in list_events(ledger)] == [
         "AttemptRecord",
         "ResetRecord",
         "RecoveredRecord",
         "AttemptRecord",
     ]
-    assert past(ledger)[1:3] == [
+    assert list_events(ledger)[1:3] == [
         ResetRecord("a-0001", "why not", "A <a@b>", AT),
         RecoveredRecord("a-0002", "undone", AT),
     ]
@@ -131,11 +131,15 @@ def test_a_chain_begins_again_where_a_person_said_so(tmp_path: Path) -> None:
         ResetRecord("a-0009", "another chain", "me"),
         tried("a-0003"),
     )
-    assert [each.attempt for each in chain_since_reset(ledger, "a-0001")] == ["a-0001", "a-0002", "a-0003"]
+    assert [each.attempt for each in list_chain_since_reset(ledger, "a-0001")] == [
+        "a-0001",
+        "a-0002",
+        "a-0003",
+    ]
     record_reset(ledger, ResetRecord("a-0001", "why not", "me"))
-    assert chain_since_reset(ledger, "a-0001") == []
+    assert list_chain_since_reset(ledger, "a-0001") == []
     record(ledger, tried("a-0004"))
-    assert [each.attempt for each in chain_since_reset(ledger, "a-0001")] == ["a-0004"]
+    assert [each.attempt for each in list_chain_since_reset(ledger, "a-0001")] == ["a-0004"]
 
 
 def test_an_attempt_is_found_by_its_id_and_by_a_beginning_that_only_one_has(tmp_path: Path) -> None:
@@ -265,7 +269,7 @@ def test_no_forged_event_makes_reading_fail(
     tmp_path_factory: pytest.TempPathFactory, events: list[dict[str, Json]]
 ) -> None:
     ledger = forge(tmp_path_factory.mktemp("forged"), *events)
-    for each in past(ledger):
+    for each in list_events(ledger):
         assert isinstance(each, AttemptRecord | ResetRecord | RecoveredRecord)
     find(ledger, "a-7f3a")
     events_of(ledger, "a-7f3a")

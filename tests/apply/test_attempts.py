@@ -15,7 +15,7 @@ from patchgate.apply.attempt_records import (
     AttemptRecord,
     RecoveredRecord,
     ResetRecord,
-    chain_since_reset,
+    list_chain_since_reset,
     record,
     record_recovered,
     record_reset,
@@ -344,7 +344,7 @@ def test_wrong_arguments_of_prune_remove_nothing(history: Repo, wrong: list[str]
 
 
 def left_in(repo: Repo, chain: str = "a-0001") -> list[str]:
-    return [each.attempt for each in chain_since_reset(ledger(repo), chain)]
+    return [each.attempt for each in list_chain_since_reset(ledger(repo), chain)]
 
 
 def test_a_person_at_a_terminal_lets_the_retries_begin_again(history: Repo) -> None:

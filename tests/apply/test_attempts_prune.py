@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.attempt_list import KEPT, prune, seconds_of
-from patchgate.apply.attempt_records import ResetRecord, chain_since_reset, record, record_reset, records
-from patchgate.apply.retries import chain_to_reset, refused_in, reset
+from patchgate.apply.attempt_records import ResetRecord, list_chain_since_reset, record, record_reset, records
+from patchgate.apply.retries import find_chain_to_reset, list_refusals, reset
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import Repository, open_repository
 from patchgate.ledger.ledger import Ledger
@@ -176,11 +176,11 @@ def test_a_reset_is_of_a_chain_named_by_any_of_its_attempts_or_of_the_last_refus
     refused(repo, "a-0003", "a-0003")
     refused(repo, "a-0004", "a-0004", counts=False, verdict="undecided")
     here = open_it(repo)
-    assert chain_to_reset(here, "a-0002") == chain_to_reset(here, "a-0001") == "a-0001"
-    assert chain_to_reset(here, None) == "a-0003"
-    assert [each.attempt for each in refused_in(here, "a-0001")] == ["a-0001", "a-0002"]
+    assert find_chain_to_reset(here, "a-0002") == find_chain_to_reset(here, "a-0001") == "a-0001"
+    assert find_chain_to_reset(here, None) == "a-0003"
+    assert [each.attempt for each in list_refusals(here, "a-0001")] == ["a-0001", "a-0002"]
     assert reset(here, "a-0001", "another plan", "A U Thor <a@b>") is None
-    assert chain_since_reset(Ledger(str(common(repo))), "a-0001") == []
+    assert list_chain_since_reset(Ledger(str(common(repo))), "a-0001") == []
     (event,) = Ledger(str(common(repo))).find_events({"reset"})
     assert event.about == {"chain": "a-0001", "reason": "another plan", "by": "A U Thor <a@b>"}
 
@@ -188,13 +188,13 @@ def test_a_reset_is_of_a_chain_named_by_any_of_its_attempts_or_of_the_last_refus
 def test_there_is_nothing_to_reset_where_nothing_was_refused_since(repo: Repo) -> None:
     here = open_it(repo)
     with pytest.raises(UsageError, match="no attempt was refused"):
-        chain_to_reset(here, None)
+        find_chain_to_reset(here, None)
     with pytest.raises(UsageError, match="there is no attempt a-0001"):
-        chain_to_reset(here, "a-0001")
+        find_chain_to_reset(here, "a-0001")
     refused(repo, "a-0001", "a-0001")
     record_reset(Ledger(str(common(repo))), ResetRecord("a-0001", "why", "me"))
     with pytest.raises(UsageError, match="the chain a-0001 has no refusals to reset"):
-        chain_to_reset(here, "a-0001")
+        find_chain_to_reset(here, "a-0001")
 
 
 def test_a_reset_that_is_not_on_record_is_none(repo: Repo) -> None:

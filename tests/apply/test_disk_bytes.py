@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.disk_bytes import FileState, PlannedWrites, plan_writes, read_file_state
-from patchgate.apply.write_patch import stored_otherwise_after
+from patchgate.apply.write_patch import find_stored_otherwise
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry, FileChange
@@ -492,7 +492,7 @@ def otherwise_after(world: World, base: str | None = None) -> list[bytes]:
     with world.judged(base) as (repository, judged, state):
         files = judged.verdict.change.files
         made = plan_writes(repository, judged.objects, judged.store, files, state)
-        found = [path.raw for path in stored_otherwise_after(repository, files, made.writes)]
+        found = [path.raw for path in find_stored_otherwise(repository, files, made.writes)]
     write_files(world.repository, made.writes, note={}).finish()
     # The attributes first: in one go, git would look at those of the index for some of the files.
     repo = world.repo
@@ -562,7 +562,7 @@ def test_what_git_cannot_store_at_all_by_the_patchs_own_attributes_is_undecided(
         files = judged.verdict.change.files
         made = plan_writes(repository, judged.objects, judged.store, files, state)
         with pytest.raises(UndecidedError, match=r"could not store the files of the patch.*n\.txt"):
-            stored_otherwise_after(repository, files, made.writes)
+            find_stored_otherwise(repository, files, made.writes)
 
 
 @pytest.mark.parametrize("base", [None, "HEAD"])
@@ -739,6 +739,6 @@ def test_the_ordinary_case_starts_no_child(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(Repository, "argv", note)
         state = read_file_state(repository, judged.objects, judged.store, files)
         made = plan_writes(repository, judged.objects, judged.store, files, state)
-        assert stored_otherwise_after(repository, files, made.writes) == ()
+        assert find_stored_otherwise(repository, files, made.writes) == ()
     assert len(made.writes) == 4
     assert started == []

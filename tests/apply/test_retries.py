@@ -12,10 +12,10 @@ import pytest
 from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, record, record_reset
 from patchgate.apply.retries import (
     Chain,
-    after_judging,
-    before_judging,
+    check_after_judging,
+    check_before_judging,
     find_chain,
-    next_retry,
+    plan_retry,
     refuse_meanwhile,
     reload_chain,
     reset_command,
@@ -78,8 +78,8 @@ def test_an_attempt_without_retry_of_begins_a_chain_and_is_never_a_bad_retry(led
     chain = find_chain(ledger, None)
     assert (chain.first, chain.number, chain.refusals) == (None, 1, ())
     assert chain.id_with("a-ffff") == "a-ffff"
-    assert before_judging(chain, b"prose", "edits", 1) is None
-    assert after_judging(chain, judged("deny-prefix"), PATCH) is None
+    assert check_before_judging(chain, b"prose", "edits", 1) is None
+    assert check_after_judging(chain, judged("deny-prefix"), PATCH) is None
 
 
 def test_a_retry_belongs_to_the_chain_of_what_it_retries(ledger: Ledger) -> None:
@@ -129,10 +129,14 @@ def test_after_as_many_refusals_as_the_limit_even_a_good_patch_is_refused_until_
     ledger: Ledger,
 ) -> None:
     for number in range(1, 6):
-        assert before_judging(find_chain(ledger, "a-0001"), PATCH, "patch", 5) is None if number > 1 else True
+        assert (
+            check_before_judging(find_chain(ledger, "a-0001"), PATCH, "patch", 5) is None
+            if number > 1
+            else True
+        )
         keep(ledger, tried(f"a-000{number}"))
     chain = find_chain(ledger, "a-0005")
-    exhausted = before_judging(chain, PATCH, "patch", 5)
+    exhausted = check_before_judging(chain, PATCH, "patch", 5)
     assert exhausted is not None
     assert (exhausted.rule, exhausted.who_can_fix) == ("retry-exhausted", Fixer.PERSON)
     assert "git patchgate attempts reset a-0005" in str(exhausted.hint)
@@ -140,8 +144,8 @@ def test_after_as_many_refusals_as_the_limit_even_a_good_patch_is_refused_until_
     assert record_reset(ledger, ResetRecord("a-0001", "looked at it", "A U Thor")) is None
     chain = find_chain(ledger, "a-0005")
     assert chain.number == 1
-    assert before_judging(chain, PATCH, "patch", 5) is None
-    assert after_judging(chain, judged("deny-prefix"), PATCH) is None
+    assert check_before_judging(chain, PATCH, "patch", 5) is None
+    assert check_after_judging(chain, judged("deny-prefix"), PATCH) is None
 
 
 def test_a_reset_of_another_chain_changes_nothing(ledger: Ledger) -> None:
@@ -168,7 +172,7 @@ def test_a_reset_of_another_chain_changes_nothing(ledger: Ledger) -> None:
 )
 def test_only_a_whole_unified_diff_may_come_again(ledger: Ledger, sent: bytes, kind: str) -> None:
     keep(ledger, tried("a-0001"))
-    refused = before_judging(find_chain(ledger, "a-0001"), sent, kind, 5)
+    refused = check_before_judging(find_chain(ledger, "a-0001"), sent, kind, 5)
     assert refused is not None
     assert (refused.rule, refused.who_can_fix) == ("retry-not-a-diff", Fixer.AGENT)
     assert refused.hint
@@ -179,12 +183,12 @@ def test_only_a_whole_unified_diff_may_come_again(ledger: Ledger, sent: bytes, k
 )
 def test_a_diff_that_is_wrong_in_itself_is_judged_as_any_other(ledger: Ledger, sent: bytes) -> None:
     keep(ledger, tried("a-0001"))
-    assert before_judging(find_chain(ledger, "a-0001"), sent, "patch", 5) is None
+    assert check_before_judging(find_chain(ledger, "a-0001"), sent, "patch", 5) is None
 
 
 def test_prose_around_a_retry_says_which_lines_to_leave_out(ledger: Ledger) -> None:
     keep(ledger, tried("a-0001"))
-    refused = before_judging(find_chain(ledger, "a-0001"), PATCH + b"That is\nall.\n", "patch", 5)
+    refused = check_before_judging(find_chain(ledger, "a-0001"), PATCH + b"That is\nall.\n", "patch", 5)
     assert refused is not None
     assert refused.fix is not None
     last = PATCH.count(b"\n")
@@ -198,25 +202,25 @@ def test_the_very_patch_that_was_refused_is_refused_while_its_base_and_cause_are
     keep(ledger, tried("a-0001"), tried("a-0002", patch_sha256="0" * 64))
     chain = find_chain(ledger, "a-0002")
     same = judged("deny-prefix", "secret")
-    found = after_judging(chain, same, PATCH)
+    found = check_after_judging(chain, same, PATCH)
     assert found is not None
     assert (found.rule, found.details["attempt"]) == ("retry-identical", "a-0001")
-    assert after_judging(chain, same, PATCH.replace(b"+B", b"+C")) is None
-    assert after_judging(chain, judged("deny-prefix", base="9" * 40), PATCH) is None
-    assert after_judging(chain, judged("deny-prefix", policy="sha256:" + "9" * 64), PATCH) is None
+    assert check_after_judging(chain, same, PATCH.replace(b"+B", b"+C")) is None
+    assert check_after_judging(chain, judged("deny-prefix", base="9" * 40), PATCH) is None
+    assert check_after_judging(chain, judged("deny-prefix", policy="sha256:" + "9" * 64), PATCH) is None
     # What refused it is gone: an untracked file that stood in the way.
-    assert after_judging(chain, judged(), PATCH) is None
-    assert after_judging(chain, judged("secret"), PATCH) is None
-    assert after_judging(chain, judged("hunk-offset"), PATCH) is None
+    assert check_after_judging(chain, judged(), PATCH) is None
+    assert check_after_judging(chain, judged("secret"), PATCH) is None
+    assert check_after_judging(chain, judged("hunk-offset"), PATCH) is None
 
 
 def test_a_patch_that_a_command_refused_is_not_tried_again_on_the_same_base(ledger: Ledger) -> None:
     keep(ledger, tried("a-0001", stage="apply", rules=("build-failed",)))
     chain = find_chain(ledger, "a-0001")
-    found = after_judging(chain, judged(), PATCH)
+    found = check_after_judging(chain, judged(), PATCH)
     assert found is not None
     assert "build-failed" in found.message
-    assert after_judging(chain, judged(base="9" * 40), PATCH) is None
+    assert check_after_judging(chain, judged(base="9" * 40), PATCH) is None
 
 
 def test_another_text_of_the_very_change_is_identical_and_the_same_text_of_another_change_is_not(
@@ -225,12 +229,14 @@ def test_another_text_of_the_very_change_is_identical_and_the_same_text_of_anoth
     keep(ledger, tried("a-0001", stage="apply", rules=("build-failed",), after="3" * 40))
     chain = find_chain(ledger, "a-0001")
     for written in (PATCH, b"\n" + PATCH, PATCH.replace(b"@@\n", b"@@ section\n")):
-        found = after_judging(chain, judged(after="3" * 40), written)
+        found = check_after_judging(chain, judged(after="3" * 40), written)
         assert found is not None
         assert found.rule == "retry-identical"
-        assert after_judging(chain, judged(after="4" * 40), written) is None
-        assert after_judging(chain, judged(after="3" * 40, base="9" * 40), written) is None
-        assert after_judging(chain, judged(after="3" * 40, policy="sha256:" + "9" * 64), written) is None
+        assert check_after_judging(chain, judged(after="4" * 40), written) is None
+        assert check_after_judging(chain, judged(after="3" * 40, base="9" * 40), written) is None
+        assert (
+            check_after_judging(chain, judged(after="3" * 40, policy="sha256:" + "9" * 64), written) is None
+        )
 
 
 @pytest.mark.parametrize("written", [b"\n" + PATCH, b"\r\n\n" + PATCH + b"\n\n", PATCH + b"\n"])
@@ -239,8 +245,8 @@ def test_blank_lines_around_a_patch_that_made_nothing_do_not_make_it_another(
 ) -> None:
     keep(ledger, tried("a-0001", rules=("hunk-mismatch",), stage="git_check", after=BASE))
     chain = find_chain(ledger, "a-0001")
-    assert after_judging(chain, judged("hunk-mismatch"), written) is not None
-    assert after_judging(chain, judged("hunk-mismatch"), written.replace(b"+B", b"+ B")) is None
+    assert check_after_judging(chain, judged("hunk-mismatch"), written) is not None
+    assert check_after_judging(chain, judged("hunk-mismatch"), written.replace(b"+B", b"+ B")) is None
 
 
 def test_the_rule_is_asked_again_about_what_others_did_meanwhile(ledger: Ledger) -> None:
@@ -275,21 +281,21 @@ def test_nothing_lands_beside_another_attempt_of_its_chain_recorded_or_not(ledge
 
 def test_an_attempt_that_did_not_count_makes_no_retry_identical(ledger: Ledger) -> None:
     keep(ledger, tried("a-0001", counts=False, verdict="undecided"))
-    assert after_judging(find_chain(ledger, "a-0001"), judged("deny-prefix"), PATCH) is None
+    assert check_after_judging(find_chain(ledger, "a-0001"), judged("deny-prefix"), PATCH) is None
 
 
 def test_the_last_line_names_the_attempt_that_was_just_refused() -> None:
-    first = next_retry(Chain(), "a-7f3a", limit=5)
+    first = plan_retry(Chain(), "a-7f3a", limit=5)
     assert first == Retry(True, 2, 5, "git patchgate apply - --retry-of a-7f3a", "a-7f3a")
     assert retry_line(first) == (
         "retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a"
     )
     chain = Chain("a-0001", "a-0004", tuple(tried(f"a-000{number}") for number in range(1, 5)))
-    last = next_retry(chain, "a-0005", limit=5)
+    last = plan_retry(chain, "a-0005", limit=5)
     assert last == Retry(False, 5, 5, reset_command("a-0005"), "a-0001")
     assert "git patchgate attempts reset a-0005" in retry_line(last)
 
 
 def test_the_retry_takes_the_arguments_that_were_given() -> None:
-    again = next_retry(Chain(), "a-7f3a", limit=5, also=("--index", "--only", "a b"))
+    again = plan_retry(Chain(), "a-7f3a", limit=5, also=("--index", "--only", "a b"))
     assert again.command == "git patchgate apply - --retry-of a-7f3a --index --only 'a b'"

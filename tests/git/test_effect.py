@@ -13,7 +13,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import open_repository
-from patchgate.patches.git_apply import Effect, GitApply, PatchId, differences
+from patchgate.patches.git_apply import Effect, GitApply, PatchId, find_differences
 from tests.proposals import addition, change_of, deletion, moved, snapshot
 from tests.world import Repo
 
@@ -114,12 +114,12 @@ def test_any_difference_between_plan_and_effect_is_named() -> None:
     one, two = Entry(REGULAR, "1" * 40), Entry(REGULAR, "2" * 40)
     a, b = RepoPath(b"a"), RepoPath(b"b")
     made = [FileChange(a, None, one)]
-    assert differences(made, {a: one}) == []
-    assert differences(made, {a: two}) == [a]
-    assert differences(made, {a: Entry(EXECUTABLE, one.oid)}) == [a]
-    assert differences(made, {}) == [a]
-    assert differences(made, {a: one, b: None}) == [b]
-    assert differences([FileChange(b, one, None)], {b: None}) == []
+    assert find_differences(made, {a: one}) == []
+    assert find_differences(made, {a: two}) == [a]
+    assert find_differences(made, {a: Entry(EXECUTABLE, one.oid)}) == [a]
+    assert find_differences(made, {}) == [a]
+    assert find_differences(made, {a: one, b: None}) == [b]
+    assert find_differences([FileChange(b, one, None)], {b: None}) == []
 
 
 def test_the_patch_id_is_gits_own_stable_one(repo: Repo) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import open_repository
-from patchgate.patches.check_patch import last_checked
+from patchgate.patches.check_patch import load_checked
 from tests.proposals import check_edits, refusal
 from tests.world import Answer, Repo
 
@@ -120,11 +120,11 @@ def test_what_was_checked_is_known_for_an_hour_and_damage_is_nothing(repo: Repo)
     path = RepoPath.from_git(b"f")
     (place,) = (repo.path / ".git/patchgate/checked-edits").iterdir()
     at = json.loads(place.read_bytes().partition(b"\n")[2])["at"]
-    assert last_checked(repository, path, at + 3_500) is not None
-    assert last_checked(repository, path, at + 3_700) is None
+    assert load_checked(repository, path, at + 3_500) is not None
+    assert load_checked(repository, path, at + 3_700) is None
     for damaged in (b"", b"[]", b"{}", b'{"at": "x"}', b'{"at": 1e99, "content": 1, "edits": "x"}', b"\xff"):
         place.write_bytes(damaged)
-        assert last_checked(repository, path, at) is None
+        assert load_checked(repository, path, at) is None
     assert apply(repo, edit(2, 2, "two\n")).code == 0
 
 

@@ -16,7 +16,7 @@ import pytest
 from patchgate.git.model import REGULAR
 from patchgate.git.path import RepoPath
 from patchgate.patches.patch_parser import Fault, Patch, parse
-from patchgate.patches.planning import PatchTargets, Preimage, plan_section, removed_by
+from patchgate.patches.planning import PatchTargets, Preimage, list_removed_paths, plan_section
 from tests.amount import often
 from tests.patches.patch_world import PatchWorld
 from tests.patches.test_patch_fixes import mended
@@ -69,7 +69,7 @@ def apply(raw: bytes) -> Mapping[bytes, tuple[str, bytes] | None] | tuple[Fault,
     standing = {RepoPath.from_git(name): Preimage(*file) for name, file in BEFORE.items()}
     named = {each for section in found.sections for each in (section.old_path, section.new_path)}
     preimages = {path: standing.get(path) for path in named if path is not None}
-    targets = PatchTargets(preimages, removed_by(found.sections))
+    targets = PatchTargets(preimages, list_removed_paths(found.sections))
     made: dict[bytes, tuple[str, bytes] | None] = {}
     faults: list[Fault] = []
     for section in found.sections:

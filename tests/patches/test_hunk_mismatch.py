@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.patches.hunk_mismatch import first_difference, longest_run, render_mismatch
+from patchgate.patches.hunk_mismatch import find_first_difference, find_longest_run, render_mismatch
 from patchgate.patches.line_ends import FileLines, read_hunk
 from patchgate.patches.patch_parser import Fault
 from patchgate.patches.planning import Fitted, fit
@@ -116,7 +116,7 @@ def test_the_first_line_that_differs_is_the_one_a_brute_force_finds(
         preimage.splitlines(keepends=True),
         start - 1,
     )
-    assert first_difference(read_hunk(section, hunk), FileLines(preimage), start - 1) == wanted
+    assert find_first_difference(read_hunk(section, hunk), FileLines(preimage), start - 1) == wanted
     result = fit(section, preimage)
     if wanted is not None and not isinstance(result, Fitted):
         assert result[0].details["patch_line"] == 5 + wanted
@@ -137,7 +137,7 @@ def _longest(old: list[bytes], file: list[bytes]) -> int:
 @given(old=_LINES, file=_LINES)
 def test_the_longest_run_is_the_one_a_brute_force_finds(old: list[bytes], file: list[bytes]) -> None:
     lines = FileLines(b"".join(line + b"\n" for line in file))
-    run = longest_run(old, lines)
+    run = find_longest_run(old, lines)
     assert run.length == _longest(old, file)
     for place in run.places:
         assert file[place : place + run.length] == old[run.first : run.first + run.length]

@@ -99,14 +99,14 @@ def test_neither_a_full_file_nor_another_channel_comes_in_by_a_retry(repo: Repo,
 
 DIRTY = """\
 import errno, os, sys
-from patchgate.storage.filesystem import Steps
+from patchgate.storage.filesystem import FaultPoints
 from patchgate.git.repository import open_repository
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.report.json import render
 
-class Failing(Steps):
+class Failing(FaultPoints):
     seen = 0
     def reach(self):
         Failing.seen += 1

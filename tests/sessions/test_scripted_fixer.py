@@ -13,7 +13,7 @@ from patchgate.check.selftest_case import ProposalKind
 from patchgate.cli.selftest import CASES as SELFTEST
 from patchgate.cli.selftest import GOOD, SHARED
 from patchgate.patches.patch_parser import Patch, parse
-from patchgate.patches.path_selection import narrow, paths_to_keep, readings
+from patchgate.patches.path_selection import choose_paths, read_path_option, select_paths
 from patchgate.report.rules import RULES, Stage
 from patchgate.report.rules.scope import PLACEHOLDER_RULES
 from tests.components.component_rule_cases import CONTRACTS, DRIFT
@@ -237,7 +237,8 @@ def test_the_parts_of_a_split_are_the_whole_and_each_is_accepted(repo: Repo, see
     parsed = parse(patch)
     assert isinstance(parsed, Patch)
     parts = [
-        narrow(parsed, paths_to_keep(parsed, [readings(path) for path in part])) for part in details["split"]
+        select_paths(parsed, choose_paths(parsed, [read_path_option(path) for path in part]))
+        for part in details["split"]
     ]
     assert sorted(_texts(b"".join(parts))) == sorted(_texts(patch))
     for part in parts:
