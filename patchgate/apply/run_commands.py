@@ -188,7 +188,7 @@ def _changed(
         f"command `{name}` changed {named}, "
         + (_DECLARED if is_declared else "and that change is discarded"),
         path=paths[0],
-        hint=definition.help[:1].lower() + definition.help[1:],
+        hint=definition.hint,
         who_can_fix=Fixer.PERSON,
         details={"actual": paths[:_SHOWN], "command": name},
     )

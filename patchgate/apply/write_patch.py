@@ -292,8 +292,7 @@ def _finding(
     details: Mapping[str, Detail] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Finding:
-    fix = RULES[rule].help
-    hint = hint or fix[:1].lower() + fix[1:]
+    hint = hint or RULES[rule].hint
     return Finding.of(rule, message, path, hint=hint, who_can_fix=who, details=details, notes=notes)
 
 

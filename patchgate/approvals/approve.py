@@ -283,7 +283,7 @@ def _out_of_reach(change: ChangeVerdict, name: str) -> UsageError:
         what = f"{finding.rule} is about its message: fix that first"
     else:
         what = "only staged changes, working trees and commits can be approved"
-    return UsageError(f"the {name} cannot be approved; {what}", finding.hint or finding.definition.help)
+    return UsageError(f"the {name} cannot be approved; {what}", finding.hint or finding.definition.hint)
 
 
 def _not_refusing(rule: str, name: str, known: Sequence[str]) -> UsageError:

@@ -318,8 +318,7 @@ def _trailers(lines: Sequence[bytes], at: int) -> int:
 def _find(
     rule: str, message: str, index: int | None, line: bytes, details: dict[str, Json] | None = None
 ) -> Finding:
-    fix = RULES[rule].help
-    hint = fix[0].lower() + fix[1:].removesuffix(".")
+    hint = RULES[rule].hint
     excerpt = line.strip(SPACE)[:_EXCERPT] or None
     # A line with a secret is never shown, whatever it is reported for.
     if ContentRules(True, False, ()).secret_in(line) is not None:

@@ -207,8 +207,7 @@ def trailer_findings(intent: Intent, ids: Sequence[str]) -> Iterator[Finding]:
         return
     other = f" but {_shown(ids[0])}" if ids else ""
     message = f"the message does not name {intent.id}{other}, under which the commit is made"
-    fix = RULES["intent-trailer"].help
-    yield find("intent-trailer", message, None, fix[0].lower() + fix[1:].removesuffix("."), who=Fixer.AGENT)
+    yield find("intent-trailer", message, None, RULES["intent-trailer"].hint, who=Fixer.AGENT)
 
 
 def _reason(intent: Intent) -> str:

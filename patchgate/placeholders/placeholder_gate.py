@@ -112,8 +112,7 @@ def _are_new(facts: PlaceholderFacts, added: list[AddedPlaceholder]) -> Iterator
 
 def _finding(case: Case, path: RepoPath, added: AddedPlaceholder) -> Finding:
     match = added.match
-    fix = RULES[match.rule].help
-    hint = fix[:1].lower() + fix[1:].removesuffix(".")
+    hint = RULES[match.rule].hint
     if case.profile is Profile.COMMIT:
         hint += f"; if it is intended, add to the line: patchgate: allow {match.rule} REASON"
     return find(

@@ -71,7 +71,7 @@ def show_place(finding: Finding) -> str:
 def hint_of(finding: Finding) -> str | None:
     """Return the help of a finding: its own, or for an error that of its rule."""
     if finding.hint is None and finding.level is Level.ERROR:
-        return finding.definition.help
+        return finding.definition.hint
     return finding.hint
 
 

@@ -317,8 +317,7 @@ def _describe(signal: AnalysisResult | WorsenedMetric) -> str:
 
 def _fix(rule: str) -> str:
     """Give the step that goes with a rule, as a hint is written."""
-    fix = RULES[rule].help.replace("`", "")
-    return fix[0].lower() + fix[1:].removesuffix(".")
+    return RULES[rule].hint.replace("`", "")
 
 
 def _count_rest(rule: str, things: Sequence[Thing], noun: str) -> Iterator[Finding]:

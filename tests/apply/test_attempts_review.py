@@ -197,7 +197,7 @@ def test_the_feedback_says_the_verdict_the_errors_with_their_hints_and_last_what
 
 
 def test_an_error_without_a_hint_has_that_of_its_rule() -> None:
-    assert f"help: {RULES['deny-prefix'].help}" in feedback(refused(finding(hint=None)))
+    assert f"help: {RULES['deny-prefix'].hint}" in feedback(refused(finding(hint=None)))
 
 
 @settings(max_examples=often(200), deadline=None)

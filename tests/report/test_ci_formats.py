@@ -52,8 +52,8 @@ def test_github_gets_a_command_for_each_finding_and_the_count_at_the_end() -> No
     )
     assert text == (
         "::error title=deny-prefix,file=runs/x::runs/ is denied%0Ahelp: leave it unchanged\n"
-        "::error title=secret,file=src/b.py,line=12::looks like a token, 100%25%0Ahelp: Remove it, "
-        "revoke it if it was ever real, and read it from the environment or a secret store.\n"
+        "::error title=secret,file=src/b.py,line=12::looks like a token, 100%25%0Ahelp: remove it, "
+        "revoke it if it was ever real, and read it from the environment or a secret store\n"
         "::warning title=max-files::runs/ is denied\n"
         "::notice title=lock-without-manifest,file=uv.lock::runs/ is denied\n"
         "::error title=deny-content,file=src/c.py::runs/ is denied%0Ahelp: leave it unchanged\n"

@@ -260,7 +260,7 @@ def test_an_excerpt_without_a_number_and_a_very_long_one_are_shown_in_bounds() -
 
 
 def test_an_error_without_a_hint_takes_that_of_its_rule() -> None:
-    assert "help: Resolve the conflict and remove the markers." in plain(
+    assert "help: resolve the conflict and remove the markers" in plain(
         report(finding("conflict-marker", hint=None))
     )
 

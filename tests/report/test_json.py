@@ -254,7 +254,7 @@ def test_the_source_line_is_left_out_for_it_may_hold_a_secret() -> None:
 
 def test_an_error_always_has_a_hint_and_a_note_may_have_none() -> None:
     rows = only_change(report(finding("secret", hint=None), finding(level=Level.NOTE, hint=None)))["findings"]
-    assert rows[0]["hint"].startswith("Remove it")
+    assert rows[0]["hint"].startswith("remove it")
     assert rows[1]["hint"] is None
 
 

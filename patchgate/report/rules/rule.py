@@ -79,3 +79,8 @@ class Rule:
     def code(self) -> str:
         """The stable code that goes with the rule's stage."""
         return self.stage.code
+
+    @property
+    def hint(self) -> str:
+        """The help as a finding has it: a part of a line, not a sentence."""
+        return self.help[:1].lower() + self.help[1:].removesuffix(".")
