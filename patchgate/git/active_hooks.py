@@ -178,7 +178,7 @@ def _look(
     is_current = os.path.samefile(path, repository.work_tree or repository.git_dir)
     options: tuple[str, ...] = ()
     if is_current or is_main:
-        # What the environment or a separate git directory says is not found from the folder alone.
+        # The environment or a separate git directory is not visible from the folder alone.
         git_dir = repository.git_dir if is_current else repository.common_dir
         options = (f"--git-dir={git_dir}", *(() if is_bare else (f"--work-tree={path}",)))
 
@@ -189,7 +189,7 @@ def _look(
             raise UndecidedError(f"git could not name its hooks folder: {last}", "run git status there")
         return os.fsdecode(done.out.removesuffix(b"\n"))
 
-    # A relative core.hooksPath counts from where hooks run: the top of the worktree, else the git directory.
+    # A relative core.hooksPath is relative to where hooks run: the top of the worktree, or the git directory.
     # For a file in it: an empty setting then means the root folder, as it does when git runs hooks.
     folder = os.path.normpath(os.path.join(path, os.path.dirname(say("--git-path", "hooks/pre-commit"))))
     head = environment.ask(options, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", answers=(0, 1))

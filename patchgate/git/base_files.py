@@ -116,7 +116,7 @@ def base_files_on_disk(
     staged = staged_files(repository, tree)
 
     # Looked up besides the disk: a folder or a submodule of the index need not be there (measured: a new
-    # file took the place of a submodule that was not checked out, and nothing said so).
+    # file replaced a submodule that was not checked out, without a message).
     index = resulting_tree(objects, tree, staged.values(), store.write).tree
     in_index = base_files_of_tree(objects, index, paths, removed)
     entries: dict[RepoPath, Entry | None] = {}
@@ -313,7 +313,7 @@ def _hashed(repository: Repository, store: PrivateStore, paths: list[RepoPath]) 
     """Read regular files through git's filters into the private store; return their object ids."""
     if not paths:
         return {}
-    # A name that begins with a quote would be unquoted, and name another file.
+    # git would unquote a name that begins with a quote, and read another file.
     names = (quote(path.raw, high=False) if path.raw.startswith(b'"') else path.raw for path in paths)
     done = repository.git(
         *READING,

@@ -119,7 +119,7 @@ def _require_unborn(repository: Repository) -> None:
     """Refuse a broken HEAD, which must not look like a branch without commits."""
     named = repository.git("symbolic-ref", "-q", "HEAD", answers=(0, 1))
     branch = os.fsdecode(named.out.rstrip(b"\n"))
-    # Not by rev-parse: it takes a tag `HEAD` for it.
+    # Not by rev-parse: it would take a tag `HEAD`.
     is_there = repository.git("show-ref", "--verify", "--quiet", "HEAD", answers=(0, 1)).code == 0
     if named.code != 0 or is_there or os.path.isfile(os.path.join(repository.common_dir, branch)):
         raise UndecidedError("HEAD points to a commit that is not in this repository", "run git fsck")
@@ -225,7 +225,7 @@ def _against_index(
     # What is only intended to be added (`git add -N`) is not part of the next commit.
     command = ("diff-index", "--cached", "--ita-invisible-in-index")
     records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
-    # What a merge makes of its sides is read from its tree, which nobody has written yet.
+    # The result of a merge is read from its tree, which is not written yet.
     result = resulting_tree(objects, base.tree, records, base.store.write if base.store else None)
     folders, overlay = result.folders, None
     root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}

@@ -85,7 +85,7 @@ def _read_in(folder: int, path: RepoPath) -> FileContent | BlockedPath:
     if not stat.S_ISREG(found.st_mode):
         return BlockedPath(path, stat.S_ISDIR(found.st_mode))
     with open_file(path.name, folder) as file:
-        # What it is now counts: it may have been exchanged since.
+        # The open file counts: it may have been exchanged since.
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             return BlockedPath(path, stat.S_ISDIR(found.st_mode))
@@ -171,7 +171,7 @@ class CheckoutConverter:
             UndecidedError: the blob is missing, or a filter failed.
         """
         if path.raw.startswith((b" ", b"\t")):
-            # cat-file takes blanks before a name away, and would look for another file's attributes.
+            # cat-file strips blanks before a name, and would use another file's attributes.
             return self._alone(path, oid)
         self._child.write(oid.encode("ascii") + b" " + path.raw + b"\0" + self._mark + b"\0")
         end = b"\n" + self._mark + b" missing\n"

@@ -37,17 +37,17 @@ PATCH = (
 )
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # The records of a commit, the headers of a section, a whole hunk: each in one step if it is in the buffer,
-# for a third of the time. No group is possessive that could backtrack: CPython before 3.11.5 misreads those
+# for a third of the time. No group that can backtrack is possessive: CPython before 3.11.5 misreads those
 # (gh-106052).
-# A tree of a few hundred bytes can name the same folder again and again: 10 million files in eight objects.
+# A tree of a few hundred bytes can name the same folder repeatedly: 10 million files in eight objects.
 MOST_RECORDS = 1_000_000
 _RECORDS = re.compile(rb"(?::[^\0]*+\0[^\0]*+\0)*")
 _HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*")
 _WHOLE_HUNK = re.compile(
     _HUNK.pattern + rb"[^\n]*+\n((?:-[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?((?:\+[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?"
 )
-# Git writes 4 KiB at a time, and where a buffer ends a hunk is cut, which is then walked line by line. Git
-# waits for no answer, so that as many bytes, or its end, will come.
+# Git writes 4 KiB at a time, and a hunk that is cut by the end of a buffer is read line by line. Git
+# needs no answer, so that many bytes, or its end, will arrive.
 _AT_ONCE = 1 << 16
 
 
@@ -191,7 +191,7 @@ class DiffReader:
         counts = found.group(1, 3)
         removed, added = int(counts[0] or 1), int(counts[1] or 1)
         start, stop = found.span(5)
-        # The counts of the header decide, here too.
+        # The counts of the header decide here too.
         if buffer.count(b"\n", start, stop) != added or buffer.count(b"\n", *found.span(4)) != removed:
             return None
         self._at = end
@@ -298,7 +298,7 @@ def _unreadable(line: bytes) -> UndecidedError:
     return UndecidedError(f"git's diff has an unexpected line ({line[:40]!r})", "run git fsck")
 
 
-# Files below the size that git diffs at all need a tenth of this.
+# Files that git diffs at all need a tenth of this.
 _MEMORY = 512 << 20
 Records = tuple[list[FileChange], set[int]]
 

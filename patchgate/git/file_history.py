@@ -17,7 +17,7 @@ from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.process import Child
 
 _FILES = frozenset({b"100644", b"100755"})
-# git compares each new file with each that is gone; above this many it looks for exact renames only.
+# git compares each new file with each deleted one; above this many it finds exact renames only.
 _MOST_PAIRED = 1000
 _LOOSE, _EXACT = "-M50%", "-M100%"
 
@@ -40,7 +40,7 @@ def find_renames(
     try:
         return _read(_listed(repository, before, after, _LOOSE, variables))
     except MemoryLimitError:
-        # Only large files that are alike cost so much; those of one content need not be read.
+        # Only large similar files cost so much; identical ones need not be read.
         return _read(_listed(repository, before, after, _EXACT, variables))
 
 
@@ -65,7 +65,7 @@ def _read(listed: bytes) -> dict[RepoPath, RepoPath]:
 
 
 _CHUNK = 1 << 16
-# Everything that a user's config could change about the walk or its form is said.
+# Sets everything that a user's config could change about the walk or its format.
 _WALK = (
     "--literal-pathspecs",
     "log",
@@ -134,7 +134,7 @@ def _changes(child: Child) -> Iterator[tuple[str, int, bytes, str]]:
     tokens = _tokens(child)
     for token in tokens:
         if not token:
-            # Between a merge and what it changed git writes two ends of line, not one.
+            # Between a merge and its changes git writes two line ends, not one.
             continue
         if not token.startswith((b":", b"\n:")):
             oid, _, date = token.partition(b" ")
@@ -149,7 +149,7 @@ def _changes(child: Child) -> Iterator[tuple[str, int, bytes, str]]:
 
 
 def _seconds(date: bytes) -> int:
-    # A commit whose date cannot be read has none to git, which writes nothing then.
+    # For a commit with an unreadable date git writes nothing.
     try:
         return int(date)
     except ValueError:

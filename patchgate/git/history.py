@@ -227,8 +227,8 @@ class Walk:
                 yield each
                 done += 1
         except MemoryLimitError:
-            # Git needs too much memory for a commit that was not handed on yet, often for a large file. From
-            # the first of those on, each has a child of its own; one that still needs too much raises.
+            # Git needs too much memory for a commit that was not yielded yet, often for a large file. From
+            # the first of those on, each gets a separate child; one that still needs too much raises.
             for commit in commits[done:]:
                 read = [self._alone(old, commit.tree, detail) for old in self._compared(commit)]
                 raw = self._joined(commit, *read)
@@ -330,7 +330,7 @@ class Walk:
             change = Change.of(self.base_of(commit), commit.tree, files, self.objects.empty_blob)
             kind = "merge" if len(commit.parents) > 1 else "commit"
             parent = commit.parents[0] if commit.parents else None
-            # Of a merge with conflicts the files are not all that lies over its base.
+            # For a merge with conflicts, the files are not the whole overlay.
             reading = LoadedChange(change, Source(kind, commit.oid, parent), around)
             yield self._of_merge(reading, commit) if kind == "merge" else reading
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 PREVIOUS_SUFFIX = ".patchgate-prev"
 """What the name of a hook gets that was there before ours: ours runs it first."""
-# pre-commit and prek keep a hook that they replace under the first name, lefthook under the second.
+# pre-commit and prek rename a hook that they replace to the first suffix, lefthook to the second.
 _DISPLACED = (".legacy", ".old")
 HOOK_FORMAT = 1
 _MARKER = re.compile(rb"\A#![^\n]*\n# patchgate hook (\d{1,9})\r?\n")
@@ -71,7 +71,7 @@ def read_hook(path: str) -> HookFile:
     """
     if not os.path.exists(path):
         return HookFile(path)
-    # git asks access(X_OK) alone: it takes a folder for a hook, and then cannot start it.
+    # git checks access(X_OK) only: it takes a folder for a hook, and then cannot start it.
     is_executable = os.access(path, os.X_OK)
     if not os.path.isfile(path):
         return HookFile(path, "folder", is_executable)

@@ -24,7 +24,7 @@ from patchgate.git.refs import commits_made_in
 from patchgate.git.repository import Repository, failed
 from patchgate.process import run
 
-# A comment in a message that has none: git wants one byte, and no text begins a line with this.
+# The comment character for a message without comments: git needs one byte, and no line begins with this.
 _NO_COMMENT = b"\x01"
 
 
@@ -53,7 +53,7 @@ def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: byte
     settings = ("-c", f"{key}={sign}", "-c", "trailer.separators=:")
     how = ("--no-divider", "--where", "end", "--if-exists", "addIfDifferent", "--if-missing", "add")
     command = ["git", f"--git-dir={nowhere}", *settings, "interpret-trailers", *how, "--trailer", trailer]
-    # Without its last LF git takes one line for no paragraph, and makes the trailer a part of the subject.
+    # Without its last LF git does not take one line for a paragraph, and appends the trailer to the subject.
     whole = raw if raw.endswith(b"\n") else raw + b"\n"
     done = run(command, cwd=repository.git_dir, env=environment, stdin=whole)
     if done.code < 0:
@@ -277,7 +277,7 @@ def _marks(repository: Repository, oids: Sequence[str]) -> dict[str, str]:
     index = b""
     output = repository.output("diff-tree", *_PATCH, stdin=stdin)
     for line in output.removesuffix(b"\n").split(b"\n"):
-        # A line of a file has a sign before it.
+        # A line of a file has a sign in front.
         if _OID.fullmatch(line):
             digest = digests[line.decode("ascii")] = hashlib.sha256()
         elif line.startswith(b"index "):

@@ -40,7 +40,7 @@ grows manyfold with each level (measured: 60 small merges, more than 45 s).
 """
 _MORE_EACH = 0.1
 _TRIED_AGAIN = 20
-# In the year 2096: git looks for a merge base from the youngest commit on. With a date of 0 it went through
+# In the year 2096: git searches a merge base from the newest commit on. With a date of 0 it went through
 # the whole history first (measured: 100,000 commits, 300 ms instead of 3).
 _WHO = "patchgate <patchgate> 4000000000 +0000"
 
@@ -90,7 +90,7 @@ def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str,
     if not before.conflicts:
         return merged
     conflicts = dict(merged.conflicts)
-    # A rename can carry markers of an earlier step to a path that is in no conflict.
+    # A rename can move markers of an earlier step to a path without conflict.
     with Objects(store.bare(), store.variables) as objects:
         headers = objects.headers([f"{commit}^{{tree}}" for commit in pair])
         trees = [header.oid for header in headers if header is not None]
@@ -141,7 +141,7 @@ def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float
         status, tree = next(words, b""), next(words, b"")
         if status not in {b"0", b"1"}:
             raise UndecidedError("git merge-tree printed no result", "run git fsck")
-        # Listed up to an empty word: `mode SP oid SP stage TAB path`.
+        # The list ends with an empty word: `mode SP oid SP stage TAB path`.
         conflicts = {word.partition(b"\t")[2]: pair for word in iter(lambda: next(words, b""), b"")}
         # merge-ort's unique_path: `path~head`, and a number where that is taken too.
         marks = [b"~" + head.encode("ascii") for head in pair]
@@ -167,7 +167,7 @@ def own_changes(
         elsewhere: how the result differs from `merged`; counts where nothing is in conflict.
         first: how it differs from the first parent; counts in conflict, unless it is as one side has it.
     """
-    # A name alone proves no conflict of a file with a folder.
+    # The name alone does not prove a conflict of a file with a folder.
     moved = {path: sides for path, sides in merged.aside.items() if _is_folder(objects, merged.tree, path)}
     conflicts = _joined(merged.conflicts, moved)
     since_first = {file.path for file in first[0]}

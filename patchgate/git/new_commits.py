@@ -101,7 +101,7 @@ def find_new_commits(
     own = commits_not_in(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
     known = {commit.oid for commit in own}
     if len(known) < len(every):
-        # What a configured remote is bringing is that remote's, also where it was made here.
+        # Commits from a configured remote belong to it, even if they were made here.
         left = commits_not_in(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
         known |= commits_made_in(repository.git_dir, 0).keys() & {commit.oid for commit in left}
     return _divided(every, known)
@@ -140,7 +140,7 @@ def arriving_tips(repository: Repository, lines: bytes) -> list[str]:
     of a remote that is configured here.
     """
     words = [line.split(b" ") for line in lines.split(b"\n")]
-    # The line of a symbolic ref comes along with that of the branch that git writes for it.
+    # A symbolic ref's line comes with the line of the branch that git writes.
     tips = [
         each[1].decode("ascii", "replace")
         for each in words

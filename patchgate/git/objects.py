@@ -21,7 +21,7 @@ _AT_ONCE = 400
 # Git looks for a NUL in so many bytes of a file (buffer_is_binary, xdiff-interface.c).
 SNIFFED = 8000
 _MOST_KNOWN = 100_000
-# Of an object that is read in part, so many bytes more are taken and dropped.
+# The rest of a partly read object is skipped up to this many bytes.
 _DRAINED = 8 << 20
 _TREE_BYTES = 4 << 20
 # How many trees are cached: more than a path can have folders.
@@ -186,7 +186,7 @@ class Objects:
         found = self._take(min(most, header.size))
         left = header.size - len(found) + 1
         if left > _DRAINED:
-            # A child costs less than to take the rest of a large object from it.
+            # A new child costs less than skipping the rest of a large object.
             self._child.end()
             self._child = self.repository.child("cat-file", "--batch-command", variables=self._variables)
             self._buffer = b""
@@ -232,7 +232,7 @@ class Objects:
         """
         missing = oids
         while missing:
-            # One that is larger than all that is read at once is read alone.
+            # A tree larger than the batch limit is read alone.
             read = self.read_some(missing, _TREE_BYTES, "tree") or {
                 missing[0]: self.read(missing[0], kind="tree")
             }

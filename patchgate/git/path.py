@@ -169,7 +169,7 @@ def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
         found.append("path-empty")
     is_too_long = path.is_too_long
     if not all(_BORING.fullmatch(component) for component in components):
-        # To normalise a name takes time quadratic in its accents, so none that is too long is.
+        # Normalising takes time quadratic in the accents, so names that are too long are not normalised.
         if not is_too_long and any(is_git_alias(component) for component in components):
             found.append("path-git-dir")
         if _CONTROL.search(raw):

@@ -129,7 +129,7 @@ def fill_index(
     return repository.output("write-tree", "--missing-ok", variables=variables).decode("ascii").strip()
 
 
-# What git would only warn of in `git add` must not keep a file from being read.
+# A mere warning of `git add` must not keep a file from being read.
 READING = ("-c", "core.looseCompression=0", "-c", "core.safecrlf=false")
 _NOTHING: Mapping[RepoPath, FileChange] = MappingProxyType({})
 
@@ -190,7 +190,7 @@ def tree_with_change(
     """
     changes: dict[RepoPath, FileChange] = {}
     if repository.work_tree is not None:
-        # Both look at the index alone, and git's look at the disk is the longer one: side by side.
+        # Both read only the index, and git's scan of the disk takes longer: run them in parallel.
         with repository.child("diff-index", "--cached", "--ita-invisible-in-index", *RAW, head_tree) as child:
             child.close_input()
             unstaged = _unstaged(repository, store)
@@ -297,7 +297,7 @@ def _ids(
     variables: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Pipe the output of a diff to `git patch-id`, and return its lines: an id and a commit."""
-    # Without an index: git reads attributes from it, which choose what of a user's config counts.
+    # Without an index: its attributes would select parts of the user's config.
     variables = {**(variables or {}), "GIT_INDEX_FILE": repository.git_dir + "/no-index"}
     with (
         repository.child(*_DIFF, *arguments, variables=variables) as diff,

@@ -200,7 +200,7 @@ def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | 
     chain = [line.split(" ") for line in raw.decode("ascii").splitlines()]
     if not chain:
         return tip
-    # Where clocks were wrong, git may list commits here that `known` reaches.
+    # With wrong clocks, git may list commits that `known` reaches.
     if is_ancestor(repository, chain[-1][0], known):
         low, high = 0, len(chain) - 1
         while low < high:
@@ -252,7 +252,7 @@ def common_ancestor(repository: Repository, commit: str, *others: str) -> str | 
 
 def _merge_base(repository: Repository, *arguments: str) -> Completed:
     done = repository.git("merge-base", *arguments, answers=(0, 1))
-    # Git 2.39 says no where it could not read a commit between the two, and why on standard error.
+    # Git 2.39 answers no if it cannot read a commit between the two, and says why on standard error.
     if b"error:" in done.err:
         raise failed("merge-base", done)
     return done

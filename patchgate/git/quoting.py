@@ -105,9 +105,9 @@ _TERMINAL = re.compile(
 _UNSEEN = re.compile(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0\xa6-\xa9]|\xef\xbb\xbf"
 )
-# What `neutral` looks at first: most output has nothing of it.
+# `neutral` checks this first: most output has none of it.
 _SUSPECT = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
-# What `is_printable` says no to, but for lone surrogates.
+# What `is_printable` rejects, except lone surrogates.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"

@@ -24,7 +24,7 @@ from patchgate.git.repository import ANY_CODE, Repository, failed
 _MOST_BYTES = 32 << 20
 _LONGEST_PATH = 1 << 16
 _READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-# The name is anybody's text without a line feed; git reads the time behind its last `>`.
+# The name is any text without a line feed; git reads the time after its last `>`.
 _ENTRY = re.compile(
     rb"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) [^\t]*> ([0-9]{1,18}) [+-][0-9]{4}\t(.*)",
     re.DOTALL,

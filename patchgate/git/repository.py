@@ -33,11 +33,11 @@ _PINNED = (
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.pager=cat",
-    # These three hid the trailer that marks an agent's commit from rev-list (measured).
+    # These three hid an agent's trailer from rev-list (measured).
     "core.commentChar=#",
     "i18n.logOutputEncoding=UTF-8",
     "trailer.separators=:",
-    # Above this size git calls a file binary in a diff; such files are read aside, in pieces.
+    # Above this size git calls a file binary in a diff; such files are read separately, in pieces.
     "core.bigFileThreshold=32m",
     # Git's own limit (2.43); a lower one would leave every change undecided.
     "core.maxTreeDepth=2048",
@@ -257,7 +257,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         lines[2] not in {"true", "false"} or (found.code == 0 and not os.path.isabs(work_tree_said))
     ):
         raise UndecidedError("the path of this repository contains a line feed", "rename that folder")
-    # In a bare repository the last question alone has no answer.
+    # In a bare repository only the last question has no answer.
     is_answered = found.code == 0 or (found.code > 0 and lines[2:3] == ["true"] and b"work tree" in found.err)
     if len(lines) < 5 or not is_answered:
         raise _not_opened(found)

@@ -18,7 +18,7 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository, finish
 from patchgate.storage.filesystem import FaultPoints, flush, flush_folder
 
-# So many names go on a command line; with more the whole index is listed.
+# The most names on a command line; with more, the whole index is listed.
 _NAMED = 200
 _AT_ONCE = 500
 _PIECE = 1 << 18
@@ -82,7 +82,7 @@ def paths_unlike_index(repository: Repository, files: Sequence[FileChange]) -> l
     entries = index_entries(repository, touched.keys())
     wrong = {path for path, file in touched.items() if entries.get(path) != file.old}
     for path in entries.keys() - touched.keys():
-        # It is staged below a path of the change, where nothing was judged to be.
+        # It is staged below a path of the change, where the judged index has nothing.
         wrong.update(RepoPath(folder) for folder in path.parents() if RepoPath(folder) in touched)
     return [file.path for file in files if file.path in wrong]
 

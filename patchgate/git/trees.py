@@ -147,7 +147,7 @@ class TreeCheck:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        # What was read as the old side may have an older form, so it counts for no new one.
+        # An old side may have an older form, so it does not count as checked for a new one.
         self._old: set[str] = {objects.empty_tree}
         self._new: set[str] = {objects.empty_tree}
 
@@ -164,7 +164,7 @@ class TreeCheck:
         """
         wanted = [_wanted(touched, files) for touched, files in changes]
         listed = {oid for each in wanted for oid in each.values()}
-        # A malformed tree says itself what is wrong with it.
+        # The error of a malformed tree says what is wrong with it.
         names = self._check([touched for touched, _ in changes], listed)
         for touched, _ in changes:
             self._check_empty(touched)

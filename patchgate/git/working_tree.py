@@ -173,7 +173,7 @@ def differing_from_index(repository: Repository, paths: Collection[RepoPath]) ->
     paths = frozenset(path for path in paths if not path.is_too_long)
     if not paths:
         return frozenset()
-    # Beyond so many the names are fewer bytes than the question.
+    # Above this many names, listing everything is shorter.
     if len(paths) > _MOST_NAMED:
         return _differing(repository, paths)
     # `ls-files --modified` reads nearly every file of the index, whatever its arguments (500,000 files:
@@ -232,7 +232,7 @@ def name_of(record: bytes) -> bytes:
 def entry_of(record: bytes) -> Entry:
     """Give mode and object id of a record of an index or a tree."""
     mode, *words = record.partition(b"\t")[0].decode("ascii").split(" ")
-    # An index says id and stage, a tree type and id.
+    # An index has id and stage, a tree has type and id.
     return Entry(mode, max(words, key=len))
 
 

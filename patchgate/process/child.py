@@ -97,7 +97,7 @@ def run(
     child = _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL, memory)
     try:
         out, err = _converse(child, stdin, deadline, max_output)
-        # It may have closed its output and live on.
+        # It may have closed its output and still run.
         return Completed(child.wait(max(0.0, deadline - time.monotonic())), out, err)
     except subprocess.TimeoutExpired as error:
         raise TimeLimitError(f"{argv[0]} took longer than {seconds:g} s and was ended") from error
@@ -365,7 +365,7 @@ def adopt_orphans() -> Iterator[None]:
     if not sys.platform.startswith("linux"):
         yield
         return
-    # ctypes costs 10 ms: only who runs a command pays.
+    # ctypes costs 10 ms: only imported to run a command.
     import ctypes
 
     before = ctypes.c_int(0)

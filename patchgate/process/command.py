@@ -24,7 +24,7 @@ from patchgate.process.child import ProcessIdentity, adopt_orphans, children, ki
 TAIL = 4096
 _LINE = 1 << 16
 _OVERLAP = 1 << 14
-# Where a border would cut a secret, one is sought further left, a step at a time.
+# If a border would cut a secret, the next one to the left is tried.
 _STEP = 509
 _TRIES = 24
 
@@ -74,7 +74,7 @@ class Spool:
             return
         before = len(self._partial)
         self._partial += data
-        # Only whole lines can be masked; one that does not end is taken in pieces.
+        # Only whole lines can be masked; an unfinished one is split into pieces.
         whole = data.rfind(b"\n") + 1
         if whole:
             lines = bytes(self._partial[: before + whole])
@@ -256,7 +256,7 @@ def run_command(
             if fault is None:
                 run.watch(seconds, grace, tick)
         finally:
-            # A second signal may raise within; what was begun is then done again, and the signal passed on.
+            # A second signal may raise inside; the end is then repeated, and the signal passed on.
             try:
                 run.end()
             finally:
@@ -411,7 +411,7 @@ class _ProcessRun:
             return
         if self._group_lives:
             self._signal_group(signal.SIGKILL)
-            # From here on the id of the group may be given anew.
+            # From here on the group id may be reused.
             self._group_lives = False
         unreaped = None
         if (child := self._child) is not None:

@@ -18,7 +18,7 @@ from patchgate.errors import OutOfTimeError
 
 LOCAL_SECONDS = 10.0
 RECEIVE_SECONDS = 2.0
-# All expressions together have so many times the time of one.
+# All expressions together have this many times the time of one.
 _TOGETHER = 5
 
 _Result = TypeVar("_Result")
@@ -77,7 +77,7 @@ def _interrupted_after(seconds: float, work: Callable[[], _Result]) -> _Result:
     before = signal.signal(signal.SIGVTALRM, end)
     try:
         try:
-            # Again and again: an exception in a destructor or a callback is swallowed.
+            # Repeatedly: an exception in a destructor or a callback is swallowed.
             signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)
             return work()
         finally:

@@ -29,8 +29,8 @@ from patchgate.storage.signals import defer_signals
 _TEMPORARY = re.compile(
     r"\.patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[0-9a-f]{16}\.(?:new|old)"
 )
-# What link(2) says on file systems without hard links, for folders, for files that are not ours
-# (protected_hardlinks) and at the limit of names. Such a file is replaced without a way back.
+# The errors of link(2) on file systems without hard links, for folders, for files of another user
+# (protected_hardlinks) and at the limit of names. Such a replacement cannot be undone.
 _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 

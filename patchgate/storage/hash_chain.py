@@ -165,7 +165,7 @@ def verify(path: AnyPath) -> list[ChainProblem]:
     problems = [found for found in scan(path) if isinstance(found, ChainProblem)]
     if not problems:
         return []
-    # An append under way looks torn; what is still wrong under the lock is wrong.
+    # A running append looks torn; what is still wrong under the lock is wrong.
     with ExitStack() as held:
         # If no lock file can be made (a read-only copy), the unlocked reading is reported.
         with suppress(OSError):
@@ -253,7 +253,7 @@ def _set_aside(path: str, torn: bytes, faults: FaultPoints) -> Path:
     A kill between this and the cutting makes the next append come here again with the same bytes; they were
     flushed before they got the name, but the name perhaps was not.
     """
-    # Loaded here, for this is rare, and an append is made in a hook.
+    # Imported here, because this is rare, and hooks append.
     from pathlib import Path
 
     from patchgate.storage.atomic_write import write_atomically

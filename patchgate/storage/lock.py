@@ -94,7 +94,7 @@ def _make_folders(path: str, faults: FaultPoints) -> None:
     while not os.path.isdir(folder):
         missing.append(folder)
         folder = folder_of(folder)
-    # A precaution: where the folder above may not be read, the deepest one was there before us.
+    # A precaution: if the folder above is not readable, the deepest one existed before us.
     with suppress(PermissionError):
         flush_folder(folder_of(folder), faults)
     for each in reversed(missing):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # linux/fs.h and macOS's sys/stdio.h.
 _NO_REPLACE, _EXCHANGE = (4, 2) if sys.platform == "darwin" else (1, 2)
 _NAME = "renameatx_np" if sys.platform == "darwin" else "renameat2"
-# What kernels and file systems (NFS, FUSE, 9p) say when they do not know the flag.
+# The errors of kernels and file systems (NFS, FUSE, 9p) that do not know the flag.
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP}
 
 
@@ -73,7 +73,7 @@ def _rename(folder: int, name: bytes, other: int, other_name: bytes, flag: int) 
 
 @cache
 def _system_call() -> _Rename | None:
-    # Loaded here, for only a landing patch needs it (4 ms).
+    # Imported here, because only writing a patch needs it (4 ms).
     import ctypes
 
     call = getattr(ctypes.CDLL(None, use_errno=True), _NAME, None)
@@ -88,7 +88,7 @@ def _system_call() -> _Rename | None:
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# What a file system without hard links says to link(2).
+# The errors of link(2) on a file system without hard links.
 _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _NO_SINGLE_NAME = {b"", b".", b".."}
 UNFINISHED = b".old"

@@ -219,7 +219,7 @@ def advance_head(
             is_last = head is None or before == (head.size, head.hash)
             if head is not None and not is_last and not _names_a_record(descriptor, head, before[0]):
                 return
-            # A line that a crash cut short is ended first.
+            # An incomplete line of a crash is ended first.
             is_cut = length > 0 and os.pread(opened, 1, length - 1) != b"\n"
             if length < MAX_HEAD_SIZE:
                 write_all(opened, b"\n" + line if is_cut else line, faults)
@@ -237,7 +237,7 @@ def _open_head(path: str, faults: FaultPoints) -> int:
 
 
 def _shorten(path: str, line: bytes, faults: FaultPoints) -> None:
-    # Loaded here, for this is rare, and an append is made in a hook.
+    # Imported here, because this is rare, and hooks append.
     from pathlib import Path
 
     from patchgate.storage.atomic_write import write_atomically

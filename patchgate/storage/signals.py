@@ -41,7 +41,7 @@ def defer_signals() -> Iterator[None]:
 def _exchanged_handlers() -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in _WAITING}
     if any(handler is _record for handler in handlers.values()):
-        # Within another block, which delivers.
+        # Inside another block, which delivers.
         yield
         return
     changed = {number: it for number, it in handlers.items() if it not in {signal.SIG_IGN, None}}

@@ -94,7 +94,7 @@ def _sweep(folder: str, owner: Owner) -> None:
         return
     try:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Its maker writes under the lock; what says nothing yet is that of a process between two calls.
+        # The owner writes under the lock; an empty file belongs to a process between two calls.
         said = os.read(mark, len(_SAYS) + 1)
         if said == _SAYS or (not said and not owner.is_running()):
             with defer_signals():

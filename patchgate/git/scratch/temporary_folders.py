@@ -166,12 +166,12 @@ def _is_ours(name: str, record: _FolderRecord) -> bool:
 def _remove_recorded(record: _FolderRecord) -> bool:
     """Remove a folder if it is the recorded one; return whether none of ours is left there."""
     if record.identity is None:
-        # Its owner was killed before it could say which folder it made: only an empty one is taken for it.
+        # Its owner was killed before it recorded its folder: only an empty one counts as that.
         with contextlib.suppress(OSError):
             os.rmdir(record.path)
         return True
     found = identity_of(record.path)
-    # The number of a device may be another after a restart.
+    # Device numbers may change after a restart.
     is_same_boot = record.owner.boot_id == Owner.current().boot_id
     if found is None or found[1] != record.identity[1] or (is_same_boot and found != record.identity):
         return True

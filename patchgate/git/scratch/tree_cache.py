@@ -99,7 +99,7 @@ class CachedTree:
         """Mark the folders, and let the clock advance, so that every later change is detected."""
         self._marks = mark_folders(os.fsencode(self.checkout.root), self._marks)
         let_time_pass(os.path.join(self._home, "probe"))
-        # git reads files again that are as new as its index; none is, for the clock has moved on.
+        # git reads files again that are as new as its index; none is, because the clock has advanced.
         os.utime(self.checkout.index)
         self._own_index = _stamp(self.checkout.index)
 
@@ -181,11 +181,11 @@ class CachedTree:
         self.checkout = self._at(place)
         try:
             # Later writes by a surviving command or another program: names, then contents. A file
-            # that was overwritten in its place changes no folder's times.
+            # that was overwritten in place changes no folder's times.
             with self.checkout.touched_meanwhile() as touched:
                 if changed_folders(os.fsencode(self.checkout.root), marks):
                     return False
-                # git would not write files again whose attributes alone have changed.
+                # git would not write files again if only their attributes changed.
                 is_converted_anew = any(
                     path.name == b".gitattributes" for path in self.checkout.moved_names()
                 )

@@ -291,13 +291,13 @@ def _recover_one(
         state, journal = read
         if state != JOURNAL and journal.owner.is_running() and journal.owner != Owner.current():
             return None
-        # A kill may have come between these names and their flush.
+        # A kill may have happened between these renames and their flush.
         folder.flush()
         transactions.flush()
         kept: tuple[RepoPath, ...] = ()
         if state != UNDONE:
             with Workspace(*find_working_tree(repository, journal, folder), steps) as workspace:
-                # What the killed process saw as done need not be on disk; what follows builds on it.
+                # The killed process's steps may not be on disk, but the next steps depend on them.
                 workspace.touch_all(journal.entries, [path for path, _ in journal.removed_folders])
                 workspace.flush()
                 backup = SavedContents(repository.common_dir, os.fsdecode(name), steps)
