@@ -67,7 +67,7 @@ class AttemptInfo:
         if self.record is None:
             if self.recovered == "landed":
                 return "applied"
-            return "running" if self.folder is not None and self.folder.is_held else "interrupted"
+            return "running" if self.folder is not None and self.folder.is_running else "interrupted"
         if self.record.applied:
             return "applied"
         return self.record.verdict if self.record.verdict in list(Verdict) else "undecided"
@@ -106,10 +106,10 @@ def list_attempts(repository: Repository) -> list[AttemptInfo]:
             records[each.attempt] = each
         elif isinstance(each, RecoveredRecord):
             outcomes[each.attempt] = each.outcome
-    lying = {each.id: each for each in _folders(repository)}
-    names = [*records, *(name for name, folder in lying.items() if name not in records and folder.says)]
+    by_id = {each.id: each for each in _folders(repository)}
+    names = [*records, *(name for name, folder in by_id.items() if name not in records and folder.says)]
     found = [
-        AttemptInfo(name, records.get(name), lying.get(name), recovered=outcomes.get(name)) for name in names
+        AttemptInfo(name, records.get(name), by_id.get(name), recovered=outcomes.get(name)) for name in names
     ]
     # The ledger is in the order of events; attempts of the same second stay in that order.
     found.sort(key=lambda each: each.at)
@@ -311,7 +311,7 @@ def prune(
         old = [each for each in ours if age_of(each.at, now) > older_than]
     else:
         old = ours[KEPT if keep is None else keep :]
-    going = [each for each in old if not each.is_held]
+    going = [each for each in old if not each.is_running]
     removed: list[str] = []
     warnings: list[str] = []
     for each in reversed(going):

@@ -95,21 +95,21 @@ class AttemptRecord:
         Raises:
             ValueError: it is not a record of an attempt.
         """
-        held: dict[str, Json] = {}
+        values: dict[str, Json] = {}
         for key, (name, (kind, may_be_none)) in zip(KEYS, _PLAIN.items(), strict=True):
             each = value.get(key)
             if type(each) is not kind and not (each is None and may_be_none):
                 raise ValueError(f"{name} is not what it is in a record of an attempt")
-            held[name] = each
+            values[name] = each
         rules, files = value.get("rules"), value.get("files")
         if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
             raise ValueError("rules are no names")
         if not isinstance(files, list):
             raise ValueError("files are no list")
-        if not all(ID.fullmatch(str(held[name])) for name in ("attempt", "chain")):
+        if not all(ID.fullmatch(str(values[name])) for name in ("attempt", "chain")):
             raise ValueError("the id is none")
         # mypy cannot follow the table; the loop above has checked each type.
-        return cls(**held, rules=tuple(rules), files=tuple(map(_file, files)), at=at)  # type: ignore[arg-type]
+        return cls(**values, rules=tuple(rules), files=tuple(map(_file, files)), at=at)  # type: ignore[arg-type]
 
 
 # An event already has a `kind`; `source` is the key that other events use for the source of a change.
@@ -181,18 +181,18 @@ def record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
 
 
 def list_events(
-    ledger: Ledger, holding: str = "", since: float | None = None
+    ledger: Ledger, containing: str = "", since: float | None = None
 ) -> list[AttemptRecord | ResetRecord | RecoveredRecord]:
     """List the events of attempts, oldest first.
 
     Args:
-        holding: only records in lines that contain this text: an id or a digest, nothing that JSON would
+        containing: only records in lines that contain this text: an id or a digest, nothing that JSON would
             escape. This makes a query of a long ledger cheap.
         since: only records since then, in seconds since the epoch, or without a time.
     """
     found: list[list[Event] | ResetRecord | RecoveredRecord] = []
     begun: dict[Json, list[Event]] = {}
-    for event in ledger.find_events({ATTEMPTED, RESET, RECOVERED}, holding, since=since):
+    for event in ledger.find_events({ATTEMPTED, RESET, RECOVERED}, containing, since=since):
         attempt, chain, reason, by, outcome = (
             _text(event.about.get(name)) for name in ("attempt", "chain", "reason", "by", "outcome")
         )
@@ -211,9 +211,9 @@ def list_events(
     return [each for each in read if each is not None]
 
 
-def records(ledger: Ledger, holding: str = "", since: float | None = None) -> list[AttemptRecord]:
-    """List the attempts, oldest first; `holding` and `since` as in `list_events`."""
-    return [each for each in list_events(ledger, holding, since) if isinstance(each, AttemptRecord)]
+def records(ledger: Ledger, containing: str = "", since: float | None = None) -> list[AttemptRecord]:
+    """List the attempts, oldest first; `containing` and `since` as in `list_events`."""
+    return [each for each in list_events(ledger, containing, since) if isinstance(each, AttemptRecord)]
 
 
 def find(ledger: Ledger, text: str) -> AttemptRecord | None:

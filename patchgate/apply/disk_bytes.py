@@ -54,12 +54,12 @@ class FileState:
 class PlannedWrites:
     """What is to be written.
 
-    `unsteady` are files that are written as they were judged, byte for byte, although `git add` will store
+    `unstable` are files that are written as they were judged, byte for byte, although `git add` will store
     other line endings because of attributes or `core.autocrlf`.
     """
 
     writes: tuple[Write, ...]
-    unsteady: tuple[RepoPath, ...]
+    unstable: tuple[RepoPath, ...]
 
 
 def read_file_state(
@@ -187,8 +187,8 @@ def _stored_otherwise(
     if not wrong:
         return []
     # The index has a say too (`read_files`); this reads the files again, and who writes compares the bytes.
-    held = index_entries(repository, wrong)
-    known: dict[RepoPath, Entry | None] = {path: held.get(path) for path in wrong}
+    staged = index_entries(repository, wrong)
+    known: dict[RepoPath, Entry | None] = {path: staged.get(path) for path in wrong}
     again = read_files(repository, store, {path: files[path].mode for path in wrong}, known)
     return [path for path in wrong if again.get(path) != files[path]]
 
@@ -228,16 +228,16 @@ def plan_writes(
         made[file.path] = FileContent(mode, blob)
         if new.mode != SYMLINK and not _is_plainly_the_blob(file, blob, state, attributes):
             asked.append((file, new, blob))
-    unsteady: list[RepoPath] = []
+    unstable: list[RepoPath] = []
     if asked:
         answers = _Conversions(
             repository=repository, objects=objects, store=store, attributes=attributes, state=state
         )
         for (file, new, _), data in zip(asked, answers.of(asked), strict=True):
             made[file.path] = FileContent(_mode(file, new, state.contents[file.path]), data)
-        unsteady = answers.unsteady
+        unstable = answers.unstable
     writes = (Write(path, state.contents[path], content) for path, content in made.items())
-    return PlannedWrites(tuple(each for each in writes if each.old != each.new), tuple(unsteady))
+    return PlannedWrites(tuple(each for each in writes if each.old != each.new), tuple(unstable))
 
 
 def _changes_mode_alone(file: FileChange) -> bool:
@@ -274,7 +274,7 @@ def _is_plainly_the_blob(
 class _Conversions:
     """Finds the bytes of files that git may convert, and verifies them.
 
-    `unsteady` are the files whose line endings git will not keep.
+    `unstable` are the files whose line endings git will not keep.
     """
 
     repository: Repository
@@ -282,7 +282,7 @@ class _Conversions:
     store: PrivateStore
     attributes: ContentAttributes
     state: FileState
-    unsteady: list[RepoPath] = field(default_factory=list)
+    unstable: list[RepoPath] = field(default_factory=list)
 
     def of(self, asked: Sequence[_Asked]) -> list[bytes]:
         """Return the bytes for each file.
@@ -309,7 +309,7 @@ class _Conversions:
                 raise _no_form(file.path)
             old = self.state.contents[file.path]
             if old is None or file.path not in self.state.as_blob or b"\r\n" not in old.data:
-                self.unsteady.append(file.path)
+                self.unstable.append(file.path)
         return found
 
     def _form(self, git: CheckoutConverter, file: FileChange, new: Entry, blob: bytes) -> bytes:
@@ -342,9 +342,9 @@ class _Conversions:
         }
         if not doubtful:
             return
-        held = index_entries(self.repository, doubtful.keys())
+        staged = index_entries(self.repository, doubtful.keys())
         for path, position in doubtful.items():
-            entry = held.get(path)
+            entry = staged.get(path)
             if entry and entry.is_file and b"\r\n" in self.objects.read(entry.oid, MOST_BYTES):
                 found[position] = asked[position][2]
 

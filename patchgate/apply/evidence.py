@@ -85,8 +85,8 @@ def open_evidence(
         try:
             name, own = _make_own(common_dir, chance, is_known, undo, faults)
             place = own if run_dir is None else _make_given(os.path.normpath(run_dir), undo, faults)
-            held = _mark(own, {"attempt": name, "at": at, "dir": place, **about}, undo, faults)
-            undo.callback(os.close, held)
+            lock = _mark(own, {"attempt": name, "at": at, "dir": place, **about}, undo, faults)
+            undo.callback(os.close, lock)
             for folder in FOLDERS:
                 _make(os.path.join(place, folder), undo, faults)
             _keep_candidate(place, candidate, undo, faults)
@@ -101,7 +101,7 @@ def open_evidence(
                 "free disk space, fix the folder's permissions, or use another folder: --run-dir DIR",
             ) from error
         undo.pop_all()
-    return Evidence(name=name, folder=place, own=own, held=held, masks=masks or Masks(), faults=faults)
+    return Evidence(name=name, folder=place, own=own, lock=lock, masks=masks or Masks(), faults=faults)
 
 
 class Evidence:
@@ -111,13 +111,13 @@ class Evidence:
     """
 
     def __init__(
-        self, name: str, folder: str, own: str, held: int, masks: Masks, faults: FaultPoints
+        self, name: str, folder: str, own: str, lock: int, masks: Masks, faults: FaultPoints
     ) -> None:
         self.id = name
         self.dir = folder
         self.masks = masks
         self._own = own
-        self._held: int | None = held
+        self._lock: int | None = lock
         self._faults = faults
 
     def __enter__(self) -> Evidence:
@@ -180,9 +180,9 @@ class Evidence:
 
     def close(self) -> None:
         """Release the lock: the attempt has ended."""
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _write(self, name: str, content: bytes) -> None:
         """Write a file whole, or remove it."""

@@ -42,7 +42,7 @@ class EvidenceFolder:
     """One folder that has the name of an attempt.
 
     `dir` is where the evidence is, elsewhere for a `--run-dir`. `says` is the marker, None if there is none
-    or it has another name. `is_held` is whether the attempt is running.
+    or it has another name. `is_running` is whether the attempt is running.
     """
 
     id: str
@@ -50,7 +50,7 @@ class EvidenceFolder:
     dir: str
     at: str
     says: Mapping[str, Json] | None
-    is_held: bool
+    is_running: bool
 
 
 def folders(common_dir: str) -> list[EvidenceFolder]:
@@ -75,12 +75,12 @@ def folders(common_dir: str) -> list[EvidenceFolder]:
 
 def _folder(above: str, name: str) -> EvidenceFolder:
     path = os.path.join(above, name)
-    says, is_held = None, False
+    says, is_running = None, False
     with suppress(OSError):
         descriptor = os.open(os.path.join(path, MARKER), _READING)
         try:
             says = _marker(name, os.read(descriptor, _MOST_MARKER))
-            is_held = _is_held(descriptor)
+            is_running = _is_locked(descriptor)
         finally:
             os.close(descriptor)
     place, at = (says or {}).get("dir"), (says or {}).get("at")
@@ -90,7 +90,7 @@ def _folder(above: str, name: str) -> EvidenceFolder:
         dir=place if isinstance(place, str) else path,
         at=at if isinstance(at, str) else "",
         says=says,
-        is_held=is_held,
+        is_running=is_running,
     )
 
 
@@ -103,7 +103,7 @@ def _marker(name: str, raw: bytes) -> Mapping[str, Json] | None:
     return says if is_ours else None
 
 
-def _is_held(descriptor: int, wanted: int = fcntl.LOCK_SH) -> bool:
+def _is_locked(descriptor: int, wanted: int = fcntl.LOCK_SH) -> bool:
     """Lock the marker while the descriptor is open; return whether another process has it locked."""
     try:
         fcntl.flock(descriptor, wanted | fcntl.LOCK_NB)
@@ -198,7 +198,7 @@ def _reserved(path: str) -> Iterator[bool]:
         yield True
         return
     try:
-        yield not _is_held(descriptor, fcntl.LOCK_EX)
+        yield not _is_locked(descriptor, fcntl.LOCK_EX)
     finally:
         os.close(descriptor)
 

@@ -166,11 +166,11 @@ RULES_WITH_A_CASE = frozenset(_CASES) | BY_FAULTS
 def raised_by_applying(rule: str, environ: Mapping[str, str]) -> tuple[Findings, Findings] | None:
     """Give the findings of the case of a rule and of its neighbour; None where there is no case."""
     if rule in BY_FAULTS:
-        return _by_faults(rule, environ), _played(("", _simply), environ)
+        return _by_faults(rule, environ), _run_case(("", _simply), environ)
     if rule not in _CASES:
         return None
     broken, kept = _CASES[rule]
-    return _played(broken, environ), _played(kept, environ)
+    return _run_case(broken, environ), _run_case(kept, environ)
 
 
 def _by_faults(rule: str, environ: Mapping[str, str]) -> Findings:
@@ -178,13 +178,13 @@ def _by_faults(rule: str, environ: Mapping[str, str]) -> Findings:
     found: Findings = ()
     for step in range(1, _MOST_STEPS):
         faults = _FailingSteps(step, lasts=rule == "dirty-workspace")
-        found = _played(("", lambda scene, faults=faults: scene.apply(faults=faults)), environ)  # type: ignore[misc]
+        found = _run_case(("", lambda scene, faults=faults: scene.apply(faults=faults)), environ)  # type: ignore[misc]
         if any(finding.rule == rule for finding in found):
             break
     return found
 
 
-def _played(case: tuple[str, Story], environ: Mapping[str, str]) -> Findings:
+def _run_case(case: tuple[str, Story], environ: Mapping[str, str]) -> Findings:
     policy, story = case
     with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
         report = story(_ApplyScene(folder, environ, policy))

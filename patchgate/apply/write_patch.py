@@ -63,8 +63,8 @@ def find_stored_otherwise(
     }
     if not asked:
         return ()
-    held = index_entries(repository, asked.keys())
-    known: dict[RepoPath, Entry | None] = {path: held.get(path) for path in asked}
+    staged = index_entries(repository, asked.keys())
+    known: dict[RepoPath, Entry | None] = {path: staged.get(path) for path in asked}
     # A separate store: no file and no index of an earlier question is in the way.
     with PrivateStore(repository) as store:
         folder = store.index_file + "-after"
@@ -215,13 +215,13 @@ def _warn_of_storing(
     """Warn of files that `git add` will store otherwise than they were judged."""
     ends = (
         f"{path.quoted} keeps its line endings; `git add` will store different ones"
-        for path in made.unsteady[:_SHOWN]
+        for path in made.unstable[:_SHOWN]
     )
     brought = (
         f"{path.quoted}: `git add` will store something other than what was judged, because of the"
         " .gitattributes in the patch"
         for path in find_stored_otherwise(repository, files, made.writes)[:_SHOWN]
-        if path not in made.unsteady
+        if path not in made.unstable
     )
     return (*ends, *brought)
 
@@ -241,8 +241,8 @@ def _find_problems(
     repository: Repository, judged: PatchVerdict, state: FileState, *, with_index: bool
 ) -> list[Finding]:
     if state.differing:
-        tell = _concurrent if judged.patch_base.on_disk else report_existing
-        return [tell(path) for path in state.differing]
+        report = _concurrent if judged.patch_base.on_disk else report_existing
+        return [report(path) for path in state.differing]
     if not with_index:
         return []
     return [_index_differs(path) for path in paths_unlike_index(repository, judged.verdict.change.files)]

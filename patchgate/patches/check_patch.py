@@ -134,12 +134,12 @@ def judge_patch(
             to be written and HEAD does not contain the base.
         UndecidedError: something could not be read.
     """
-    with ExitStack() as held:
-        store = held.enter_context(PrivateStore(repository))
-        objects = held.enter_context(_objects_of(repository, store))
+    with ExitStack() as stack:
+        store = stack.enter_context(PrivateStore(repository))
+        objects = stack.enter_context(_objects_of(repository, store))
         # git computes the id while the patch_base is looked for.
         read = FORMATS.get(kind)
-        patch_id = held.enter_context(PatchId(repository, raw)) if read is None else None
+        patch_id = stack.enter_context(PatchId(repository, raw)) if read is None else None
         stamp = _stamp(repository)
         patch_base = find_patch_base(repository, objects, base, lands=lands)
         dry_run = DryRun(repository, objects, store, patch_base=patch_base, asked=asked, kind=kind)
@@ -151,7 +151,7 @@ def judge_patch(
             if isinstance(made, ChangeVerdict):
                 patch, verdict = raw, made
             else:
-                patch_id = held.enter_context(PatchId(repository, made))
+                patch_id = stack.enter_context(PatchId(repository, made))
                 dry_run = DryRun(repository, objects, store, patch_base=patch_base, asked=asked, kind=kind)
                 patch, verdict = made, _judge(dry_run, made)
         if patch_id is not None:

@@ -93,23 +93,23 @@ def choose_paths(patch: Patch, wanted: Sequence[Sequence[RepoPath]]) -> tuple[Re
         UsageError: the patch names none of the readings of a path, or several.
     """
     absent = frozenset(find_unnamed_paths(patch, (path for found in wanted for path in found)))
-    return tuple(_meant(found, absent) for found in wanted)
+    return tuple(_choose(found, absent) for found in wanted)
 
 
-def _meant(found: Sequence[RepoPath], absent: Set[RepoPath]) -> RepoPath:
-    meant = [path for path in found if path not in absent]
-    if not meant:
+def _choose(found: Sequence[RepoPath], absent: Set[RepoPath]) -> RepoPath:
+    named = [path for path in found if path not in absent]
+    if not named:
         raise UsageError(
             f"the patch does not name {found[-1].quoted}",
             "name paths of the patch with --only, as they are or as git quotes them",
         )
-    if len(meant) > 1:
-        exact, unquoted = meant
+    if len(named) > 1:
+        exact, unquoted = named
         raise UsageError(
             "that path means two files of the patch: as it is, and unquoted",
             f"name {exact_text(unquoted.raw) or 'its folder'} or {exact.quoted}",
         )
-    return meant[0]
+    return named[0]
 
 
 def _paths(section: PatchSection) -> tuple[RepoPath, ...]:

@@ -157,7 +157,7 @@ class _HunkSearch:
                 at the same line.
         """
         stated = hunk.old_position
-        fits = stated >= done and self._matches(lines, stated) and self._may_stand(hunk, lines, stated)
+        fits = stated >= done and self._matches(lines, stated) and self._may_apply(hunk, lines, stated)
         if fits and is_sound:
             return stated
         if not lines.old:
@@ -174,11 +174,11 @@ class _HunkSearch:
             return FitFailure("order", (only,))
         # git compares only the first bytes of a last line without newline, so it may match too early.
         is_loose = lines.old_incomplete and lines.trailing > 0
-        if self._may_stand(hunk, lines, only) and (not is_loose or fits):
+        if self._may_apply(hunk, lines, only) and (not is_loose or fits):
             return only
         return FitFailure("beginning" if hunk.old_start <= 1 and only else "end", (only,))
 
-    def _may_stand(self, hunk: Hunk, lines: HunkLines, place: int) -> bool:
+    def _may_apply(self, hunk: Hunk, lines: HunkLines, place: int) -> bool:
         """Return whether git would apply the hunk at a place where its lines match."""
         at_end = place + len(lines.old) == self.file.count
         if hunk.old_start <= 1 and place:
@@ -324,23 +324,23 @@ def _new_misplaced(section: PatchSection, targets: PatchTargets) -> Fault | None
     path = section.new_path
     if path is None or path == section.old_path or path in targets.removed:
         return None
-    standing = targets.preimages.get(path)
-    if standing is None:
+    existing = targets.preimages.get(path)
+    if existing is None:
         return None
     message = f"{path.quoted} already exists"
-    if _is_made(section, standing):
+    if _is_made(section, existing):
         message, fix = f"{message}, exactly as the patch makes it", remove_section(section)
         return Fault("already-exists", section.line, message, hint="leave the section out", fix=fix)
     hint = "change the existing file instead, or give the new one another name"
     return Fault("already-exists", section.line, message, hint=hint)
 
 
-def _is_made(section: PatchSection, standing: Preimage) -> bool:
+def _is_made(section: PatchSection, existing: Preimage) -> bool:
     """Return whether the existing file is exactly the one that the section adds."""
-    if section.kind is not SectionKind.ADD or standing.mode != section.new_mode:
+    if section.kind is not SectionKind.ADD or existing.mode != section.new_mode:
         return False
     fitted = fit(section, b"")
-    return not isinstance(fitted, tuple) and fitted.result == standing.content
+    return not isinstance(fitted, tuple) and fitted.result == existing.content
 
 
 def _steps(section: PatchSection, mode: str, content: bytes) -> tuple[PlannedFile, ...]:

@@ -210,7 +210,7 @@ class _ReplyReader:
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
         self._counted, self._line = 0, 1
-        self._tells_second = True
+        self._reports_second = True
         self._is_cut = False
         self.blocks: list[Block] = []
         self.faults: list[Fault] = []
@@ -356,10 +356,10 @@ class _ReplyReader:
 
     def _report_second(self, start: int) -> None:
         line = self._line_at(start)
-        if self._tells_second:
+        if self._reports_second:
             hint = f"send one block; {_INTO_CDATA}"
             self._report("invalid-multi-block", line, "a second `<function=` tag begins here", hint)
-        self._tells_second = False
+        self._reports_second = False
 
     def _report_too_many(self, start: int) -> None:
         message = f"there are more than {MAX_PARAMETERS} parameters"
@@ -379,8 +379,8 @@ class _ReplyReader:
     def _no_block(self) -> Fault:
         if _TEXT.search(self._raw) is None:
             return Fault("missing-function-tag", 1, "the reply is empty", hint=_ONE_BLOCK)
-        near = self._raw.find(b"<function")
-        line = 1 if near < 0 else self._raw.count(b"\n", 0, near) + 1
+        start = self._raw.find(b"<function")
+        line = 1 if start < 0 else self._raw.count(b"\n", 0, start) + 1
         return Fault("missing-function-tag", line, "there is no `<function=NAME>` tag", hint=_ONE_BLOCK)
 
     def _line_at(self, offset: int) -> int:

@@ -295,7 +295,7 @@ def test_files_keep_their_form_and_git_then_sees_the_patch_and_nothing_else(
     )
     copy = world.applied_by_git()
     made = world.land()
-    assert not made.unsteady
+    assert not made.unstable
     assert {name: (world.repo.path / name).read_bytes() for name in cases} == {
         name: case.expected_by(kind) for name, case in cases.items()
     }
@@ -592,7 +592,7 @@ def test_a_line_end_that_git_will_not_keep_is_told(
     before = {} if old is None else {"f": old}
     config = AUTO if old else INPUT
     world = prepare(tmp_path, before, {"f": new}, config=config, attributes=attributes, disk=before)
-    assert world.land().unsteady == (RepoPath(b"f"),)
+    assert world.land().unstable == (RepoPath(b"f"),)
     assert (world.repo.path / "f").read_bytes() == new
 
 

@@ -270,7 +270,7 @@ def test_a_kill_at_any_step_leaves_what_is_no_attempt_or_an_interrupted_one(tmp_
         common.mkdir()
         assert child(common, plan=f"{step}:kill") == ""
         for left in folders(str(common)):
-            assert not left.is_held
+            assert not left.is_running
             if left.says is not None:
                 assert (left.at, left.says["kind"]) == (AT, "patch")
                 assert remove(left) is None
@@ -368,11 +368,11 @@ def test_of_two_attempts_with_one_run_dir_the_second_is_refused(tmp_path: Path) 
 def test_a_folder_is_known_by_the_marker_in_it_and_held_while_its_attempt_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path) as evidence:
         (folder,) = folders(str(tmp_path))
-        assert folder.is_held
+        assert folder.is_running
         assert folder.says is not None
         assert remove(folder) == "its attempt is still running"
     (folder,) = folders(str(tmp_path))
-    assert (folder.id, folder.at, folder.is_held) == (evidence.id, AT, False)
+    assert (folder.id, folder.at, folder.is_running) == (evidence.id, AT, False)
     assert remove(folder) is None
     assert names(tmp_path) == []
 
