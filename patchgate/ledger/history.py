@@ -117,7 +117,7 @@ class LedgerCheck:
             if not is_damaged or (head is not None and self.comparison.size < head.size):
                 lines.append(describe_contradiction(self.comparison))
         elif all(each.torn for each in self.problems):
-            return [*lines, "help: nothing to do; the next event moves it to another file"]
+            return [*lines, "help: nothing to do; the next event moves it aside"]
         return [*lines, *self._next_step(is_damaged)]
 
     def _next_step(self, is_damaged: bool) -> list[str]:

@@ -203,7 +203,7 @@ def is_in_string(before: bytes, after: bytes) -> bool:
     """Return whether a word in a line of code is in a string of double quotes that closes after it.
 
     Where the quotes before do not pair and no other follows, they were something else: the end of a string
-    that began above, or before what is seen; or an expression that holds one.
+    that began above or before the visible part, or an expression that contains one.
     """
     is_possible = b'"' in before and b'"' in after
     return is_possible and b'"' in without_strings(before) and b'"' in without_strings(after)

@@ -179,7 +179,7 @@ class ClaimSource(ABC):
         """Open it for reading.
 
         Raises:
-            UndecidedError: the index holds conflicts or is damaged.
+            UndecidedError: the index has conflicts or is damaged.
         """
 
     @abstractmethod
@@ -189,7 +189,7 @@ class ClaimSource(ABC):
         """List what differs from a tree; each tree is compared once.
 
         Raises:
-            UndecidedError: the index holds conflicts, or git failed.
+            UndecidedError: the index has conflicts, or git failed.
         """
         if before not in self._differences:
             self._differences[before] = self._compared(before)
