@@ -142,7 +142,7 @@ def _verdict(report: Report) -> list[str]:
 
 def _owed(report: Report) -> list[GateOutcome]:
     undecided = [change for change in report.changes if change.verdict is Verdict.UNDECIDED]
-    return [gate for change in undecided for gate in wording.unanswered(change)]
+    return [gate for change in undecided for gate in wording.gates_without_outcome(change)]
 
 
 def _candidate(report: Report, tried: AttemptSummary) -> list[str]:

@@ -60,11 +60,12 @@ class MergedFolder:
 class Case:
     """One change, as the gates see it.
 
-    `folders` lists the folders of the resulting tree above each new name. `from_text` is true for patches and
-    edits. `copied`, `behind` and `together` are as in `git.change_sources.Reading`. `has_budgets` is false
-    for the first commit, and where all tracked files are judged. `facts` has what each feature gathered,
-    under its name (`features`). `links` says where symlinks lead; None where the change has none, or no tree
-    results from it. `merged` lists the folders of a merge that differ from each parent's.
+    `folders` lists the folders of the resulting tree above each new name. `from_text` is true for patches
+    and edits. `copied`, `blocked` and `rename_pairs` are as in `git.change_sources.LoadedChange`.
+    `has_budgets` is false for the first commit, and where all tracked files are judged. `facts` has what
+    each feature gathered, under its name (`features`). `links` says where symlinks lead; None where the
+    change has none, or no tree results from it. `merged` lists the folders of a merge that differ from each
+    parent's.
     """
 
     change: Change
@@ -74,8 +75,8 @@ class Case:
     folders: Mapping[bytes, Sequence[bytes]] = field(default_factory=dict)
     from_text: bool = False
     copied: tuple[RepoPath, ...] = ()
-    behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
-    together: tuple[tuple[RepoPath, RepoPath], ...] = ()
+    blocked: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
+    rename_pairs: tuple[tuple[RepoPath, RepoPath], ...] = ()
     has_budgets: bool = True
     facts: Mapping[str, Facts] = field(default_factory=dict)
     links: LinkFacts | None = None

@@ -73,7 +73,7 @@ def _copies(case: Case) -> Iterator[Finding]:
 
 def _denied(case: Case, file: FileChange, ruling: PathRuling, denied: Decision, is_moved: bool) -> Finding:
     assert ruling.rule is not None
-    does = "moves away" if is_moved else _DOES[file.status.value]
+    does = "renames" if is_moved else _DOES[file.status.value]
     what = "deny_prefixes" if ruling.rule == "deny-prefix" else "deny"
     hint = undo(file, case.change.renames.get(file.path), is_moved=is_moved)
     if file.new is None:
@@ -113,7 +113,7 @@ def _kinds(case: Case, file: FileChange, ruling: PathRuling) -> Iterator[Finding
     if ruling.suffix is not None and not (before and before.suffix):
         yield find(
             "deny-suffix",
-            f"{file.path.quoted} ends in {ruling.suffix.shown}",
+            f"{file.path.quoted} ends in {ruling.suffix.shown}, which deny_suffixes denies",
             file.path,
             undo(file, came_from) + decided_by(case, ruling.suffix, _REMOVE),
             decision=ruling.suffix,
@@ -131,7 +131,7 @@ def _kinds(case: Case, file: FileChange, ruling: PathRuling) -> Iterator[Finding
         key = case.policy.key_of_class(name, case.profile, ruling.owner)
         yield find(
             "deny-class",
-            f"{file.path.quoted} is of the class {name}, which the {case.profile} profile denies",
+            f"{file.path.quoted} belongs to the class {name}, which the {case.profile} profile denies",
             file.path,
             undo(file, came_from) + or_take_out(case, key, name),
             who=Fixer.AGENT,

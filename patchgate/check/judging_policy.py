@@ -110,8 +110,8 @@ def judge_reading(
         _case(scene, reading, governance, has_budgets=not rules.is_first),
         from_text=reading.is_proposed,
         copied=reading.copied,
-        behind=reading.blocked,
-        together=reading.rename_pairs,
+        blocked=reading.blocked,
+        rename_pairs=reading.rename_pairs,
         merged=merged,
     )
     outcomes, findings = judge(case)

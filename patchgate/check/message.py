@@ -116,7 +116,7 @@ def is_abandoned(text: bytes) -> bool:
 
 
 def message_of(commit: bytes) -> Message:
-    """Take the message out of a commit object, with the encoding that its header names."""
+    """Read the message of a commit object, with the encoding of its header."""
     header, _, text = commit.partition(b"\n\n")
     for line in header.split(b"\n"):
         name, _, value = line.partition(b" ")
@@ -143,7 +143,7 @@ def _written_comment(raw: bytes) -> bytes | None:
 
 
 def _find_cut(raw: bytes, comment: bytes) -> int | None:
-    """Find where the scissors line begins; git looks no further than to a NUL."""
+    """Find the scissors line; git stops at a NUL."""
     end = raw.find(b"\0")
     text = raw if end < 0 else raw[:end]
     line = comment + CUT_LINE

@@ -53,7 +53,7 @@ class Destination:
     `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
     that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit.
-    `reported` maps the refs of a push to what git says that they have there. `is_witnessed` is true where the
+    `reported` maps the refs of a push to what git says that they have there. `is_confirmed` is true where the
     remote itself names the default branch and its commit.
     """
 
@@ -64,7 +64,7 @@ class Destination:
     symbolic: Mapping[str, str] = field(default_factory=dict)
     is_empty: bool = False
     reported: Mapping[str, str] = field(default_factory=dict)
-    is_witnessed: bool = False
+    is_confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,13 @@ class RefRules:
 
     @property
     def default_policy(self) -> Policy | None:
-        """The policy of the destination's default branch, as far as it is known and can be used."""
+        """The policy of the remote's default branch, if it is known and can be read."""
         found = self._at(self.default_tip)
         return found.policy
 
     @property
     def name(self) -> str:
-        """The destination's name, for sentences."""
+        """The remote's name, for messages."""
         return self._destination.name
 
     @property
@@ -149,7 +149,7 @@ class RefRules:
             return False
         listed = found.policy.config.push.protected_refs if found.policy is not None else None
         if listed is None:
-            return not self._destination.is_witnessed and matches_ref(unlisted, ref)
+            return not self._destination.is_confirmed and matches_ref(unlisted, ref)
         return matches_ref(listed, ref)
 
     def _is_unseen(self, ref: str) -> bool:
@@ -160,7 +160,7 @@ class RefRules:
     def _is_shared(self, ref: str) -> bool:
         """Return whether a ref may be a default branch by its name, and has or may have a policy."""
         if self._is_unseen(ref):
-            return not self._destination.is_witnessed and matches_ref(_SHARED_BRANCHES, ref)
+            return not self._destination.is_confirmed and matches_ref(_SHARED_BRANCHES, ref)
         return self._names_itself(ref, _SHARED_BRANCHES)
 
     def is_governed(self, update: RefUpdate) -> bool:
@@ -188,7 +188,7 @@ class RefRules:
         """Return whether there is no trusted policy, and the default branch and these refs have none."""
         if self._asked.policy_from is not None:
             return False
-        is_certain = self._destination.judges_all or self._destination.is_witnessed
+        is_certain = self._destination.judges_all or self._destination.is_confirmed
         names = dict.fromkeys((*self._defaults, *(() if is_certain else USUAL_BRANCHES)))
         places = [self._destination.had[ref] for ref in names if ref in self._destination.had]
         places += [update.old for update in updates if update.old is not None]
@@ -217,7 +217,7 @@ class RefRules:
         return None
 
     def answered_for(self, ref: str, updates: Sequence[RefUpdate]) -> list[str]:
-        """Name the commits below which nothing is new to a protected ref; none without a default branch.
+        """List the commits whose ancestors a protected ref knows; none without a default branch.
 
         They are the default branch's, and what the ref itself has where it moves alone. Not what other
         protected refs have: a new one may have been judged by the policy of long ago, from where it forks.
@@ -229,7 +229,7 @@ class RefRules:
             own = self._commits.get(moving[0].old or "") if len(moving) == 1 else None
         else:
             own = self._commits.get(self._destination.reported.get(ref, ""))
-            if own is not None and not self._destination.is_witnessed and not self.has_no_policy(own):
+            if own is not None and not self._destination.is_confirmed and not self.has_no_policy(own):
                 return [own]
         return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
 
@@ -291,7 +291,7 @@ class RefRules:
             yield self.default_tip
 
     def verdict_on(self, update: RefUpdate, reason: str | None = None) -> ChangeVerdict | None:
-        """Say what is wrong with what becomes of a ref; None where nothing is.
+        """Judge the move of a ref; None where nothing is wrong.
 
         Args:
             reason: why what it gets could not be judged, where something else has found that out.
@@ -317,7 +317,7 @@ class RefRules:
     def verdict(
         self, update: RefUpdate, reason: str | None, findings: Sequence[Finding] = ()
     ) -> ChangeVerdict:
-        """Make the verdict on a ref: rejected by an error among the findings, undecided where a reason is."""
+        """Make the verdict on a ref: rejected by an error, undecided with a reason."""
         is_failed = any(finding.level is Level.ERROR for finding in findings)
         outcome = Outcome.FAIL if is_failed else Outcome.UNDECIDED if reason else Outcome.PASS
         empty = self._objects.empty_tree
@@ -338,7 +338,7 @@ class RefRules:
         findings: Sequence[Finding],
         context_gates: Sequence[GateOutcome] = (),
     ) -> list[ChangeVerdict]:
-        """Add to the verdict on a ref, which is made where there is none, what else was found of it."""
+        """Add findings to the verdict on a ref, or make one."""
         found = list(changes)
         ref = update.ref
         index = next(
@@ -388,7 +388,7 @@ class RefRules:
         return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: git fetch {name}"
 
     def _not_judged(self, update: RefUpdate) -> str | None:
-        """Say why what a ref gets cannot be judged; None where it can, or where nothing comes."""
+        """Say why the new commits of a ref cannot be judged; None where they can."""
         if update.new is None:
             return None
         if update.ref.startswith(_REPLACEMENTS):

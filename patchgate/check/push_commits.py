@@ -42,7 +42,7 @@ class RefGroup(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownCommits:
-    """What refs have already: commits, and options of git-rev-list that name more of them.
+    """The commits that refs have already: object ids, and options of git-rev-list for more.
 
     `elsewhere` are options for commits that the remote lacks and that are still not judged.
     """
@@ -53,7 +53,7 @@ class KnownCommits:
 
 
 class NewCommits:
-    """The commits that are new to the refs of one push, and how many more are known only from elsewhere.
+    """The commits that are new to the refs of one push, and how many more only other remotes have.
 
     Args:
         commits: the commit of each object.
@@ -103,7 +103,7 @@ class NewCommits:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not judged though the other side lacks it, as a sentence."""
+        """A note about the commits that are not judged although the remote lacks them."""
         if not self.elsewhere:
             return ()
         return (f"{count(self.elsewhere, 'commit')} not judged again: a remote-tracking branch has them",)
@@ -119,7 +119,7 @@ class NewCommits:
         default: str | None,
         known: Sequence[str] | None,
     ) -> frozenset[str]:
-        """Find the root commits that begin a history: in notes any, else one, where there is nothing yet.
+        """Find the root commits that begin a history: any in notes, else one, if the remote is empty.
 
         Args:
             had: the objects that refs of the other side have.
@@ -148,7 +148,7 @@ class NewCommits:
         return notes if chosen is None else notes | {chosen}
 
     def _end(self, tip: str) -> str:
-        """Follow the first parents of a commit as far as they are new, to the last of them."""
+        """Return the last new commit on the first-parent line of a commit."""
         while (commit := self.commits.get(tip)) is not None and commit.parents:
             tip = commit.parents[0]
         return tip
@@ -187,7 +187,7 @@ def _parents_first(commits: Mapping[str, Commit]) -> dict[str, Commit]:
 def _count_left_out(
     repository: Repository, tips: Sequence[str], new: Mapping[str, Commit], known: KnownCommits
 ) -> int:
-    """Count the commits that are not new for the sake of `elsewhere` alone.
+    """Count the commits that are known only through `elsewhere`.
 
     git walks from below the new commits, so it has nothing to do in the usual case.
     """
@@ -234,7 +234,7 @@ def commits_before_policy(
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
 ) -> CommitsBeforePolicy:
-    """Find what a push brings from before the first policy; nothing where there may be one already.
+    """Find the commits of a push from before the first policy; none where there may be a policy already.
 
     Those are the ancestors of the commit that adds the policy, on the first-parent line of a ref, as far as
     only the built-in rules judged them. Invariants and undecided gates still refuse.
@@ -258,9 +258,9 @@ def commits_before_policy(
 def allow_commits_before_policy(
     past: CommitsBeforePolicy, changes: Sequence[ChangeVerdict]
 ) -> tuple[list[ChangeVerdict], tuple[str, ...]]:
-    """Give the verdicts of a push, in which the past refuses nothing, and the line that reports it.
+    """Return the verdicts of a push, with the commits before the policy accepted, and a note about them.
 
-    A commit with a policy, or with one before it, is not of the past: a merge can bring both.
+    A commit that has a policy, or an ancestor with one, is not from before: a merge can bring both.
     """
     ruled = {change.source.commit for change in changes if change.policy.origin != BUILT_IN} - past.roots
     found: list[ChangeVerdict] = []
@@ -291,7 +291,7 @@ def _adding(repository: Repository, terms: RefRules, news: NewCommits, tip: str)
 
 
 def _ancestors(news: NewCommits, commit: str) -> set[str]:
-    """Name the new commits that a commit reaches, itself left out."""
+    """List the new ancestors of a commit, without the commit."""
     found: set[str] = set()
     waiting = list(news.commits[commit].parents)
     while waiting:
@@ -341,7 +341,7 @@ def with_fetch(
     commits: Mapping[str, str | None],
     report: Report,
 ) -> Report:
-    """Give the report of a push whose refusals begin with `git fetch REMOTE` where that may answer them.
+    """Put `git fetch REMOTE` first in the help of refusals that it may resolve.
 
     Args:
         remote: where the push goes; a URL without a name has no remote-tracking refs to fetch.

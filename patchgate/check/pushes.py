@@ -78,9 +78,9 @@ def judge_push_to(
     now: float | None = None,
     symbolic: Mapping[str, str] = MappingProxyType({}),
     is_empty: bool = False,
-    is_witnessed: bool = False,
+    is_confirmed: bool = False,
 ) -> PushVerdict:
-    """Judge what a push does to the refs of a remote, as far as they are known here.
+    """Judge a push to a remote, whose refs are known here in part.
 
     Args:
         remote: what is known of it.
@@ -90,7 +90,7 @@ def judge_push_to(
         now: seconds since the epoch; None: this moment.
         symbolic: what is known of its symbolic refs; `updates` name what git writes.
         is_empty: whether it is known to have no commit yet.
-        is_witnessed: whether it says itself what is known of its default branch.
+        is_confirmed: whether it says itself what is known of its default branch.
 
     Raises:
         PatchgateError: it could not be read.
@@ -107,7 +107,7 @@ def judge_push_to(
             symbolic=symbolic,
             is_empty=is_empty,
             reported=told,
-            is_witnessed=is_witnessed,
+            is_confirmed=is_confirmed,
         )
         terms = RefRules(repository, objects, destination, commits, asked)
 
@@ -124,12 +124,12 @@ def judge_push_to(
 
         governed = {update.ref for update in updates if terms.is_governed(update)}
         news = NewCommits(repository, updates, commits, governed.__contains__, known_to)
-        push = _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
+        push = _PushCheck(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
         push = replace(push, report=with_fetch(repository, remote, updates, commits, push.report))
-    return _deepened(repository, remote, push)
+    return _with_deepen_hint(repository, remote, push)
 
 
-def _deepened(repository: Repository, remote: Remote, push: PushVerdict) -> PushVerdict:
+def _with_deepen_hint(repository: Repository, remote: Remote, push: PushVerdict) -> PushVerdict:
     """Add `git fetch --deepen` where a ref is undecided because this clone is shallow."""
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
     if not repository.shallow or all(change.verdict is not Verdict.UNDECIDED for change in refs):
@@ -148,7 +148,7 @@ def judge_received(
     now: float | None = None,
     symbolic: Mapping[str, str] = MappingProxyType({}),
 ) -> PushVerdict:
-    """Judge what a repository is about to receive, by the policies that it has.
+    """Judge a push that this repository receives, by its own policies.
 
     Args:
         had: the refs that matter here, with what they have.
@@ -193,7 +193,7 @@ def judge_received(
             return KnownCommits(tuple(answered)) if answered else protected()
 
         news = NewCommits(repository, updates, commits, terms.is_protected, known_to)
-        return _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=True)
+        return _PushCheck(objects, destination, commits, asked, terms, news, now).judge(updates, moves=True)
 
 
 def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, str]) -> dict[str, str | None]:
@@ -201,8 +201,8 @@ def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, st
     return peel(objects, [*told, *had.values()])
 
 
-class _Judging:
-    """The judging of one push."""
+class _PushCheck:
+    """Judges one push."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class _Judging:
         self._terms = terms
         self._news = news
         self._now = now
-        self._grounds: dict[str, str] = {}
+        self._signer_trees: dict[str, str] = {}
 
     def judge(self, updates: Sequence[RefUpdate], *, moves: bool) -> PushVerdict:
         """Judge the refs, then the commits that are new to them."""
@@ -267,7 +267,7 @@ class _Judging:
         return PushVerdict(Report(tuple(changes), tuple(warnings)), brought)
 
     def _groups(self, updates: Sequence[RefUpdate]) -> list[_Group]:
-        """Put together the refs that bring something and are judged alike; by their parents' come last."""
+        """Group the refs with new commits by the policy that judges them; those without one come last."""
         groups: dict[tuple[Key | None, str | None, str | None], _Group] = {}
         for update in updates:
             tip = self._commits.get(update.new or "")
@@ -286,7 +286,7 @@ class _Judging:
         return sorted(groups.values(), key=lambda group: group.place is None)
 
     def _with_signers(self, change: ChangeVerdict) -> ChangeVerdict:
-        """Name whose signers count for a change that its parent's policy refuses: of what is there already.
+        """Find the tree whose signers count for a change that its parent's policy refuses.
 
         That is the nearest commit on its line of first parents that this push does not bring, or else the
         default branch's; where neither is known, the empty tree, which names none.
@@ -295,15 +295,15 @@ class _Judging:
             return change
         passed = []
         oid = change.source.commit or ""
-        while oid in self._news.commits and oid not in self._grounds:
+        while oid in self._news.commits and oid not in self._signer_trees:
             passed.append(oid)
             oid = next(iter(self._news.commits[oid].parents), "")
-        tree = self._grounds.get(oid)
+        tree = self._signer_trees.get(oid)
         if tree is None:
-            ground = oid or self._terms.default_tip
-            header = self._objects.header(ground + "^{tree}") if ground else None
+            revision = oid or self._terms.default_tip
+            header = self._objects.header(revision + "^{tree}") if revision else None
             tree = header.oid if header is not None else self._objects.empty_tree
-        self._grounds |= dict.fromkeys(passed, tree)
+        self._signer_trees |= dict.fromkeys(passed, tree)
         return replace(change, policy=replace(change.policy, tree=tree))
 
     def _of_ref(self, update: RefUpdate, cut: Mapping[str, str], *, moves: bool) -> ChangeVerdict | None:
@@ -371,7 +371,7 @@ class _Alike:
         return (group.key, group.signers) in judged
 
     def _before(self, commit: Commit, group: _Group) -> Key:
-        """Name the policy before a commit: the first parent's, one that a merge brings in, the fallback's."""
+        """Name the policy before a commit: of the first parent, of a merged one, or the fallback."""
         keys = (self._key(parent) for parent in commit.parents)
         default = _ABSENT if group.fallback is None else self._key(group.fallback)
         return next((key for key in keys if key != _ABSENT), default)
@@ -387,7 +387,7 @@ _ABSENT: Key = (None, None)
 
 
 def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
-    """Say which ref brings a commit, and name the policy's commit as short as others are named."""
+    """Add to a verdict the ref that brings its commit, and a short name of the policy's commit."""
     source = Source(change.source.kind, change.source.commit, change.source.base_commit, ref)
     policy = change.policy
     if place is not None and len(place) >= 40 and policy.origin.startswith(place):

@@ -77,7 +77,7 @@ def judge_update(
     brought = find_new_commits(repository, update, known.settled, known.arriving)
     if update.old is None and brought.own and is_fetch():
         brought = attribute_to_fetch(repository, update, brought)
-    report = judge_unanswered(
+    report = judge_without_receipt(
         repository, brought.own, known, asked, update.old, lambda fresh: scoped_commits(update, fresh)
     )
     for _, with_landing in feature_functions("with_landing"):
@@ -95,7 +95,7 @@ def judge_update(
     return Report(changes, tuple(warnings))
 
 
-def judge_unanswered(
+def judge_without_receipt(
     repository: Repository,
     commits: Sequence[Commit],
     known: JudgedCommits,
@@ -130,7 +130,7 @@ def judge_unanswered(
 def _firsts(
     repository: Repository, commits: Sequence[Commit], over: str | None, asked: CheckOptions
 ) -> frozenset[str]:
-    """Find the root commits among some that are the first of the repository, also where it is amended."""
+    """Find the root commits that are the first of the repository, also an amended one."""
     roots = [commit for commit in commits if not commit.parents]
     if not roots:
         return frozenset()

@@ -109,7 +109,7 @@ def _units(case: Case) -> list[list[RepoPath]]:
             path = above[path]
         return path
 
-    pairs = [*case.change.renames.items(), *case.together]
+    pairs = [*case.change.renames.items(), *case.rename_pairs]
 
     def nearest(path: RepoPath | None, folder: bytes) -> RepoPath | None:
         return RepoPath(folder) if RepoPath(folder) in above else path

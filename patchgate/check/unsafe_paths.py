@@ -32,7 +32,7 @@ def examine(case: Case) -> Iterator[Finding]:
     for path in _named(case):
         for rule in faults(path, from_text=case.from_text):
             yield find(rule, f"{_SAYS[rule]} {_shown(path)}", path, RULES[rule].help)
-    for path, blocking in sorted(case.behind.items()):
+    for path, blocking in sorted(case.blocked.items()):
         yield find(
             "path-symlink",
             f"{_shown(path)} is below {_shown(blocking)}, which is not a folder of this repository",
@@ -69,7 +69,7 @@ def _collisions(case: Case) -> Iterator[Finding]:
             folder, _, name = path.rpartition(b"/")
             listing = case.folders.get(folder)
             if listing is None:
-                if file.path in case.behind or faults(file.path, from_text=case.from_text):
+                if file.path in case.blocked or faults(file.path, from_text=case.from_text):
                     continue  # such a name is refused already, and no tree has a folder for it
                 shown = _shown(RepoPath(folder))
                 raise UndecidedError(f"the {f'folder {shown}' if folder else 'root folder'} was not listed")
@@ -81,8 +81,8 @@ def _collisions(case: Case) -> Iterator[Finding]:
                 other = RepoPath(folder + b"/" + other_name if folder else other_name)
                 yield find(
                     "path-collision",
-                    f"{_shown(file.path)} and {_shown(other)} are one name to a file system that "
-                    "folds case or normalises Unicode",
+                    f"{_shown(file.path)} and {_shown(other)} are the same name on a file system that "
+                    "ignores case or normalises Unicode",
                     file.path,
                     f"rename it, or remove {_shown(other)} in this change",
                     details={"actual": other},
@@ -109,8 +109,8 @@ def _merged_collisions(case: Case, judged: Collection[bytes]) -> Iterator[Findin
                 if path.raw not in judged and other.raw not in judged:
                     yield find(
                         "path-collision",
-                        f"this merge joins {_shown(path)} and {_shown(other)}, which are one name to a file "
-                        "system that folds case or normalises Unicode",
+                        f"this merge has {_shown(path)} and {_shown(other)}, which are the same name on a "
+                        "file system that ignores case or normalises Unicode",
                         path,
                         f"rename one of the two before the merge, or remove {_shown(path)} in the merge",
                         details={"actual": other},

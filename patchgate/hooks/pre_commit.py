@@ -14,7 +14,7 @@ from dataclasses import replace
 from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
 from patchgate.check.policy_lookup import CheckOptions, trusted_options
-from patchgate.check.ref_updates import JudgedCommits, judge_unanswered
+from patchgate.check.ref_updates import JudgedCommits, judge_without_receipt
 from patchgate.git.new_commits import commits_merged_in, current_branch
 from patchgate.git.objects import Objects
 from patchgate.git.operations import is_replaying
@@ -106,7 +106,7 @@ def _with_merged(repository: Repository, report: Report, heads: Sequence[str], a
 
     known = JudgedCommits.at(repository)
     commits = commits_merged_in(repository, [*heads, *merge_heads(repository)], known.settled)
-    merged = judge_unanswered(repository, commits, known, lambda: asked, "HEAD")
+    merged = judge_without_receipt(repository, commits, known, lambda: asked, "HEAD")
     return replace(report, changes=(*merged.changes, *report.changes))
 
 

@@ -91,7 +91,7 @@ def judge_push(
         now=now,
         symbolic=symbolic,
         is_empty=is_new and is_empty_at(repository, url),
-        is_witnessed=default in known.had and is_default_at(repository, url, default, known.had[default]),
+        is_confirmed=default in known.had and is_default_at(repository, url, default, known.had[default]),
     )
     push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *notes)))
     if add_findings is not None:

@@ -21,7 +21,7 @@ from patchgate.policy.file_kinds import PYPROJECT_FILE
 from patchgate.report.json import json_line, path_list, path_member, place_member
 from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, maybe, path_key, path_keys
 from patchgate.report.verdict import Json
-from patchgate.report.wording import SHORT_OID, count, length, safe, show_path, some
+from patchgate.report.wording import SHORT_OID, count, format_duration, safe, show_path, some
 
 _MOST_FILES = 20
 _MOST_ENTRIES = 3
@@ -138,7 +138,7 @@ def _until(info: IntentInfo) -> str:
     """Tell when its time is over: how long that is, and when by the clock on the wall."""
     if info.seconds_left <= 0:
         return "its time is over"
-    return f"expires in {length(info.seconds_left)}, at {_local(info.until)}"
+    return f"expires in {format_duration(info.seconds_left)}, at {_local(info.until)}"
 
 
 def _local(seconds: float) -> str:

@@ -17,7 +17,7 @@ from patchgate.git.quoting import printable
 from patchgate.intents.intent import Intent, IntentScope, Moment, ScopeCheck, can_match_many, path_matcher
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer
-from patchgate.report.wording import count, length
+from patchgate.report.wording import count, format_duration
 
 GATE = "scope"
 TRAILER = "Patchgate-Intent"
@@ -135,8 +135,10 @@ def _word(path: RepoPath) -> str:
 def expired_finding(intent: Intent, now: Moment) -> Finding:
     """Say that the time of an intent is over, so that it binds nothing any more."""
     left = intent.seconds_left(now)
-    since = f" since {length(-left)}" if left < 0 else ""
-    message = f"the time of {intent.id} is over{since}, so commits are not message by it: {_reason(intent)}"
+    since = f" since {format_duration(-left)}" if left < 0 else ""
+    message = (
+        f"the time of {intent.id} is over{since}, so commits are not checked against it: {_reason(intent)}"
+    )
     hint = (
         f"git patchgate intent recover {intent.id} goes on with it, "
         f"git patchgate intent clear {intent.id} ends it"
@@ -174,7 +176,7 @@ def reserved_findings(
         owner = intent.owner
         who = "" if owner is None else f"process {owner.pid} on {_shown(owner.host)}, "
         message = (
-            f"{intent.id} has declared this file until {until}, for another {length(left)}: "
+            f"{intent.id} has declared this file until {until}, for another {format_duration(left)}: "
             f"{_reason(intent)} ({who}worktree {place})"
         )
         worktree = RepoPath(intent.work_tree.encode("utf-8", "surrogateescape"))

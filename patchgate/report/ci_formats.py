@@ -43,7 +43,7 @@ def github(report: Report) -> str:
         lines += [_github_command(finding, where) for finding in change.findings]
         lines += [
             f"::error title=undecided::{_escape(wording.describe_gate(gate) + where)}"
-            for gate in wording.unanswered(change)
+            for gate in wording.gates_without_outcome(change)
         ]
     lines += [f"::warning title=patchgate::{_escape(wording.safe(text))}" for text in report.warnings]
     closing = [line for line in (wording.tally_line(report), wording.verdict_line(report)) if line]
@@ -107,7 +107,7 @@ def _gitlab_issues(change: ChangeVerdict) -> Iterator[dict[str, Json]]:
                 "lines": {"begin": line},
             },
         }
-    for gate in wording.unanswered(change):
+    for gate in wording.gates_without_outcome(change):
         mark = sha256(f"undecided {change.id} {gate.gate}".encode("utf-8", "backslashreplace")).hexdigest()
         yield {
             "description": wording.describe_gate(gate),
@@ -147,7 +147,7 @@ def junit(report: Report) -> str:
 
 def _cases(change: ChangeVerdict) -> list[_TestCase]:
     """Sort the findings to their gates; a finding whose gate is not listed gets a case all the same."""
-    owing = wording.unanswered(change)
+    owing = wording.gates_without_outcome(change)
     gates = [*change.gates, *change.context_gates]
     gates += [gate for gate in owing if gate not in gates]
     listed = {gate.gate for gate in gates}

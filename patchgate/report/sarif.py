@@ -86,7 +86,7 @@ def _invocation(report: Report) -> Json:
     notifications: list[Json] = []
     complete = True
     for change in report.changes:
-        for gate in wording.unanswered(change):
+        for gate in wording.gates_without_outcome(change):
             complete = False
             text = f"{wording.name_change(change)}: {wording.describe_gate(gate)}"
             notifications.append({**notification("error", text), "properties": {"gate": gate.gate}})

@@ -91,7 +91,7 @@ def _change_blocks(
     if ranged:
         blocks += [
             f"{ink('undecided', 'undecided')}: {wording.describe_gate(gate)}"
-            for gate in wording.unanswered(change)
+            for gate in wording.gates_without_outcome(change)
         ]
         if blocks:
             name = wording.name_change(change)
@@ -186,7 +186,9 @@ def _help_lines(report: Report, label: str) -> list[str]:
     lines: list[str] = []
     inline = sorted({each.rule for each, profile in errors if each.definition.inline and profile == "commit"})
     if inline:
-        lines.append(f'{label}: if intended, append to the line: "patchgate: allow {inline[0]} REASON"')
+        lines.append(
+            f'{label}: if intended, add a comment to the line: "patchgate: allow {inline[0]} REASON"'
+        )
     by_policy = {profile for each, profile in errors if _is_by_policy(each)}
     if by_policy:
         # The policy of another tree judges: it must change there first.
@@ -219,7 +221,7 @@ def concise(report: Report) -> str:
         if ranged:
             lines += [
                 f"{_NO_PLACE}: undecided {wording.describe_gate(gate)}{where}"
-                for gate in wording.unanswered(change)
+                for gate in wording.gates_without_outcome(change)
             ]
     lines += [f"warning: {wording.safe(warning)}" for warning in report.warnings]
     if report.attempt is not None:

@@ -83,7 +83,7 @@ def name_change(verdict: ChangeVerdict) -> str:
     return f"{source.kind} {source.commit[:SHORT_OID]}" if source.commit else f"{source.kind} change"
 
 
-def unanswered(verdict: ChangeVerdict) -> tuple[GateOutcome, ...]:
+def gates_without_outcome(verdict: ChangeVerdict) -> tuple[GateOutcome, ...]:
     """Give the gates that owe an answer; at least one for every undecided change.
 
     A gate that was not run owes none once the change is rejected: what came before it has decided.
@@ -120,7 +120,7 @@ def some(paths: Sequence[RepoPath], most: int) -> str:
     return first_of(paths, most, show_path)
 
 
-def length(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write a length of time in its largest unit and the next one: `1 hour 30 minutes`."""
     left, names = int(seconds), (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
     for place, (name, size) in enumerate(names):
@@ -203,7 +203,7 @@ def _no_findings(report: Report) -> str:
 
 def _owed(report: Report) -> str:
     """Name the first few gates without an outcome, each once with its reason."""
-    owing = [gate for change in report.changes for gate in unanswered(change)]
+    owing = [gate for change in report.changes for gate in gates_without_outcome(change)]
     # An undecided gate comes first: it is why the others were not run.
     owing.sort(key=lambda gate: gate.outcome is Outcome.NOT_RUN)
     said = list(dict.fromkeys(describe_gate(gate) for gate in owing))

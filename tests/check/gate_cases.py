@@ -162,7 +162,7 @@ def case(
     has_budgets: bool = True,
     judged_by: Policy | None = None,
     copied: Iterable[Name] = (),
-    behind: Mapping[bytes, bytes] | None = None,
+    blocked: Mapping[bytes, bytes] | None = None,
     placeholders: PlaceholderFacts | None = None,
 ) -> Case:
     """Make a case; `beside` are files of the resulting tree that the change does not touch.
@@ -186,7 +186,7 @@ def case(
         folders_of(resulting),
         from_text=from_text,
         copied=tuple(path(name) for name in copied),
-        behind={path(name): path(blocking) for name, blocking in (behind or {}).items()},
+        blocked={path(name): path(blocking) for name, blocking in (blocked or {}).items()},
         has_budgets=has_budgets,
         facts={"placeholders": found} if files and judging.judges_placeholders(profile) else {},
     )
@@ -197,10 +197,10 @@ def agents(
     toml: str = "",
     from_text: bool = False,
     copied: Iterable[Name] = (),
-    behind: Mapping[bytes, bytes] | None = None,
+    blocked: Mapping[bytes, bytes] | None = None,
 ) -> Case:
     """Make a case that is judged under the agent profile."""
-    return case(*parts, toml=toml, profile=Profile.AGENT, from_text=from_text, copied=copied, behind=behind)
+    return case(*parts, toml=toml, profile=Profile.AGENT, from_text=from_text, copied=copied, blocked=blocked)
 
 
 def findings(given: Case) -> tuple[Finding, ...]:

@@ -126,7 +126,7 @@ CASES: tuple[RuleCase, ...] = (
     ),
     _gate(
         "path-symlink",
-        lambda n: agents(added(b"link/" + n), behind={b"link/" + n: b"link"}),
+        lambda n: agents(added(b"link/" + n), blocked={b"link/" + n: b"link"}),
         lambda n: agents(added(b"link/" + n)),
     ),
     _gate(

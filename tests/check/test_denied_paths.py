@@ -57,7 +57,7 @@ def test_whatever_happens_to_a_denied_path_is_refused(file: object, does: str) -
 def test_a_rename_out_of_a_denied_folder_is_refused() -> None:
     finding = only(case(moved("runs/x", "src/x"), toml=RUNS))
     assert (finding.rule, finding.path, finding.side) == ("deny-prefix", path("runs/x"), "old")
-    assert "moves away runs/x" in finding.message
+    assert "renames runs/x" in finding.message
 
 
 def test_a_rename_into_a_denied_folder_is_refused() -> None:

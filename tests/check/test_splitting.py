@@ -65,7 +65,7 @@ def test_every_part_is_within_every_budget_and_all_parts_are_the_whole() -> None
         together = tuple(
             (paths[index], paths[index + 1]) for index in range(0, len(paths) - 1, 2) if chance.random() < 0.3
         )
-        given = replace(agents(*files, toml=POLICY), together=together)
+        given = replace(agents(*files, toml=POLICY), rename_pairs=together)
         found = budgets_of(given)
         for details in found.values():
             split: list[list[str]] = details["split"]

@@ -160,11 +160,11 @@ def test_a_change_without_files_does_not_concern_the_gate() -> None:
 
 
 def test_a_path_behind_a_symlink_is_refused_though_its_folder_has_no_list() -> None:
-    given = agents(added("link/deep/a"), behind={b"link/deep/a": b"link"})
+    given = agents(added("link/deep/a"), blocked={b"link/deep/a": b"link"})
     finding = only(replace(given, folders={b"": [b"link"]}))
     assert (finding.rule, finding.path) == ("path-symlink", path("link/deep/a"))
     assert finding.details["actual"] == path("link")
 
 
 def test_what_already_stands_behind_a_symlink_may_not_be_changed_either() -> None:
-    assert rules(agents(modified("link/a"), behind={b"link/a": b"link"})) == ["path-symlink"]
+    assert rules(agents(modified("link/a"), blocked={b"link/a": b"link"})) == ["path-symlink"]

@@ -69,7 +69,7 @@ help: resolve the conflict
 warning[max-files]: 51 files, limit 50
 
 warning: the policy on the remote differs
-help: if intended, append to the line: "patchgate: allow conflict-marker REASON"
+help: if intended, add a comment to the line: "patchgate: allow conflict-marker REASON"
 help: if intended, change the policy in a separate commit before this one
 rejected: 2 errors, 1 warning in 2 files (policy HEAD:patchgate.toml)
 retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a

@@ -459,5 +459,5 @@ def test_git_itself_may_update_no_ref_while_a_push_is_judged(server: Server) -> 
 @pytest.mark.parametrize("line", ["nothing", f"{ZERO} {'1' * 39} refs/heads/x", f"{ZERO} {'1' * 40} a b"])
 def test_a_line_that_git_did_not_write_is_undecided(server: Server, line: str) -> None:
     repository = open_repository(server.env, str(server.path))
-    with pytest.raises(UndecidedError, match="cannot be read"):
+    with pytest.raises(UndecidedError, match="unreadable line"):
         judge_receive(repository, f"{line}\n".encode())
