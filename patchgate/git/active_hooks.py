@@ -198,16 +198,16 @@ def _look(
     settings = _settings(config.out, path)
     paths = [setting for setting in settings if setting.key == "core.hookspath"]
     return Worktree(
-        path,
-        say("--absolute-git-dir"),
-        is_bare,
-        is_current,
-        head.out.decode("ascii").strip() if head.code == 0 else None,
-        folder,
-        paths[-1] if paths else None,
-        {event: read_hook(os.path.join(folder, event)) for event in events},
-        tuple(_config_hooks(settings)),
-        tuple(_events_off(settings, events)),
+        path=path,
+        git_dir=say("--absolute-git-dir"),
+        is_bare=is_bare,
+        is_current=is_current,
+        head=head.out.decode("ascii").strip() if head.code == 0 else None,
+        folder=folder,
+        hooks_path=paths[-1] if paths else None,
+        files={event: read_hook(os.path.join(folder, event)) for event in events},
+        config_hooks=tuple(_config_hooks(settings)),
+        events_off=tuple(_events_off(settings, events)),
     )
 
 
@@ -220,7 +220,7 @@ def _settings(raw: bytes, directory: str) -> list[ConfigSetting]:
         is_file = origin.startswith("file:")
         file = os.path.join(directory, origin.removeprefix("file:")) if is_file else None
         # A key without a value is true for git; only a boolean can be written so.
-        found.append(ConfigSetting(key, value if equals else "true", scope, file))
+        found.append(ConfigSetting(key=key, value=value if equals else "true", scope=scope, file=file))
     return found
 
 
@@ -251,7 +251,13 @@ def _config_hooks(settings: Sequence[ConfigSetting]) -> Iterable[ConfigHook]:
     for name, those in events.items():
         if name in commands:
             command = commands[name]
-            yield ConfigHook(name, command.value, tuple(those), command.scope, enabled.get(name, True))
+            yield ConfigHook(
+                name=name,
+                command=command.value,
+                events=tuple(those),
+                scope=command.scope,
+                is_enabled=enabled.get(name, True),
+            )
 
 
 def _events_off(settings: Sequence[ConfigSetting], events: Sequence[str]) -> Iterable[ConfigSetting]:

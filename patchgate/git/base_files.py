@@ -68,7 +68,7 @@ def base_files_of_tree(
         entries[path] = entry
         if folder.blocking is not None:
             blocked[path] = folder.blocking
-    return BaseFiles(tree, {}, entries, blocked)
+    return BaseFiles(tree=tree, pending={}, entries=entries, blocked=blocked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def base_files_on_disk(
         pending.pop(path, None)
         if entry != old:
             pending[path] = FileChange(path, old, entry)
-    return BaseFiles(tree, pending, entries, blocked)
+    return BaseFiles(tree=tree, pending=pending, entries=entries, blocked=blocked)
 
 
 def staged_files(repository: Repository, tree: str) -> dict[RepoPath, FileChange]:

@@ -111,8 +111,8 @@ def pending_base(
     merge = (head, *merging)
     (merged,) = automatic_merges(store, [merge])
     if merged.conflicts:
-        return PendingBase(tree, head, tree, merge, merged, store)
-    return PendingBase(merged.tree, head, tree, merge, None, store)
+        return PendingBase(tree=tree, commit=head, policy_tree=tree, heads=merge, merged=merged, store=store)
+    return PendingBase(tree=merged.tree, commit=head, policy_tree=tree, heads=merge, merged=None, store=store)
 
 
 def _require_unborn(repository: Repository) -> None:
@@ -241,7 +241,9 @@ def _against_index(
     records = fill_in_details(objects, records, binary, detail)
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
     parents = tuple(_tree_of(objects, head) for head in base.heads)
-    return LoadedChange(change, Source("staged"), folders, root, overlay=overlay, parents=parents)
+    return LoadedChange(
+        change=change, source=Source("staged"), folders=folders, root=root, overlay=overlay, parents=parents
+    )
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:

@@ -150,7 +150,13 @@ class DiffReader:
                     added, removed, hunks = added + seen[0], removed + seen[1], hunks + seen[2]
             # `dataclasses.replace` costs four times as much.
             records[index] = FileChange(
-                record.path, record.old, record.new, added, removed, hunks, watched=tuple(watched)
+                path=record.path,
+                old=record.old,
+                new=record.new,
+                added_lines=added,
+                removed_lines=removed,
+                n_hunks=hunks,
+                watched=tuple(watched),
             )
         return binary
 

@@ -108,7 +108,9 @@ def list_commits(repository: Repository, *chosen: str, stdin: bytes = b"") -> li
     found: list[Commit] = []
     for index in range(0, len(fields) - 1, 2):
         oid, tree, *parents = fields[index].decode("ascii").split()
-        found.append(Commit(oid, tree, tuple(parents), bool(fields[index + 1].strip())))
+        found.append(
+            Commit(oid=oid, tree=tree, parents=tuple(parents), is_agents=bool(fields[index + 1].strip()))
+        )
     return found
 
 

@@ -87,7 +87,15 @@ def read_hook(path: str) -> HookFile:
     program = recorded.get(b"patchgate")
     has_program = program is not None and os.access(program, os.X_OK)
     version = recorded.get(b"version")
-    return HookFile(path, "patchgate", is_executable, int(marker[1]), version, program, has_program)
+    return HookFile(
+        path=path,
+        writer="patchgate",
+        is_executable=is_executable,
+        format=int(marker[1]),
+        version=version,
+        program=program,
+        has_program=has_program,
+    )
 
 
 def _word(value: bytes) -> str | None:

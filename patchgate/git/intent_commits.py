@@ -154,7 +154,7 @@ def _listed(repository: Repository, chosen: Sequence[str], stdin: bytes = b"") -
         oid, tree, *parents = fields[at].decode("ascii").split()
         subject, named = (each.decode("utf-8", "surrogateescape") for each in fields[at + 1 : at + _FIELDS])
         ids = tuple(word for each in named.split("\x1f") if (word := each.strip()))
-        found.append(IntentCommit(oid, tree, tuple(parents), subject, ids))
+        found.append(IntentCommit(oid=oid, tree=tree, parents=tuple(parents), subject=subject, ids=ids))
     return found
 
 
@@ -166,7 +166,10 @@ def changes_of(
     Raises:
         UndecidedError: git failed, or an object is missing.
     """
-    plain = [Commit(each.oid, each.tree, each.parents, bool(each.ids)) for each in commits]
+    plain = [
+        Commit(oid=each.oid, tree=each.tree, parents=each.parents, is_agents=bool(each.ids))
+        for each in commits
+    ]
     with Walk(repository, plain) as walk:
         for commit, (_, reading) in zip(commits, walk.read(plain, Detail()), strict=True):
             yield commit, reading.change

@@ -96,16 +96,16 @@ class FileChange:
     def with_size(self, size: int) -> FileChange:
         """Copy it with a size; `dataclasses.replace` costs four times as much, and ranges have many files."""
         return FileChange(
-            self.path,
-            self.old,
-            self.new,
-            self.added_lines,
-            self.removed_lines,
-            self.n_hunks,
-            self.binary,
-            size,
-            self.watched,
-            self.link_target,
+            path=self.path,
+            old=self.old,
+            new=self.new,
+            added_lines=self.added_lines,
+            removed_lines=self.removed_lines,
+            n_hunks=self.n_hunks,
+            binary=self.binary,
+            size=size,
+            watched=self.watched,
+            link_target=self.link_target,
         )
 
     @property

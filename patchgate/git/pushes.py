@@ -134,7 +134,9 @@ def remote_of(repository: Repository, name: str) -> Remote:
         if ref.startswith(prefix) and not ref.startswith(foreign) and ref != prefix + "HEAD"
     }
     is_own = default.startswith(prefix) and not default.startswith(foreign)
-    return Remote(name, True, had, BRANCHES + default.removeprefix(prefix) if is_own else None)
+    return Remote(
+        name=name, is_named=True, had=had, default=BRANCHES + default.removeprefix(prefix) if is_own else None
+    )
 
 
 def _symbolic_ref(repository: Repository, name: str) -> str:

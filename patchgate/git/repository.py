@@ -272,16 +272,16 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     if "GIT_COMMON_DIR" in variables:
         base["GIT_COMMON_DIR"] = common_dir
     return Repository(
-        git_dir,
-        common_dir,
-        work_tree,
-        object_format,
-        prefix.rstrip("/"),
-        index_file,
-        base,
-        _limits(git_dir, common_dir, object_format),
-        _read_shallow(common_dir),
-        environ.get("GIT_NAMESPACE", ""),
+        git_dir=git_dir,
+        common_dir=common_dir,
+        work_tree=work_tree,
+        object_format=object_format,
+        prefix=prefix.rstrip("/"),
+        index_file=index_file,
+        environment=base,
+        limits=_limits(git_dir, common_dir, object_format),
+        _shallow=_read_shallow(common_dir),
+        namespace=environ.get("GIT_NAMESPACE", ""),
     )
 
 

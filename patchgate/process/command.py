@@ -245,12 +245,12 @@ def run_command(
     Raises:
         UndecidedError: the working directory is not there.
     """
-    spool = Spool(log, max_log, mask, clean)
+    spool = Spool(log=log, most=max_log, mask=mask, clean=clean)
     own = None if output is None else Spool(output, max_output)
     began = time.monotonic()
     before = children()
     with adopt_orphans():
-        run = _ProcessRun(before, began, spool, own)
+        run = _ProcessRun(before=before, began=began, spool=spool, own=own)
         try:
             fault = run.start(argv, cwd, env, executable)
             if fault is None:

@@ -193,7 +193,7 @@ def compare_head(chain: str) -> HeadComparison:
             return HeadComparison(CONTRADICTED, head, size)
         file.seek(head.size)
         behind = sum(block.count(b"\n") for block in iter(lambda: file.read(MAX_LINE), b""))
-        return HeadComparison(BEFORE_END if behind else AT_END, head, size, behind)
+        return HeadComparison(state=BEFORE_END if behind else AT_END, head=head, size=size, behind=behind)
 
 
 def advance_head(

@@ -79,7 +79,14 @@ class CachedTree:
     def _at(self, place: str) -> Checkout:
         root = os.path.join(self._home, place, "tree")
         index = os.path.join(self._home, "index")
-        return Checkout(self._repository, root, index, self._home, self._variables, self._tree)
+        return Checkout(
+            repository=self._repository,
+            root=root,
+            index=index,
+            spare=self._home,
+            variables=self._variables,
+            tree=self._tree,
+        )
 
     def prepare(self) -> None:
         """Make the tree ready, updated or made again, and mark it as in use.

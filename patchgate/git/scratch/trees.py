@@ -196,7 +196,7 @@ def touched_files(
 
         with translate_errors("cannot write the scratch tree"):
             write()
-        yield Scratch(root, checkout, identity, again)
+        yield Scratch(path=root, _checkout=checkout, _identity=identity, _restore=again)
 
 
 def _small(
@@ -218,7 +218,15 @@ def _small(
     variables = {**store.variables, "GIT_INDEX_FILE": index}
     repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
     root = os.path.join(parent, "tree")
-    return Checkout(repository, root, index, parent, store.variables, tree, names)
+    return Checkout(
+        repository=repository,
+        root=root,
+        index=index,
+        spare=parent,
+        variables=store.variables,
+        tree=tree,
+        names=names,
+    )
 
 
 @contextlib.contextmanager
@@ -256,7 +264,7 @@ def whole_tree(
             lock = os.path.join(home, "lock")
             stack.enter_context(acquire(lock, timeout_seconds=patience_seconds, pause=pause))
         with translate_errors("cannot create the scratch tree"):
-            kept = CachedTree(repository, store, home, tree)
+            kept = CachedTree(repository=repository, store=store, home=home, tree=tree)
             kept.prepare()
         if keep:
             folder = stack.enter_context(temporary(repository, os.path.join(cache, "kept"), keep=True))
@@ -270,7 +278,12 @@ def whole_tree(
             make_git_dir(repository, store, checkout.root, commit, copies=keep)
             kept.mark()
             copy_index(checkout.root, checkout.index)
-        yield Scratch(checkout.root, checkout, identity_of(checkout.root), kept.restore_files)
+        yield Scratch(
+            path=checkout.root,
+            _checkout=checkout,
+            _identity=identity_of(checkout.root),
+            _restore=kept.restore_files,
+        )
 
 
 def sweep(repository: Repository, cache: str) -> list[str]:

@@ -111,7 +111,9 @@ def write_files(
             open_transactions(repository.common_dir, steps) as transactions,
         ):
             _refuse_pending(transactions)
-            work = _WriteRun(repository, workspace, transactions, steps)
+            work = _WriteRun(
+                repository=repository, workspace=workspace, transactions=transactions, steps=steps
+            )
             return work.run(writes, note, index, patience_seconds, look)
     except OSError as error:
         raise WriteFailedError(error) from error
@@ -170,34 +172,47 @@ class _WriteRun:
                 with suppress(OSError):
                     kept = clean_up(self._workspace, folder, journal, self._backup)
                     is_tidy = True
-        return WrittenFiles(self._id, kept, self._repository.common_dir, is_tidy, self._steps)
+        return WrittenFiles(
+            id=self._id,
+            kept=kept,
+            _common_dir=self._repository.common_dir,
+            _is_tidy=is_tidy,
+            _steps=self._steps,
+        )
 
     def _journal(self, found: WritePlan, note: Mapping[str, Json], index: bytes | None) -> Journal:
         entries = found.entries
         if index is not None:
             entries += tuple(self._index_entry(index))
         return Journal(
-            self._id,
-            Owner.current(),
-            self._repository.work_tree or "",
-            journal_index_name(self._repository),
-            os.fsencode(self._repository.prefix),
-            note,
-            found.new_folders,
-            found.removed_folders,
-            _new_name(),
-            entries,
-            identity_of(self._workspace.tree.own_status()),
-            identity_of(os.stat(self._repository.common_dir)),
+            id=self._id,
+            owner=Owner.current(),
+            work_tree=self._repository.work_tree or "",
+            index_file=journal_index_name(self._repository),
+            prefix=os.fsencode(self._repository.prefix),
+            note=note,
+            new_folders=found.new_folders,
+            removed_folders=found.removed_folders,
+            lock_aside=_new_name(),
+            entries=entries,
+            tree=identity_of(self._workspace.tree.own_status()),
+            common=identity_of(os.stat(self._repository.common_dir)),
         )
 
     def _index_entry(self, index: bytes) -> Iterator[JournalEntry]:
         entry = JournalEntry(
-            self._workspace.index_name, b"", _new_name(), None, FileContent("100644", index).fingerprint, True
+            path=self._workspace.index_name,
+            folder=b"",
+            aside=_new_name(),
+            old=None,
+            new=FileContent("100644", index).fingerprint,
+            is_index=True,
         )
         old = self._workspace.at_path(entry)
         if old != entry.new:
-            yield JournalEntry(entry.path, b"", entry.aside, old, entry.new, True)
+            yield JournalEntry(
+                path=entry.path, folder=b"", aside=entry.aside, old=old, new=entry.new, is_index=True
+            )
 
     def _prepare(
         self, journal: Journal, contents: Mapping[bytes, FileContent | None], index: bytes | None
@@ -286,7 +301,12 @@ class _WriteRun:
         except BaseException as error:
             try:
                 self._workspace.forget_missing()
-                Rollback(self._workspace, journal, self._backup, self._untouched.values()).run()
+                Rollback(
+                    workspace=self._workspace,
+                    journal=journal,
+                    backup=self._backup,
+                    untouched=self._untouched.values(),
+                ).run()
                 release_lock(self._workspace, folder, journal)
                 self._workspace.touch_index()
                 self._workspace.flush()

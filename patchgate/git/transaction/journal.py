@@ -253,29 +253,29 @@ def _parsed(raw: bytes) -> Journal:
     if head["form"] != _FORM or head["places"] != len(entries):
         raise ValueError("is not in a known format")
     return Journal(
-        str(head["id"]),
-        Owner(int(owner["pid"]), str(owner["boot_id"]), str(owner["started"])),
-        str(head["work_tree"]),
-        str(head["index_file"]),
-        _raw(head["prefix"]),
-        dict(head["note"]),
-        tuple(_raw(each) for each in _list(head["made"])),
-        tuple((_raw(path), int(bits)) for path, bits in _list(head["vanishing"])),
-        _raw(head["lock_aside"]),
-        tuple(_entry(each) for each in entries),
-        str(head["tree"]),
-        str(head["common"]),
+        id=str(head["id"]),
+        owner=Owner(int(owner["pid"]), str(owner["boot_id"]), str(owner["started"])),
+        work_tree=str(head["work_tree"]),
+        index_file=str(head["index_file"]),
+        prefix=_raw(head["prefix"]),
+        note=dict(head["note"]),
+        new_folders=tuple(_raw(each) for each in _list(head["made"])),
+        removed_folders=tuple((_raw(path), int(bits)) for path, bits in _list(head["vanishing"])),
+        lock_aside=_raw(head["lock_aside"]),
+        entries=tuple(_entry(each) for each in entries),
+        tree=str(head["tree"]),
+        common=str(head["common"]),
     )
 
 
 def _entry(event: Any) -> JournalEntry:
     return JournalEntry(
-        _raw(event["path"]),
-        _raw(event["folder"]),
-        _raw(event["aside"]),
-        _fingerprint(event["old"]),
-        _fingerprint(event["new"]),
-        event["is_index"] is True,
+        path=_raw(event["path"]),
+        folder=_raw(event["folder"]),
+        aside=_raw(event["aside"]),
+        old=_fingerprint(event["old"]),
+        new=_fingerprint(event["new"]),
+        is_index=event["is_index"] is True,
     )
 
 

@@ -115,11 +115,11 @@ def plan_writes(workspace: Workspace, writes: Sequence[Write], name: Callable[[]
     removed = tuple(sorted(planner.removed_folders.items(), reverse=True))
     entries = tuple(
         JournalEntry(
-            write.path.raw,
-            planner.deepest_kept_folder(write.path),
-            name(),
-            fingerprint_of(write.old),
-            fingerprint_of(write.new),
+            path=write.path.raw,
+            folder=planner.deepest_kept_folder(write.path),
+            aside=name(),
+            old=fingerprint_of(write.old),
+            new=fingerprint_of(write.new),
         )
         for write in ordered
         if write.old != write.new

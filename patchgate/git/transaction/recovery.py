@@ -225,7 +225,9 @@ def pending_transactions(repository: Repository) -> list[PendingTransaction]:
                     continue
             if read is not None:
                 state, note, is_running = read[0], dict(read[1].note), read[1].owner.is_running()
-        found.append(PendingTransaction(os.fsdecode(name), note, _STATES[state], is_running))
+        found.append(
+            PendingTransaction(id=os.fsdecode(name), note=note, state=_STATES[state], is_running=is_running)
+        )
     return found
 
 
@@ -307,7 +309,12 @@ def _recover_one(
                     kept = _undo(workspace, folder, journal, backup, keep, patience_seconds)
         outcome: Literal["undone", "landed"] = "landed" if state == APPLIED else "undone"
         return RecoveredTransaction(
-            os.fsdecode(name), journal.note, outcome, kept, repository.common_dir, steps
+            id=os.fsdecode(name),
+            note=journal.note,
+            outcome=outcome,
+            kept=kept,
+            _common_dir=repository.common_dir,
+            _steps=steps,
         )
 
 
@@ -322,7 +329,7 @@ def _undo(
     acquire_lock(workspace, folder, journal, patience_seconds)
     # Without the mark no file was exchanged, whatever is there now: somebody else may have written it.
     untouched = () if folder.status(PREPARED) is not None else journal.entries
-    rollback = Rollback(workspace, journal, backup, untouched)
+    rollback = Rollback(workspace=workspace, journal=journal, backup=backup, untouched=untouched)
     try:
         rollback.run(keep=keep)
     except (DirtyWorkspaceError, OSError):
