@@ -99,15 +99,15 @@ class AttemptRecord:
         for key, (name, (kind, may_be_none)) in zip(KEYS, _PLAIN.items(), strict=True):
             each = value.get(key)
             if type(each) is not kind and not (each is None and may_be_none):
-                raise ValueError(f"{name} is not what it is in a record of an attempt")
+                raise ValueError(f"{name} has the wrong type")
             values[name] = each
         rules, files = value.get("rules"), value.get("files")
         if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-            raise ValueError("rules are no names")
+            raise ValueError("rules are not names")
         if not isinstance(files, list):
-            raise ValueError("files are no list")
+            raise ValueError("files are not a list")
         if not all(ID.fullmatch(str(values[name])) for name in ("attempt", "chain")):
-            raise ValueError("the id is none")
+            raise ValueError("the id is invalid")
         # mypy cannot follow the table; the loop above has checked each type.
         return cls(**values, rules=tuple(rules), files=tuple(map(_file, files)), at=at)  # type: ignore[arg-type]
 
@@ -293,7 +293,7 @@ def _plain_file(file: TouchedFile) -> dict[str, Json]:
 
 def _file(value: Json) -> TouchedFile:
     if not isinstance(value, Mapping):
-        raise ValueError("a file is no object")
+        raise ValueError("a file is not an object")
     return TouchedFile(read_path(value), *_sides(value))
 
 
@@ -305,7 +305,7 @@ def _sides(value: Mapping[str, Json]) -> Iterator[Entry | None]:
         elif isinstance(mode, str) and isinstance(oid, str) and _MODE.fullmatch(mode) and _OID.fullmatch(oid):
             yield Entry(mode, oid)
         else:
-            raise ValueError("a side of a file has no mode and id")
+            raise ValueError("a side of a file has no valid mode and id")
 
 
 def _text(value: Json) -> str:

@@ -35,7 +35,7 @@ class RecoveryResult:
 
 
 def recover_pending(repository: Repository, *, keep: bool = False) -> RecoveryResult:
-    """Finish or undo what earlier applies left; if there is nothing, this costs one `stat`.
+    """Finish or undo what earlier applies left; if there is nothing, this is cheap.
 
     Args:
         keep: do not touch files that were changed since; undo the rest.
