@@ -25,7 +25,7 @@ from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.process import Completed, run
 from patchgate.report.verdict import ChangeVerdict
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from patchgate.storage.record import Json
 
 SCHEMA = "patchgate.approval/1"
@@ -187,7 +187,7 @@ class LocalApprovals:
         """
         aside: list[Path] = []
         try:
-            chain.append(self.path, {"statement": statement.plain()}, on_torn=aside.append)
+            hash_chain.append(self.path, {"statement": statement.plain()}, on_torn=aside.append)
         except OSError as error:
             raise UndecidedError(
                 f"the approval could not be written ({self.path.name}: {error.strerror or error})",
@@ -201,7 +201,7 @@ class LocalApprovals:
         """Read them, oldest first, with a warning where the file could not be read to its end."""
         found: list[Statement] = []
         try:
-            for record in chain.read(self.path):
+            for record in hash_chain.read(self.path):
                 try:
                     found.append(Statement.from_plain(record.event.get("statement")))
                 except ValueError:

@@ -196,12 +196,12 @@ class Ledger:
         Raises:
             ValueError: `kind` or `about` is not valid for an event; a programming error.
         """
-        from patchgate.storage import hash_chain as chain
+        from patchgate.storage import hash_chain
 
         aside: list[Path] = []
         try:
             for event in written_forms(kind, _without_secrets(about), self._clock()):
-                chain.append(
+                hash_chain.append(
                     self._path, event, timeout_seconds=self._patience, on_torn=aside.append, with_head=True
                 )
         except OSError as error:
@@ -220,11 +220,11 @@ class Ledger:
         Raises:
             UndecidedError: it cannot be recorded; says why, and the next step.
         """
-        from patchgate.storage import hash_chain as chain
+        from patchgate.storage import hash_chain
 
         aside: list[Path] = []
         try:
-            chain.require_appendable(self._path, timeout_seconds=self._patience, on_torn=aside.append)
+            hash_chain.require_appendable(self._path, timeout_seconds=self._patience, on_torn=aside.append)
         except OSError as error:
             raise UndecidedError(
                 f"nothing was done: the ledger {self._path!r} cannot be written: {error.strerror or error}",
@@ -239,9 +239,9 @@ class Ledger:
             UndecidedError: a line is damaged; the events before it were yielded.
             OSError: the file cannot be read.
         """
-        from patchgate.storage import hash_chain as chain
+        from patchgate.storage import hash_chain
 
-        for record in chain.read(self._path):
+        for record in hash_chain.read(self._path):
             yield Event.from_record(record.event, record.hash)
 
     def lines(self) -> Iterator[Event | ChainProblem]:
@@ -250,11 +250,13 @@ class Ledger:
         Raises:
             OSError: the file cannot be read.
         """
-        from patchgate.storage import hash_chain as chain
+        from patchgate.storage import hash_chain
 
-        for found in chain.scan(self._path):
+        for found in hash_chain.scan(self._path):
             yield (
-                found if isinstance(found, chain.ChainProblem) else Event.from_record(found.event, found.hash)
+                found
+                if isinstance(found, hash_chain.ChainProblem)
+                else Event.from_record(found.event, found.hash)
             )
 
     def find_events(
@@ -312,9 +314,9 @@ class Ledger:
             UndecidedError: something looks wrong, and a writer kept the lock, so it could not be confirmed.
             OSError: the file cannot be read.
         """
-        from patchgate.storage import hash_chain as chain
+        from patchgate.storage import hash_chain
 
-        return chain.verify(self._path)
+        return hash_chain.verify(self._path)
 
     def compare_head(self) -> HeadComparison:
         """Compare the ledger with `events.jsonl.head`, to see whether events are missing at its end.

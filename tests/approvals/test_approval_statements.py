@@ -201,12 +201,12 @@ def test_an_approval_that_was_changed_by_hand_does_not_count_nor_do_those_after_
 
 
 def test_a_record_that_is_no_statement_is_left_out(tmp_path: Path) -> None:
-    from patchgate.storage import hash_chain as chain
+    from patchgate.storage import hash_chain
 
     approvals = LocalApprovals(str(tmp_path))
     approvals.path.parent.mkdir()
-    chain.append(approvals.path, {"statement": {"schema": "patchgate.approval/1"}})
-    chain.append(approvals.path, {"note": "not ours"})
+    hash_chain.append(approvals.path, {"statement": {"schema": "patchgate.approval/1"}})
+    hash_chain.append(approvals.path, {"note": "not ours"})
     approvals.add(STATEMENT)
     assert approvals.read() == ([STATEMENT], None)
 

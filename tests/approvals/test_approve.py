@@ -16,7 +16,7 @@ from patchgate.check.message import check_reason
 from patchgate.cli.options import AGENT_MARKERS
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import Ledger
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from tests.signing import (
     REF,
     SIGNERS,
@@ -618,7 +618,7 @@ def test_the_approvals_of_this_machine_are_a_chain(repo: Repo) -> None:
     assert approve(repo, "@staged").code == 0
     repo.stage({"tool.exe": "x\n"})
     assert approve(repo, "@staged").code == 0
-    assert chain.verify(repo.path / ".git" / "patchgate" / "approvals.jsonl") == []
+    assert hash_chain.verify(repo.path / ".git" / "patchgate" / "approvals.jsonl") == []
 
 
 # Signed.

@@ -17,7 +17,7 @@ from patchgate.git.quoting import is_printable
 from patchgate.ledger import history
 from patchgate.ledger.adjudications import AdjudicationRecord
 from patchgate.ledger.ledger import KINDS, Event, Ledger
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from patchgate.storage.lock import acquire
 from patchgate.storage.record import START, Json, canonical_event, line_of
 from tests.amount import often
@@ -201,7 +201,7 @@ def test_a_torn_last_line_is_a_warning_and_the_rest_is_shown(repo: Repo, ledger:
 def test_an_append_that_is_under_way_is_not_called_torn(
     repo: Repo, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain, "LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(hash_chain, "LOCK_SECONDS", 0.0)
     with ledger.path.open("ab") as file:
         file.write(b'{"event":{"kin')
     with acquire(ledger.path.with_name("events.jsonl.lock"), timeout_seconds=0):

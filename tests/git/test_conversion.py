@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git import conversion as checkout
+from patchgate.git import conversion
 from patchgate.git.conversion import (
     BlockedPath,
     CheckoutConverter,
@@ -86,9 +86,9 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(repo: Repo) -> None:
 
 def test_a_file_that_is_too_large_is_undecided(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.write("f", b"12345")
-    monkeypatch.setattr(checkout, "MOST_BYTES", 5)
+    monkeypatch.setattr(conversion, "MOST_BYTES", 5)
     assert at(repo, b"f") == FileContent(REGULAR, b"12345")
-    monkeypatch.setattr(checkout, "MOST_BYTES", 4)
+    monkeypatch.setattr(conversion, "MOST_BYTES", 4)
     with pytest.raises(UndecidedError, match="f has 0 MiB"):
         at(repo, b"f")
 

@@ -17,9 +17,7 @@ import pytest
 
 import patchgate
 from patchgate.errors import UndecidedError
-from patchgate.git import change_sources as sources
-from patchgate.git import history, pushes, staging, working_tree
-from patchgate.git import new_commits as novelty
+from patchgate.git import change_sources, history, new_commits, pushes, staging, working_tree
 from patchgate.git.active_hooks import GitEnvironment, current_worktree_hooks
 from patchgate.git.base_files import base_files_on_disk, staged_files
 from patchgate.git.conversion import is_switched_off
@@ -99,15 +97,15 @@ def _patch_id(world: World) -> object:
 
 def _id_of_a_change(world: World) -> object:
     with PrivateStore(world.opened) as store, Objects(world.opened, store.variables) as objects:
-        base = sources.pending_base(world.opened, objects)
-        change = sources.read_worktree(world.opened, objects, base, LINES, store).change
+        base = change_sources.pending_base(world.opened, objects)
+        change = change_sources.read_worktree(world.opened, objects, base, LINES, store).change
         return patch_id_of(world.opened, store, change.files)
 
 
 def _worktree(world: World) -> object:
     with PrivateStore(world.opened) as store, Objects(world.opened, store.variables) as objects:
-        base = sources.pending_base(world.opened, objects)
-        return sources.read_worktree(world.opened, objects, base, LINES, store).change
+        base = change_sources.pending_base(world.opened, objects)
+        return change_sources.read_worktree(world.opened, objects, base, LINES, store).change
 
 
 def _standing(world: World) -> object:
@@ -176,10 +174,12 @@ READERS: dict[str, Callable[[World], Any]] = {
     "patch_ids_of": lambda w: patch_ids_of(w.opened, [w.first, w.last]),
     "patch_id_of": _id_of_a_change,
     "staged": _with_objects(
-        lambda w, o: sources.read_staged(w.opened, o, sources.pending_base(w.opened, o), LINES).change
+        lambda w, o: (
+            change_sources.read_staged(w.opened, o, change_sources.pending_base(w.opened, o), LINES).change
+        )
     ),
     "worktree": _worktree,
-    "tracked": _with_objects(lambda w, o: sources.list_tracked(w.opened, o)),
+    "tracked": _with_objects(lambda w, o: change_sources.list_tracked(w.opened, o)),
     "staged_files": lambda w: staged_files(w.opened, w.last),
     "ground_on_disk": _ground,
     "tried_tree": _standing,
@@ -201,15 +201,15 @@ READERS: dict[str, Callable[[World], Any]] = {
     "PatchId": _patch_id,
     "commits_with_ids": lambda w: commits_with_ids(w.opened, [w.last], [w.first]),
     "replays": lambda w: replays(w.opened, BranchUpdate("refs/heads/main", w.last, w.second), [w.second]),
-    "value_of HEAD": lambda w: novelty.ref_value(w.opened, "HEAD"),
-    "value_of a branch": lambda w: novelty.ref_value(w.opened, "refs/heads/main"),
-    "value_of no branch": lambda w: novelty.ref_value(w.opened, "refs/heads/none"),
-    "current_branch": lambda w: novelty.current_branch(w.opened),
-    "brought_by": lambda w: novelty.find_new_commits(w.opened, _update(w), []),
-    "brought_by, created": lambda w: novelty.find_new_commits(
+    "value_of HEAD": lambda w: new_commits.ref_value(w.opened, "HEAD"),
+    "value_of a branch": lambda w: new_commits.ref_value(w.opened, "refs/heads/main"),
+    "value_of no branch": lambda w: new_commits.ref_value(w.opened, "refs/heads/none"),
+    "current_branch": lambda w: new_commits.current_branch(w.opened),
+    "brought_by": lambda w: new_commits.find_new_commits(w.opened, _update(w), []),
+    "brought_by, created": lambda w: new_commits.find_new_commits(
         w.opened, BranchUpdate("refs/heads/x", None, w.last), []
     ),
-    "arriving_tips": lambda w: novelty.arriving_tips(w.opened, b""),
+    "arriving_tips": lambda w: new_commits.arriving_tips(w.opened, b""),
     "remote_of": lambda w: pushes.remote_of(w.opened, "origin"),
     "refs_below": lambda w: pushes.refs_below(w.opened, "refs/heads"),
     "default_branch": lambda w: pushes.default_branch(w.opened),

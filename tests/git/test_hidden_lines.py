@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git import binary_files as blobs
-from patchgate.git import objects
+from patchgate.git import binary_files, objects
 from tests.world import Repo
 
 SECRET = "key = 'AKIA" + "QYLPMN5HHHFPZQXW'\n"
@@ -175,7 +174,7 @@ def test_a_line_of_five_megabytes_is_read(repo: Repo) -> None:
 
 
 def test_a_file_too_large_to_hold_is_read_in_pieces(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blobs, "BIG_FILE", 1 << 20)
+    monkeypatch.setattr(binary_files, "BIG_FILE", 1 << 20)
     monkeypatch.setattr(objects, "BIG_FILE", 1 << 20)
     lines = ["x" * 99] * 30_000
     lines[29_990] = SECRET.strip()
@@ -191,7 +190,7 @@ def test_a_file_too_large_to_hold_is_read_in_pieces(repo: Repo, monkeypatch: pyt
 def test_a_secret_in_a_line_that_no_window_holds_is_found(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blobs, "BIG_FILE", 1 << 20)
+    monkeypatch.setattr(binary_files, "BIG_FILE", 1 << 20)
     repo.commit({".gitattributes": "*.py -diff\n"})
     at_a_border = (1 << 20) - 20
     repo.stage({"a.py": "x" * at_a_border + " " + SECRET.strip() + "y " * (3 << 20)})

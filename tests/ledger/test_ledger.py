@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import patchgate
 from patchgate.errors import UndecidedError
 from patchgate.ledger.ledger import Event, Ledger
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from patchgate.storage.hash_chain import ChainProblem
 from patchgate.storage.lock import acquire
 from tests.amount import often
@@ -163,7 +163,7 @@ def test_a_stuck_writer_is_waited_for_once_and_not_for_each_event(
         patience.append(timeout_seconds)
         raise UndecidedError("the lock is held", None)
 
-    monkeypatch.setattr(chain, "append", append)
+    monkeypatch.setattr(hash_chain, "append", append)
     ledger = Ledger(str(tmp_path), patience_seconds=2.5)
     warnings = [ledger.record("refused", ABOUT) for _ in range(3)]
     assert warnings == ["this was not recorded in the ledger: the lock is held"] * 3

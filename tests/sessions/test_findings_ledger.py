@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.ledger.ledger import Ledger
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from tests.world import Repo
 
 
@@ -83,7 +83,7 @@ def test_a_cut_ledger_is_seen_everywhere_and_stays_seen(
 def test_a_ledger_that_was_written_anew_is_seen(repo: Repo) -> None:
     _ledger(repo).unlink()
     for number in range(40):
-        chain.append(_ledger(repo), {"kind": "pushed", "n": number})
+        hash_chain.append(_ledger(repo), {"kind": "pushed", "n": number})
     answer = repo.cli("log", "--verify")
     assert answer.code == 1
     assert answer.out.startswith(
@@ -99,7 +99,7 @@ def test_verify_says_what_it_proves_and_what_it_does_not(repo: Repo) -> None:
         "events.jsonl.head names the same last event: none is missing, unless both files were changed"
     )
     # As an older version leaves it.
-    chain.append(_ledger(repo), {"kind": "pushed"})
+    hash_chain.append(_ledger(repo), {"kind": "pushed"})
     first, second = repo.cli("log", "--verify").out.splitlines()
     assert first.startswith(f"{proven}5 events")
     assert second.startswith("events.jsonl.head names an earlier event, 1 event before the end: ")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.git import diff
-from patchgate.process import cpu_limit as cpu_time
+from patchgate.process import cpu_limit
 from tests.proposals import addition
 from tests.world import Answer, Repo
 
@@ -125,7 +125,7 @@ def test_a_slow_expression_makes_each_door_undecided_and_is_named(
     repo.stage({"f": LONG_LINE})
     commit = repo.ask("commit-tree", repo.ask("write-tree").strip(), "-p", "HEAD", "-m", "Add").strip()
     (tmp_path / "patch").write_bytes(addition(b"f", LONG_LINE.encode().strip()))
-    monkeypatch.setattr(cpu_time, "LOCAL_SECONDS", 0.05)
+    monkeypatch.setattr(cpu_limit, "LOCAL_SECONDS", 0.05)
     for arguments in (
         (),
         (commit,),

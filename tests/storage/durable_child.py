@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import patchgate
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.lock import acquire
 from patchgate.storage.record import Json
@@ -78,7 +78,7 @@ def _act(action: str, path: Path, *rest: str) -> None:
         for number in range(int(count)):
             event: dict[str, Json] = {"writer": name, "number": number}
             with_head = path.name == "headed"
-            chain.append(path, event, timeout_seconds=60, with_head=with_head, faults=faults)
+            hash_chain.append(path, event, timeout_seconds=60, with_head=with_head, faults=faults)
 
 
 def _in_step() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.storage import atomic_write as replace
+from patchgate.storage import atomic_write
 from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.owner import Owner
 from tests.faults import Fault, Faults, Kind
@@ -188,7 +188,7 @@ def test_where_hard_links_are_refused_a_file_is_still_replaced(
     def refuse(source: Path, target: Path, faults: Faults) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(replace, "link", refuse)
+    monkeypatch.setattr(atomic_write, "link", refuse)
     path = tmp_path / "file"
     path.write_bytes(OLD)
     write_atomically(path, NEW)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from patchgate.storage.lock import acquire
 from patchgate.storage.record import MAX_LINE, START, Json, line_of
 from tests.amount import often
@@ -27,12 +27,12 @@ LETTERS = "abcd"
 def _chain(folder: Path, letters: str = LETTERS) -> Path:
     path = folder / "events"
     for letter in letters:
-        chain.append(path, {"letter": letter, "text": letter * 20})
+        hash_chain.append(path, {"letter": letter, "text": letter * 20})
     return path
 
 
 def _letters(path: Path) -> str:
-    return "".join(str(record.event["letter"]) for record in chain.read(path))
+    return "".join(str(record.event["letter"]) for record in hash_chain.read(path))
 
 
 def _names(folder: Path) -> list[str]:
@@ -41,17 +41,17 @@ def _names(folder: Path) -> list[str]:
 
 def test_records_come_back_in_order_each_naming_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "made" / "events"
-    hashes = [chain.append(path, {"n": number}) for number in range(3)]
-    records = list(chain.read(path))
+    hashes = [hash_chain.append(path, {"n": number}) for number in range(3)]
+    records = list(hash_chain.read(path))
     assert [record.hash for record in records] == hashes
     assert [record.previous for record in records] == [START, *hashes[:2]]
     assert [record.event for record in records] == [{"n": 0}, {"n": 1}, {"n": 2}]
-    assert chain.verify(path) == []
+    assert hash_chain.verify(path) == []
 
 
 def test_the_form_of_a_record_is_fixed(tmp_path: Path) -> None:
     """The hash is computed here by other means: `sha256sum` of the three lines without a last LF."""
-    digest = chain.append(tmp_path / "events", {"b": [1, 2.5, None, True], "a": "é"})
+    digest = hash_chain.append(tmp_path / "events", {"b": [1, 2.5, None, True], "a": "é"})
     event = b'{"a":"\\u00e9","b":[1,2.5,null,true]}'
     assert digest == "sha256:ad088f42b78f47d1101a9279f3dd96b97e9008adba149889490518044189ad90"
     expected = b'{"event":%b,"hash":"%b","previous":"%b"}\n' % (event, digest.encode(), START.encode())
@@ -59,8 +59,8 @@ def test_the_form_of_a_record_is_fixed(tmp_path: Path) -> None:
 
 
 def test_a_missing_chain_has_no_records_and_no_problems_and_is_not_made(tmp_path: Path) -> None:
-    assert list(chain.read(tmp_path / "events")) == []
-    assert chain.verify(tmp_path / "events") == []
+    assert list(hash_chain.read(tmp_path / "events")) == []
+    assert hash_chain.verify(tmp_path / "events") == []
     assert _names(tmp_path) == []
 
 
@@ -70,8 +70,8 @@ def test_eight_processes_append_at_once_and_nothing_is_lost(tmp_path: Path) -> N
     for child in children:
         child.tell()
     assert [child.end() for child in children] == [0] * 8
-    assert chain.verify(path) == []
-    events = [(record.event["writer"], record.event["number"]) for record in chain.read(path)]
+    assert hash_chain.verify(path) == []
+    events = [(record.event["writer"], record.event["number"]) for record in hash_chain.read(path)]
     assert sorted(events, key=str) == [(f"writer-{w}", n) for w in range(8) for n in range(6)]
     for writer in range(8):
         assert [n for w, n in events if w == f"writer-{writer}"] == list(range(6))
@@ -82,7 +82,7 @@ def test_a_chain_that_somebody_writes_to_is_undecided(tmp_path: Path) -> None:
     path = _chain(tmp_path)
     child = Child("hold", tmp_path / "events.lock")
     with pytest.raises(UndecidedError, match=f"process {child.pid}"):
-        chain.append(path, {"letter": "x"}, timeout_seconds=0)
+        hash_chain.append(path, {"letter": "x"}, timeout_seconds=0)
     child.tell()
     child.end()
     assert _letters(path) == LETTERS
@@ -96,11 +96,11 @@ def test_a_torn_last_line_is_reported_and_set_aside_by_the_next_append(tmp_path:
         with path.open("ab") as file:
             file.write(torn)
         assert _letters(path) == "abcdxy"[: number + 3]
-        assert [(each.line, each.torn) for each in chain.verify(path)] == [(number + 4, True)]
-        chain.append(path, {"letter": "xyz"[number - 1]}, on_torn=told.append)
+        assert [(each.line, each.torn) for each in hash_chain.verify(path)] == [(number + 4, True)]
+        hash_chain.append(path, {"letter": "xyz"[number - 1]}, on_torn=told.append)
         assert told[-1] == tmp_path / f"events.torn-{number}"
         assert told[-1].read_bytes() == torn
-        assert chain.verify(path) == []
+        assert hash_chain.verify(path) == []
     assert _letters(path) == "abcdxyz"
     assert path.read_bytes().startswith(whole)
     assert len(told) == 3
@@ -109,7 +109,7 @@ def test_a_torn_last_line_is_reported_and_set_aside_by_the_next_append(tmp_path:
 def test_a_chain_that_is_nothing_but_torn_starts_anew(tmp_path: Path) -> None:
     path = tmp_path / "events"
     path.write_bytes(b"{" * 100_000)
-    chain.append(path, {"letter": "a"})
+    hash_chain.append(path, {"letter": "a"})
     assert _letters(path) == "a"
     assert (tmp_path / "events.torn-1").stat().st_size == 100_000
 
@@ -119,12 +119,12 @@ def test_nothing_is_appended_to_a_damaged_last_record(tmp_path: Path) -> None:
     damaged = path.read_bytes().replace(b"dddd", b"dddD")
     path.write_bytes(damaged)
     with pytest.raises(UndecidedError, match="line 4") as caught:
-        chain.append(path, {"letter": "x"})
+        hash_chain.append(path, {"letter": "x"})
     assert caught.value.hint is not None
     assert "mv events events.damaged" in caught.value.hint
     assert path.read_bytes() == damaged
     path.rename(tmp_path / "events.damaged")
-    chain.append(path, {"letter": "x"})
+    hash_chain.append(path, {"letter": "x"})
     assert _letters(path) == "x"
 
 
@@ -171,11 +171,11 @@ def test_damage_is_found_at_its_line(tmp_path: Path, damage: Callable[[bytes], b
     content = path.read_bytes()
     path.write_bytes(damage(content))
     assert path.read_bytes() != content
-    problems = chain.verify(path)
+    problems = hash_chain.verify(path)
     assert problems[0].line == line
     assert not problems[0].torn
     with pytest.raises(UndecidedError, match=f"line {line} "):
-        list(chain.read(path))
+        list(hash_chain.read(path))
 
 
 def test_any_byte_that_is_changed_dropped_or_added_is_found() -> None:
@@ -194,7 +194,7 @@ def test_any_byte_that_is_changed_dropped_or_added_is_found() -> None:
             middle = bytes([byte]) if add else b""
             damaged = content[:position] + middle + content[position + width :]
             path.write_bytes(damaged)
-            assert bool(chain.verify(path)) == (damaged != content)
+            assert bool(hash_chain.verify(path)) == (damaged != content)
 
         damage()
 
@@ -212,9 +212,9 @@ def test_any_json_comes_back_as_it_was(events: list[Mapping[str, Json]]) -> None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events"
         for event in events:
-            chain.append(path, event)
-        assert [record.event for record in chain.read(path)] == events
-        assert chain.verify(path) == []
+            hash_chain.append(path, event)
+        assert [record.event for record in hash_chain.read(path)] == events
+        assert hash_chain.verify(path) == []
 
 
 def _deep(levels: int) -> Json:
@@ -229,28 +229,28 @@ def _deep(levels: int) -> Json:
 )
 def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path: Path, value: Json) -> None:
     with pytest.raises(ValueError):
-        chain.append(tmp_path / "events", {"value": value})
+        hash_chain.append(tmp_path / "events", {"value": value})
     assert _names(tmp_path) == []
 
 
 def test_a_lone_surrogate_as_an_undecodable_name_gives_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "events"
-    chain.append(path, {"path": os.fsdecode(b"caf\xe9")})
-    assert [record.event["path"] for record in chain.read(path)] == ["caf\udce9"]
-    assert chain.verify(path) == []
+    hash_chain.append(path, {"path": os.fsdecode(b"caf\xe9")})
+    assert [record.event["path"] for record in hash_chain.read(path)] == ["caf\udce9"]
+    assert hash_chain.verify(path) == []
 
 
 def test_the_limit_of_a_record_is_inclusive(tmp_path: Path) -> None:
     path = tmp_path / "events"
-    chain.append(path, {"text": ""})
+    hash_chain.append(path, {"text": ""})
     room = MAX_LINE - path.stat().st_size
     with pytest.raises(UndecidedError, match="longer than the limit"):
-        chain.append(path, {"text": "x" * (room + 1)})
+        hash_chain.append(path, {"text": "x" * (room + 1)})
     for _ in range(2):
-        chain.append(path, {"text": "x" * room})
+        hash_chain.append(path, {"text": "x" * room})
     assert path.stat().st_size == 3 * MAX_LINE - room
-    assert chain.verify(path) == []
-    assert len(list(chain.read(path))) == 3
+    assert hash_chain.verify(path) == []
+    assert len(list(hash_chain.read(path))) == 3
 
 
 def test_a_last_line_without_bounds_is_refused(tmp_path: Path) -> None:
@@ -258,13 +258,13 @@ def test_a_last_line_without_bounds_is_refused(tmp_path: Path) -> None:
     with path.open("ab") as file:
         file.write(b" " * (10 * MAX_LINE) + b"\n")
     with pytest.raises(UndecidedError, match=r"line 5 .* is longer"):
-        chain.append(path, {"letter": "x"})
+        hash_chain.append(path, {"letter": "x"})
 
 
 def _count(folder: Path, letters: str, torn: bytes = b"") -> int:
     path = _prepared(folder, letters, torn)
     faults = Faults()
-    chain.append(path, {"letter": "x"}, faults=faults)
+    hash_chain.append(path, {"letter": "x"}, faults=faults)
     return faults.steps
 
 
@@ -290,7 +290,7 @@ def test_each_error_at_each_step_leaves_the_chain_whole(
         path = _prepared(tmp_path / str(step), letters, torn)
         code = None
         try:
-            chain.append(path, {"letter": "x"}, faults=Faults([Fault(step, kind)]))
+            hash_chain.append(path, {"letter": "x"}, faults=Faults([Fault(step, kind)]))
         except OSError as error:
             code = error.errno
         if code is None:
@@ -299,9 +299,9 @@ def test_each_error_at_each_step_leaves_the_chain_whole(
             failed += 1
             assert code == getattr(errno, kind.value)
             assert _letters(path) == letters
-            assert [each for each in chain.verify(path) if not each.torn] == []
-        chain.append(path, {"letter": "y"})
-        assert chain.verify(path) == []
+            assert [each for each in hash_chain.verify(path) if not each.torn] == []
+        hash_chain.append(path, {"letter": "y"})
+        assert hash_chain.verify(path) == []
         assert _letters(path) == letters + ("x" if code is None else "") + "y"
         _nothing_of_it_is_lost(path, torn)
     assert (failed == 0) == (kind in {Kind.EINTR, Kind.SHORT})
@@ -320,7 +320,7 @@ def test_a_kill_in_the_middle_of_the_record_tears_it(tmp_path: Path) -> None:
     path = _prepared(tmp_path / "count", "ab")
     faults = Faults(record=lambda operation: written.append(faults.steps) if operation.content else None)
     written: list[int] = []
-    chain.append(path, {"letter": "x"}, faults=faults)
+    hash_chain.append(path, {"letter": "x"}, faults=faults)
     step = written[-1]
     path = _prepared(tmp_path / "torn", "ab")
     assert not _after_a_kill(path, "ab", f"{step}:short,{step + 1}:kill", b"")
@@ -330,15 +330,15 @@ def test_a_kill_in_the_middle_of_the_record_tears_it(tmp_path: Path) -> None:
 def _after_a_kill(path: Path, letters: str, plan: str, torn: bytes) -> bool:
     """Append in a child that is killed, check what is left; say whether the record is there."""
     assert run("append", path, "killed", "1", plan) == -signal.SIGKILL
-    events = [record.event for record in chain.read(path)]
+    events = [record.event for record in hash_chain.read(path)]
     is_new = len(events) > len(letters)
     assert [event["letter"] for event in events[: len(letters)]] == list(letters)
     assert events[len(letters) :] == ([{"writer": "killed", "number": 0}] if is_new else [])
-    assert [each for each in chain.verify(path) if not each.torn] == []
-    chain.append(path, {"letter": "y"})
-    chain.append(path, {"letter": "z"})
-    assert chain.verify(path) == []
-    assert [record.event for record in chain.read(path)] == [*events, {"letter": "y"}, {"letter": "z"}]
+    assert [each for each in hash_chain.verify(path) if not each.torn] == []
+    hash_chain.append(path, {"letter": "y"})
+    hash_chain.append(path, {"letter": "z"})
+    assert hash_chain.verify(path) == []
+    assert [record.event for record in hash_chain.read(path)] == [*events, {"letter": "y"}, {"letter": "z"}]
     _nothing_of_it_is_lost(path, torn)
     return is_new
 
@@ -355,16 +355,16 @@ def test_reading_waits_for_nobody(tmp_path: Path) -> None:
     path = _chain(tmp_path)
     with acquire(tmp_path / "events.lock", timeout_seconds=0):
         assert _letters(path) == LETTERS
-        assert chain.verify(path) == []
+        assert hash_chain.verify(path) == []
 
 
 def test_what_looks_torn_while_somebody_appends_is_undecided_and_not_called_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain, "LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(hash_chain, "LOCK_SECONDS", 0.0)
     path = _chain(tmp_path)
     with path.open("ab") as file:
         file.write(b'{"event":')
     with acquire(tmp_path / "events.lock", timeout_seconds=0), pytest.raises(UndecidedError, match="is held"):
-        chain.verify(path)
-    assert [problem.torn for problem in chain.verify(path)] == [True]
+        hash_chain.verify(path)
+    assert [problem.torn for problem in hash_chain.verify(path)] == [True]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from patchgate.storage.record import (
     AT_END,
     BEFORE_END,
@@ -33,7 +33,7 @@ def _grown(folder: Path, letters: str = "abc") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / NAME
     for letter in letters:
-        chain.append(path, {"letter": letter}, with_head=True)
+        hash_chain.append(path, {"letter": letter}, with_head=True)
     return path
 
 
@@ -47,7 +47,7 @@ def _state(path: Path) -> str:
 
 def test_it_names_the_last_record_and_the_size_of_the_chain(tmp_path: Path) -> None:
     path = _grown(tmp_path)
-    *_, last = chain.read(path)
+    *_, last = hash_chain.read(path)
     assert read_head(str(path)) == Head(path.stat().st_size, last.hash)
     assert _state(path) == AT_END
 
@@ -76,7 +76,7 @@ def test_a_chain_that_was_cut_is_seen_and_stays_seen_while_it_grows(
     kept = _head_of(path).read_bytes()
     with suppress(Exception):  # a damaged last line takes no record
         for letter in "defghi":
-            chain.append(path, {"letter": letter}, with_head=True)
+            hash_chain.append(path, {"letter": letter}, with_head=True)
     assert _state(path) == CONTRADICTED
     assert _head_of(path).read_bytes() == kept
 
@@ -85,7 +85,7 @@ def test_a_chain_that_was_deleted_is_seen_and_a_new_one_in_its_place_too(tmp_pat
     path = _grown(tmp_path)
     path.unlink()
     assert _state(path) == CONTRADICTED
-    chain.append(path, {"letter": "x"}, with_head=True)
+    hash_chain.append(path, {"letter": "x"}, with_head=True)
     assert _state(path) == CONTRADICTED
     # Who means it puts both away.
     path.unlink()
@@ -95,16 +95,16 @@ def test_a_chain_that_was_deleted_is_seen_and_a_new_one_in_its_place_too(tmp_pat
 
 def test_a_chain_from_before_the_head_file_raises_no_alarm_and_gets_one(tmp_path: Path) -> None:
     path = tmp_path / NAME
-    chain.append(path, {"letter": "a"})
+    hash_chain.append(path, {"letter": "a"})
     assert _state(path) == NO_HEAD
-    chain.append(path, {"letter": "b"}, with_head=True)
+    hash_chain.append(path, {"letter": "b"}, with_head=True)
     assert _state(path) == AT_END
     # An older version that goes on writing leaves the head behind, which is no alarm either.
     for number in range(3):
-        chain.append(path, {"n": number})
+        hash_chain.append(path, {"n": number})
     assert compare_head(str(path)).behind == 3
     assert _state(path) == BEFORE_END
-    chain.append(path, {"letter": "c"}, with_head=True)
+    hash_chain.append(path, {"letter": "c"}, with_head=True)
     assert _state(path) == AT_END
 
 
@@ -118,7 +118,7 @@ def test_a_head_file_that_a_crash_spoiled_names_nothing_and_is_written_on(
     path = _grown(tmp_path)
     _head_of(path).write_bytes(content)
     assert _state(path) == state
-    chain.append(path, {"letter": "d"}, with_head=True)
+    hash_chain.append(path, {"letter": "d"}, with_head=True)
     assert _state(path) == AT_END
 
 
@@ -129,14 +129,14 @@ def test_a_cut_line_of_the_head_file_leaves_the_one_before_in_force(tmp_path: Pa
         _head_of(path).write_bytes(content[:size])
         assert _state(path) in {NO_HEAD, BEFORE_END}
         assert (compare_head(str(path)).behind or 3) == 3 - content[:size].count(b"\n")
-    chain.append(path, {"letter": "d"}, with_head=True)
+    hash_chain.append(path, {"letter": "d"}, with_head=True)
     assert _state(path) == AT_END
 
 
 def _steps(folder: Path, letters: str, padding: int = 0) -> int:
     path = _padded(_grown(folder, letters), padding)
     faults = Faults()
-    chain.append(path, {"letter": "x"}, with_head=True, faults=faults)
+    hash_chain.append(path, {"letter": "x"}, with_head=True, faults=faults)
     return faults.steps
 
 
@@ -160,7 +160,7 @@ def test_a_kill_at_each_step_is_no_alarm_and_a_cut_after_it_is_one(
         path = _padded(_grown(tmp_path / str(step), letters), padding)
         assert run("append", path, "killed", "1", f"{step}:kill") == -signal.SIGKILL
         seen.add(_state(path))
-        chain.append(path, {"letter": "y"}, with_head=True)
+        hash_chain.append(path, {"letter": "y"}, with_head=True)
         assert _state(path) == AT_END
         path.write_bytes(_without_last_line(path.read_bytes()))
         assert _state(path) == CONTRADICTED
@@ -176,11 +176,11 @@ def test_an_error_at_each_step_is_no_alarm_and_costs_no_record_that_is_on_the_di
     for step in range(1, _steps(tmp_path / "count", letters, padding) + 1):
         path = _padded(_grown(tmp_path / str(step), letters), padding)
         with suppress(OSError):
-            chain.append(path, {"letter": "x"}, with_head=True, faults=Faults([Fault(step, kind)]))
+            hash_chain.append(path, {"letter": "x"}, with_head=True, faults=Faults([Fault(step, kind)]))
         assert _state(path) != CONTRADICTED
-        chain.append(path, {"letter": "y"}, with_head=True)
+        hash_chain.append(path, {"letter": "y"}, with_head=True)
         assert _state(path) == AT_END
-        assert chain.verify(path) == []
+        assert hash_chain.verify(path) == []
         assert list(path.parent.glob(".patchgate-*")) == []
 
 
@@ -196,8 +196,10 @@ def test_a_power_loss_after_each_operation_is_no_alarm(tmp_path: Path, letters: 
         operations: list[Operation] = []
         if step:
             with suppress(OSError):
-                chain.append(path, {"letter": "k"}, with_head=True, faults=Killed(step, operations.append))
-        chain.append(path, {"letter": "x"}, with_head=True, faults=Faults(record=operations.append))
+                hash_chain.append(
+                    path, {"letter": "k"}, with_head=True, faults=Killed(step, operations.append)
+                )
+        hash_chain.append(path, {"letter": "x"}, with_head=True, faults=Faults(record=operations.append))
 
         def judge(root: Path, has_returned: bool) -> bool:
             return _state(root / NAME) != CONTRADICTED
@@ -209,7 +211,7 @@ def test_without_the_records_flush_the_head_would_lead(tmp_path: Path) -> None:
     """The proof of the proof above: the order of record, flush, head is what keeps it quiet."""
     path = _grown(tmp_path / "disk", "ab")
     before, operations = Disk.of(path.parent), list[Operation]()
-    chain.append(path, {"letter": "x"}, with_head=True, faults=Faults(record=operations.append))
+    hash_chain.append(path, {"letter": "x"}, with_head=True, faults=Faults(record=operations.append))
     trial = Trial(before, operations, lambda root, _: _state(root / NAME) != CONTRADICTED, tmp_path / "after")
     assert any(trial.failures(without=flush) for flush in trial.flushes)
 
@@ -217,7 +219,7 @@ def test_without_the_records_flush_the_head_would_lead(tmp_path: Path) -> None:
 def test_an_append_flushes_no_more_than_without_it(tmp_path: Path) -> None:
     def flushes(path: Path, with_head: bool) -> int:
         operations: list[Operation] = []
-        chain.append(path, {"letter": "x"}, with_head=with_head, faults=Faults(record=operations.append))
+        hash_chain.append(path, {"letter": "x"}, with_head=with_head, faults=Faults(record=operations.append))
         return sum(each.name.startswith("flush") for each in operations)
 
     plain, headed = tmp_path / "plain", tmp_path / NAME
@@ -228,7 +230,7 @@ def test_it_stays_short_and_right_over_many_records(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("patchgate.storage.record.MAX_HEAD_SIZE", 500)
     path = tmp_path / NAME
     for number in range(40):
-        chain.append(path, {"n": number}, with_head=True)
+        hash_chain.append(path, {"n": number}, with_head=True)
         assert _state(path) == AT_END
         assert _head_of(path).stat().st_size < 700
 
@@ -239,7 +241,7 @@ def test_four_processes_append_at_once_and_it_names_the_last(tmp_path: Path) -> 
     for child in children:
         child.tell()
     assert [child.end() for child in children] == [0] * 4
-    assert len(list(chain.read(path))) == 32
+    assert len(list(hash_chain.read(path))) == 32
     assert _state(path) == AT_END
     assert len(_head_of(path).read_bytes().splitlines()) == 32
 
@@ -256,6 +258,6 @@ def test_a_head_file_that_cannot_be_written_costs_no_record(tmp_path: Path, obst
         if os.geteuid() == 0:
             pytest.skip("root may write everything")
         place.touch(mode=0o400)
-    chain.append(path, {"letter": "a"}, with_head=True)
-    assert len(list(chain.read(path))) == 1
+    hash_chain.append(path, {"letter": "a"}, with_head=True)
+    assert len(list(hash_chain.read(path))) == 1
     assert not (tmp_path / "elsewhere").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.storage import hash_chain as chain
+from patchgate.storage import hash_chain
 from patchgate.storage.atomic_write import write_atomically
 from tests.faults import Faults, Operation
 from tests.storage.power_loss import Disk, Judge, Killed, Trial
@@ -57,28 +57,28 @@ def _appending(folder: Path, letters: str, torn: bytes, killed_at: int = 0) -> T
     root = folder / "disk"
     root.mkdir(parents=True)
     for letter in letters:
-        chain.append(root / "a" / "b" / "events", {"letter": letter})
+        hash_chain.append(root / "a" / "b" / "events", {"letter": letter})
     if torn:
         with (root / "a" / "b" / "events").open("ab") as file:
             file.write(torn)
 
     def act(root: Path, faults: Faults) -> None:
         text = "t" * (300 if isinstance(faults, Killed) else 0)
-        chain.append(root / "a" / "b" / "events", {"letter": "x", "text": text}, faults=faults)
+        hash_chain.append(root / "a" / "b" / "events", {"letter": "x", "text": text}, faults=faults)
 
     def judge(root: Path, has_returned: bool) -> bool:
         path = root / "a" / "b" / "events"
         try:
-            found = "".join(str(record.event["letter"]) for record in chain.read(path))
-            if any(not problem.torn for problem in chain.verify(path)):
+            found = "".join(str(record.event["letter"]) for record in hash_chain.read(path))
+            if any(not problem.torn for problem in hash_chain.verify(path)):
                 return False
-            chain.append(path, {"letter": "y"})
+            hash_chain.append(path, {"letter": "y"})
         except UndecidedError:
             return False
         asides = [each.read_bytes() for each in path.parent.glob("events.torn-*")]
         # A run that was killed may have appended its record before the one that returned.
         possible = {letters + "x", letters + "xx"} | (set() if has_returned else {letters})
-        return found in possible and chain.verify(path) == [] and (not torn or torn in asides)
+        return found in possible and hash_chain.verify(path) == [] and (not torn or torn in asides)
 
     return _trial(folder, act, judge, killed_at)
 
