@@ -134,7 +134,8 @@ def _with_default_level(policy: Policy) -> Policy:
         return policy
     level = PlaceholdersSettings("error")
     written = {**config.written, "placeholders": {"level": level.level}}
-    return Policy(replace(config, placeholders=level, written=written), policy.file, policy.raw, policy.limit)
+    changed = replace(config, placeholders=level, written=written)
+    return Policy(changed, file=policy.file, raw=policy.raw, limit=policy.limit)
 
 
 def _judge_loaded(
@@ -159,7 +160,9 @@ def _judge_loaded(
     gate = Gate("placeholders", examine_selected, lambda case: case.policy.judges_placeholders(case.profile))
     facts = gather_placeholders(objects, loaded.change, policy, profile)
     by_gate = {} if facts is None else {"placeholders": facts}
-    case = Case(loaded.change, policy, profile, Governance(controls), facts=by_gate)
+    case = Case(
+        change=loaded.change, policy=policy, profile=profile, governance=Governance(controls), facts=by_gate
+    )
     outcomes, findings = judge(case, (gate,))
     about = reference(policy, origin if policy.file else BUILT_IN, profile)
     verdict = ChangeVerdict(

@@ -312,7 +312,9 @@ def find_matches(
     text = text.removeprefix(codecs.BOM_UTF8)
     language = language_of(name)
     bodies = Bodies.SAID if has_not_implemented_forms(language) else Bodies.NONE
-    search = _TextSearch(text, language, markers, _defines_markers(text, name))
+    search = _TextSearch(
+        text=text, language=language, markers=markers, is_policy=_defines_markers(text, name)
+    )
     steps = 0
     for number, start, end, bits in _suspicious(text, markers, bodies):
         steps += 1 + (end - start) // _STEP_BYTES

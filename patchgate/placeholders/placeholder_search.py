@@ -96,7 +96,7 @@ def gather_placeholders(
     if not policy.judges_placeholders(profile):
         return None
     try:
-        return _ChangeSearch(objects, change, policy.markers, is_made).facts()
+        return _ChangeSearch(objects=objects, change=change, markers=policy.markers, is_made=is_made).facts()
     except PatchgateError as error:
         return PlaceholderFacts(fault=error.sentence)
 

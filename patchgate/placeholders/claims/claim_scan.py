@@ -217,11 +217,11 @@ def scan(
         UndecidedError: the tree cannot be read; a file that cannot be read is UNREADABLE.
     """
     owned = _in_order(candidates)
-    reading = _ScanRun(snapshot, caps, markers, is_time_up)
-    inspected = reading.inspect([each.path for each in owned if each.path is not None])
+    run = _ScanRun(snapshot=snapshot, caps=caps, markers=markers, is_time_up=is_time_up)
+    inspected = run.inspect([each.path for each in owned if each.path is not None])
     skipped: list[Skipped] = []
     for candidate in owned:
-        reason = reading.scan_file(candidate, inspected, unstaged if candidate.tier.is_high_priority else ())
+        reason = run.scan_file(candidate, inspected, unstaged if candidate.tier.is_high_priority else ())
         if reason is not None:
             skipped.append(Skipped(candidate, reason))
     counts = Counter(each.tier for each in owned)
@@ -229,21 +229,21 @@ def scan(
     is_spent = any(
         each.reason in _BUDGET_REASONS and each.candidate.tier.is_high_priority for each in skipped
     )
-    used_fallback = not reading.placeholders and not is_spent and not reading.is_time_up()
+    used_fallback = not run.placeholders and not is_spent and not run.is_time_up()
     if used_fallback:
-        before = reading.files
+        before = run.files
         known = [each.path.raw for each in owned if each.path is not None]
-        left_out = _scan_fallback(reading, snapshot, FallbackFilter(reading.is_allowed, known, is_excluded))
-        counts[Tier.FALLBACK] = reading.files - before
+        left_out = _scan_fallback(run, snapshot, FallbackFilter(run.is_allowed, known, is_excluded))
+        counts[Tier.FALLBACK] = run.files - before
     return ScanResult(
-        scanned=tuple(reading.scanned),
-        total_bytes=caps.max_total_bytes - reading.bytes_left,
+        scanned=tuple(run.scanned),
+        total_bytes=caps.max_total_bytes - run.bytes_left,
         skipped=tuple(skipped),
         fallback_skipped={reason: left_out[reason] for reason in SkipReason if left_out[reason]},
         source_counts={tier: counts[tier] for tier in Tier},
-        placeholders=tuple(reading.placeholders),
+        placeholders=tuple(run.placeholders),
         used_fallback=used_fallback,
-        timed_out=reading.timed_out,
+        timed_out=run.timed_out,
     )
 
 
@@ -348,7 +348,7 @@ class _ScanRun:
         return None
 
 
-def _scan_fallback(reading: _ScanRun, snapshot: Snapshot, selection: FallbackFilter) -> Counter[SkipReason]:
+def _scan_fallback(run: _ScanRun, snapshot: Snapshot, selection: FallbackFilter) -> Counter[SkipReason]:
     """Scan the files that a filter selects until one has a placeholder, or until a cap or the time ends it.
 
     Returns how many were skipped, by reason; the file that a cap left unread is one of them.
@@ -357,12 +357,12 @@ def _scan_fallback(reading: _ScanRun, snapshot: Snapshot, selection: FallbackFil
     with closing(snapshot.tracked(selection)) as tracked:
         is_ended = False
         while not is_ended and (paths := list(islice(tracked, _BATCH))):
-            inspected = reading.inspect(paths)
+            inspected = run.inspect(paths)
             for path in paths:
-                reason = reading.scan_file(Candidate(Tier.FALLBACK, path), inspected)
+                reason = run.scan_file(Candidate(Tier.FALLBACK, path), inspected)
                 if reason is not None:
                     left_out[reason] += 1
-                is_ended = reason in {SkipReason.CAP, SkipReason.TIMEOUT} or bool(reading.placeholders)
+                is_ended = reason in {SkipReason.CAP, SkipReason.TIMEOUT} or bool(run.placeholders)
                 if is_ended:
                     break
     return left_out + selection.skipped

@@ -235,7 +235,7 @@ class IndexSource(ClaimSource):
         """Open the index for reading."""
         overlay = {file.path.raw: file.new for file in self.changes_since(self.committed)}
         listed = partial(index_records, self.repository)
-        yield ObjectSnapshot(self.objects, self.committed, overlay, listed)
+        yield ObjectSnapshot(objects=self.objects, tree=self.committed, overlay=overlay, listed=listed)
 
     def _compared(self, before: str) -> Sequence[FileChange]:
         return read_staged(
@@ -281,7 +281,7 @@ class TreeSource(ClaimSource):
     def snapshot(self) -> Generator[Snapshot, None, None]:
         """Open the tree for reading."""
         listed = partial(tree_records, self.repository, self.tree)
-        yield ObjectSnapshot(self.objects, self.tree, {}, listed)
+        yield ObjectSnapshot(objects=self.objects, tree=self.tree, overlay={}, listed=listed)
 
     def _compared(self, before: str) -> Sequence[FileChange]:
         trees = [before, self.tree]
