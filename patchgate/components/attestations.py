@@ -42,8 +42,8 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 class Attestation:
     """The tests of a component passed on what a baseline records.
 
-    `seconds` since the epoch; `dependencies` are digests of the components that it depends on, by their id,
-    as they were then. `tests` are their numbers (passed, failed, errors, skipped); None where none were told.
+    `seconds` since the epoch; `dependencies` are the digests of its dependencies at that time, by
+    component id. `tests` are counts (passed, failed, errors, skipped); None if none were reported.
     """
 
     component: str
@@ -110,7 +110,7 @@ def _in_notes(objects: Objects, place: str, baselines: Mapping[str, str]) -> Ite
         try:
             notes = list(read_notes(objects, head, oid))
         except UndecidedError:
-            # A note that cannot be read makes nothing fresher.
+            # A note that cannot be read does not count.
             continue
         for note in notes:
             for line in note.split(b"\n")[-_MOST_LINES:]:
@@ -155,7 +155,7 @@ def _in_ledger(
 
 
 def _tests(value: object) -> dict[str, int] | None:
-    """Read the numbers of a run; None where they are not just those."""
+    """Read the counts of a run; None if there are other keys or values."""
     if not isinstance(value, Mapping) or set(value) != _COUNTS:
         return None
     found = {name: number for name, number in value.items() if type(number) is int and number >= 0}
@@ -174,9 +174,9 @@ def _digests(value: object) -> dict[str, str] | None:
 
 
 def record_captures(repository: Repository, made: Sequence[Attestation]) -> tuple[str, ...]:
-    """Keep in the ledger that tests passed on what was recorded now; give what to warn of.
+    """Record in the ledger that tests passed on the captured files; return warnings.
 
-    The baseline itself holds neither time nor numbers, so that branches merge; no verdict needs this record.
+    The baseline contains neither time nor counts, so that branches merge; no verdict needs this record.
     """
     told = (_ledger(repository, each).record(CAPTURED, each.about()) for each in made)
     return tuple(each for each in told if each is not None)
@@ -189,14 +189,14 @@ def _ledger(repository: Repository, made: Attestation) -> Ledger:
 def record_attestations(
     repository: Repository, made: Sequence[Attestation], environ: Mapping[str, str], *, with_note: bool
 ) -> tuple[str, ...]:
-    """Keep verifications in the ledger, and with `with_note` in the notes too; give what to warn of.
+    """Record verifications in the ledger, and with `with_note` also in the notes; return warnings.
 
     Args:
-        made: just now; each at its own time.
-        environ: the caller's: whom git names as the author of the notes.
+        made: the new attestations, each with its time.
+        environ: the caller's environment: the author of the notes.
 
     Raises:
-        UndecidedError: one could not be kept; those before it were, and its own note may be.
+        UndecidedError: one could not be recorded; those before it were, and its own note may be.
     """
     warnings: list[str] = []
     for each in made:
@@ -207,7 +207,7 @@ def record_attestations(
                 "remove dependencies from its contract",
             )
         if with_note:
-            # First, for it can fail in more ways, and then nothing of this one is kept anywhere.
+            # First, because it can fail in more ways; then nothing of this one is recorded anywhere.
             message, who = f"Verify {each.component}", identity(environ)
             add_line(repository, VERIFIED_REF, each.baseline_oid, line, message=message, identity=who)
         ledger = _ledger(repository, each)

@@ -55,7 +55,7 @@ _GOOD = {
 
 
 def capture_text(capture: Capture) -> Iterator[str]:
-    """Tell it line by line; everything in it is safe for a terminal."""
+    """Write a capture as lines of text, safe for a terminal."""
     for each in capture.components:
         yield f"{each.component.id}: {_first(each)}"
         if each.result in _GOOD:
@@ -108,7 +108,7 @@ def _closing(capture: Capture) -> Iterator[str]:
 
 
 def _argument(path: RepoPath) -> str:
-    """Write a path for a shell; one that a terminal cannot show as git quotes it."""
+    """Write a path for a shell; one with unprintable characters as git quotes it."""
     return shlex.quote(path.quoted) if path.is_plain else path.quoted
 
 
@@ -272,7 +272,7 @@ _HEAD = ("COMPONENT", "PARENT", "CONTRACT", "TESTS", "IMPLEMENTATION", "BASELINE
 
 
 def list_text(components: Sequence[ListedComponent]) -> list[str]:
-    """Write one line for each component below a line of titles; no line where there is none."""
+    """Write a table of the components; no line if there are none."""
     if not components:
         return []
     rows = [_HEAD, *(_row(each) for each in components)]
@@ -308,7 +308,7 @@ def list_json(content: str, components: Sequence[ListedComponent]) -> str:
 
 
 def graph_text(graph: ComponentGraph) -> list[str]:
-    """Write the tree, below each component what it depends on, and the cycles as paths at the end."""
+    """Write the tree with each component's dependencies, and the cycles at the end."""
     lines: list[str] = []
     children: dict[str | None, list[str]] = {}
     for name in sorted({*graph.parents, *graph.groups}):
@@ -362,7 +362,7 @@ def mermaid(graph: ComponentGraph) -> Iterator[str]:
     """Write the graph as a Mermaid flowchart, line by line.
 
     A thin line leads from parent to child, an arrow to what is depended on; it is thick in a cycle, and
-    bears the name that the contract writes where that is another. Nodes have numbers, so no name is syntax.
+    is labelled with the contract's name for it if that differs. Nodes have numbers, so no name is syntax.
     """
     yield "flowchart LR"
     inner = [*graph.parents, *graph.groups]
@@ -386,7 +386,7 @@ def mermaid(graph: ComponentGraph) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Write text for Mermaid: what is not a plain letter becomes the entity of its number (`#35;`)."""
+    """Write text for Mermaid: special characters become numeric entities (`#35;`)."""
     shown = printable(text, _MOST_NAME)
     return re.sub(r"[^A-Za-z0-9_./ -]", lambda match: f"#{ord(match[0])};", shown)
 

@@ -25,7 +25,7 @@ MAX_BUDGET = 1_000_000_000
 MAX_TYPE = 1000
 MAX_REFERENCE = 400
 IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]{0,99}"
-# Those of Python since 3.7; not asked of the Python that runs, so that every one says the same.
+# Those of Python since 3.7, as a fixed list, so that every Python gives the same answer.
 KEYWORDS = frozenset(
     re.findall(
         r"\w+",
@@ -105,7 +105,7 @@ External = Annotated[str, AfterValidator(_check_external)]
 TypeText = Annotated[str, AfterValidator(_check_type)]
 Budget = Annotated[float, Field(ge=1, le=MAX_BUDGET)]
 Values: TypeAlias = dict[Identifier, Any]
-# JSON gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
+# JSON has lists, a frozen model has tuples: so the container is lax, its elements are strict.
 LIST = Field(default=(), strict=False)
 
 
@@ -123,7 +123,7 @@ class NamedType(ContractPart):
 
 
 class TypeDeclaration(ContractPart):
-    """A type of the contract's own."""
+    """A type that the contract declares."""
 
     name: Identifier
     description: str = ""
@@ -131,13 +131,13 @@ class TypeDeclaration(ContractPart):
 
 
 class Output(ContractPart):
-    """What a function gives back."""
+    """What a function returns."""
 
     type: TypeText
 
 
 class ErrorCase(ContractPart):
-    """An error that a function raises: its class, when, and inputs that make it happen."""
+    """An error that a function raises: its class, its condition, and inputs that cause it."""
 
     error: Dotted
     condition: str = ""
@@ -145,14 +145,14 @@ class ErrorCase(ContractPart):
 
 
 class Example(ContractPart):
-    """Inputs, and what the function gives for them."""
+    """Inputs, and what the function returns for them."""
 
     inputs: Values = Field(default_factory=dict)
     output: Any
 
 
 class SideEffect(ContractPart):
-    """What a function does besides giving a result; `target` is empty for the kind `none` alone."""
+    """What a function does besides returning a result; `target` is empty only for the kind `none`."""
 
     kind: SideEffectKind
     target: str = ""
@@ -160,7 +160,7 @@ class SideEffect(ContractPart):
 
 
 class PerformanceBudget(ContractPart):
-    """What a call may cost; `complexity` is told to readers and asserted by nobody."""
+    """What a call may cost; `complexity` is for readers and is not tested."""
 
     p95_latency_ms: Budget | None = None
     max_memory_mb: Budget | None = None
@@ -168,7 +168,7 @@ class PerformanceBudget(ContractPart):
 
 
 def modern_effects(written: Any) -> Any:
-    """Turn plain-string side effects of older contracts into objects; all else stays as it is."""
+    """Turn plain-string side effects of older contracts into objects; everything else stays as it is."""
     if isinstance(written, str):
         written = [written]
     if not isinstance(written, list):
@@ -177,7 +177,7 @@ def modern_effects(written: Any) -> Any:
 
 
 def _modern_effect(text: str) -> dict[str, str]:
-    """Read `writes_file: out.txt`; what names no kind may be anything, so it is mutates_state."""
+    """Read `writes_file: out.txt`; without a known kind it is mutates_state."""
     word, _, rest = text.strip().replace(":", " ", 1).partition(" ")
     kind = word.lower().replace("-", "_")
     if kind in KINDS:
@@ -244,7 +244,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-# difflib takes 0.07 ms to look up one name; thousands of wrong ones would be felt.
+# difflib takes 0.07 ms to look up one name; thousands of wrong names would be slow.
 MAX_SUGGESTIONS = 50
 SCHEMA_HINT = "`git patchgate schema contract` shows what each key accepts"
 _WANTED = {

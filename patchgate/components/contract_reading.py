@@ -22,21 +22,21 @@ from patchgate.policy.strict_json import JsonDocument, JsonFault, JsonPath, dott
 
 MOST_MISTAKES = 100
 MAX_SUGGESTIONS = 50
-# What refuses; where mistakes are cut, these are kept first.
+# Errors; if there are too many mistakes, these are kept first.
 _ERRORS = frozenset({"contract-invalid", "contract-type-unknown", "side-effects-empty", "side-effects-mixed"})
 _INVALID = "contract-invalid"
 
 
 def facts_of(raw: bytes) -> ContractFacts:
-    """Read a contract; its mistakes are sorted by line, at most 100, and one more for each rule left out.
+    """Read a contract; its mistakes are sorted by line, at most 100, plus one for each rule with more.
 
-    Those stand last, each at the line of the first that it counts.
+    Those come last, each at the line of the first mistake that it counts.
     """
     return _read(raw)[0]
 
 
 def read_contract(raw: bytes) -> Contract | None:
-    """Read a contract as its model; None where `facts_of` has a mistake of the rule contract-invalid."""
+    """Read a contract as its model; None if `facts_of` has a mistake of the rule contract-invalid."""
     facts, contract = _read(raw)
     return None if any(mistake.rule == _INVALID for mistake in facts.mistakes) else contract
 
@@ -82,7 +82,7 @@ def _bounded(found: list[ContractMistake]) -> tuple[ContractMistake, ...]:
         for mistake in found[MOST_MISTAKES:]:
             left.setdefault(mistake.rule, []).append(mistake)
         kept = sorted(found[:MOST_MISTAKES], key=lambda mistake: mistake.line or 0)
-        # Rule by rule, for a policy may make an error of any.
+        # Rule by rule, because a policy may make any rule an error.
         for rule, rest in left.items():
             message = f"{len(rest):,} more not shown"
             hint = "fix those that are shown, then run it again"
@@ -99,7 +99,7 @@ def _references(document: JsonDocument, key: str, names: tuple[str, ...]) -> Ite
 def _budgets(document: JsonDocument, contract: Contract) -> Iterator[BudgetPromise]:
     known: set[str] = set()
     for index, function in enumerate(contract.functions):
-        # Of one that stands twice the first counts; the other is told as a mistake.
+        # If a name occurs twice, the first counts; the other is reported as a mistake.
         if function.performance_budget is None or function.name in known:
             continue
         known.add(function.name)
@@ -117,7 +117,7 @@ def _doubled_keys(document: JsonDocument) -> Iterator[ContractMistake]:
 
 
 def _of_content(document: JsonDocument, *, are_types_known: bool) -> Iterator[ContractMistake]:
-    """Find what is wrong in the words of a contract, whatever its shape."""
+    """Find mistakes in the values of a contract, whatever its shape."""
     value: dict[str, Any] = document.value
     yield from _doubled_names(document)
     for place, function in _objects(value, (), "functions"):
@@ -136,7 +136,7 @@ def _mistake(document: JsonDocument, rule: str, place: JsonPath, message: str, h
 
 
 def _objects(value: dict[str, Any], above: JsonPath, key: str) -> Iterator[tuple[JsonPath, dict[str, Any]]]:
-    """Return the objects in a list, with their places; what has another shape is told elsewhere."""
+    """Return the objects in a list, with their places; a wrong shape is reported elsewhere."""
     listed = value.get(key)
     for index, each in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(each, dict):
@@ -144,7 +144,7 @@ def _objects(value: dict[str, Any], above: JsonPath, key: str) -> Iterator[tuple
 
 
 def _strings(value: dict[str, Any], above: JsonPath, *keys: str) -> Iterator[tuple[JsonPath, str]]:
-    """Return the strings at some keys, and those of the lists that stand there."""
+    """Return the strings at some keys, and in the lists there."""
     for key in keys:
         held = value.get(key)
         if isinstance(held, str):
@@ -234,7 +234,7 @@ def _texts(value: dict[str, Any]) -> Iterator[tuple[JsonPath, str]]:
 
 
 def _types(document: JsonDocument) -> Iterator[ContractMistake]:
-    """Find the types that nobody knows."""
+    """Find the unknown types."""
     value: dict[str, Any] = document.value
     own: set[str] = {name for _, name in _named(_objects(value, (), "types"))}
     written: list[tuple[JsonPath, str]] = []
@@ -253,7 +253,7 @@ def _types(document: JsonDocument) -> Iterator[ContractMistake]:
         )
     guesses = 0
     for place, text in written:
-        # Too long or blank: its shape is wrong, and that is told.
+        # Too long or blank: reported as a wrong shape.
         if not text.strip() or len(text) > MAX_TYPE:
             continue
         try:

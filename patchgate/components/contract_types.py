@@ -74,12 +74,12 @@ _TOKEN = re.compile(
 
 
 class TypeTextError(ValueError):
-    """Why a text is no type, in a few words."""
+    """Why a text is not a type, in a few words."""
 
 
 @dataclass(slots=True)
 class _TypeParser:
-    """One passage over a type; `names` are those it names, without dotted ones."""
+    """One pass over a type; `names` are the names in it, without dotted ones."""
 
     tokens: list[tuple[str, str]]
     depth: int
@@ -120,7 +120,7 @@ class _TypeParser:
             self.arguments(close, of)
 
     def arguments(self, close: str, of: str) -> None:
-        """Read what stands in brackets, up to the closing one."""
+        """Read the contents of brackets, up to the closing one."""
         while not self.take(close):
             self.argument(of)
             if not self.take(","):
@@ -167,7 +167,7 @@ class _TypeParser:
         return True
 
     def expect(self, mark: str) -> None:
-        """Take a mark that has to be next."""
+        """Take a mark that must be next."""
         if not self.take(mark):
             raise TypeTextError(f"`{printable(self.peek()[1], 20)}` is where `{mark}` must be")
 
@@ -190,7 +190,7 @@ def names_in(text: str) -> list[str]:
     """List the names that a type is made of, without dotted ones.
 
     Raises:
-        TypeTextError: it is no type.
+        TypeTextError: it is not a type.
     """
     reader = _TypeParser(_tokens(text), 0)
     reader.whole()

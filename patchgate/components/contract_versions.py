@@ -19,7 +19,7 @@ _Order = tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]
 
 def version_of(raw: bytes) -> str | None:
     """Return the version in a contract, even if the rest of it is wrong; None if there is no version."""
-    # 3 ms to import, and a commit near a component needs no version.
+    # 3 ms to import, and most commits need no version.
     from patchgate.policy.strict_json import JsonDocument, read_json
 
     read = read_json(raw)
@@ -38,7 +38,7 @@ def is_higher(version: str, than: str) -> bool:
     """Return whether a version is higher than another.
 
     Raises:
-        ValueError: one of them is no version.
+        ValueError: one of them is not a version.
     """
     return _order(version) > _order(than)
 

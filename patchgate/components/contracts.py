@@ -49,7 +49,7 @@ _NUMBER = re.compile(r"(?<![\w.])[0-9][0-9_]*(?:\.[0-9_]+)?(?:e[-+]?[0-9]{1,3})?
 
 @dataclass(frozen=True, slots=True)
 class _Asserted:
-    """What the assertions of one test say: their words, and the numbers that they compare with, sorted."""
+    """The words in the assertions of one test, and the numbers that they compare with, sorted."""
 
     words: frozenset[str]
     numbers: tuple[float, ...]
@@ -103,7 +103,7 @@ def _asserted(assertions: Sequence[str]) -> _Asserted:
 
 _MOST_SHARED_SHOWN = 3
 _MOST_SUGGESTIONS = 30
-# Of what one contract depends on; as many as of its mistakes.
+# Findings about the dependencies of one contract; as many as of its mistakes.
 _MOST_NEEDS = 100
 _MEASURES = {"p95_latency_ms": "ms as 95th percentile", "max_memory_mb": "MB of memory"}
 _READ_AS = {
@@ -115,10 +115,10 @@ _READ_AS = {
 
 
 def examine(case: Case) -> Iterator[Finding]:
-    """Find what is wrong with the contracts near a change.
+    """Find what is wrong with the contracts that a change concerns.
 
     Raises:
-        UndecidedError: something of the components could not be read.
+        UndecidedError: facts about the components could not be read.
     """
     near = ComponentFacts.of(case)
     if near is None:
@@ -146,9 +146,9 @@ def examine_contracts(view: ContractsView, policy: Policy) -> Iterator[Finding]:
 
 
 def _bounded(name: str, found: list[Finding]) -> list[Finding]:
-    """Keep the first findings about what a contract needs, errors before others, and count the rest.
+    """Keep the first findings about a contract's dependencies, errors before others, and count the rest.
 
-    They are counted rule by rule, for a policy may make an error of any.
+    They are counted by rule, because a policy may make any rule an error.
     """
     if len(found) <= _MOST_NEEDS:
         return found
@@ -165,7 +165,7 @@ def _bounded(name: str, found: list[Finding]) -> list[Finding]:
 
 
 class _ContractChecks:
-    """What every finding of one view needs: names, the cycles, the lines of the config."""
+    """The checks of one view, with what they share: names, cycles, the lines of the config."""
 
     def __init__(self, view: ContractsView, policy: Policy) -> None:
         self._view = view
@@ -181,7 +181,7 @@ class _ContractChecks:
         return find(rule, message, path, hint, line=line, details={"component": name, **details})
 
     def contract(self, name: str) -> Iterator[Finding]:
-        """Judge one contract: that it is there, what it says, what it depends on."""
+        """Judge one contract: whether it exists, its content, its dependencies."""
         facts = self._view.facts.get(name)
         if facts is None:
             yield self._absent(name, self._view.components[name].contract)
@@ -276,7 +276,7 @@ class _ContractChecks:
     def _meant(self, written: str) -> str | None:
         if written not in self._likes:
             known = (*self._view.components.ids, *self._view.modules)
-            # A look costs 3 ms where much is near.
+            # A lookup costs 3 ms among many names.
             asks = len(self._likes) < _MOST_SUGGESTIONS
             self._likes[written] = did_you_mean(written, known) if asks else None
         close = self._likes[written]
@@ -314,7 +314,7 @@ class _ContractChecks:
         return next((each.line for each, found in needs if found is not None and found.id == other), None)
 
     def budgets(self, name: str) -> Iterator[Finding]:
-        """Tell of the budgets of a component that none of its tests asserts; not where none is in Python."""
+        """Report budgets that no test of a component asserts, unless it has no test in Python."""
         facts = self._view.facts.get(name)
         files = self._view.tests[name]
         if files and not any(path.raw.endswith(b".py") for path in files):
@@ -330,7 +330,7 @@ class _ContractChecks:
                 yield self._find(name, "budget-unasserted", message, hint, line=line, pattern=where)
 
     def empty_globs(self, name: str) -> Iterator[Finding]:
-        """Tell of the patterns of a component that match nothing."""
+        """Report the patterns of a component that match nothing."""
         settings = self._view.components[name].settings
         for glob in self._view.empty_globs[name]:
             kind = "tests" if glob in settings.tests else "implementation"
@@ -348,7 +348,7 @@ class _ContractChecks:
             )
 
     def shared(self) -> Iterator[Finding]:
-        """Tell of the files that several components claim, those of the same components together."""
+        """Report the files that several components claim, grouped by those components."""
         groups: dict[tuple[str, ...], list[RepoPath]] = {}
         for path, ids in self._view.shared.items():
             groups.setdefault(ids, []).append(path)

@@ -55,7 +55,7 @@ _RETIRE_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The two trees that are compared, each with its policy, and the policy that says how grave a rule is.
+    """The two trees that are compared, each with its policy, and the policy that sets the levels.
 
     `before` is the tree of the protected side, and `shown` names it in a sentence. Both are read under
     `variables`.
@@ -77,7 +77,7 @@ def declares_any(*sides: FoundPolicy) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CumulativeVerdict:
-    """What was found of several changes together: how the gates ended, and the findings."""
+    """The verdict on several changes together: the gates' outcomes and the findings."""
 
     gates: tuple[GateOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -94,11 +94,11 @@ def judge_cumulative(
     changes: Sequence[ChangeVerdict],
     touched: Collection[RepoPath] | None = None,
 ) -> CumulativeVerdict:
-    """Judge what lies between two trees as one change to their components.
+    """Judge the difference of two trees as one change to their components.
 
     Args:
-        changes: the verdicts on the commits in between; what they report is not reported again.
-        touched: compare only components of which a file is among these; None: all.
+        changes: the verdicts on the commits in between; their findings are not repeated.
+        touched: compare only components that own one of these files; None means all.
     """
     if not declares_any(span.had, span.has) or span.before == span.after:
         return CumulativeVerdict()
@@ -128,7 +128,7 @@ def judge_cumulative(
 
 
 def outcome_of(gate: str, findings: Iterable[Finding]) -> GateOutcome:
-    """Say how a gate ended that found this."""
+    """Return the outcome of a gate with these findings."""
     failed = any(finding.level is Level.ERROR for finding in findings)
     return GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS)
 
@@ -136,13 +136,13 @@ def outcome_of(gate: str, findings: Iterable[Finding]) -> GateOutcome:
 def at_policy_levels(
     policy: Policy, findings: Iterable[Finding], profile: Profile = Profile.COMMIT
 ) -> list[Finding]:
-    """Return the findings at the levels that a policy chose, without those that it turned off."""
+    """Return the findings at the levels that a policy sets, without those that it turned off."""
     found = (at_policy_level(policy, profile, each) for each in findings)
     return [each for each in found if each is not None]
 
 
 def _is_reported(finding: Finding, known: Iterable[Finding]) -> bool:
-    """Return whether the same was reported, at no lower level; of lost tests, whether each of them was."""
+    """Return whether the same was reported, at the same or a higher level; for lost tests, each of them."""
     same = [
         each
         for each in known
@@ -221,7 +221,7 @@ def _drift(objects: Objects, between: _TreeDifference) -> Iterator[Finding]:
 
 
 def _possible_new_places(between: _TreeDifference, before: object) -> dict[RepoPath, tuple[Role, Entry]]:
-    """Find the new files in which those of a component may be that is declared no longer."""
+    """Find the new files that may contain those of a component that is no longer declared."""
     from patchgate.components.baseline_file import Baseline
     from patchgate.components.drift_comparison import is_named_as_test
 
@@ -258,7 +258,7 @@ def _contracts(objects: Objects, between: _TreeDifference) -> Iterator[Finding]:
 
 
 def _findings_before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> Iterator[Finding]:
-    """Find what was wrong with some components before already: contracts, and tests that were lost."""
+    """Find what was wrong with some components before: contracts, and lost tests."""
     had = span.had.policy
     if had is None:
         return
@@ -304,12 +304,12 @@ def _difference(objects: Objects, span: Span) -> Sequence[FileChange]:
 def add_range_findings(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the verdicts on the commits of a range what they do together to the components of a revision.
 
-    Only components are compared of which a commit of the range touches a file.
+    Only components are compared that a commit of the range touches.
 
     Args:
         report: the verdicts on the commits, parents first.
-        revision: the range as it was asked for.
-        asked: names the revision whose policy counts; where it names none, nothing is added.
+        revision: the range as given.
+        asked: names the revision whose policy counts; without one, nothing is added.
     """
     if asked.policy_from is None or not report.changes:
         return report
@@ -332,10 +332,10 @@ def add_range_findings(repository: Repository, report: Report, revision: str, as
 def add_update_findings(
     repository: Repository, ref: str, old: str, new: str, report: Report, asked: Callable[[], CheckOptions]
 ) -> Report:
-    """Add to the verdicts on an update of a branch what its commits do together, where it is protected.
+    """Add to the verdicts on an update of a protected branch what its commits do together.
 
     Args:
-        report: the verdicts on those that nobody has answered for.
+        report: the verdicts on the commits that were not checked before.
         asked: tells how to judge.
     """
     with Objects(repository) as objects:
@@ -345,7 +345,7 @@ def add_update_findings(
         if policy is None or not policy.config.components or not _is_protected(policy, ref):
             return report
         if not is_ancestor(repository, old, new):
-            # A branch that is rewritten here is compared with what the other side has, at the push.
+            # A rewritten branch is compared at the push, with what the remote has.
             return report
         judging = (requested_policy(objects, policies, asked()) or had).policy or policy
         shown = f"{old[:SHORT_OID]}, which the branch has"

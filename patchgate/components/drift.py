@@ -34,10 +34,10 @@ _RULE_OF_ROLE = {
 
 
 def examine(case: Case) -> Iterator[Finding]:
-    """Find what the change leaves drifted.
+    """Find the drift that the change leaves.
 
     Raises:
-        UndecidedError: something of the components could not be read.
+        UndecidedError: facts about the components could not be read.
     """
     near = ComponentFacts.of(case)
     if near is None:
@@ -64,7 +64,7 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
         yield find("baseline-invalid", recorded.message, place, recorded.hint, line=recorded.line)
     if touched and (tampered := _tampered_baseline(state)) is not None:
         yield tampered
-        # Of a component that goes as a whole one sentence is enough.
+        # For a component that is removed completely, one finding is enough.
         recorded = state.before if state.files else None
     elif recorded is None:
         if state.files:
@@ -79,7 +79,7 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
 
 
 def _tampered_baseline(state: ComponentState) -> Finding | None:
-    """Say what is wrong with a baseline that the change itself touches; None where it is as it has to be."""
+    """Report what is wrong with a baseline that the change itself touches; None if it is correct."""
     if state.recorded is None:
         return None if state.before is None else deleted_baseline(state)
     if state.capture is not None and state.written == state.capture:
@@ -111,20 +111,20 @@ def forged_baseline(state: ComponentState) -> Finding:
 
 
 def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
-    """Tell everything that differs from one baseline."""
+    """Report everything that differs from one baseline."""
     found = compare(state.files, recorded, state.unclaimed)
     if found.is_equal:
         return
     told = list(_differences(state, found, recorded))
     yield from told
     if not told:
-        # Another promise and its tests are all that differs.
+        # Only a changed promise and its tests differ.
         what = f"contract and tests of component {state.component.id}"
         yield _component_finding(state, "drift-all", f"{what} changed since they were recorded")
 
 
 def _differences(state: ComponentState, found: DriftComparison, recorded: Baseline) -> Iterator[Finding]:
-    """Tell what each role that differs is told of."""
+    """Report the differences, role by role."""
     lost = [path for path, each in found.gone.items() if each.role is not Role.TESTS]
     yield from _missing_files(state, found, lost)
     if found.differs(Role.CONTRACT) or found.differs(Role.TESTS):
@@ -138,8 +138,8 @@ def _differences(state: ComponentState, found: DriftComparison, recorded: Baseli
 def _contract_and_tests(
     state: ComponentState, found: DriftComparison, recorded: Baseline
 ) -> Iterator[Finding]:
-    """Tell what became of contract and tests, and so of the implementation beside them."""
-    # 6 ms to import, and what changes is mostly the implementation alone.
+    """Report changes of contract and tests, and of the implementation with them."""
+    # 6 ms to import, and most changes touch only the implementation.
     from patchgate.components.weakened_tests import weakened_findings
 
     contract, tests, implementation = (found.differs(role) for role in Role)
@@ -150,7 +150,7 @@ def _contract_and_tests(
     yield from weakened_findings(state, found, recorded, None)
     higher = is_version_higher(found, state.texts)
     if contract and not promised:
-        # Where it lies elsewhere that is told of where it was.
+        # A contract at another path is reported at its old path.
         if not found.left_out_of(Role.CONTRACT):
             yield _rewritten_contract(state)
     elif higher is False:
@@ -166,12 +166,12 @@ def _contract_and_tests(
 
 
 def examine_against_old_baseline(state: ComponentState, before: Baseline) -> Iterator[Finding]:
-    """Ask of a change that brings its own baseline what the one of before would have refused."""
+    """Check a change that brings a new baseline against the previous one."""
     from patchgate.components.weakened_tests import weakened_findings
 
     contract = state.component.contract
     found = compare(state.files, before, state.unclaimed)
-    # A merge brings what its other side did to contract and tests without touching it.
+    # A merge brings the other side's changes of contract and tests without touching them.
     if state.is_merge or contract in state.changed:
         yield from _missing_files(state, found, [contract] if contract in found.gone else [])
         if found.differs(Role.CONTRACT) and is_contract_changed(found, state.texts) is not False:
@@ -186,7 +186,7 @@ def examine_against_old_baseline(state: ComponentState, before: Baseline) -> Ite
 def _missing_files(
     state: ComponentState, found: DriftComparison, lost: Sequence[RepoPath]
 ) -> Iterator[Finding]:
-    """Tell each file of contract and implementation that is gone; of very many the first and a number."""
+    """Report each missing file of contract and implementation; of very many the first, and a count."""
     recapture = f"if this is intended, run the tests and record it: {_recapture(state)}"
     for index, path in enumerate(lost[:_MOST], start=1):
         role = found.gone[path].role
@@ -203,7 +203,7 @@ def _missing_files(
 
 
 def _removal_hint(state: ComponentState) -> str:
-    """Say how a component goes."""
+    """Describe how to remove a component."""
     return (
         f"or, to remove component {state.component.id}, first remove its declaration from patchgate.toml in "
         f"a separate commit, then delete its files and {state.component.baseline.quoted}"
@@ -211,13 +211,13 @@ def _removal_hint(state: ComponentState) -> str:
 
 
 def _more(index: int, all_of_them: int, noun: str) -> str:
-    """Add to the last one that is told how many are not."""
+    """Add to the last reported one how many more there are."""
     left = all_of_them - index
     return f" (and {left} more {noun if left == 1 else noun + 's'})" if index == _MOST and left else ""
 
 
 def contract_without_tests(state: ComponentState) -> Iterator[Finding]:
-    """Tell a contract that differs while no test does; one that is gone is told as missing."""
+    """Report a contract that differs while no test does; a deleted one is reported as missing."""
     name, contract = state.component.id, state.component.contract
     if contract not in state.files:
         return
@@ -246,7 +246,7 @@ def _rewritten_contract(state: ComponentState) -> Finding:
 
 
 def _changed_role(state: ComponentState, found: DriftComparison, role: Role, rule: str) -> Finding:
-    """Tell that the files of one role differ, at the first of them, the change's own first."""
+    """Report that the files of one role differ, at the first of them, preferably one of the change."""
     paths = sorted({*found.old(role), *found.new(role)} & set(state.files))
     first = next((path for path in paths if path in state.changed), paths[0])
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
@@ -260,7 +260,7 @@ def _changed_role(state: ComponentState, found: DriftComparison, role: Role, rul
 
 
 def _undeclared_files(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
-    """Tell of each role the files that are still there and, by the declaration, no longer of it."""
+    """Report, for each role, the files that still exist but are no longer declared."""
     for role, rule in _RULE_OF_ROLE.items():
         paths = list(found.left_out_of(role))
         if not paths:
@@ -282,7 +282,7 @@ def _moved_files(state: ComponentState, found: DriftComparison) -> Iterator[Find
 def _component_finding(
     state: ComponentState, rule: str, message: str, when: str = "run its tests and record it"
 ) -> Finding:
-    """Tell something of a component as a whole, at its contract, or else where its baseline belongs."""
+    """Report a finding about a whole component, at its contract or the path of its baseline."""
     contract = state.component.contract
     place = contract if rule == "drift-all" and contract in state.files else state.component.baseline
     return _find(state, rule, message, place, f"{when}: {_recapture(state)}")
@@ -308,7 +308,7 @@ def _find(
 def examine_cumulative(
     state: ComponentState, *, is_declared: bool, was_declared: bool, is_forged: bool
 ) -> Iterator[Finding]:
-    """Find what several changes did to a component together that one change may not do.
+    """Find what several changes together did to a component that one change may not do.
 
     Args:
         state: the component after the last change, with the files that either declaration claims; `before`
@@ -330,7 +330,7 @@ def examine_cumulative(
 
 
 def _removed_component(state: ComponentState, before: Baseline) -> Iterator[Finding]:
-    """Find what a component lost that is declared no longer, unless all of it is gone."""
+    """Find what a component lost that is no longer declared, unless all of its files are gone."""
     from patchgate.components.weakened_tests import keeps_no_test, weakened_findings
 
     found = compare(state.files, before, state.unclaimed)

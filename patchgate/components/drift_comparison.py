@@ -25,8 +25,8 @@ Files = Mapping[RepoPath, tuple[Role, Entry]]
 class DriftComparison:
     """How the files of a component differ from its baseline, each sorted by path.
 
-    `changed` are there on both sides and differ in content or mode; `moved` maps new paths to old ones;
-    `left_out` are still in the tree, and no longer what they were recorded as: the declaration says so.
+    `changed` exist on both sides and differ in content or mode; `moved` maps new paths to old ones;
+    `left_out` still exist in the tree, but are no longer declared in the recorded role.
     """
 
     changed: Mapping[RepoPath, tuple[RecordedFile, tuple[Role, Entry]]]
@@ -41,19 +41,19 @@ class DriftComparison:
         return not (self.changed or self.added or self.gone or self.moved or self.left_out)
 
     def differs(self, role: Role) -> bool:
-        """Return whether any file of a role changed, was added or is gone; not one that was left out."""
+        """Return whether any file of a role changed, was added or is gone, except `left_out`."""
         return role in self.arrived_roles or any(each.role is role for each in self.gone.values())
 
     @property
     def arrived_roles(self) -> frozenset[Role]:
-        """The roles of which some file changed or was added."""
+        """The roles with a changed or added file."""
         files = *self.added.values(), *(now for _, now in self.changed.values())
         return frozenset(role for role, _ in files)
 
     def old(self, role: Role) -> dict[RepoPath, RecordedFile]:
-        """Give what the baseline says of the files of a role that differ or are gone.
+        """Return the recorded files of a role that changed or are gone.
 
-        A contract that was left out is among them: it was promised. Tests that were are nobody's.
+        This includes a contract that was left out, because it was promised, but not such tests.
         """
         found = {path: recorded for path, (recorded, _) in self.changed.items() if recorded.role is role}
         found |= {path: recorded for path, recorded in self.gone.items() if recorded.role is role}
@@ -62,18 +62,18 @@ class DriftComparison:
         return dict(sorted(found.items()))
 
     def left_out_of(self, role: Role) -> dict[RepoPath, RecordedFile]:
-        """Give what the baseline says of the files that are no longer of a role by the declaration."""
+        """Return the recorded files that are no longer declared in a role."""
         return {path: recorded for path, recorded in self.left_out.items() if recorded.role is role}
 
     def new(self, role: Role) -> dict[RepoPath, Entry]:
-        """Give what is now there of the files of a role that differ or were added."""
+        """Return the current files of a role that changed or were added."""
         found = {path: entry for path, (_, (now, entry)) in self.changed.items() if now is role}
         found |= {path: entry for path, (now, entry) in self.added.items() if now is role}
         return dict(sorted(found.items()))
 
 
 def is_python(path: RepoPath) -> bool:
-    """Return whether the test functions of a file can be told."""
+    """Return whether the test functions of a file can be read."""
     return path.raw.endswith(b".py")
 
 
@@ -86,7 +86,7 @@ def compare(files: Files, baseline: Baseline, unclaimed: Collection[RepoPath] = 
     """Compare the files of a component with a baseline.
 
     Args:
-        unclaimed: what is recorded, lies in the tree and is no file of the component.
+        unclaimed: recorded files that are in the tree, but not in the component.
     """
     changed: dict[RepoPath, tuple[RecordedFile, tuple[Role, Entry]]] = {}
     added: dict[RepoPath, tuple[Role, Entry]] = {}
@@ -116,9 +116,9 @@ def compare(files: Files, baseline: Baseline, unclaimed: Collection[RepoPath] = 
 def _moves(
     gone: Mapping[RepoPath, RecordedFile], added: Mapping[RepoPath, tuple[Role, Entry]]
 ) -> Iterator[tuple[RepoPath, RepoPath]]:
-    """Pair what is gone with what was added of equal content, mode and role: by names, then in order.
+    """Pair removed files with added ones of equal content, mode and role: by names, then in order.
 
-    A test under a name that nobody runs has not moved: both names are of one kind.
+    A test under a name that no runner collects has not moved: both names must be of one kind.
     """
 
     def key(path: RepoPath, role: Role, each: RecordedFile | Entry) -> tuple[object, ...]:
@@ -151,7 +151,7 @@ Texts = Mapping[str, bytes]
 
 
 def is_contract_changed(found: DriftComparison, texts: Texts, *, but: Sequence[str] = ()) -> bool | None:
-    """Return whether the contract's document is not the recorded one; None where one of them cannot be read.
+    """Return whether the contract's JSON differs from the recorded one; None if one cannot be read.
 
     Args:
         but: keys whose values do not count.
@@ -164,7 +164,7 @@ def is_contract_changed(found: DriftComparison, texts: Texts, *, but: Sequence[s
 def is_different_contract(
     old: RecordedFile | Entry | None, new: Entry | None, texts: Texts, *, but: Sequence[str]
 ) -> bool | None:
-    """Return whether two contracts are other documents; None where one of them cannot be read."""
+    """Return whether two contracts differ as JSON; None if one of them cannot be read."""
     if old is None or new is None:
         return old is not new
     if old.oid == new.oid and _is_file(old) == _is_file(new):
@@ -174,7 +174,7 @@ def is_different_contract(
 
 
 def _document(content: bytes | None, but: Sequence[str]) -> str | None:
-    """Write a JSON document so that equal ones are equal texts; a key that stands twice makes it none."""
+    """Write a JSON document so that equal ones are equal texts; None if a key occurs twice."""
     from patchgate.policy.strict_json import JsonDocument, read_json
 
     read = None if content is None else read_json(content)
@@ -187,7 +187,7 @@ def _document(content: bytes | None, but: Sequence[str]) -> str | None:
 
 
 def is_version_higher(found: DriftComparison, texts: Texts) -> bool | None:
-    """Return whether the contract's version is higher than recorded; None where it cannot be told."""
+    """Return whether the contract's version is higher than recorded; None if one has no version."""
     old, new = found.old(Role.CONTRACT), found.new(Role.CONTRACT)
     if not old or not new:
         return None
@@ -197,9 +197,9 @@ def is_version_higher(found: DriftComparison, texts: Texts) -> bool | None:
 
 
 def have_tests_changed(found: DriftComparison, texts: Texts) -> bool:
-    """Return whether the tests of a component are others than recorded: not the same under other names.
+    """Return whether the tests of a component changed, not only their paths.
 
-    What the declaration leaves out, or makes a test as it was, changed no test.
+    A file that only enters or leaves the declaration changes no test.
     """
     kept = {
         path: (recorded, entry)
@@ -230,7 +230,7 @@ def have_tests_changed(found: DriftComparison, texts: Texts) -> bool:
 
 
 def emptied_tests(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
-    """Return the test files that held something when they were recorded, and hold nothing now."""
+    """Return the test files that had content when they were recorded, and are empty now."""
     return frozenset(
         path
         for path, (recorded, (role, entry)) in found.changed.items()
@@ -241,9 +241,9 @@ def emptied_tests(found: DriftComparison, texts: Texts) -> frozenset[RepoPath]:
 def changed_python_tests(
     found: DriftComparison, texts: Texts
 ) -> tuple[dict[RepoPath, bytes | None], dict[RepoPath, bytes | None]]:
-    """Return the tests that differ, as they were recorded and as they are; None for what is no Python.
+    """Return the tests that differ, as recorded and as they are; None for files that are not Python.
 
-    A new file that is not named as tests are is no place for what was in one that is.
+    A test cannot move to a new file that is not named like a test.
     """
     before = {path: _python(path, each, texts) for path, each in found.old(Role.TESTS).items()}
     are_named = any(map(is_named_as_test, before))
@@ -256,14 +256,14 @@ def changed_python_tests(
 
 
 def is_unread_test(found: DriftComparison, texts: Texts) -> bool:
-    """Return whether the content of a Python test that differs is not given."""
+    """Return whether the content of a Python test that differs is missing in `texts`."""
     new = found.new(Role.TESTS)
     return any(is_python(path) and _is_file(each) and each.oid not in texts for path, each in new.items())
 
 
 def _substance(path: RepoPath, each: RecordedFile | Entry, texts: Texts) -> object:
-    """Give what makes a test file another one: its statements, or else its content and that it is a file."""
-    # 10 ms to import with what follows, and what changes is mostly the implementation alone.
+    """Return what is compared of a test file: its statements, or else its content and type."""
+    # 10 ms to import with what follows, and most changes touch only the implementation.
     from patchgate.check.python_tokens import is_readable, text_of
 
     content = _python(path, each, texts)
@@ -272,7 +272,7 @@ def _substance(path: RepoPath, each: RecordedFile | Entry, texts: Texts) -> obje
 
 
 def _statements(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the statements of Python with their depths; comments, layout and bare strings are none."""
+    """Return the statements of Python with their depths, without comments, layout and bare strings."""
     from patchgate.check.python_tokens import packed, statements_of
 
     depths: list[int] = []

@@ -31,7 +31,7 @@ from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role
 
 _AT_ONCE = 16 << 20
-# What is larger counts as something that is not blank.
+# Larger files count as not blank.
 _MAY_BE_BLANK = 64 << 10
 _AS_RECORDED, _AS_IT_IS, _AS_IT_WAS = " as it was recorded", "", " as it was before"
 
@@ -44,12 +44,12 @@ def component_states(
     *,
     is_merge: bool = False,
 ) -> tuple[ComponentState, ...]:
-    """Gather the components near a change, in the order of their ids.
+    """Gather the components that a change touches, in the order of their ids.
 
     Args:
-        near: for each the paths of it that the change touches, its baseline's among them.
+        near: for each component, its paths (and its baseline's) that the change touches.
         view: the tree that the change results in.
-        old: what stood before at every path that the change touches.
+        old: the entry before the change at every path that it touches.
         is_merge: the change is that of a merge.
 
     Raises:
@@ -63,7 +63,7 @@ def component_states(
 
 
 def state_of(component: Component, view: TreeView) -> ComponentState:
-    """Gather one component of a tree that no change is asked about."""
+    """Gather one component of a tree, without a change."""
     return _state(component, frozenset(), view, {}, False)
 
 
@@ -77,15 +77,15 @@ def state_over(
     more: Files | None = None,
     asks_all: bool = False,
 ) -> ComponentState:
-    """Gather one component after several changes, beside the baseline from before the first of them.
+    """Gather one component after several changes, with the baseline from before the first of them.
 
     Args:
         changed: its paths that differ between the two trees.
         view: the tree after the last change.
         old: what was at those paths before the first change.
         recorded: the baseline from before the first change.
-        more: files that count as the component's besides those that it claims.
-        asks_all: whether also files that do not differ between the two trees are compared with the baseline.
+        more: additional files that count as the component's.
+        asks_all: whether files that are equal in both trees are also compared with the baseline.
 
     Raises:
         UndecidedError: an object is missing, or too large.
@@ -108,9 +108,9 @@ def state_over(
 
 
 def is_forged(recorded: Recorded | None, before: Recorded | None, objects: Objects) -> bool:
-    """Return whether a baseline records a checksum that is not that of the blob beside it.
+    """Return whether a baseline records a checksum that does not match its blob.
 
-    What the baseline from before records too is not computed again.
+    Checksums that the previous baseline also has are not computed again.
 
     Raises:
         UndecidedError: a blob is missing.
@@ -141,7 +141,7 @@ def recorded_at(component: Component, entry: Entry | None, objects: Objects) -> 
 
 
 def record(files: Files, objects: Objects) -> dict[RepoPath, RecordedFile]:
-    """Say what a capture would record of the files of a component; every one of them is read."""
+    """Return what a capture would record of a component's files; all of them are read."""
     sums = _sums(objects, sorted({entry.oid for _, entry in files.values() if entry.mode != GITLINK}))
     return {
         path: RecordedFile(
@@ -174,7 +174,7 @@ def _state(
     )
     if place not in changed:
         return _with_texts(state, [recorded], objects)
-    # No sum is believed, wherever it was recorded.
+    # Recorded checksums are not trusted.
     capture = write_baseline(component.id, record(files, objects)) if recorded is not None else None
     state = replace(state, capture=capture, written=written)
     is_asked = is_merge or component.contract in changed or capture != written
@@ -183,7 +183,7 @@ def _state(
 
 
 def _unclaimed(files: Files, view: TreeView, *recorded: Recorded | None) -> frozenset[RepoPath]:
-    """Name what is recorded and lies in the tree, and is no file of the component."""
+    """Return the recorded files that are in the tree, but not in the component."""
     named = {path for each in recorded if isinstance(each, Baseline) for path in each.files}
     return frozenset(path for path in named if path not in files and view.entry(path.raw) is not None)
 
@@ -191,7 +191,7 @@ def _unclaimed(files: Files, view: TreeView, *recorded: Recorded | None) -> froz
 def _read(
     component: Component, entry: Entry | None, objects: Objects
 ) -> tuple[Recorded | None, bytes | None]:
-    """Read a baseline; give its bytes too, where they can be read."""
+    """Read a baseline; also return its bytes, if they can be read."""
     if entry is None:
         return None, None
     again = f"delete it, then record the component again: git patchgate baseline capture {component.id}"
@@ -206,7 +206,7 @@ def _read(
 
 
 def _with_texts(state: ComponentState, beside: Iterable[Recorded | None], objects: Objects) -> ComponentState:
-    """Read the contents that are needed to hold a component against some baselines."""
+    """Read the contents that are needed to compare a component with some baselines."""
     compared: list[DriftComparison] = []
     earlier: list[DriftComparison] = []
     for baseline in beside:
@@ -215,7 +215,7 @@ def _with_texts(state: ComponentState, beside: Iterable[Recorded | None], object
         found = compare(state.files, baseline, state.unclaimed)
         compared.append(found)
         is_promised = bool(found.old(Role.CONTRACT) or found.new(Role.CONTRACT))
-        # Another promise excuses what tests lose in the change that makes it.
+        # A changed promise excuses lost tests only in the same change.
         if is_promised and found.old(Role.TESTS) and state.touches_tests and not state.is_merge:
             earlier.append(compare(state.files_before, baseline, state.unclaimed))
     contracts: dict[str, tuple[RepoPath, str]] = {}
@@ -236,8 +236,8 @@ def _texts(
     """Read the contracts and the Python tests that differ, on both sides, and new tests that may be blank.
 
     Args:
-        earlier: how the tree before the change differs; of it only what is not too large is read.
-        contracts: those that the change itself is asked about, by blob id.
+        earlier: how the tree before the change differs; too large files of it are not read.
+        contracts: contracts before and after the change, by blob id.
     """
     asked: dict[str, tuple[RepoPath, str]] = {}
     optional = dict(contracts)
@@ -250,7 +250,7 @@ def _texts(
     for found in compared:
         for role in (Role.CONTRACT, Role.TESTS):
             recorded, now = found.old(role), found.new(role)
-            # A first contract is beside nothing; first tests matter beside another contract.
+            # A first contract has nothing to compare with; first tests matter if the contract changed.
             if not recorded and (role is Role.CONTRACT or not found.differs(Role.CONTRACT)):
                 continue
             if role is Role.CONTRACT and not now:
@@ -259,7 +259,7 @@ def _texts(
                 asked |= _readable(files, side, role)
             new |= {entry.oid for entry in now.values() if entry.is_file}
             if role is Role.TESTS and now and found.differs(Role.CONTRACT):
-                # What came may be what the declaration left out, under another name.
+                # An added file may be an excluded one under another name.
                 optional |= _readable(found.left_out_of(role), _AS_RECORDED, role)
     headers = _headers(component, optional | asked, objects)
     for oid, (path, side) in asked.items():
@@ -288,7 +288,7 @@ def _headers(
     """Look up what will be read.
 
     Raises:
-        UndecidedError: something of it is not here.
+        UndecidedError: an object is missing.
     """
     found: dict[str, Header] = {}
     for oid, header in zip(asked, objects.headers(list(asked)), strict=True):

@@ -14,7 +14,7 @@ from patchgate.git.tree_view import TreeView
 
 _MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _SUFFIXES = (b".py", b".pyi")
-# Deeper names and longer rows of symlinks name nothing.
+# Deeper names and longer chains of symlinks match nothing.
 _MOST_PARTS = 40
 _MOST_LINKS = 8
 _MOST_LETTERS = 1000
@@ -43,7 +43,7 @@ class ExternalDependencies:
         return self._known[name]
 
     def places(self, name: str) -> Iterator[bytes]:
-        """Yield the paths in the tree at which what a name means really lies; not what is in a submodule."""
+        """Yield the real paths in the tree of a name, without those in a submodule."""
         for path in self._places(name):
             if self._is_there(path):
                 above, _, last = path.rpartition(b"/")
@@ -53,7 +53,7 @@ class ExternalDependencies:
                     yield place
 
     def like(self, name: str) -> Iterator[str]:
-        """Yield what lies where a name stops to lead anywhere: what may have been meant."""
+        """Yield the names next to the first missing part of a name: what may have been meant."""
         is_path = "/" in name or _MODULE.fullmatch(name) is None
         mark = "/" if is_path else "."
         parts = [part for part in name.split(mark) if part]
@@ -79,7 +79,7 @@ class ExternalDependencies:
             yield mark.join([*above, name])
 
     def _places(self, name: str) -> Iterator[bytes]:
-        """Yield the paths at which a name may be."""
+        """Yield the possible paths of a name."""
         if len(name) > _MOST_LETTERS or name.startswith("/"):
             return
         path = _inside(name.encode("utf-8", "surrogateescape"))
@@ -100,7 +100,7 @@ class ExternalDependencies:
         return folder == _IN_SUBMODULE or self._view.exists(_joined(folder, name))
 
     def _folder(self, folder: bytes, links: int) -> bytes | None:
-        """Find where a folder really lies, behind symlinks; None if there is none."""
+        """Resolve the symlinks of a folder's path; None if there is no such folder."""
         if folder not in self._folders:
             if folder.count(b"/") >= 2 * _MOST_PARTS or links > _MOST_LINKS:
                 return None
@@ -127,7 +127,7 @@ class ExternalDependencies:
 
 
 def ends_of(name: str) -> frozenset[bytes]:
-    """Give what a path ends in at which a name may be, as a module without its suffix."""
+    """Return the last parts of the paths that a name may mean; for a module without its suffix."""
     path = _inside(name.encode("utf-8", "surrogateescape")) if len(name) <= _MOST_LETTERS else None
     if not path:
         return frozenset()
@@ -142,7 +142,7 @@ def parts_of(path: bytes) -> frozenset[bytes]:
 
 
 def _inside(path: bytes, start: bytes = b"") -> bytes | None:
-    """Write a path plainly, from the root; None where it leaves the repository or names none."""
+    """Normalise a path from the root; None if it leaves the repository or is not a path."""
     parts = start.split(b"/") if start else []
     for part in path.split(b"/"):
         if b"\0" in part or b"\n" in part:

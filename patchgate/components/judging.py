@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def gather(scene: FactSources) -> ComponentFacts | None:
-    """Gather the components near a change; None where none is, or where git could not make its effect.
+    """Gather the components that a change touches; None if there are none, or git could not apply it.
 
-    What the change declares no longer is judged by the policy of before, which says how grave that is.
+    What the change no longer declares is judged by the previous policy, which sets its level.
     """
     reading, before, own = scene.reading, scene.declaring, scene.own
     if reading is None or (reading.is_proposed and reading.overlay is None):
@@ -45,7 +45,7 @@ def gather(scene: FactSources) -> ComponentFacts | None:
 def _gather_touched(
     objects: Objects, reading: LoadedChange, policy: Policy, before: Policy | None
 ) -> ComponentFacts | None:
-    """Gather the components near a change, and what is declared otherwise than in the policy of before."""
+    """Gather the components that a change touches, and those whose declaration changed."""
     if not (policy.config.components or (before is not None and before.config.components)):
         return None
     files = reading.change.files
@@ -59,7 +59,7 @@ def _gather_touched(
         near.update(
             (name, set()) for name in declared if declared[name] != known.get(name) and name not in near
         )
-    # What goes may be what some contract names, wherever it lies.
+    # Any deleted file may be named in a contract.
     if not (near or otherwise) and not any(file.is_removed for file in files):
         return None
     view = _view_of(objects, reading)
@@ -69,7 +69,7 @@ def _gather_touched(
 
 
 def _view_of(objects: Objects, reading: LoadedChange) -> TreeView:
-    # 5 ms to import: only where a component may be near.
+    # 5 ms to import: only if the change may touch a component.
     from patchgate.git.tree_view import TreeView
 
     after = {file.path.raw: file.new for file in reading.change.files}
@@ -87,7 +87,7 @@ def _with_undeclared(
 
 
 def gather_all(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentFacts | None:
-    """Gather all components of a tree of these files and its contracts; None where the policy has none."""
+    """Gather all components of a tree of these files and its contracts; None if the policy has none."""
     if not policy.config.components:
         return None
     from patchgate.git.tree_view import TreeView
@@ -109,8 +109,8 @@ def _gather_components(
     """Gather components with their touched paths, and contracts.
 
     Args:
-        files: what the change touches; None: the whole tree is looked at.
-        otherwise: the components that are declared otherwise than before.
+        files: the files that the change touches; None means the whole tree.
+        otherwise: the components whose declaration changed.
     """
     from patchgate.components.component_facts import ComponentFacts
     from patchgate.components.drift_gathering import component_states
@@ -124,7 +124,7 @@ def _gather_components(
     except PatchgateError as error:
         faults["drift"] = error.sentence
     claims = [policy.components.claims(path) for paths in near.values() for path in paths]
-    # A change of files that only implement makes no contract wrong.
+    # A change of only implementation files breaks no contract.
     if (
         files is None
         or otherwise
@@ -154,7 +154,7 @@ def _contracts(
 
 
 def _undeclared_baselines(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]:
-    """Find the baselines that stay in the tree of components that are declared no longer."""
+    """Find the remaining baselines of components that are no longer declared."""
     gone = [name for name in before.components.ids if name not in policy.config.components]
     places = {name: before.components[name].baseline for name in gone}
     return {name: place for name, place in places.items() if view.entry(place.raw) is not None}
@@ -167,7 +167,7 @@ def with_landing(
     report: Report,
     asked: Callable[[], CheckOptions],
 ) -> Report:
-    """Add what the commits of an update do together, where its branch is protected."""
+    """Add what the commits of an update of a protected branch do together."""
     if update.old is None or commits < 2:
         return report
     # Most updates bring one commit.
@@ -184,7 +184,7 @@ def with_push(
     changes: Sequence[ChangeVerdict],
     now: float | None,
 ) -> list[ChangeVerdict]:
-    """Add what a push makes of the components of its branches: its commits together, and each tip."""
+    """Add the findings about components in a push: its commits together, and each tip."""
     from patchgate.components.push_tips import add_cumulative_findings, add_tip_findings
 
     changes = add_cumulative_findings(objects, terms, commits, updates, changes)

@@ -29,9 +29,9 @@ from patchgate.policy.tree_policies import TreePolicies, require_usable
 
 @dataclass(frozen=True, slots=True)
 class CapturableTree:
-    """A whole tree that tests can run in, the policy in it, and the commit that it follows.
+    """A whole tree that tests can run in, its policy, and its parent commit.
 
-    `unstaged` are the files that the working tree has otherwise than the index, sorted.
+    `unstaged` are the files that differ between working tree and index, sorted.
     """
 
     view: TreeView
@@ -53,12 +53,12 @@ def tree_to_capture(
 
     Args:
         objects: reads through `store`.
-        from_disk: whether everything in the working tree counts that is not ignored.
+        from_disk: whether to include everything in the working tree that is not ignored.
 
     Raises:
         UsageError: there is no working tree.
-        UndecidedError: the index holds a conflict, or git failed.
-        ConfigError: the policy of that content cannot be used.
+        UndecidedError: the index has a conflict, or git failed.
+        ConfigError: the policy in that tree cannot be used.
     """
     if repository.work_tree is None:
         message = "a bare repository has neither index nor working tree"
@@ -69,7 +69,7 @@ def tree_to_capture(
     unstaged = _unstaged(repository, variables)
     if from_disk:
         read_worktree(repository, objects, base, Detail(), store)
-    # What is only intended to be added is no part of it, as of the next commit.
+    # `git add --intent-to-add` files are not part of it, as in the next commit.
     view = TreeView(objects, repository.output("write-tree", variables=variables).decode("ascii").strip())
     policies = TreePolicies(objects)
     policy = require_usable(policies.at(policies.key(view.tree)))
@@ -78,7 +78,7 @@ def tree_to_capture(
 
 def _unstaged(repository: Repository, variables: Mapping[str, str]) -> tuple[RepoPath, ...]:
     """List what `git add --all` would add to a private index: changed, gone and untracked files."""
-    # A file that was only touched is not told; the exit code tells of others that changed.
+    # This hides files with only a new timestamp; exit code 1 means that others changed.
     refresh = ("update-index", "-q", "--refresh")
     repository.git(*refresh, variables=variables, in_work_tree=True, answers=(0, 1))
     found: set[bytes] = set()
@@ -104,9 +104,9 @@ def _require_merged(repository: Repository) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PolicyTree:
-    """A tree with the policy that it holds; `name` says which it is: `index` or `HEAD`.
+    """A tree with the policy in it; `name` is `index` or `HEAD`.
 
-    `staged` is what the index has otherwise than `HEAD`.
+    `staged` is the difference between `HEAD` and the index.
     """
 
     view: TreeView
@@ -116,12 +116,12 @@ class PolicyTree:
 
     @property
     def components(self) -> Components:
-        """The components that this content declares."""
+        """The components that this policy declares."""
         return self.policy.components
 
     @property
     def place(self) -> str:
-        """Where it is, as it is told."""
+        """The name of the tree in a message."""
         return _place_of(self.name)
 
 
@@ -130,17 +130,17 @@ def _place_of(name: str) -> str:
 
 
 def no_components_message(name: str) -> str:
-    """Say that a content declares no component: only what is in it counts."""
+    """Write that a tree declares no component: only the policy in it counts."""
     added = "" if name == "HEAD" else ", and git add it"
     return f"no component is declared in {_place_of(name)}: {TO_DECLARE}{added}"
 
 
 def index_tree(repository: Repository, objects: Objects) -> PolicyTree:
-    """Take what the next commit would hold; in a bare repository `HEAD`.
+    """Return the tree of the next commit; in a bare repository that of `HEAD`.
 
     Raises:
         ConfigError: the policy there cannot be used.
-        UndecidedError: the index holds conflicts, or something cannot be read.
+        UndecidedError: the index has conflicts, or something cannot be read.
     """
     if repository.work_tree is None:
         return head_tree(repository, objects)
@@ -151,7 +151,7 @@ def index_tree(repository: Repository, objects: Objects) -> PolicyTree:
 
 
 def head_tree(repository: Repository, objects: Objects) -> PolicyTree:
-    """Take what `HEAD` holds; before the first commit, nothing.
+    """Return the tree of `HEAD`; before the first commit the empty tree.
 
     Raises:
         ConfigError: the policy there cannot be used.
@@ -167,13 +167,13 @@ def _policy_tree(view: TreeView, name: str) -> PolicyTree:
 
 
 def resolve_components(components: Components, ids: Sequence[str], where: str = "") -> tuple[Component, ...]:
-    """Find the components of ids that somebody typed, each once.
+    """Find components by the ids that the user typed, each once.
 
     Args:
-        where: the content that was looked at, if that is worth telling.
+        where: the tree that was read, if the message should name it.
 
     Raises:
-        UsageError: there is none of that id.
+        UsageError: there is no component with that id.
     """
     found: dict[str, Component] = {}
     for each in ids:

@@ -32,7 +32,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcom
 from patchgate.report.wording import SHORT_OID
 
 Subject = tuple[str, RepoPath | None]
-"""A rule, and the path of which something was said by it."""
+"""A rule, and the path of a finding of it."""
 
 _CONTRACTS, _DRIFT, _STALENESS = "contracts", "drift", "staleness"
 _MOST = 20
@@ -42,7 +42,7 @@ _LEVELS = tuple(Level)
 
 @dataclass(frozen=True, slots=True)
 class _BranchTip:
-    """A branch that gets a commit: that, what was there before, the commit's policy, and the judging one.
+    """A pushed branch: its new commit, its old one, the policy in the new one, and the judging policy.
 
     `known` are the components as they were declared before.
     """
@@ -63,14 +63,14 @@ def add_tip_findings(
     changes: Sequence[ChangeVerdict],
     now: float | None,
 ) -> list[ChangeVerdict]:
-    """Return the verdicts of a push with what is to be said of the components at the tips of its branches.
+    """Add to the verdicts of a push the findings about the components at the tips of its branches.
 
-    It costs nothing where no policy declares any.
+    It costs nothing if no policy declares a component.
 
     Args:
         commits: the commit that each object stands for; None if it is not a commit, or missing.
         changes: the verdicts on refs and commits.
-        now: seconds since the epoch; None: this moment.
+        now: seconds since the epoch; None means the current time.
     """
     tips = list(_branch_tips(terms, commits, updates))
     if not tips:
@@ -103,7 +103,7 @@ def add_cumulative_findings(
 ) -> list[ChangeVerdict]:
     """Add to the verdicts of a push what its commits do together to components of protected branches.
 
-    Each pair of trees is judged once. It costs nothing where no policy declares a component.
+    Each pair of trees is judged once. It costs nothing if no policy declares a component.
 
     Args:
         commits: the commit that each object stands for; None if it is not a commit, or missing.
@@ -130,10 +130,10 @@ def add_cumulative_findings(
 def _span(
     objects: Objects, terms: RefRules, commits: Mapping[str, str | None], update: RefUpdate
 ) -> Span | None:
-    """Say what a protected branch had and what it gets; None where neither declares a component.
+    """Return the old and new tree of a protected branch; None if neither declares a component.
 
-    A branch that is new, or does not go on from what it had, is compared with the commit where it left that
-    (or else the default branch); what has no commit in common with it is compared with all of it.
+    A branch that is new, or is not a fast-forward, is compared with its merge base with the old tip
+    (or the default branch); without a common commit, with the whole old tip.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -161,7 +161,7 @@ def _span(
 def _branch_tips(
     terms: RefRules, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]
 ) -> Iterator[_BranchTip]:
-    """Return the branches to look at, each commit once for each policy that judges it."""
+    """Yield the branches to check, each commit once for each policy that judges it."""
     seen: set[tuple[str, object]] = set()
     for update in updates:
         commit = commits.get(update.new or "")
@@ -191,7 +191,7 @@ def _examine_tip(
     *,
     has_merge: bool,
 ) -> tuple[tuple[GateOutcome, ...], GateOutcome, list[Finding]]:
-    """Look at one tip: how the gates ended, and what is new of it, the worst first and not too much."""
+    """Check one tip: the gates' outcomes and the new findings, most severe first, limited in number."""
     try:
         contracts = _contracts(objects, tip, said) if has_merge else []
         drift, aged = _findings(objects, tip, said, now, notes)
@@ -210,7 +210,7 @@ def _examine_tip(
 
 
 def _contracts(objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level]) -> list[Finding]:
-    """Say what is wrong with the contracts of a tip and was not before, nor is told of a commit."""
+    """Find mistakes in the contracts of a tip that are new and not reported for a commit."""
     from patchgate.components.component_cache import FactsCache
     from patchgate.git.tree_view import TreeView
 
@@ -227,7 +227,7 @@ def _contracts(objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level])
 def _findings(
     objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
 ) -> tuple[list[Finding], list[Finding]]:
-    # Imported where a tip has components: 10 ms, and most repositories have none.
+    # Imported only if a tip has components: 10 ms, and most repositories have none.
     from patchgate.components.baseline_status import component_statuses, unchanged_components
     from patchgate.components.component_cache import ComponentCache
     from patchgate.components.staleness import examine
@@ -239,13 +239,13 @@ def _findings(
         tree = tree_of(objects, tip.commit)
         settled: set[str] = set()
         if tip.before is not None:
-            # What is as it was has been told before; and a first push from a clone need not read it all.
+            # Unchanged components were reported before; a first push from a clone need not read them all.
             settled = unchanged_components(paths, tree, tree_of(objects, tip.before), tip.policy, tip.known)
         found = component_statuses(objects, tree, tip.policy, paths, cache, settled=settled)
         recorded = [each for status in found if (each := status.recorded) is not None]
         staleness = StalenessFacts(objects, paths, cache, tip.policy)
         verified = staleness.verified(tip.commit, tree, recorded, now, notes)
-        # A note refuses nothing and is told where it arises.
+        # A note refuses nothing and is reported for its commit.
         drift = [
             each
             for each in at_policy_levels(tip.judging, (each for one in found for each in one.findings))
@@ -283,7 +283,7 @@ def _findings(
 def _highest_levels(
     findings: Iterable[Finding], known: Mapping[Subject, Level] | None = None
 ) -> dict[Subject, Level]:
-    """Say of each subject how grave the gravest is that was said of it."""
+    """Return the highest level reported for each subject."""
     found = dict(known or {})
     for finding in findings:
         subject = (finding.rule, finding.path)
@@ -292,6 +292,6 @@ def _highest_levels(
 
 
 def _is_reported(finding: Finding, said: Mapping[Subject, Level]) -> bool:
-    """Return whether the same was said before, and no less gravely."""
+    """Return whether the same was reported before, at the same or a higher level."""
     level = said.get((finding.rule, finding.path))
     return level is not None and _LEVELS.index(level) <= _LEVELS.index(finding.level)

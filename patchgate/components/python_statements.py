@@ -21,7 +21,7 @@ _EMPTY = frozenset({("[", "]"), ("(", ")"), ("{", "}")})
 
 
 def assertions(tokens: list[str]) -> int:
-    """Count what asserts: the statement, and calls; a statement that always holds is none."""
+    """Count assertions: `assert` statements and calls, without those that always hold."""
     calls = sum(
         after == "(" and (name in _ASSERTING or (name.startswith("assert") and name != "assert"))
         for before, name, after in zip(("", *tokens), tokens, tokens[1:], strict=False)
@@ -33,7 +33,7 @@ def assertions(tokens: list[str]) -> int:
 
 
 def truth(condition: list[str]) -> bool | None:
-    """Return whether a condition is true or false whatever happens; None where it depends."""
+    """Return whether a condition is always true or always false; None if it depends."""
     inner = _unwrapped(condition)
     if _is_tuple(condition, inner):
         return bool(inner)
@@ -98,7 +98,7 @@ def is_own(mark: list[str]) -> bool:
 
 
 def names_taken(tokens: list[str]) -> list[list[str]]:
-    """Give what a statement binds or deletes, as the parts of dotted names: `test_x`, `TestA.test_x`."""
+    """Return what a statement binds or deletes, as parts of dotted names: `test_x`, `TestA.test_x`."""
     if tokens[0] == "del":
         end = len(tokens)
     else:
@@ -125,7 +125,7 @@ def names_taken(tokens: list[str]) -> list[list[str]]:
 
 
 def bases(head: list[str]) -> list[list[str]]:
-    """Return the base classes of a `class` statement; `object` is none."""
+    """Return the base classes of a `class` statement, without `object`."""
     if "(" not in head:
         return []
     inside = head[head.index("(") + 1 : -2]
@@ -154,7 +154,7 @@ def _conjunction(tokens: list[str]) -> bool | None:
 
 
 def _literal(tokens: list[str]) -> bool | None:
-    """Tell the truth of a literal, of its negation, of a tuple, or of a literal that equals itself."""
+    """Return the truth of a literal, of its negation, of a tuple, or of a literal compared with itself."""
     is_negated = False
     start = 0
     while start < len(tokens) and tokens[start] == "not":
@@ -192,7 +192,7 @@ def _is_tuple(tokens: list[str], inner: list[str]) -> bool:
 
 
 def _unwrapped(tokens: list[str]) -> list[str]:
-    """Leave out the parentheses around all of it."""
+    """Remove the parentheses around the whole expression."""
     start, end = 0, len(tokens)
     while start < end and tokens[start] == "(":
         start += 1

@@ -34,7 +34,7 @@ class PythonTest:
     """One test function.
 
     Args:
-        name: with the classes that it stands in: `TestShape.test_is_round`.
+        name: with its enclosing classes: `TestShape.test_is_round`.
         line: of its `def`, from 1.
         assertions: how many can run and fail.
         is_skipped: it, its class or its file has a mark that skips it or expects it to fail, its name is
@@ -54,7 +54,7 @@ class PythonTest:
 
 @dataclass(frozen=True, slots=True)
 class PythonTests:
-    """The test functions of a file, and the number of assertions that stand outside of them."""
+    """The test functions of a file, and the number of assertions outside of them."""
 
     functions: tuple[PythonTest, ...]
     elsewhere: int
@@ -62,7 +62,7 @@ class PythonTests:
 
 @dataclass(slots=True)
 class _Class:
-    """A class, or the file as the outermost one; `name` is what begins the names of what is in it."""
+    """A class, or the file as the outermost one; `name` is the prefix of the names in it."""
 
     name: str
     above: _Class | None
@@ -96,7 +96,7 @@ class _Test:
     statements: list[tuple[str, int, _Inner | None]] = field(default_factory=list)
 
     def finished(self) -> PythonTest:
-        """Give what it came to."""
+        """Return the finished test."""
         for inner in self.inners:
             inner.is_used = inner.is_used or self.names[inner.name] > 0
             inner.is_used = inner.is_used and (inner.above is None or inner.above.is_used)
@@ -110,7 +110,7 @@ class _Test:
 
 @dataclass(frozen=True, slots=True)
 class _OpenBlock:
-    """What is open at a place: all that holds for a statement there.
+    """An open block: what holds for the statements in it.
 
     `is_dead`: nothing in it ever runs; `is_sure`: it runs whenever the function around it does; `condition`:
     the known truth of its head, an `if`, `elif` or `while`. `test` and `inner` are those around it.
@@ -128,7 +128,7 @@ class _OpenBlock:
 
 
 def read_tests(content: bytes) -> PythonTests:
-    """Find the test functions of a Python file; of two with one name in one class the last counts."""
+    """Find the test functions of a Python file; of two with one name in a class the last counts."""
     text = text_of(content)
     reader = _TestReader(is_skipped=not is_readable(text))
     for statement in statements_of(text):
@@ -187,7 +187,7 @@ class _TestReader:
     def _below(
         self, scope: _OpenBlock, statement: SourceStatement, marks: list[list[str]], before: _OpenBlock | None
     ) -> _OpenBlock:
-        """Give what holds under a head; `before` is what ended where it stands."""
+        """Return the block that a head opens; `before` is the block that ended there."""
         tokens = statement.tokens[1:] if statement.tokens[0] == "async" else statement.tokens
         if tokens[0] not in {"def", "class"}:
             return _block(scope, tokens, before)
@@ -232,7 +232,7 @@ class _TestReader:
         return test
 
     def _take_names(self, owner: _Class, tokens: list[str]) -> None:
-        """Look at a simple statement of the file or a class: it may skip all, or take a test's name."""
+        """Handle a simple statement of the file or a class: it may skip all, or rebind a test's name."""
         if skips_all(tokens):
             owner.is_skipped = True
             return
@@ -285,7 +285,7 @@ def _inner(scope: _OpenBlock, test: _Test, tokens: list[str], marks: list[list[s
 
 
 def _block(scope: _OpenBlock, tokens: list[str], before: _OpenBlock | None) -> _OpenBlock:
-    """Open a block; of one whose condition is a literal it is known whether it runs."""
+    """Open a block; if its condition is a literal, it is known whether it runs."""
     keyword = tokens[0]
     before_it = before.condition if before is not None and keyword in {"elif", "else"} else None
     condition = truth(tokens[1:-1]) if keyword in {"if", "elif", "while"} else None

@@ -87,7 +87,7 @@ _BASE = {**_FILES, _BASELINE: _captured()}
 
 
 def _patch(changed: Texts) -> bytes:
-    """Write a patch that puts whole files into the place of others; None takes one away."""
+    """Write a patch that replaces whole files; None deletes one."""
     sections = [_section(name, _BASE.get(name), text) for name, text in sorted(changed.items())]
     return "".join(section for section in sections if section).encode()
 
@@ -118,7 +118,7 @@ def _contract_case(rule: str, broken: str, kept: str) -> SelftestCase:
 
 
 def _push(rule: str, policy: str, *, then: Mapping[str, str] | None = None, seconds: int = 0) -> SelftestCase:
-    """Push a branch; the neighbour is a tag, which is not looked at."""
+    """Push a branch; the neighbour is a tag, which is not checked."""
     tag = _PUSH.replace(b"heads", b"tags")
     return SelftestCase(
         rule, _PUSH, policy, ProposalKind.PUSH, tag, files=_BASE, then=then or {}, seconds=seconds

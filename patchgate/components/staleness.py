@@ -26,7 +26,7 @@ _RULES = {"aging": "baseline-aging", "stale": "baseline-stale", "unknown": "base
 
 
 class Freshness(StrEnum):
-    """How far the verification of a component can be relied on."""
+    """How current the verification of a component is."""
 
     FRESH = "fresh"
     AGING = "aging"
@@ -36,17 +36,17 @@ class Freshness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LastVerified:
-    """When a component was verified, and by what that is known.
+    """When a component was verified, and what shows that.
 
     Args:
         component: its id.
         baseline: the path of its baseline.
-        seconds: since the epoch, UTC; None where nobody knows.
-        verified_by: `commit`, `note` or `ledger`; None where nobody knows.
-        commit: the newest commit that touched the baseline, where that tells it.
-        changed: the components that it depends on and that changed since, sorted.
-        gone: names in its contract that meant something then, and lead nowhere now; as they are written.
-        unknown: why nobody knows, in one sentence.
+        seconds: since the epoch, UTC; None if unknown.
+        verified_by: `commit`, `note` or `ledger`; None if unknown.
+        commit: the newest commit that touched the baseline, if the time comes from it.
+        changed: its dependencies that changed since, sorted.
+        gone: names in its contract that existed then and are missing now, as written.
+        unknown: why the time is unknown, in one sentence.
     """
 
     component: str
@@ -60,16 +60,16 @@ class LastVerified:
 
     @property
     def unlike(self) -> list[str]:
-        """Everything below it that is not what it was then."""
+        """All dependencies that changed or are gone since."""
         return [*self.changed, *self.gone]
 
     def days(self, now: float) -> int | None:
-        """Count the whole days since; a clock that is a little behind counts none."""
+        """Count the whole days since; a time slightly in the future counts as 0."""
         return None if self.seconds is None else max(0, int((now - self.seconds) // DAY))
 
 
 def freshness(verified: LastVerified, window: int, now: float) -> Freshness:
-    """Say how fresh a component is; the last day of the window still counts.
+    """Return how fresh a component is; the last day of the window still counts.
 
     Args:
         window: how many days a verification counts.
@@ -86,11 +86,11 @@ def freshness(verified: LastVerified, window: int, now: float) -> Freshness:
 def examine(
     verified: LastVerified, policy: Policy, now: float, *, has_drifted: bool = False
 ) -> Iterator[Finding]:
-    """Say what is to be said of a component that is not fresh, at the level that the policy wants.
+    """Report a component that is not fresh, at the level that the policy sets.
 
     Args:
         now: seconds since the epoch.
-        has_drifted: whether its files are not what its baseline records: then it has to be recorded anew.
+        has_drifted: whether its files differ from its baseline: then it must be captured again.
     """
     settings = policy.config.baselines
     found = freshness(verified, settings.staleness_window_days, now)
@@ -137,7 +137,7 @@ def examine(
 
 
 def describe(verified: LastVerified, window: int, now: float, *, has_drifted: bool = False) -> str:
-    """Say in a few words how fresh a component is, and why; what has drifted is not called fresh."""
+    """Describe how fresh a component is, and why; a drifted component is not called fresh."""
     found = freshness(verified, window, now)
     if found is Freshness.UNKNOWN:
         return f"{found.value}: {verified.unknown}"
@@ -147,7 +147,7 @@ def describe(verified: LastVerified, window: int, now: float, *, has_drifted: bo
 
 
 def _source(verified: LastVerified) -> str:
-    """Name what tells when a component was verified; it is asked only where that is known."""
+    """Name the source of a verification's time, which must be known."""
     if verified.commit is not None:
         return f"commit {verified.commit[:SHORT_OID]}"
     return "a note" if verified.verified_by == "note" else "this machine's ledger"

@@ -36,7 +36,7 @@ from patchgate.policy.tree_policies import TreePolicies
 _CUT_OFF = "this clone is shallow, and its history ends before that commit"
 _NEVER = "no commit in the history wrote this baseline"
 _AHEAD = "the commit of its baseline is dated in the future"
-# As many as a contract's names are told of.
+# As many as the reported findings about a contract.
 _MOST_UNKNOWN = 100
 _OF_OTHERS = frozenset({Role.CONTRACT, Role.IMPLEMENTATION})
 _NameScope = tuple[ComponentNames, ExternalDependencies]
@@ -44,7 +44,7 @@ _NameScope = tuple[ComponentNames, ExternalDependencies]
 
 @dataclass(frozen=True, slots=True)
 class RecordedComponent:
-    """A component with a baseline: the blob of it, the components that its contract names, other names."""
+    """A component with its baseline's entry, its dependencies, and unknown names in its contract."""
 
     component: Component
     baseline: Entry
@@ -54,7 +54,7 @@ class RecordedComponent:
 
 @dataclass(frozen=True, slots=True)
 class _NewestVerification:
-    """What tells last when a component was verified; `note` is None where that is a commit, or nothing."""
+    """The newest verification of a component; `note` is None if it is a commit, or unknown."""
 
     recorded: RecordedComponent
     verified: LastVerified
@@ -64,9 +64,9 @@ class _NewestVerification:
 def contract_dependencies(
     component: Component, names: ComponentNames, view: TreeView, cache: FactsCache
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the components that the contract of a component depends on, and what there means no component.
+    """Return the dependencies of a component, and the names in its contract that match no component.
 
-    Both are sorted, and empty where it is no contract.
+    Both are sorted, and empty if there is no contract.
 
     Raises:
         UndecidedError: an object is missing.
@@ -83,7 +83,7 @@ def contract_dependencies(
 def dependency_digests(
     component: Component, components: Components, view: TreeView, cache: FactsCache
 ) -> dict[str, str]:
-    """Return for each component that this one depends on the digest of its contract and implementation.
+    """Return, for each dependency of a component, the digest of its contract and implementation.
 
     Raises:
         UndecidedError: an object is missing.
@@ -93,7 +93,7 @@ def dependency_digests(
 
 
 def _digest(component: Component, view: TreeView) -> str:
-    """Hash path, mode and id of what others see of a component: its contract and its implementation."""
+    """Hash path, mode and id of a component's contract and implementation files."""
     digest = hashlib.sha256(b"patchgate.dependency/1\n")
     files = files_of(component, view)
     for path in sorted(files, key=lambda each: each.raw):
@@ -104,13 +104,13 @@ def _digest(component: Component, view: TreeView) -> str:
 
 
 class StalenessFacts:
-    """Answers for the components of one commit's tree.
+    """Finds the verifications of the components in one commit's tree.
 
     Args:
         objects: reads the repository.
         paths: looks up folders of its trees.
-        cache: remembers digests and dates.
-        policy: that of the tree; its components count for older trees too.
+        cache: caches digests and dates.
+        policy: that of the tree; its components are used for older trees too.
     """
 
     def __init__(self, objects: Objects, paths: TreePaths, cache: ComponentCache, policy: Policy) -> None:
@@ -132,11 +132,11 @@ class StalenessFacts:
         """Find when each component was verified, and what changed below it since.
 
         Args:
-            commit: the commit in whose history that is looked for, by its full id.
+            commit: the full id of the commit whose history is searched.
             tree: its tree.
-            recorded: the components in question.
+            recorded: the components to check.
             now: seconds since the epoch.
-            notes: commits or full refs of notes in which verifications are.
+            notes: commits or full refs of notes with verifications.
 
         Raises:
             UndecidedError: git failed, or objects are missing.
@@ -179,7 +179,7 @@ class StalenessFacts:
         return found
 
     def _unlike(self, pairs: set[tuple[str, str]], tree: str) -> set[tuple[str, str]]:
-        """Choose the pairs of an older tree and a component in whose folders the tree differs from now."""
+        """Choose the pairs of an older tree and a component whose folders differ from now."""
         asked = [(pair, folder) for pair in sorted(pairs) for folder in self._components[pair[1]].folders]
         then = [(older, folder) for (older, _), folder in asked]
         entries = self._paths.entries([*then, *((tree, folder) for _, folder in asked)])
@@ -189,7 +189,7 @@ class StalenessFacts:
     def _with_changes(
         self, told: _NewestVerification, tree: str, then: str | None, unlike: set[tuple[str, str]]
     ) -> LastVerified:
-        """Add what changed since; `then` is the tree of the commit that tells it, None where none does."""
+        """Add what changed since; `then` is the tree of the verifying commit, or None."""
         recorded, note = told.recorded, told.note
         if note is not None:
             changed = [
@@ -209,7 +209,7 @@ class StalenessFacts:
         return replace(told.verified, changed=tuple(changed), gone=tuple(gone))
 
     def _is_gone(self, name: str, note: Attestation | None, then: str | None, tree: str) -> bool:
-        """Return whether a name that means no component leads nowhere now, and led somewhere then."""
+        """Return whether a name that matches no component is missing now, and existed then."""
         if tree not in self._here:
             self._here[tree] = self._externals(self._policy, tree)
         if self._here[tree].has(name):
@@ -224,7 +224,7 @@ class StalenessFacts:
         return place is None or place[0].find(name) is not None or place[1].has(name)
 
     def _place(self, tree: str) -> _NameScope | None:
-        """Give what names could mean in an older tree; None where nobody can tell."""
+        """Return what names can mean in an older tree; None if its policy cannot be read."""
         found = self._policies.at(self._policies.key(tree))
         if found.fault is not None:
             return None
@@ -252,7 +252,7 @@ class StalenessFacts:
 def _newest(
     recorded: RecordedComponent, touch: FileCommit | None, told: Attestation | None, now: float
 ) -> _NewestVerification:
-    """Choose what tells last when a component was verified."""
+    """Choose the newest verification of a component."""
     name, path = recorded.component.id, recorded.component.baseline
     if touch is None:
         unknown: str | None = _NEVER

@@ -32,9 +32,9 @@ _COLLECTIONS = {"list": "list", "sequence": "list", "tuple": "tuple", "set": "se
 
 
 class ValueKinds:
-    """How values are made of JSON for the types of a contract: collections, bytes, and its own types.
+    """How JSON becomes values of a contract's types: collections, bytes, and its own types.
 
-    A kind is read from the outside in: `list[Point]` is list, Point. What JSON says by itself has none.
+    A kind is read from the outside in: `list[Point]` is list, Point. Plain JSON values have no kind.
     """
 
     def __init__(self, types: Mapping[str, Mapping[str, str]]) -> None:
@@ -42,7 +42,7 @@ class ValueKinds:
         self.used = False
 
     def of(self, written: str) -> list[str]:
-        """Read a type; empty where JSON's own value will do, or where it may be several things."""
+        """Read a type; empty if JSON's value is right, or the type is ambiguous."""
         text = written.strip()
         parts = [each.strip() for each in _split(text, "|")]
         if len(parts) > 1:
@@ -65,7 +65,7 @@ class ValueKinds:
         return [] if kind == "list" and not below else [kind, *below]
 
     def table(self) -> dict[str, dict[str, list[str]]]:
-        """List the fields of the contract's types that are made of something."""
+        """List the fields of the contract's types that have a kind."""
         return {
             name: {field: kind for field, text in fields.items() if (kind := self.of(text))}
             for name, fields in self._types.items()
@@ -73,7 +73,7 @@ class ValueKinds:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Split a type at a separator that stands in no brackets."""
+    """Split a type at a separator outside brackets."""
     parts = [""]
     depth = 0
     for character in text:
@@ -86,9 +86,9 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def as_literal(value: Any, depth: int = 0) -> str:
-    """Write a JSON value as a Python literal of ASCII, laid out as `ruff format` lays it out.
+    """Write a JSON value as an ASCII Python literal, formatted as by `ruff format`.
 
-    What holds something stands on lines of its own, with a comma at the end, so no formatter joins them.
+    Items are on separate lines, with a comma at the end, so no formatter joins them.
     """
     if isinstance(value, str):
         return _text(value)
@@ -116,7 +116,7 @@ def _text(value: str) -> str:
 
 
 def as_comment(text: str) -> str:
-    """Write foreign text so that it stays within one line of a comment."""
+    """Write any text so that it fits one line of a comment."""
     shown = printable(text, _MOST_COMMENT).replace("\t", " ")
     plain = shown.encode("ascii", "backslashreplace").decode("ascii")
     return " ".join(plain.split()) or "nothing is said"
@@ -125,7 +125,7 @@ def as_comment(text: str) -> str:
 # A test's name stands on one line of 79 characters.
 _MOST_NAME = 40
 _NO_INPUTS = "no example says with which inputs to call it"
-# What only some tests need, in the order of the module: the part, and what it alone imports.
+# Parts that only some tests need, in the order of the module, and what only they import.
 _HELPERS = {
     "error_class": ("import builtins\n", "\nimport pytest\n"),
     "kept": (),
@@ -146,7 +146,7 @@ def _parts() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the config says of the component: its id, its contract's path, where its modules are."""
+    """Values from the config: the component's id, its contract's path, where its modules are."""
 
     id: str
     contract: str
@@ -200,7 +200,7 @@ def _head(contract: Contract, origin: Origin, writer: _Writer) -> str:
 
 
 def untested_budgets(contract: Contract) -> Iterator[tuple[str, str]]:
-    """Yield function and measure of each budget that no test is made of, for no example gives inputs."""
+    """Yield function and measure of each budget without a test, because no example has inputs."""
     for function in contract.functions:
         if not _example_inputs(function):
             for kind in _BUDGETS:
@@ -209,13 +209,13 @@ def untested_budgets(contract: Contract) -> Iterator[tuple[str, str]]:
 
 
 def _example_inputs(function: Function) -> list[Mapping[str, Any]]:
-    """Return the inputs with which a function is called to measure it; none where nobody knows any."""
+    """Return the inputs with which a function is called to measure it; empty if there are none."""
     given: list[Mapping[str, Any]] = [each.inputs for each in function.examples]
     return given if given or function.inputs else [{}]
 
 
 class _Writer:
-    """The tests as they are written, with what they need; no name is given twice."""
+    """Writes the tests, and collects what they need; no name is used twice."""
 
     def __init__(self, contract: Contract) -> None:
         types = {each.name: {field.name: field.type for field in each.fields} for each in contract.types}
@@ -223,7 +223,7 @@ class _Writer:
         self.pieces: list[str] = []
         self.needed: set[str] = set()
         self._names: set[str] = set()
-        # Below it every number is taken.
+        # All lower numbers are taken.
         self._next: dict[tuple[str, str], int] = {}
 
     def write(self, function: Function) -> None:
@@ -291,9 +291,9 @@ class _Writer:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTests:
-    """A module of tests; `is_staged_otherwise` tells whether the index would give another contract.
+    """A module of tests; `is_staged_otherwise`: whether the index has another contract.
 
-    `untested` are the budgets that no test is made of: the function, safe to show, and the measure.
+    `untested` are the budgets without a test: the function, safe to print, and the measure.
     """
 
     text: str
@@ -302,7 +302,7 @@ class GeneratedTests:
 
 
 def generate_tests(repository: Repository, name: str, *, cached: bool = False) -> GeneratedTests:
-    """Write the tests that a component's contract asks for, as a module for pytest.
+    """Generate the tests of a component from its contract, as a pytest module.
 
     Args:
         cached: take the contract, and what declares the component, from the index instead of `HEAD`.
@@ -324,7 +324,7 @@ def generate_tests(repository: Repository, name: str, *, cached: bool = False) -
             facts = facts_at(content.view, component.contract, cache)
         if facts is None:
             raise UsageError(f"{place} is not a regular file", "replace it with the contract")
-        # What cannot be read may be too large to be read at all.
+        # An unreadable contract may be too large to read.
         raw = objects.read(entry.oid) if facts.is_readable else b""
         otherwise = not cached and _is_staged_otherwise(repository, component.contract, entry.oid)
     from patchgate.components.contract_reading import read_contract
@@ -360,7 +360,7 @@ def _is_staged_otherwise(repository: Repository, path: RepoPath, oid: str) -> bo
 def modules_of(component: Component, roots: Sequence[str]) -> Iterator[str]:
     """List the modules and packages that the patterns of an implementation begin with, as they are imported.
 
-    Each begins in the longest source root that its pattern lies in. What no module can be called is left out.
+    Each is relative to the longest source root of its pattern. Names that no module can have are left out.
     """
     starts = (RepoPath(literal_start(glob)) for glob in component.settings.implementation)
     found = (_module(start, roots) for start in starts)
@@ -376,7 +376,7 @@ def _module(start: RepoPath, roots: Sequence[str]) -> str | None:
     parts = below.removesuffix(".py").split("/")
     if parts[-1] == "__init__":
         parts.pop()
-    # Names of other scripts are spelt in many ways; ASCII is what every file system and Python agree on.
+    # Non-ASCII names have several encodings; file systems and Python agree only on ASCII.
     if not parts or not all(each.isascii() and each.isidentifier() for each in parts):
         return None
     return None if any(keyword.iskeyword(each) for each in parts) else ".".join(parts)

@@ -36,10 +36,10 @@ from patchgate.report.verdict import ChangeVerdict, Finding, Report
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """The report, and what it is about: the content's name, how many contracts of it were looked at, and how
+    """The report, and its scope: the name of the tree, how many contracts were validated, and how
     many components were compared with their baselines.
 
-    `is_touched` is False where nothing was asked, for nothing that is staged touches a component.
+    `is_touched` is False if nothing was checked, because no staged file touches a component.
     """
 
     report: Report
@@ -58,10 +58,10 @@ def validate(
     Args:
         ids: components by their exact ids.
         everything: all of them.
-        fail_fast: end with the first error.
+        fail_fast: stop at the first error.
 
     Raises:
-        UsageError: there is no such component, or no index that could touch one.
+        UsageError: there is no such component, or no index.
         ConfigError: the policy of the index cannot be used.
         UndecidedError: the index holds conflicts, or an object is missing.
     """
@@ -95,7 +95,7 @@ def validate(
         outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), gates)
         about = reference(policy, content.name if policy.file else BUILT_IN, profile)
         verdict = ChangeVerdict(change, Source("all"), profile.value, about, outcomes, findings)
-    # Counted are those that are there, among what was asked or held against its tests.
+    # Counts the existing contracts among those that were validated or checked for budgets.
     facts = [] if view is None else [view.facts.get(name) for name in view.asked | view.tests.keys()]
     return Validated(
         report=Report((verdict,), repository.limits),
@@ -110,7 +110,7 @@ def validate(
 def _with_baselines(
     content: PolicyTree, view: ContractsView | None, ids: Sequence[str], everything: bool
 ) -> list[Component]:
-    """Choose the components that are compared with their baselines: those that are asked and have one."""
+    """Choose the components to compare with their baselines: those that are asked for and have one."""
     components = content.components
     asked = set(components.ids) if everything else set(ids)
     if not asked and view is not None:

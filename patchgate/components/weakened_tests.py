@@ -56,10 +56,10 @@ class Weakening:
 
     Args:
         loss: which kind.
-        path: the file: of before for what is gone, else of after.
-        line: of the first function in the file of after; None if there is none.
+        path: the file: the old one for what is gone, else the new one.
+        line: of the first function in the new file; None if there is none.
         functions: the names of the functions concerned; none for a file without any, and for assertions that
-            stand outside of the test functions.
+            are outside of the test functions.
         before: the number of their assertions before.
         after: and after.
     """
@@ -80,7 +80,7 @@ class _TestInFile:
     test: PythonTest
 
 
-# By which a function of before is found again, in this order.
+# The keys by which an old function is found again, in this order.
 _KEYS: tuple[Callable[[_TestInFile], object], ...] = (
     lambda placed: (placed.path, placed.test.name),
     lambda placed: placed.test.name,
@@ -94,11 +94,11 @@ def find_weakenings(
     *,
     gone: frozenset[RepoPath] = frozenset(),
 ) -> Iterator[Weakening]:
-    """Tell what tests lost.
+    """Find what tests lost.
 
     Args:
         before: the contents of the test files that differ or are gone, as they were recorded; None for
-            what is no Python, or no file.
+            what is not Python, or not a file.
         after: those that differ or were added, as they are.
         gone: which of `before` are gone (and did not move).
     """
@@ -123,7 +123,7 @@ def _tests_with_files(files: Mapping[RepoPath, PythonTests]) -> list[_TestInFile
 def _paired(
     old: Sequence[_TestInFile], new: Sequence[_TestInFile]
 ) -> tuple[list[tuple[_TestInFile, _TestInFile]], list[_TestInFile]]:
-    """Pair each function of before with one of after; give the pairs, and what has none."""
+    """Pair each old function with a new one; return the pairs, and the old ones without a pair."""
     pairs: list[tuple[_TestInFile, _TestInFile]] = []
     for key in _KEYS:
         waiting: dict[object, list[_TestInFile]] = {}
@@ -146,7 +146,7 @@ def _paired(
 def _gone(
     old: Mapping[RepoPath, PythonTests], lost: Sequence[_TestInFile], gone: frozenset[RepoPath]
 ) -> Iterator[Weakening]:
-    """Tell which files and functions are gone; a file whose functions are all elsewhere is not."""
+    """Find files and functions that are gone; a file whose functions all moved is not."""
     names: dict[RepoPath, list[str]] = {}
     for each in lost:
         names.setdefault(each.path, []).append(each.test.name)
@@ -159,7 +159,7 @@ def _gone(
 
 
 def _fewer(pairs: Sequence[tuple[_TestInFile, _TestInFile]]) -> Iterator[Weakening]:
-    """Tell which tests assert less; of those that are newly skipped it is told that they are."""
+    """Find tests with fewer assertions, except newly skipped ones, which are reported as skipped."""
     fewer = [
         (old, new)
         for old, new in pairs
@@ -208,8 +208,8 @@ def weakened_findings(
 
     Args:
         found: how the component differs from the baseline `beside`.
-        only: the files that are asked about; None: all.
-        may_excuse: whether another promise of the contract makes a loss less grave.
+        only: the files to report; None means all.
+        may_excuse: whether a changed promise of the contract makes a loss a warning.
     """
     all_losses, gone, empty = _losses(state, found)
     losses = [each for each in all_losses if only is None or each.path in only]
@@ -233,7 +233,7 @@ def weakened_findings(
 
 
 def keeps_no_test(state: ComponentState, found: DriftComparison) -> bool:
-    """Return whether none of the test functions that were recorded and differ is left anywhere."""
+    """Return whether none of the recorded test functions in files that differ still exists."""
     before, _ = changed_python_tests(found, state.texts)
     had = {
         (path, test.name)
@@ -247,7 +247,7 @@ def keeps_no_test(state: ComponentState, found: DriftComparison) -> bool:
 def _losses(
     state: ComponentState, found: DriftComparison
 ) -> tuple[list[Weakening], frozenset[RepoPath], frozenset[RepoPath]]:
-    """Give what the tests lost, which of the files are gone, and which hold nothing now."""
+    """Return what the tests lost, which of the files are gone, and which are empty."""
     before, after = changed_python_tests(found, state.texts)
     if not before:
         return [], frozenset(), frozenset()
@@ -256,7 +256,7 @@ def _losses(
 
 
 def _lost(losses: Iterable[Weakening]) -> Iterator[_Lost]:
-    """Return the functions that are lost, each with its file; None for a file without any."""
+    """Yield the lost functions, each with its file; None for a file without any."""
     for loss in losses:
         yield from ((loss.path, name) for name in loss.functions or (None,))
 
@@ -264,7 +264,7 @@ def _lost(losses: Iterable[Weakening]) -> Iterator[_Lost]:
 def _excused(
     state: ComponentState, found: DriftComparison, beside: Baseline, grave: frozenset[_Lost]
 ) -> frozenset[_Lost]:
-    """Choose what may be lost, since the contract promises something else now."""
+    """Choose the losses that are excused because the contract's promise changed."""
     contract, texts = state.component.contract, state.texts
     if (
         not grave
@@ -278,7 +278,7 @@ def _excused(
         new = state.files[contract][1]
         if is_different_contract(state.old[contract], new, texts, but=_VERSION) is True:
             return grave
-    # The promise changed before: that is no reason to take out more now.
+    # The promise changed earlier: that does not excuse more losses now.
     was = compare(state.files_before, beside, state.unclaimed)
     if is_unread_test(was, texts):
         return frozenset()

@@ -189,7 +189,7 @@ def test_a_note_needs_a_ref_that_can_hold_it_and_asks_before_the_tests(
     else:
         target = f"HEAD:{BASELINE}" if kind == "blob" else "HEAD^{tree}"
         repo.git("update-ref", VERIFIED_REF, repo.ask("rev-parse", target))
-    with pytest.raises(UndecidedError, match="names no commit"):
+    with pytest.raises(UndecidedError, match="does not point to a commit"):
         captured(repo, reverify=True, with_note=True)
     here = made(oid=repo.ask("rev-parse", f"HEAD:{BASELINE}"))
     with pytest.raises(UndecidedError):
