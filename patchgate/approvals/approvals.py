@@ -117,7 +117,7 @@ class Statement:
         if not isinstance(rules, list) or not all(isinstance(text, str) for text in [*rules, *texts]):
             raise ValueError("a value is not text")
         change_id, policy, reason, by, at = texts
-        return cls(change_id, policy, tuple(rules), reason, by, at)
+        return cls(change_id=change_id, policy=policy, rules=tuple(rules), reason=reason, by=by, at=at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,7 +217,9 @@ class Exemption:
 
     def state(self, reason: str, by: str, at: str) -> Statement:
         """Make the statement of a maintainer."""
-        return Statement(self.id, self.change.policy.digest, self.rules, reason, by, at)
+        return Statement(
+            change_id=self.id, policy=self.change.policy.digest, rules=self.rules, reason=reason, by=by, at=at
+        )
 
 
 @dataclass(frozen=True, slots=True)

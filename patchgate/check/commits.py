@@ -262,7 +262,10 @@ def rehearse(repository: Repository, policy: Policy, count: int) -> Rehearsal:
     verdicts = judge_commits(repository, commits, CheckOptions(policy=policy)).changes
     states = [verdict.verdict.value for verdict in verdicts]
     return Rehearsal(
-        len(commits), states.count("rejected"), states.count("undecided"), tuple(_tallies(verdicts))
+        commits=len(commits),
+        refused=states.count("rejected"),
+        undecided=states.count("undecided"),
+        tallies=tuple(_tallies(verdicts)),
     )
 
 
@@ -275,7 +278,11 @@ def _tallies(verdicts: Iterable[ChangeVerdict]) -> Iterable[Tally]:
     for rule, each in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
         findings = [finding for _, finding in each]
         yield Tally(
-            rule, findings[0].level, len(each), len({index for index, _ in each}), _remedy(rule, findings)
+            rule=rule,
+            level=findings[0].level,
+            findings=len(each),
+            commits=len({index for index, _ in each}),
+            remedy=_remedy(rule, findings),
         )
 
 

@@ -77,7 +77,7 @@ def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
         reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
         trace = "".join(traceback.format_exception(error))
         # The findings of a gate that crashed are not reliable.
-        return GateOutcome(gate.name, Outcome.UNDECIDED, reason, trace), []
+        return GateOutcome(gate=gate.name, outcome=Outcome.UNDECIDED, reason=reason, trace=trace), []
     failed = any(finding.level is Level.ERROR for finding in found)
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
 

@@ -105,7 +105,16 @@ def judge_reading(
         return _undecided(reading, rules, profile, error)
     own = rules.after.policy if controls and rules.after.policy is not policy else None
     declaring, new = _declaring(rules, policy)
-    scene = FactSources(objects, reading.change, policy, profile, declaring, new, own, reading)
+    scene = FactSources(
+        objects=objects,
+        change=reading.change,
+        policy=policy,
+        profile=profile,
+        declaring=declaring,
+        known=new,
+        own=own,
+        reading=reading,
+    )
     case = replace(
         _case(scene, reading, governance, has_budgets=not rules.is_first),
         from_text=reading.is_proposed,
@@ -116,16 +125,24 @@ def judge_reading(
     )
     outcomes, findings = judge(case)
     if own is not None:
-        under_own = FactSources(objects, reading.change, own, profile, own, declaring, reading=reading)
+        under_own = FactSources(
+            objects=objects,
+            change=reading.change,
+            policy=own,
+            profile=profile,
+            declaring=own,
+            known=declaring,
+            reading=reading,
+        )
         judged = judge(_case(under_own, reading, governance, has_budgets=False))
         outcomes, findings = _both(outcomes, findings, *judged)
     return ChangeVerdict(
-        reading.change,
-        reading.source,
-        profile.value,
-        reference(policy, place, profile, rules.before.tree),
-        outcomes,
-        findings,
+        change=reading.change,
+        source=reading.source,
+        profile=profile.value,
+        policy=reference(policy, place, profile, rules.before.tree),
+        gates=outcomes,
+        findings=findings,
         limits=_limits(case),
     )
 
@@ -179,14 +196,14 @@ def reference(policy: Policy, place: str, profile: Profile, tree: str | None = N
     """Describe a policy in a verdict, with its settings for the local hooks."""
     hooks = policy.config.hooks
     return PolicyReference(
-        policy.digest(profile),
-        f"{place}:{policy.file}" if policy.file else place,
-        hooks.mode == "observe",
-        hooks.draft_refs,
-        policy.refuses_messages(profile),
-        policy.judges_messages(profile),
-        tree,
-        hooks.budget_ms,
+        digest=policy.digest(profile),
+        origin=f"{place}:{policy.file}" if policy.file else place,
+        observes=hooks.mode == "observe",
+        draft_refs=hooks.draft_refs,
+        refuses_messages=policy.refuses_messages(profile),
+        judges_messages=policy.judges_messages(profile),
+        tree=tree,
+        budget_ms=hooks.budget_ms,
     )
 
 
@@ -262,5 +279,10 @@ def _undecided(
     raw = rules.before.policy.raw if rules.before.policy else b""
     digest = "sha256:" + hashlib.sha256(b"patchgate.policy/none\n" + raw).hexdigest()
     return ChangeVerdict(
-        reading.change, reading.source, profile.value, PolicyReference(digest, rules.place), outcomes, ()
+        change=reading.change,
+        source=reading.source,
+        profile=profile.value,
+        policy=PolicyReference(digest, rules.place),
+        gates=outcomes,
+        findings=(),
     )

@@ -80,7 +80,18 @@ def check_message(
         last = replace(findings[-1], notes=(f"the message is saved in {printable(file)}",))
         findings = (*findings[:-1], last)
     about = reference(policy, place, profile)
-    return Report((ChangeVerdict(nothing, Source("message"), profile.value, about, outcomes, findings),))
+    return Report(
+        (
+            ChangeVerdict(
+                change=nothing,
+                source=Source("message"),
+                profile=profile.value,
+                policy=about,
+                gates=outcomes,
+                findings=findings,
+            ),
+        )
+    )
 
 
 def with_message(

@@ -322,12 +322,12 @@ class RefRules:
         outcome = Outcome.FAIL if is_failed else Outcome.UNDECIDED if reason else Outcome.PASS
         empty = self._objects.empty_tree
         return ChangeVerdict(
-            Change.of(empty, empty, ()),
-            Source("ref", ref=update.ref),
-            Profile.COMMIT.value,
-            reference(self._governing.policy, self._governing.place, Profile.COMMIT),
-            (GateOutcome(GATE, outcome, None if is_failed else reason),),
-            tuple(findings),
+            change=Change.of(empty, empty, ()),
+            source=Source("ref", ref=update.ref),
+            profile=Profile.COMMIT.value,
+            policy=reference(self._governing.policy, self._governing.place, Profile.COMMIT),
+            gates=(GateOutcome(GATE, outcome, None if is_failed else reason),),
+            findings=tuple(findings),
         )
 
     def joined(
@@ -357,7 +357,9 @@ class RefRules:
     def _findings(self, update: RefUpdate, protection: Decision | bool, keeps: bool) -> list[Finding]:
         decision = protection if isinstance(protection, Decision) else None
         is_here = self._commits.get(update.old or "") is not None
-        move = RefMove(update.ref, update.old, update.new, keeps, is_here, decision)
+        move = RefMove(
+            ref=update.ref, old=update.old, new=update.new, keeps=keeps, is_here=is_here, decision=decision
+        )
         found = []
         for finding in examine(move):
             level = self._governing.policy.level(finding.rule, Profile.COMMIT)

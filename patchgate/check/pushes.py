@@ -109,7 +109,9 @@ def judge_push_to(
             reported=told,
             is_confirmed=is_confirmed,
         )
-        terms = RefRules(repository, objects, destination, commits, asked)
+        terms = RefRules(
+            repository=repository, objects=objects, destination=destination, commits=commits, asked=asked
+        )
 
         @cache
         def all_known_to(kind: RefGroup) -> KnownCommits:
@@ -123,8 +125,22 @@ def judge_push_to(
             return KnownCommits(tuple(answered)) if answered else all_known_to(kind)
 
         governed = {update.ref for update in updates if terms.is_governed(update)}
-        news = NewCommits(repository, updates, commits, governed.__contains__, known_to)
-        push = _PushCheck(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
+        news = NewCommits(
+            repository=repository,
+            updates=updates,
+            commits=commits,
+            is_protected=governed.__contains__,
+            known_to=known_to,
+        )
+        push = _PushCheck(
+            objects=objects,
+            destination=destination,
+            commits=commits,
+            asked=asked,
+            terms=terms,
+            news=news,
+            now=now,
+        ).judge(updates, moves=moves)
         push = replace(push, report=with_fetch(repository, remote, updates, commits, push.report))
     return _with_deepen_hint(repository, remote, push)
 
@@ -172,7 +188,9 @@ def judge_received(
     )
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, destination.had)
-        terms = RefRules(repository, objects, destination, commits, asked)
+        terms = RefRules(
+            repository=repository, objects=objects, destination=destination, commits=commits, asked=asked
+        )
 
         @cache
         def protected() -> KnownCommits:
@@ -192,8 +210,22 @@ def judge_received(
             answered = terms.answered_for(ref, updates)
             return KnownCommits(tuple(answered)) if answered else protected()
 
-        news = NewCommits(repository, updates, commits, terms.is_protected, known_to)
-        return _PushCheck(objects, destination, commits, asked, terms, news, now).judge(updates, moves=True)
+        news = NewCommits(
+            repository=repository,
+            updates=updates,
+            commits=commits,
+            is_protected=terms.is_protected,
+            known_to=known_to,
+        )
+        return _PushCheck(
+            objects=objects,
+            destination=destination,
+            commits=commits,
+            asked=asked,
+            terms=terms,
+            news=news,
+            now=now,
+        ).judge(updates, moves=True)
 
 
 def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, str]) -> dict[str, str | None]:
@@ -281,7 +313,9 @@ class _PushCheck:
             elif not update.ref.startswith(NOTES):
                 # No policy speaks of the names in notes, but the one that they have themselves.
                 fallback = self._terms.default_tip
-            group = groups.setdefault((key, signers, fallback), _Group(place, key, signers, fallback))
+            group = groups.setdefault(
+                (key, signers, fallback), _Group(place=place, key=key, signers=signers, fallback=fallback)
+            )
             group.refs.append((update.ref, tip))
         return sorted(groups.values(), key=lambda group: group.place is None)
 
@@ -388,7 +422,9 @@ _ABSENT: Key = (None, None)
 
 def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
     """Add to a verdict the ref that brings its commit, and a short name of the policy's commit."""
-    source = Source(change.source.kind, change.source.commit, change.source.base_commit, ref)
+    source = Source(
+        kind=change.source.kind, commit=change.source.commit, base_commit=change.source.base_commit, ref=ref
+    )
     policy = change.policy
     if place is not None and len(place) >= 40 and policy.origin.startswith(place):
         policy = replace(policy, origin=place[:SHORT_OID] + policy.origin[len(place) :])

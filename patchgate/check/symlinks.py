@@ -37,7 +37,11 @@ def gather_links(
     files = reading.change.files
     tree, over = reading.overlay or (reading.change.base, {file.path.raw: file.new for file in files})
     return _followed(
-        objects, _LinkTree(tree, over, reading.change.after, reading.parents), files, policy, profile
+        objects,
+        _LinkTree(tree=tree, over=over, after=reading.change.after, parents=reading.parents),
+        files,
+        policy,
+        profile,
     )
 
 

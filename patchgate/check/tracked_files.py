@@ -59,17 +59,39 @@ class _Bench:
             self.profile,
             folders=self.folders,
             has_budgets=False,
-            facts=gather_facts(FactSources(self.objects, change, self.policy, self.profile, self.policy)),
+            facts=gather_facts(
+                FactSources(
+                    objects=self.objects,
+                    change=change,
+                    policy=self.policy,
+                    profile=self.profile,
+                    declaring=self.policy,
+                )
+            ),
             links=self.links,
         )
         outcomes, findings = judge(case)
-        return ChangeVerdict(change, Source("all"), self.profile.value, self.reference, outcomes, findings)
+        return ChangeVerdict(
+            change=change,
+            source=Source("all"),
+            profile=self.profile.value,
+            policy=self.reference,
+            gates=outcomes,
+            findings=findings,
+        )
 
     def judge_tree(self, empty: Change, facts: Mapping[str, Facts]) -> ChangeVerdict:
         """Judge what needs the whole tree (components)."""
         case = Case(empty, self.policy, self.profile, has_budgets=False, facts=facts)
         outcomes, findings = judge(case)
-        return ChangeVerdict(empty, Source("all"), self.profile.value, self.reference, outcomes, findings)
+        return ChangeVerdict(
+            change=empty,
+            source=Source("all"),
+            profile=self.profile.value,
+            policy=self.reference,
+            gates=outcomes,
+            findings=findings,
+        )
 
 
 def check_tracked(repository: Repository, asked: CheckOptions) -> Report:
@@ -94,13 +116,13 @@ def check_tracked(repository: Repository, asked: CheckOptions) -> Report:
         reference = PolicyReference(policy.digest(profile), place)
         links = gather_all_links(objects, files, policy, profile)
         bench = _Bench(
-            objects,
-            policy,
-            profile,
-            detail_for([policy], profile, in_full=asked.in_full),
-            result.folders,
-            reference,
-            links,
+            objects=objects,
+            policy=policy,
+            profile=profile,
+            detail=detail_for([policy], profile, in_full=asked.in_full),
+            folders=result.folders,
+            reference=reference,
+            links=links,
         )
         parts = [
             bench.judge(files[start : start + _BATCH_FILES])
@@ -109,14 +131,14 @@ def check_tracked(repository: Repository, asked: CheckOptions) -> Report:
         empty = Change(objects.empty_tree, result.tree, ())
         parts.append(bench.judge_tree(empty, gather_tree_facts(objects, files, policy)))
         joined = ChangeVerdict(
-            Change(
+            change=Change(
                 objects.empty_tree, result.tree, tuple(file for part in parts for file in part.change.files)
             ),
-            Source("all", None, base.commit),
-            profile.value,
-            reference,
-            _joined([part.gates for part in parts]),
-            tuple(finding for part in parts for finding in part.findings),
+            source=Source("all", None, base.commit),
+            profile=profile.value,
+            policy=reference,
+            gates=_joined([part.gates for part in parts]),
+            findings=tuple(finding for part in parts for finding in part.findings),
         )
         report = Report((joined,), repository.limits)
         if not asked.in_full:

@@ -158,7 +158,7 @@ def _cases(change: ChangeVerdict) -> list[_TestCase]:
         found = [finding for finding in change.findings if finding.definition.gate == gate.gate]
         errors = tuple(finding for finding in found if finding.level is Level.ERROR)
         others = tuple(finding for finding in found if finding.level is not Level.ERROR)
-        cases.append(_TestCase(gate, errors, others, gate in owing))
+        cases.append(_TestCase(gate=gate, errors=errors, others=others, owes=gate in owing))
     return cases
 
 

@@ -100,7 +100,13 @@ def error_document(error: PatchgateError) -> str:
     if isinstance(error, ConfigError):
         keys = ("file", "line", "key", "message", "hint")
         body["mistakes"] = [{key: getattr(each, key) for key in keys} for each in error.mistakes]
-    attempt = None if ended is None else Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)
+    attempt = (
+        None
+        if ended is None
+        else Attempt(
+            id=ended.id, dir=ended.dir, applied=False, fallback_reason=error.kind, temp_path=ended.temp_path
+        )
+    )
     whole = {"schema": ERROR_SCHEMA, "error": body, "attempt": _attempt(attempt)}
     return json_line(whole)
 

@@ -111,7 +111,20 @@ class Finding:
         """Make a finding at its rule's own level; the arguments are the fields."""
         level = RULES[rule].level
         about = {} if details is None else details
-        return cls(rule, level, message, path, line, side, hint, who_can_fix, about, fix, excerpt, notes)
+        return cls(
+            rule=rule,
+            level=level,
+            message=message,
+            path=path,
+            line=line,
+            side=side,
+            hint=hint,
+            who_can_fix=who_can_fix,
+            details=about,
+            fix=fix,
+            excerpt=excerpt,
+            notes=notes,
+        )
 
     @property
     def definition(self) -> Rule:
