@@ -1,8 +1,8 @@
-"""Run one analysis on a scratch tree, and take in what it tells.
+"""Run one analysis in a scratch tree and read its output.
 
 Decides how a run ended: clean, findings, or not evaluated, with the reason and the next step. A tool that is
-missing, takes too long, ends with another exit code than 0 or 1, or tells anything that is not its format is
-never clean. Does not make the tree, compare, or keep anything.
+missing, takes too long, exits with a code other than 0 or 1, or writes another format is never clean. Does
+not make the tree, compare or store anything.
 """
 
 from __future__ import annotations
@@ -34,29 +34,27 @@ MAX_OUTPUT = 128 << 20
 _LAST_LINES = 3
 _MAX_SAID = 300
 _AGAIN = "run it again"
-_EXPECTED = (
-    "look at what the command writes to its standard output: it has to be what `format` says, and only that"
-)
+_EXPECTED = "check what the command writes to standard output: it must be only what `format` says"
 
 
 def tool_identity(
     settings: AnalysisSettings | CommandSettings, environ: Mapping[str, str], place: str | None = None
 ) -> str | None:
-    """Tell which programs an analysis or a command runs, so that another version of them is another text.
+    """Identify the programs that an analysis or a command runs; another version gives another text.
 
     For the program and each of `required_tools`: where it was found, its real path, size and time. A program
-    of the tree (`./x`) is told apart by the tree. What a program loads (the modules of a `python -m x`) is
-    not seen: `required_tools` can name a program that comes and goes with it.
+    of the tree (`./x`) is identified by the tree. The modules that a program loads (`python -m x`) are not
+    included: `required_tools` can name a program that is installed with them.
 
     Args:
         settings: what the config says of it.
         environ: the caller's environment.
-        place: the scratch tree, whose own programs do not count; None where there is none yet.
+        place: the scratch tree, whose own programs do not count; None if there is none yet.
 
     Returns:
-        None where one of them is not there.
+        None if one of them is missing.
     """
-    # Where there is no tree yet, no folder of PATH can be in it.
+    # If there is no tree yet, no folder of PATH can be in it.
     environment = command_environment(environ, settings.env, place or os.path.join(os.sep, "nowhere", "tree"))
     program, missing = locate_program(settings, environment)
     if missing or program is None:
@@ -84,7 +82,7 @@ def run_analysis(
     mask: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
 ) -> AnalysisRun:
-    """Run an analysis to its end and read what it told; `key` and `digest` are left empty.
+    """Run an analysis to its end and read its output; `key` and `digest` are left empty.
 
     Args:
         name: its name in the config.
@@ -93,12 +91,12 @@ def run_analysis(
         environ: the caller's environment.
         folder: an empty folder for its output and its log.
         text_of: gives the lines of a file of the tree as it is in git, split at LF; None: no such file.
-            What it has no file for, no finding is in, and no metric may name.
-        mask: what is done to whole lines of its log before they are kept or shown.
+            A path without such a file is in no finding, and no metric may name it.
+        mask: masks secrets in whole lines of its log before they are stored or shown.
         tick: called about once a second with the seconds since the start.
 
     Raises:
-        UndecidedError: the folder cannot be written, or the place is not there.
+        UndecidedError: the folder cannot be written, or the scratch tree is missing.
     """
     from patchgate.process.command import run_command
 
@@ -125,7 +123,7 @@ def run_analysis(
             tick=tick,
         )
     if ended.survivors:
-        left = f"`{name}` left {ended.survivors} processes that could not be ended"
+        left = f"`{name}` left {ended.survivors} processes that could not be stopped"
         run = replace(run, warnings=(left,))
     hindrance = _why_unreadable(ended, settings, mask)
     if hindrance is not None:
@@ -136,33 +134,33 @@ def run_analysis(
 def _why_unreadable(
     ended: ProcessResult, settings: AnalysisSettings, mask: Callable[[bytes], bytes] | None
 ) -> tuple[str, str] | None:
-    """Say why nothing can be read, and the next step; None where the tool ended as tools do."""
+    """Return why the output cannot be read, and the next step; None if the tool ended normally."""
     if ended.fault is not None:
         reason, hint = describe_start_fault(ended, printable(settings.command[0], 120), _AGAIN)
         return f"was not started: {reason}", hint
     if ended.output_fault is not None:
-        reason = f"could not be read: its output could not be kept: {printable(ended.output_fault)}"
-        return reason, f"make room for it, then {_AGAIN}"
+        reason = f"could not be read: its output could not be saved: {printable(ended.output_fault)}"
+        return reason, f"free some space, then {_AGAIN}"
     if ended.has_flooded:
         return (
-            f"wrote more than {MAX_OUTPUT >> 20} MiB to its standard output and was ended",
-            "narrow the folders that it looks at, or its rules",
+            f"wrote more than {MAX_OUTPUT >> 20} MiB to standard output and was stopped",
+            "limit its folders or its rules",
         )
     if ended.timed_out:
         return (
-            f"took longer than {settings.timeout:g} s and was ended",
-            "give it a longer timeout in the policy, or less to look at",
+            f"took longer than {settings.timeout:g} s and was stopped",
+            "raise its timeout in the policy, or limit its folders",
         )
     code = ended.code or 0
     if code < 0:
         return (
-            f"was ended by {signal_name(-code)}{_last_stderr(ended, mask)}",
-            "run the command by itself to see why",
+            f"was killed by {signal_name(-code)}{_last_stderr(ended, mask)}",
+            "run the command directly to see why",
         )
     if code > 1:
         return (
             f"ended with exit code {code}{_last_stderr(ended, mask)}",
-            "mend what it names; if that is how it tells of findings, let it end with 0 (ruff: --exit-zero)",
+            "fix the error; if this code means findings, make the command exit with 0 (ruff: --exit-zero)",
         )
     return None
 
@@ -170,7 +168,7 @@ def _why_unreadable(
 def _read(
     run: AnalysisRun, settings: AnalysisSettings, place: str, output: str, text_of: Lines, said: str
 ) -> AnalysisRun:
-    # What reads is loaded only where something was told: a run that is stored costs none of it.
+    # Imported only to read an output: a stored run does not need it.
     from patchgate.commands.json_stream import NotReadError
     from patchgate.commands.metrics_file import read_metrics
     from patchgate.commands.sarif_file import ToolFailedError, read_sarif
@@ -184,8 +182,10 @@ def _read(
     except ToolFailedError as error:
         return _not_evaluated(run, error.message, error.hint or _AGAIN)
     except NotReadError as error:
-        reason = f"told nothing that can be read: {error.message}"
-        return _not_evaluated(run, f"{reason}; it said{said}" if said else reason, error.hint or _EXPECTED)
+        reason = f"has no readable output: {error.message}"
+        return _not_evaluated(
+            run, f"{reason}; standard error{said}" if said else reason, error.hint or _EXPECTED
+        )
     outcome = AnalysisOutcome.FINDINGS if results else AnalysisOutcome.CLEAN
     return replace(run, outcome=outcome, results=results, suppressed=suppressed)
 
@@ -195,7 +195,7 @@ def _not_evaluated(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:
 
 
 def _last_stderr(ended: ProcessResult, mask: Callable[[bytes], bytes] | None) -> str:
-    """Give the last lines of what it wrote to its standard error, safe to show."""
+    """Return the last lines of its standard error, safe to show."""
     lines = tail_lines(ended.tail, ended.has_more_than_tail, mask)
     said = " / ".join(stripped for line in lines[-_LAST_LINES:] if (stripped := line.strip()))
     return f": {said[:_MAX_SAID]}" if said else ""

@@ -1,7 +1,7 @@
-"""What analyses told of a tree, what two of them make together, and the lines of a tree's files.
+"""The values of analyses: results, measurements, runs of a tree, their comparison; the lines of a tree.
 
-The words are SARIF's: a *result* is one thing that an analysis tells. Decides nothing: `sarif_file` and
-`metrics` read results, `verify` compares them.
+The words are those of SARIF: a *result* is one thing that an analysis reports. Values only: `sarif_file` and
+`metrics_file` read results, `verify` compares them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from enum import StrEnum
 from patchgate.git.path import RepoPath
 
 Lines = Callable[[RepoPath], Sequence[bytes] | None]
-"""Gives the lines of a file of the tree; None: no such file, none: one that has no text to be read."""
+"""Returns the lines of a file of the tree; None: no such file; empty: it has no readable text."""
 MAX_CACHED_BYTES = 16 << 20
-# What an object of bytes takes besides its text, with its place in a list.
+# The size of a bytes object without its text, with its slot in a list.
 _OF_A_LINE = 41
 
 
@@ -25,7 +25,7 @@ class TreeFiles:
 
     Args:
         lines_of: gives the lines of a file.
-        max_cached: how many bytes of text are kept.
+        max_cached: how many bytes of text to cache.
     """
 
     def __init__(self, lines_of: Lines, max_cached: int = MAX_CACHED_BYTES) -> None:
@@ -35,13 +35,13 @@ class TreeFiles:
         self._cached: dict[RepoPath, Sequence[bytes]] = {}
 
     def has(self, path: RepoPath) -> bool:
-        """Tell whether there is such a file."""
+        """Check whether there is such a file."""
         if path not in self._exists:
             self._load(path)
         return self._exists[path]
 
     def lines(self, path: RepoPath) -> Sequence[bytes]:
-        """Give the lines of a file; none where there is no text."""
+        """Return the lines of a file; empty if there is no text."""
         found = self._cached.get(path)
         return found if found is not None else self._load(path)
 
@@ -56,7 +56,7 @@ class TreeFiles:
 
 
 class AnalysisOutcome(StrEnum):
-    """What became of one analysis."""
+    """The outcome of one analysis."""
 
     CLEAN = "clean"
     FINDINGS = "findings"
@@ -65,11 +65,11 @@ class AnalysisOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnalysisResult:
-    """One thing that an analysis tells of a tree.
+    """One thing that an analysis reports on a tree.
 
-    `paths` are all files that it names, the first is where it is; none where it names no file of the tree.
-    `line` counts from 1. `mark` stands for what is there: a digest of the stripped text of that line, or of
-    the message where there is no line. `level` is SARIF's: error, warning, note or none. `message` is as the
+    `paths` are all files that it names, its own file first; empty if it names no file of the tree. `line`
+    counts from 1. `mark` identifies its content: a digest of the stripped text of that line, or of the
+    message if there is no line. `level` is that of SARIF: error, warning, note or none. `message` is as the
     tool wrote it, not safe for a terminal.
     """
 
@@ -84,13 +84,13 @@ class AnalysisResult:
 
     @property
     def path(self) -> RepoPath | None:
-        """Where it is."""
+        """Its file."""
         return self.paths[0] if self.paths else None
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The value of a metric of one symbol; `symbol` may be empty where it is that of the whole file."""
+    """The value of a metric of one symbol; an empty `symbol` means the whole file."""
 
     analysis: str
     path: RepoPath
@@ -103,9 +103,9 @@ class Measurement:
 class AnalysisRun:
     """One run of one analysis on one tree.
 
-    `key` is the digest of what it was made of: tree, settings, tool. `digest` is that of what it told, empty
-    where it could not be evaluated; then `reason` says why in one sentence and `hint` is the next step.
-    `tool` names the program by its file. `suppressed` are results that the tool leaves out by itself.
+    `key` is the digest of its inputs: tree, settings, tool. `digest` is that of its output, empty if it could
+    not be evaluated; then `reason` says why in one sentence and `hint` is the next step. `tool` is the file
+    of the program. `suppressed` are results that the tool suppressed.
     """
 
     analysis: str
@@ -131,12 +131,12 @@ class TreeRuns:
 
     @property
     def is_evaluated(self) -> bool:
-        """Tell whether every analysis could be evaluated; true where there is none."""
+        """Whether every analysis could be evaluated; true if there is none."""
         return all(run.outcome is not AnalysisOutcome.NOT_EVALUATED for run in self.runs.values())
 
     @property
     def digest(self) -> str:
-        """The digest of everything that was told: `sha256:…`."""
+        """The digest of all outputs: `sha256:…`."""
         lines = [f"{name} {self.runs[name].digest}\n" for name in sorted(self.runs)]
         text = "patchgate.runs/1\n" + self.tree + "\n" + "".join(lines)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -154,7 +154,7 @@ class WorsenedMetric:
 
     @property
     def is_worse(self) -> bool:
-        """Tell whether the value is higher than before, or new; what is over a limit may be neither."""
+        """Whether the value is higher than before, or new; a value over a limit may be neither."""
         return self.before is None or self.after > self.before
 
 
@@ -162,9 +162,9 @@ class WorsenedMetric:
 class ThresholdState:
     """One threshold before and after.
 
-    `before` and `after` are the numbers that were held against `max`: how many findings, or the highest value
-    of the metric (None: nobody has that metric). `over` are the very signals that are over it afterwards:
-    for findings those that are new, for a metric the symbols above `max`.
+    `before` and `after` are the numbers that were compared with `max`: the number of findings, or the highest
+    value of the metric (None: not measured). `over` are the signals over the limit afterwards: for findings
+    the new ones, for a metric the symbols above `max`.
     """
 
     name: str
@@ -178,12 +178,12 @@ class ThresholdState:
 
     @property
     def has_worsened(self) -> bool:
-        """Tell whether it held before and fails after (A9)."""
+        """Whether it passed before and fails after (A9)."""
         return self.fails_after and not self.failed_before
 
     @property
     def is_worse(self) -> bool:
-        """Tell whether it fails and did not before, or fails by more: another symbol, or a higher value."""
+        """Whether it fails and passed before, or fails by more: another symbol, or a higher value."""
         if not self.fails_after or not self.failed_before:
             return self.fails_after
         if self.before is not None and self.after is not None and self.after > self.before:
@@ -192,17 +192,17 @@ class ThresholdState:
 
     @property
     def is_preexisting(self) -> bool:
-        """Tell whether it fails as it did before."""
+        """Whether it fails as it did before."""
         return self.fails_after and not self.is_worse
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisComparison:
-    """What is different between the analyses of two trees.
+    """The difference between the analyses of two trees.
 
-    `new` are results that were not there before, `fixed` those that are gone, `unchanged` counts the rest.
-    `suppressed` are the suppressed results that were not suppressed before, as many as there are more of that
-    analysis, tool, rule and file.
+    `new` are results that did not exist before, `fixed` those that disappeared, `unchanged` counts the rest.
+    `suppressed` are the new suppressed results: as many as there are more for an analysis, tool, rule and
+    file.
     """
 
     new: tuple[AnalysisResult, ...] = ()

@@ -64,24 +64,24 @@ class JsonStream:
         self._taken = 0
 
     def members(self) -> Iterator[str]:
-        """Walk through an object: its keys, the value of each to be taken before the next key is asked for.
+        """Iterate over the keys of an object; take each value before the next key.
 
         Raises:
-            NotReadError: it is no object, or no JSON.
+            NotReadError: it is not an object, or not JSON.
         """
         return self._walk("{", "}", self._key)
 
     def elements(self) -> Iterator[int]:
-        """Walk through a list: the position of each element, which is to be taken before the next.
+        """Iterate over the positions of a list; take each element before the next position.
 
         Raises:
-            NotReadError: it is no list, or no JSON.
+            NotReadError: it is not a list, or not JSON.
         """
         return self._walk("[", "]", count().__next__)
 
     def _walk(self, begin: str, end: str, name: Callable[[], _Name]) -> Iterator[_Name]:
         if self._next() != begin:
-            raise self._fault(f"where `{begin}` has to stand")
+            raise self._fault(f"`{begin}`")
         self._at += 1
         while self._next() != end:
             named, before = name(), self._taken
@@ -94,35 +94,35 @@ class JsonStream:
 
     def _key(self) -> str:
         if self._next() != '"':
-            raise self._fault("where a key has to stand")
+            raise self._fault("a key")
         key = self._scanned()
         assert isinstance(key, str)
         if self._next() != ":":
-            raise self._fault("where a colon has to stand")
+            raise self._fault("a colon")
         self._at += 1
         return key
 
     @property
     def kind(self) -> str:
-        """What stands next: object, list, string, end, or other."""
+        """The kind of the next value: object, list, string, end, or other."""
         mark = self._next()
         return _KINDS.get(mark, "other") if mark else "end"
 
     def value(self) -> object:
-        """Take the next value whole.
+        """Return the next value.
 
         Raises:
-            NotReadError: it is too large or too deep, or no JSON.
+            NotReadError: it is too large or too deep, or not JSON.
         """
         found = self._scanned()
         self._taken += 1
         return found
 
     def skip(self, depth: int = _WALKED) -> None:
-        """Read the next value and drop it.
+        """Skip the next value.
 
         Raises:
-            NotReadError: it is too deep, a part of it is too large, or it is no JSON.
+            NotReadError: it is too deep, a part of it is too large, or it is not JSON.
         """
         kind = self.kind if depth else "other"
         if kind == "object":
@@ -135,25 +135,25 @@ class JsonStream:
             self.value()
 
     def end(self) -> None:
-        """Require that nothing follows.
+        """Check that the document ends here.
 
         Raises:
-            NotReadError: something does.
+            NotReadError: something follows.
         """
         if self._next():
-            raise self._fault("after the end of the document")
+            raise self._fault("the end of the document")
 
     def _comma(self, close: str) -> None:
         mark = self._next()
         if mark == ",":
             self._at += 1
             if self._next() == close:
-                raise self._fault("behind a comma")
+                raise self._fault("a value after the comma")
         elif mark != close:
-            raise self._fault(f"where a comma or `{close}` has to stand")
+            raise self._fault(f"a comma or `{close}`")
 
     def _next(self) -> str:
-        """Give the next character that is no space; nothing at the end."""
+        """Return the next character that is not a space; empty at the end."""
         while True:
             found = _SPACE.match(self._text, self._at)
             assert found is not None
@@ -162,7 +162,7 @@ class JsonStream:
                 return self._text[self._at : self._at + 1]
 
     def _scanned(self) -> object:
-        """Read one value at the present place, with as much of the text as it takes."""
+        """Read one value at the current position, with as much text as it needs."""
         self._next()
         while True:
             try:
@@ -174,9 +174,9 @@ class JsonStream:
             except RecursionError:
                 raise self._too_deep() from None
             except _ConstantError as error:
-                raise NotReadError(f"line {self._line} of it has {error}, which JSON has not") from None
+                raise NotReadError(f"line {self._line} contains {error}, which is not JSON") from None
             except ValueError:
-                raise NotReadError(f"line {self._line} of it has a number of too many digits") from None
+                raise NotReadError(f"line {self._line} has a number with too many digits") from None
             if end > len(self._text) - _MARGIN and self._fill():
                 continue
             if end - self._at > MAX_VALUE:
@@ -187,7 +187,7 @@ class JsonStream:
             return value
 
     def _fill(self) -> bool:
-        """Read on, dropping what was taken; tells whether there was more, and changes nothing where not."""
+        """Read more text and drop what was taken; return whether there was more."""
         more = ""
         while not more and not self._is_whole:
             raw = self._stream.read(max(_CHUNK, len(self._text) - self._at))
@@ -224,22 +224,20 @@ class JsonStream:
         if len(self._text) - self._at > MAX_VALUE:
             return self._too_large()
         if error.pos == self._at:
-            return self._fault("where a value has to stand")
+            return self._fault("a value")
         line = self._lines_before + self._text.count("\n", 0, error.pos)
-        return NotReadError(f"line {line} of it is no JSON: {printable(error.msg, 80)}")
+        return NotReadError(f"line {line} is not JSON: {printable(error.msg, 80)}")
 
     def _too_large(self) -> NotReadError:
-        return NotReadError(
-            f"a value that begins on line {self._line} of it is longer than {MAX_VALUE:,} characters"
-        )
+        return NotReadError(f"the value on line {self._line} is longer than {MAX_VALUE:,} characters")
 
     def _too_deep(self) -> NotReadError:
-        return NotReadError(f"a value on line {self._line} of it is nested more than {MAX_DEPTH} deep")
+        return NotReadError(f"a value on line {self._line} is nested more than {MAX_DEPTH} deep")
 
-    def _fault(self, where: str) -> NotReadError:
+    def _fault(self, expected: str) -> NotReadError:
         mark = self._next()
-        shown = f"`{printable(mark)}` stands" if mark else "the end comes"
-        return NotReadError(f"line {self._line} of it is no JSON: {shown} {where}")
+        found = f"`{printable(mark)}`" if mark else "the end"
+        return NotReadError(f"line {self._line} is not JSON: expected {expected}, found {found}")
 
 
 def _refuse(word: str) -> object:
@@ -247,21 +245,21 @@ def _refuse(word: str) -> object:
 
 
 class JsonObject:
-    """An object of a document: each value by its kind. `null`, and a key that is not there, are as nothing.
+    """An object of a document, with typed access. `null` counts as a missing key.
 
     Args:
-        value: what stands there.
-        at: its place in the document, for refusals.
+        value: the value.
+        at: its path in the document, for errors.
 
     Raises:
-        NotReadError: it is no object; so do the methods where a value is of another kind than is asked for.
+        NotReadError: it is not an object; the methods raise it if a value has another type.
     """
 
     __slots__ = ("_at", "_members")
 
     def __init__(self, value: object, at: str) -> None:
         if value is not None and not isinstance(value, dict):
-            raise NotReadError(f"{at} is no object")
+            raise NotReadError(f"{at} is not an object")
         self._members: dict[str, object] = value or {}
         self._at = at
 
@@ -269,35 +267,35 @@ class JsonObject:
         return self._members.get(key) is not None
 
     def get(self, key: str, default: object = None) -> object:
-        """Give a value of any kind."""
+        """Return a value of any type."""
         return self._members.get(key, default)
 
     def items(self) -> Iterable[tuple[str, object]]:
-        """Give all keys and values."""
+        """Return all keys and values."""
         return self._members.items()
 
     def inner(self, key: str) -> JsonObject:
-        """Give an object; an empty one for nothing."""
+        """Return an object; an empty one if it is missing."""
         return JsonObject(self._members.get(key), f"{self._at}.{key}")
 
     def elements(self, key: str) -> Iterator[tuple[str, object]]:
-        """Give place and value of each element of a list; none for nothing."""
+        """Yield the path and value of each element of a list; none if it is missing."""
         for number, value in enumerate(as_list(self._members.get(key), f"{self._at}.{key}")):
             yield f"{self._at}.{key}[{number}]", value
 
     def written(self, key: str) -> str | None:
-        """Give a text as it is written, also with halves of surrogate pairs."""
+        """Return a string as written, even with unpaired surrogates."""
         value = self._members.get(key)
         if value is not None and not isinstance(value, str):
-            raise NotReadError(f"{self._at}.{key} is no string")
+            raise NotReadError(f"{self._at}.{key} is not a string")
         return value
 
     def text(self, key: str) -> str | None:
-        """Give a text that can be written again."""
+        """Return a string without unpaired surrogates."""
         return _writable(self.written(key))
 
     def index(self, key: str) -> int:
-        """Give a position or a line; -1 where it is none."""
+        """Return a position or a line; -1 if it is not one."""
         value = self._members.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_INDEX:
             return value
@@ -305,24 +303,24 @@ class JsonObject:
 
 
 def as_list(value: object, at: str) -> list[object]:
-    """Give a list back; an empty one for `null`.
+    """Return a list; an empty one for `null`.
 
     Raises:
-        NotReadError: it is none.
+        NotReadError: it is not a list.
     """
     if value is not None and not isinstance(value, list):
-        raise NotReadError(f"{at} is no list")
+        raise NotReadError(f"{at} is not a list")
     return value or []
 
 
 def as_text(value: object, at: str) -> str | None:
-    """Give a text back, without halves of surrogate pairs, which could not be written again.
+    """Return a string without unpaired surrogates, which could not be encoded.
 
     Raises:
-        NotReadError: it is neither a text nor `null`.
+        NotReadError: it is neither a string nor `null`.
     """
     if value is not None and not isinstance(value, str):
-        raise NotReadError(f"{at} is no string")
+        raise NotReadError(f"{at} is not a string")
     return _writable(value)
 
 

@@ -1,8 +1,8 @@
-"""Run one command of the policy in a scratch tree, its output into a log.
+"""Run one command of the policy in a scratch tree and log its output.
 
-Decides how a command of the config becomes a child (program, arguments, environment, log), how it ended, and
-what is said of that: which outcomes speak against a patch, which leave it undecided, and which lines of its
-output are shown. Does not make the tree, nor decide which commands run. Reads no environment itself.
+Decides how a command is started (program, arguments, environment, log), how it ended, which outcomes refuse a
+patch or leave it undecided, and which lines of its output are shown. Does not make the tree, choose the
+commands, or read the environment.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class CommandStatus(StrEnum):
 class CommandOutcome:
     """How one command ended.
 
-    `exit_code` is negative for a signal, None where there is none. `reason` says in one sentence why it was
-    not started, was ended, or had nothing to do; `hint` the next step. `tail` are the last lines of its
-    output, `shown` is its argument list, both safe for a terminal. `log` is the name of its log's file, None
-    where nothing was started; `dropped` counts the bytes of output that are not in it. `warnings` tell what
-    else went wrong around it.
+    `exit_code` is negative for a signal, None if there is none. `reason` says in one sentence why it was not
+    started, was stopped, or had nothing to do; `hint` is the next step. `tail` are the last lines of its
+    output, `shown` is its argument list, both safe for a terminal. `log` is the name of its log file, None if
+    nothing was started; `dropped` counts the bytes of output that are not in it. `warnings` are other
+    problems.
     """
 
     name: str
@@ -70,16 +70,15 @@ class CommandOutcome:
 
     @property
     def has_passed(self) -> bool:
-        """Tell whether nothing stands in the way of what comes next."""
+        """Whether the next command may run."""
         return self.status in {CommandStatus.PASSED, CommandStatus.NOTHING_TO_DO}
 
 
 def tail_lines(tail: bytes, is_cut: bool, mask: Callable[[bytes], bytes] | None = None) -> tuple[str, ...]:
     """Make the end of a command's output safe to show: at most 40 lines, without colours.
 
-    A line that was written over (CR) is what a terminal would show at last. Where the beginning was cut, the
-    first line is left out if there is another. It is masked here once more, for escapes may have stood
-    between the letters of a secret.
+    Of a line that was overwritten (CR) the last text is shown. If the beginning was cut, the first line is
+    left out unless it is the only one. The text is masked again, because escapes may have split a secret.
     """
     plain = without_escapes(tail)
     lines = (mask(plain) if mask else plain).rstrip(b"\r\n\t ").split(b"\n")
@@ -90,30 +89,30 @@ def tail_lines(tail: bytes, is_cut: bool, mask: Callable[[bytes], bytes] | None 
 
 
 def show_command(argv: Sequence[bytes | str], mask: Callable[[bytes], bytes] | None = None) -> str:
-    """Write an argument list as a person would type it, on one line, cut where it is long.
+    """Write an argument list as one shell command on one line, cut if it is long.
 
-    Each word is masked as it is, for afterwards it is quoted, and may be cut in the middle of a secret.
+    Each word is masked first: quoting and cutting can split a secret.
     """
     words = (word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in argv)
     texts = ((mask(word) if mask else word).decode("utf-8", "surrogateescape") for word in words)
     shown = " ".join(map(shlex.quote, texts))
     if mask is not None:
-        # The name of an option is one word, its value the next.
+        # An option and its value are separate words.
         shown = mask(shown.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
     return printable(shown, _MAX_SHOWN)
 
 
 def command_finding(outcome: CommandOutcome) -> Finding | None:
-    """Say what there is to say of a command that did not pass; None for one that did."""
+    """Return the finding for a command that did not pass; None if it passed."""
     if outcome.has_passed:
         return None
     failed = "lint-failed" if outcome.kind == "lint" else "build-failed"
-    whole = f" (all of its output: logs/{outcome.log} of the evidence)" if outcome.log else ""
-    to_mend = f"mend what the command names{whole}, then send the whole patch again"
+    whole = f" (full output: logs/{outcome.log} of the evidence)" if outcome.log else ""
+    to_fix = f"fix what the command reports{whole}, then send the whole patch again"
     rule, fixer, hint = {
         CommandStatus.NOT_STARTED: ("command-not-started", Fixer.ENVIRONMENT, None),
         CommandStatus.TIMED_OUT: ("command-timed-out", Fixer.PERSON, None),
-    }.get(outcome.status, (failed, Fixer.AGENT, to_mend))
+    }.get(outcome.status, (failed, Fixer.AGENT, to_fix))
     details: dict[str, Json] = {
         "command": outcome.name,
         "argv": outcome.shown,
@@ -137,11 +136,11 @@ def _describe_end(outcome: CommandOutcome) -> str:
     if outcome.reason is not None:
         return outcome.reason
     code = outcome.exit_code or 0
-    return f"ended with exit code {code}" if code >= 0 else f"was ended by {signal_name(-code)}"
+    return f"ended with exit code {code}" if code >= 0 else f"was killed by {signal_name(-code)}"
 
 
 def signal_name(number: int) -> str:
-    """Name a signal; by its number where it has no name."""
+    """Return the name of a signal, or its number if it has none."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -152,26 +151,26 @@ def command_environment(environ: Mapping[str, str], own: Mapping[str, str], plac
     """Make the environment of a command.
 
     Args:
-        environ: the caller's; git's variables and ours are left out.
-        own: what the config adds.
+        environ: that of the caller; variables of git and patchgate are left out.
+        own: the variables of the config.
         place: the scratch tree, an absolute path: the working directory.
     """
     kept = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
-    # The config is UTF-8, whatever the locale says.
+    # The config is UTF-8, whatever the locale is.
     kept |= {os.fsdecode(name.encode()): os.fsdecode(value.encode()) for name, value in own.items()}
     # An empty PATH would mean the working directory.
     kept["PATH"] = os.pathsep.join(_folders(kept.get("PATH", ""), place)) or os.defpath
     kept.pop("OLDPWD", None)
     kept["PWD"] = place
     above = os.path.dirname(place)
-    # git takes a list here, and has no way to write a folder whose name holds the separator.
+    # git takes a list here, and cannot express a folder whose name contains the separator.
     if os.pathsep not in above:
         kept["GIT_CEILING_DIRECTORIES"] = above
     return kept
 
 
 def _folders(path: str, place: str) -> list[str]:
-    """Choose the entries of PATH that a patch cannot put a program into: absolute, and outside the tree."""
+    """Keep the entries of PATH where a patch cannot put a program: absolute, and outside the tree."""
     inside = os.path.join(os.path.realpath(place), "")
     return [
         entry
@@ -181,7 +180,7 @@ def _folders(path: str, place: str) -> list[str]:
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str | None:
-    """Find the file that a bare name stands for in an environment of `command_environment`."""
+    """Find a program on PATH in an environment of `command_environment`."""
     for folder in environment["PATH"].split(os.pathsep):
         file = os.path.join(folder, name)
         if folder and os.path.isfile(file) and os.access(file, os.X_OK):
@@ -202,28 +201,28 @@ def run(
     tick: Callable[[float], None] | None = None,
     report: str | None = None,
 ) -> CommandOutcome:
-    """Run a command to its end; the outcome says whatever becomes of it.
+    """Run a command to its end and return the outcome.
 
     Args:
         name: its name in the config.
         settings: what the config says of it.
         place: the scratch tree, an absolute path.
-        files: what `{files}` stands for (`policy.command.files_of`), relative to the place.
+        files: the files for `{files}` (`policy.command.files_of`), relative to the scratch tree.
         environ: the caller's environment.
-        log_path: a file that does not exist yet; it is made only where the command has something to do.
-        mask: what is done to whole lines of output before they are logged or shown, and to its arguments.
-        clean: what is then done to what goes into the log, where the log is kept.
+        log_path: a file that does not exist yet; it is created only if the command has something to do.
+        mask: masks secrets in whole lines of output before they are logged or shown, and in its arguments.
+        clean: is then applied to what is written to the log.
         tick: called about once a second with the seconds since the start.
-        report: where pytest, if that is what runs, is asked to write its JUnit report.
+        report: where pytest must write its JUnit report, if the command runs pytest.
 
     Raises:
-        UndecidedError: the log cannot be made, or the place is not there.
+        UndecidedError: the log cannot be created, or the scratch tree is missing.
     """
     outcome = CommandOutcome(
         name, settings.kind, CommandStatus.PASSED, shown=show_command(settings.command, mask)
     )
     if needs_files(settings) and not files:
-        reason = f"had nothing to look at: no file for {FILES}"
+        reason = f"had nothing to check: no file for {FILES}"
         return replace(outcome, status=CommandStatus.NOTHING_TO_DO, reason=reason)
     argv = expand(settings, files)
     outcome = replace(outcome, shown=show_command(argv, mask))
@@ -260,9 +259,9 @@ def run(
 def locate_program(
     settings: CommandSettings | AnalysisSettings, environment: Mapping[str, str]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Find the file of a command's program, and name what it needs and is not there.
+    """Find the program of a command, and list the missing tools.
 
-    The program itself is named only where nothing else is missing. One with a `/` is not looked for.
+    The program is listed only if no tool is missing. A program with a `/` is not searched on PATH.
     """
     missing = tuple(tool for tool in settings.required_tools if find_program(tool, environment) is None)
     program = settings.command[0]
@@ -271,7 +270,7 @@ def locate_program(
 
 
 def describe_missing(missing: Sequence[str]) -> tuple[str, str]:
-    """Say which programs are not there, and the next step."""
+    """Return which programs are missing, and the next step."""
     tools = ", ".join(printable(tool, 60) for tool in missing)
     return (
         f"{tools} {'was' if len(missing) < 2 else 'were'} not found",
@@ -281,20 +280,20 @@ def describe_missing(missing: Sequence[str]) -> tuple[str, str]:
 
 @contextmanager
 def new_file(path: str, what: str, again: str) -> Iterator[int]:
-    """Make a file, and hold it open for writing.
+    """Create a file and keep it open for writing.
 
     Args:
-        what: what is said before its path.
-        again: what to do when its folder is writable.
+        what: text before its path in an error.
+        again: the next step once its folder is writable.
 
     Raises:
-        UndecidedError: it could not be made.
+        UndecidedError: it could not be created.
     """
     try:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UndecidedError(
-            f"{what}{printable(os.fsencode(path))} could not be made: {error.strerror or error}",
+            f"{what}{printable(os.fsencode(path))} could not be created: {error.strerror or error}",
             f"make its folder writable, then {again}",
         ) from error
     try:
@@ -304,40 +303,43 @@ def new_file(path: str, what: str, again: str) -> Iterator[int]:
 
 
 def _start_fault(ended: ProcessResult, fault: StartFault, settings: CommandSettings) -> tuple[str, str]:
-    """Say why the system did not start a command on files, and the next step."""
+    """Return why the system did not start a command, and the next step."""
     program = printable(settings.command[0], 120)
     is_in_tree = "/" in program and not program.startswith("/")
     if fault is StartFault.NOT_FOUND and is_in_tree and settings.scope == "files":
         return (
-            f"{program} is not among the touched files, or its first line names no program that is there",
-            'with scope = "tree" a command sees the whole tree',
+            f"{program} is not among the changed files, or the interpreter in its first line does not exist",
+            'use scope = "tree" to run the command in the whole tree',
         )
     if fault is StartFault.TOO_LONG:
         return (
-            "its argument list, with the files in it, is longer than the system takes",
-            f"leave {FILES} out of the command, or send a patch of fewer files",
+            "its argument list, including the files, is too long for the system",
+            f"remove {FILES} from the command, or send a patch with fewer files",
         )
     return describe_start_fault(ended, program, _AGAIN)
 
 
 def describe_start_fault(ended: ProcessResult, program: str, again: str) -> tuple[str, str]:
-    """Say why the system did not start a program, and the next step.
+    """Return why the system did not start a program, and the next step.
 
     Args:
-        ended: what came of the start.
+        ended: the result of the start.
         program: its name, safe to show.
-        again: what to do when it is mended.
+        again: the next step once it is fixed.
     """
     if ended.fault is StartFault.NOT_FOUND:
         return (
-            f"{program} was not found, or its first line names a program that is not there",
-            "install it, or mend the command in the policy",
+            f"{program} was not found, or the interpreter in its first line does not exist",
+            "install it, or fix the command in the policy",
         )
     if ended.fault is StartFault.NOT_EXECUTABLE:
-        return f"{program} may not be executed", "set its executable bit, or name its interpreter before it"
+        return f"{program} is not executable", "set its executable bit, or write its interpreter before it"
     if ended.fault is StartFault.NOT_A_PROGRAM:
-        return f"{program} is no program", "give it a first line like #!/bin/sh, or name its interpreter"
-    return f"the system refused: {ended.reason}", f"mend what the system names, then {again}"
+        return (
+            f"{program} is not a program",
+            "add a first line like #!/bin/sh, or write its interpreter before it",
+        )
+    return f"the system refused: {ended.reason}", f"fix the cause, then {again}"
 
 
 def _ended(
@@ -350,19 +352,19 @@ def _ended(
     status, reason, hint = CommandStatus.PASSED, None, None
     if ended.timed_out:
         status = CommandStatus.TIMED_OUT
-        reason = f"took longer than {settings.timeout:g} s and was ended"
+        reason = f"took longer than {settings.timeout:g} s and was stopped"
     elif ended.code != 0:
         status = CommandStatus.FAILED
         if ended.code in {126, 127}:
             hint = (
-                f"exit code {ended.code} usually means that a program was not found or may not be executed: "
-                "look at the output first, then at the environment"
+                f"exit code {ended.code} usually means that a program was not found or is not executable: "
+                "check the output first, then the environment"
             )
     warnings = []
     if ended.log_fault is not None:
-        warnings.append(f"the log of `{outcome.name}` is not whole: {printable(ended.log_fault)}")
+        warnings.append(f"the log of `{outcome.name}` is incomplete: {printable(ended.log_fault)}")
     if ended.survivors:
-        warnings.append(f"`{outcome.name}` left {ended.survivors} processes that could not be ended")
+        warnings.append(f"`{outcome.name}` left {ended.survivors} processes that could not be stopped")
     return replace(
         outcome,
         status=status,

@@ -1,8 +1,8 @@
-"""SARIF 2.1.0 of a tool, read without trust: results in an order of their own, or why it tells nothing.
+"""Read SARIF 2.1.0 of a tool, without trusting it: sorted results, or why it cannot be used.
 
-Decides which parts of a document and its runs are read, which of them make a run that tells nothing, and
-what stands for the place of a finding when its line has moved (`mark`). A producer's fingerprints are not
-read: one tool writes the same for all of its findings. Runs nothing and compares nothing.
+Decides which parts of a document are read, which of them make a run unusable, and what identifies a finding
+when its line has moved (`mark`). Fingerprints of the tool are not used: one tool writes the same for all of
+its findings.
 """
 
 from __future__ import annotations
@@ -34,30 +34,27 @@ MOST = {
     "extensions": 1000,
     "bases of URIs": 1000,
 }
-"""How many of each are read of one document; each is kept until its run has been read."""
+"""The most of each kind in one document; each is kept until its run has been read."""
 MAX_MESSAGE = 2000
 MAX_MESSAGES = 128 << 20
-# A longer line was made by a program, and may be the place of a hundred thousand findings.
+# A longer line was generated, and may have a hundred thousand findings.
 _MOST_LINE = 1 << 16
-# Their lines are counted in cells, or in all cells together: never as they stand in the file.
+# Their line numbers count in cells, not in the file.
 _WITHOUT_LINES = b".ipynb"
-_EXPECTED = (
-    "let the command write SARIF 2.1.0 to its standard output, like `--output-format sarif` or `-f sarif`"
-)
-_NARROW = "narrow the folders that the command looks at, or its rules"
-_FIX = "mend what it could not look at, or leave it out of what the command looks at"
+_EXPECTED = "make the command write SARIF 2.1.0 to standard output: `--output-format sarif` or `-f sarif`"
+_NARROW = "limit the folders or the rules of the command"
+_FIX = "fix what it could not check, or exclude it from the command"
 _RELEVANT = frozenset({"tool", "results", "invocations", "originalUriBaseIds", "artifacts"})
 
 
 class ToolFailedError(NotReadError):
-    """The document can be read, and says that the run failed: a predicate of the run."""
+    """The document is valid and says that the run failed; the message is a predicate of the run."""
 
 
 class SarifFinding(NamedTuple):
-    """A result that is a finding; its fields in the order in which findings come out.
+    """A finding; the order of its fields is the sort order.
 
-    `first` is the path where it is (empty: none), `line` is 0 where there is none. `place` is its URI where
-    it has no path.
+    `first` is its path (empty: none), `line` is 0 if there is none. `place` is its URI if it has no path.
     """
 
     first: bytes
@@ -73,10 +70,10 @@ class SarifFinding(NamedTuple):
 
 
 class SarifBudget:
-    """What the runs of one document may still take, and the texts that are held already.
+    """The limits of one document, and the shared texts.
 
     Raises:
-        NotReadError: there are too many of a kind, or messages are too long together.
+        NotReadError: there are too many of a kind, or the messages are too long in total.
     """
 
     def __init__(self) -> None:
@@ -85,23 +82,23 @@ class SarifBudget:
         self._held: dict[Any, Any] = {}
 
     def kept(self, value: Any) -> Any:
-        """Give back an equal value that is held already."""
+        """Return the shared copy of a value."""
         return self._held.setdefault(value, value)
 
     def take(self, kind: str, count: int = 1) -> None:
-        """Count what is kept."""
+        """Count values of a kind."""
         self._left[kind] -= count
         if self._left[kind] < 0:
             raise NotReadError(f"it has more than {MOST[kind]:,} {kind}", _NARROW)
 
     def message(self, text: str) -> str:
-        """Hold a message."""
+        """Return the shared copy of a message, shortened."""
         text = text[:MAX_MESSAGE]
         if text not in self._held:
             self._characters -= len(text)
             if self._characters < 0:
                 limit = f"{MAX_MESSAGES:,}"
-                raise NotReadError(f"its messages have more than {limit} characters together", _NARROW)
+                raise NotReadError(f"its messages have more than {limit} characters in total", _NARROW)
         return str(self.kept(text))
 
 
@@ -110,8 +107,8 @@ class SarifRun:
 
     Args:
         root: the scratch tree.
-        at: its place in the document, for refusals.
-        has: tells whether the tree has a file.
+        at: its path in the document, for errors.
+        has: whether the tree has a file.
     """
 
     def __init__(self, root: str, at: str, room: SarifBudget, has: Callable[[RepoPath], bool]) -> None:
@@ -123,10 +120,10 @@ class SarifRun:
         self._written: list[SarifResult] | None = None
 
     def read(self, stream: JsonStream) -> Iterator[SarifFinding]:
-        """Read it to its end, then give its findings in the order in which they stand there.
+        """Read the run, then return its findings in document order.
 
         Raises:
-            NotReadError: it tells nothing that can be relied on.
+            NotReadError: it cannot be used.
         """
         seen = set[str]()
         for key in _members(stream, self._at):
@@ -134,7 +131,7 @@ class SarifRun:
             if key not in _RELEVANT:
                 continue
             if key in seen:
-                raise NotReadError(f"{at} stands twice in it")
+                raise NotReadError(f"it has {at} twice")
             seen.add(key)
             if key == "tool":
                 self._read_tool(stream, at)
@@ -150,11 +147,11 @@ class SarifRun:
             else:
                 self._read_artifacts(stream, at)
         if self._tool is None:
-            raise NotReadError(f"{self._at}.tool.driver.name, which names the tool, is not there")
+            raise NotReadError(f"{self._at}.tool.driver.name is missing")
         if self._written is None:
             raise NotReadError(
-                f"{self._at}.results is not there, which says that nothing was looked at",
-                "look at what the tool says of itself in its log; a clean run has an empty list",
+                f"{self._at}.results is missing, which means that nothing was checked",
+                "check the log of the tool; a clean run has an empty list",
             )
         return self._findings(self._tool, self._written)
 
@@ -202,9 +199,9 @@ class SarifRun:
             for at, value in invocation.elements(kind):
                 notification = JsonObject(value, at)
                 if notification.get("level") == "error":
-                    raise ToolFailedError(f"could not look at everything: {_said(notification)}", _FIX)
+                    raise ToolFailedError(f"could not check everything: {_said(notification)}", _FIX)
         if invocation.get("executionSuccessful", True) is not True:
-            raise ToolFailedError("says of itself that it did not succeed (`executionSuccessful`)", _FIX)
+            raise ToolFailedError("reports that it did not succeed (`executionSuccessful`)", _FIX)
 
     def _findings(self, tool: str, results: list[SarifResult]) -> Iterator[SarifFinding]:
         for written in results:
@@ -238,7 +235,7 @@ class SarifRun:
 
 
 def _said(notification: JsonObject) -> str:
-    """Give what a notification says, and of what, safe to show."""
+    """Return the text of a notification and its file, safe to show."""
     text = printable(notification.inner("message").text("text") or "no reason given", 200)
     for at, value in notification.elements("locations"):
         physical = JsonObject(JsonObject(value, at).get("physicalLocation"), at)
@@ -249,7 +246,7 @@ def _said(notification: JsonObject) -> str:
 
 
 def _members(stream: JsonStream, at: str) -> Iterator[str]:
-    """Walk through an object; nothing where there is `null`."""
+    """Iterate over the keys of an object; none for `null`."""
     if stream.kind == "object":
         yield from stream.members()
     else:
@@ -257,7 +254,7 @@ def _members(stream: JsonStream, at: str) -> Iterator[str]:
 
 
 def _elements(stream: JsonStream, at: str) -> Iterator[str]:
-    """Walk through a list, and tell the place of each element; nothing where there is `null`."""
+    """Iterate over the paths of the elements of a list; none for `null`."""
     if stream.kind == "list":
         for number in stream.elements():
             yield f"{at}[{number}]"
@@ -268,20 +265,20 @@ def _elements(stream: JsonStream, at: str) -> Iterator[str]:
 def read_sarif(
     stream: BinaryIO, analysis: str, root: str, lines_of: Lines
 ) -> tuple[tuple[AnalysisResult, ...], tuple[AnalysisResult, ...]]:
-    """Read the results of a document: those that count, and those that the tool leaves out by itself.
+    """Read the results of a document: those that count, and those that the tool suppressed.
 
     Args:
         stream: its bytes.
         analysis: the name of the analysis.
-        root: the scratch tree that the tool looked at.
-        lines_of: gives the lines of a file of that tree, None where it has none: then no path names it.
+        root: the scratch tree that the tool checked.
+        lines_of: gives the lines of a file of that tree, None if there is no such file.
 
     Raises:
-        NotReadError: it is no SARIF 2.1.0, is too large, or says that it does not tell all.
+        NotReadError: it is not SARIF 2.1.0, is too large, or says that it is incomplete.
     """
     files = TreeFiles(lines_of)
     found = _read_runs(JsonStream(stream), root, files)
-    # From the last to the first, so that each is given up as it becomes a result.
+    # From last to first, so that each is freed when it becomes a result.
     found.sort(reverse=True)
     marks = _Marks(files)
     results: list[AnalysisResult] = []
@@ -306,7 +303,7 @@ def _read_runs(stream: JsonStream, root: str, files: TreeFiles) -> list[SarifFin
     if stream.kind == "end":
         raise NotReadError("its standard output is empty", _EXPECTED)
     if stream.kind != "object":
-        raise NotReadError("its standard output is no JSON object", _EXPECTED)
+        raise NotReadError("its standard output is not a JSON object", _EXPECTED)
     found: list[SarifFinding] = []
     version: object = None
     count = -1
@@ -316,17 +313,19 @@ def _read_runs(stream: JsonStream, root: str, files: TreeFiles) -> list[SarifFin
             version = stream.value()
         elif key == "runs":
             if count >= 0:
-                raise NotReadError("`runs` stands twice in it", _EXPECTED)
+                raise NotReadError("it has `runs` twice", _EXPECTED)
             count = 0
             for at in _runs(stream):
                 found += SarifRun(root=root, at=at, room=room, has=files.has).read(stream)
                 count += 1
     stream.end()
     if version != "2.1.0":
-        told = f"version {printable(version, 20)}" if isinstance(version, str) else "no version of SARIF"
-        raise NotReadError(f"it is of {told}, and only 2.1.0 is read", _EXPECTED)
+        found_version = (
+            f"version {printable(version, 20)}" if isinstance(version, str) else "no SARIF version"
+        )
+        raise NotReadError(f"it has {found_version}; only 2.1.0 is supported", _EXPECTED)
     if count < 1:
-        raise NotReadError("it has no runs, so nothing was looked at", "look at the log of the tool")
+        raise NotReadError("it has no runs, so nothing was checked", "check the log of the tool")
     return found
 
 
@@ -335,13 +334,13 @@ def _runs(stream: JsonStream) -> Iterator[str]:
         for number in stream.elements():
             yield f"runs[{number}]"
     elif stream.value() is not None:
-        raise NotReadError("`runs` is no list", _EXPECTED)
+        raise NotReadError("`runs` is not a list", _EXPECTED)
 
 
 class _Marks:
-    """Stands for what is at the place of each finding; asked in the order of their paths.
+    """Makes the mark that identifies each finding; call it in the order of paths.
 
-    The path is no part of a mark, or a renamed file would lose its findings.
+    The path is not part of a mark, or a renamed file would lose its findings.
     """
 
     def __init__(self, files: TreeFiles) -> None:
@@ -351,7 +350,7 @@ class _Marks:
         self._known: dict[int, str] = {}
 
     def of(self, found: SarifFinding) -> str:
-        """Give the mark of a finding: of the stripped text of its line, or of its message and its URI."""
+        """Return the mark of a finding: a digest of its stripped line, or of its message and URI."""
         by_line = None if found.is_whole_file or not found.line else self._of_line(found)
         return by_line or _digest(b"message", f"{found.place}\0{found.message}".encode("utf-8", "replace"))
 

@@ -1,8 +1,8 @@
-"""One SARIF result: what is read of it, the file of the tree that it names, its rule and its message.
+"""Parse one SARIF result: its fields, the file of the tree that it names, its rule and its message.
 
-Decides which values count, and refuses those of another kind than the format says (`null` is as if it were
-not there). Sources: SARIF 2.1.0, 3.27 (result), 3.35 (suppression), 3.11 (message), 3.28 (location), 3.4
-(artifactLocation), 3.14.14 (originalUriBaseIds); RFC 8089.
+Refuses values of a wrong type (`null` counts as missing). Sources: SARIF 2.1.0, 3.27 (result), 3.35
+(suppression), 3.11 (message), 3.28 (location), 3.4 (artifactLocation), 3.14.14 (originalUriBaseIds); RFC
+8089.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from patchgate.git.path import RepoPath
 
 UNNAMED = "unnamed"
 MAX_TEMPLATE = 4000
-"""How much is read of a message with arguments, and of each argument."""
+"""The most characters of a message template, and of each argument."""
 DRIVER = -1
 _OPEN_KINDS = frozenset({"open", "review"})
 _LEVELS = frozenset({"error", "warning", "note", "none"})
@@ -31,7 +31,7 @@ _MOST_BASES = 32
 
 
 class SarifLocation(NamedTuple):
-    """An artifactLocation as it is written; `artifact` is -1 where it has no number of the run's."""
+    """An artifactLocation as written; `artifact` is -1 if it has no index in the run."""
 
     uri: str | None
     base: str | None
@@ -39,14 +39,14 @@ class SarifLocation(NamedTuple):
 
 
 class SarifPaths:
-    """What the locations of one run stand for.
+    """Resolves the locations of one run to paths of the tree.
 
     Args:
-        root: the scratch tree; a tool may name it as it was told, or by its real path.
-        has: tells whether the tree has a file.
+        root: the scratch tree; a tool may use the given path or the real path.
+        has: whether the tree has a file.
 
-    `bases` are `originalUriBaseIds`: one that is not there, or has no URI, is the root. `artifacts` are the
-    locations of the run's artifacts. Both are filled in while the run is read.
+    `bases` are `originalUriBaseIds`: a missing base, or one without a URI, is the root. `artifacts` are the
+    locations of the artifacts of the run. Both are filled while the run is read.
     """
 
     def __init__(self, root: str, has: Callable[[RepoPath], bool]) -> None:
@@ -60,11 +60,11 @@ class SarifPaths:
         self._known: dict[SarifLocation, RepoPath | None] = {}
 
     def path_of(self, location: SarifLocation) -> RepoPath | None:
-        """Give the path of the tree's file that a location names; None where it names none.
+        """Return the path of the tree that a location names; None if it names none.
 
-        One outside the root, that ends in `/`, or that has a query or a fragment (a name that was not encoded
-        would lose its end) names none. Nor does one that the tree has no file for: a tool that was started
-        elsewhere, or cannot write the name, would else put all that it finds outside of everybody's files.
+        None for a location outside the root, that ends in `/`, or that has a query or a fragment (a name that
+        was not encoded would lose its end), and if the tree has no such file: a tool that was started
+        elsewhere, or cannot write the name, would report findings in files that nobody owns.
         """
         if location in self._known:
             return self._known[location]
@@ -76,11 +76,11 @@ class SarifPaths:
         return found
 
     def written(self, location: SarifLocation) -> SarifLocation:
-        """Give a location that names an artifact of the run only by its number as that artifact's."""
+        """Replace a location that has only the index of an artifact by the location of that artifact."""
         return self.artifacts.get(location.artifact, location) if location.uri is None else location
 
     def without_root(self, text: str) -> str:
-        """Take the scratch tree's own path out of a text, which is another on another day."""
+        """Remove the path of the scratch tree from a text; it differs from run to run."""
         for prefix in self._plain:
             if prefix in text:
                 text = text.replace(prefix, "")
@@ -108,7 +108,7 @@ class SarifPaths:
         return None if not uri.startswith("/") or uri.startswith("//") else _decoded(uri)
 
     def _base(self, name: str | None, steps: int) -> bytes | None:
-        """Resolve a base to its absolute folder; None where it stands on itself."""
+        """Resolve a base to its absolute folder; None if it refers to itself."""
         base = self.bases.get(name) if name is not None else None
         if base is None or (base.uri is None and base.base is None):
             return self._root
@@ -135,7 +135,7 @@ def _prefix(folder: bytes) -> bytes:
 
 
 def _decoded(uri: str) -> bytes | None:
-    """Decode percent-encoding; what is not encoded is UTF-8. None where no file can be named so."""
+    """Decode percent-encoding; the rest is UTF-8. None if no file can have this name."""
     try:
         raw = unquote_to_bytes(uri)
     except UnicodeEncodeError:
@@ -144,11 +144,11 @@ def _decoded(uri: str) -> bytes | None:
 
 
 class SarifResult(NamedTuple):
-    """A result as it is written; a number that it does not have is -1.
+    """A result as written; a missing number is -1.
 
-    `component` is the position of the extension that its rule is of, or `DRIVER`. `component_name` is that
-    one's name where it is named so. `places` are `locations`, then `relatedLocations`: location, line (0:
-    none), and whether it stands for the file as a whole.
+    `component` is the index of the extension of its rule, or `DRIVER`; `component_name` is its name, if
+    given. `places` are `locations`, then `relatedLocations`: location, line (0: none), and whether it means
+    the whole file.
     """
 
     rule: str | None
@@ -165,15 +165,15 @@ class SarifResult(NamedTuple):
 
 
 def read_result(value: object, at: str, kept: Callable[[Any], Any]) -> SarifResult | None:
-    """Take what we read out of a result; None where it is no finding.
+    """Parse a result; None if it is not a finding.
 
     Args:
         value: the result.
-        at: its place in the document, for a refusal.
-        kept: gives back an equal text or place that is held already, so that each is held once.
+        at: its path in the document, for errors.
+        kept: returns the shared copy of a value.
 
     Raises:
-        NotReadError: something in it is not what the format says.
+        NotReadError: a value has the wrong type.
     """
     result = JsonObject(value, at)
     kind = result.text("kind")
@@ -214,10 +214,10 @@ def _places(result: JsonObject) -> Iterator[tuple[SarifLocation, int, bool]]:
 
 
 def _is_whole_file(region: JsonObject) -> bool:
-    """Tell whether a region is the empty one at the very beginning, which stands for the file.
+    """Check whether a region is the empty one at the start, which means the whole file.
 
-    ruff tells so that a module has no docstring: the first line says nothing of that, and is another as soon
-    as something is inserted above it.
+    ruff uses it for a module without a docstring: the text of the first line does not matter there, and
+    changes when something is inserted above it.
     """
     corners = ("startLine", "startColumn", "endLine", "endColumn")
     return all(region.get(corner) == 1 for corner in corners)
@@ -229,17 +229,17 @@ def _is_suppressed(result: JsonObject) -> bool:
 
 
 def read_location(found: JsonObject) -> SarifLocation:
-    """Take an artifactLocation.
+    """Parse an artifactLocation.
 
     Raises:
-        NotReadError: something in it is not what the format says.
+        NotReadError: a value has the wrong type.
     """
-    # Half of a surrogate pair stays: nothing may be made of it that could name a file.
+    # An unpaired surrogate is kept: a replacement could name another file.
     return SarifLocation(found.written("uri"), found.text("uriBaseId"), found.index("index"))
 
 
 class SarifRule(NamedTuple):
-    """A rule as a tool describes it; `messages` are its templates by their ids."""
+    """A rule as the tool describes it; `messages` are its templates by id."""
 
     id: str | None
     level: str | None
@@ -250,13 +250,13 @@ _NO_RULE = SarifRule(None, None, {})
 
 
 class SarifRules:
-    """All rules that the tool of one run describes, by the component that they are of.
+    """The rules of one run, by component.
 
     Args:
-        take: counts what is kept, by its kind, and refuses what is too much.
+        take: counts values of a kind, and refuses too many.
 
     Raises:
-        NotReadError: something that is taken in is not what the format says.
+        NotReadError: a value has the wrong type.
     """
 
     def __init__(self, take: Callable[[str, int], None]) -> None:
@@ -267,7 +267,7 @@ class SarifRules:
         self._messages: dict[int, dict[str, str]] = {}
 
     def add(self, component: int, value: object, at: str) -> None:
-        """Take in the next rule of a component."""
+        """Add the next rule of a component."""
         rule = JsonObject(value, at)
         settings = rule.inner("defaultConfiguration")
         templates = _templates(rule.get("messageStrings"), f"{at}.messageStrings")
@@ -279,16 +279,16 @@ class SarifRules:
             self._by_id.setdefault(found.id, found)
 
     def add_messages(self, component: int, value: object, at: str) -> None:
-        """Take in the templates of a component that are of no rule of their own."""
+        """Add the global templates of a component."""
         found = self._messages[component] = _templates(value, at)
         self._take("templates of messages", len(found))
 
     def name(self, component: int, name: str) -> None:
-        """Take in what an extension is called."""
+        """Add the name of an extension."""
         self._names.setdefault(name, component)
 
     def rule_of(self, written: SarifResult) -> SarifRule:
-        """Find the description of a result's rule; one that says nothing where there is none."""
+        """Return the rule of a result; an empty rule if it is not described."""
         rules = self._rules.get(self._component(written), [])
         if 0 <= written.rule_index < len(rules):
             found = rules[written.rule_index]
@@ -301,7 +301,7 @@ class SarifRules:
         return self._by_id.get(name, _NO_RULE)
 
     def message_of(self, written: SarifResult, rule: SarifRule) -> str:
-        """Give the words of a result's message; nothing where it has none."""
+        """Return the message of a result; empty if it has none."""
         text = written.text
         if text is None and written.message is not None:
             common = self._messages.get(self._component(written), {})
@@ -317,7 +317,7 @@ class SarifRules:
 
 
 def level_of(written: SarifResult, rule: SarifRule) -> str:
-    """Give the level of a result: its own, else that of its rule, else warning."""
+    """Return the level of a result: its own, else that of its rule, else warning."""
     if written.kind in _OPEN_KINDS:
         return "note"
     found = next((level for level in (written.level, rule.level) if level in _LEVELS), None)
@@ -334,7 +334,7 @@ def _templates(value: object, at: str) -> dict[str, str]:
 
 
 def _filled(template: str, arguments: tuple[str, ...]) -> str:
-    """Put the arguments of a message in its places, as far as a message is read."""
+    """Insert the arguments into a message template, up to the size limit."""
     pieces: list[str] = []
     length = 0
     for piece in _PIECE.finditer(template):

@@ -1,8 +1,8 @@
-"""How many tests really ran, and what a command that failed says has failed, so that runs can be compared.
+"""Count the tests that ran, and identify what failed, so that two runs can be compared.
 
-Decides what identifies a failure: a test of a JUnit report, a result of a SARIF document, or else all of the
-output, without what differs from run to run. Runs nothing and judges nothing. Sources: pytest's `junitxml.py`
-and `terminal.py`; the summaries of unittest, cargo, go, jest, vitest, mocha, node, TAP and ctest.
+A failure is identified by a test of a JUnit report, a result of a SARIF document, or else the whole output
+without what differs from run to run. Sources: `junitxml.py` and `terminal.py` of pytest; the summaries of
+unittest, cargo, go, jest, vitest, mocha, node, TAP and ctest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from patchgate.git.quoting import printable
 
 MOST_REPORT = 64 << 20
 _SPOILT = ("failure", "error", "skipped")
-# What says how many tests passed, in a group; a line without such a group says that none did.
+# A group contains the number of passed tests; a line without a group means none.
 _SUMMARIES = tuple(
     re.compile(text)
     for text in (
@@ -44,16 +44,16 @@ _NOTHING = re.compile(
     rb"No tests were found|.{0,400}\[no test files\]$|.{0,400}\[no tests to run\]$|1\.\.0(?:\s|$)"
 )
 _LONGEST = 500
-# By pytest.exit between tests, which the report does not tell, nor the exit code that the test chose.
+# pytest.exit between tests; neither the report nor the exit code shows it.
 _BROKEN_OFF = re.compile(rb"!+ _pytest\.outcomes\.Exit\b")
-# After the first failures (-x), or since a module of tests cannot be imported: pytest's lines of `!`. Where
-# there is no room they have one `!` on each side.
+# After the first failures (-x), or if a test module cannot be imported: lines of `!` by pytest. On a narrow
+# terminal they have one `!` on each side.
 _STOPPED = re.compile(
     rb"!{3,} .{1,400} !{3,}$|!+ (?:\S{0,80}Interrupted|stopping after|_pytest\.outcomes\.Exit)\b"
 )
 MOST_LOG = 16 << 20
 _MOST_NAME = 200
-# A name that a slash begins, in a word or behind a quote, bracket or `=`; `_without_path` asks what it is.
+# A name that begins with a slash, at a word start or after a quote, bracket or `=`; see `_without_path`.
 _ABSOLUTE = re.compile(rb"(?<![^\s\"'`(\[<=:,])/[^\s\"'`)\]>:,]+")
 _VARIES = (
     re.compile(rb"\b[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?)?Z?"),
@@ -61,19 +61,19 @@ _VARIES = (
     re.compile(rb"(?<![\w.])[0-9]+(?:\.[0-9]+)? ?(?:ns|us|ms|s|sec|secs|seconds?|minutes?|min|m)\b"),
     re.compile(rb"\b0x[0-9a-fA-F]{6,16}\b"),
 )
-# As a log has it: written out, so that no terminal obeys it.
+# As written in a log: escaped, so that no terminal interprets it.
 _COLOUR = re.compile(rb"\\x1b\[[0-?]*[ -/]*[@-~]")
-# What pytest-cov says beside the tests, in version 6 and from 7 on; no report has it.
+# The messages of pytest-cov, in version 6 and since 7; reports do not contain them.
 _COVERAGE = re.compile(rb"(?:FAIL Required test coverage|ERROR: Coverage failure)\b")
-# As long as the room that the time leaves.
+# Its length depends on the time in the line.
 _RULER = re.compile(rb"[-=_]{3,}")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportCounts:
-    """How many tests ended in which way; one that failed or had an error counts once, as that.
+    """How many tests ended in which way; a test with a failure or an error counts once.
 
-    One that began and never ended is an error, and then `is_broken_off`.
+    A test that never ended counts as an error, and `is_broken_off` is true.
     """
 
     passed: int = 0
@@ -84,23 +84,23 @@ class ReportCounts:
 
     @property
     def total(self) -> int:
-        """How many there were."""
+        """The number of tests."""
         return self.passed + self.failed + self.errors + self.skipped
 
     def named(self) -> dict[str, int]:
-        """Give the numbers by name, as documents and records have them."""
+        """Return the numbers by name, for documents and records."""
         return {name: getattr(self, name) for name in ("passed", "failed", "errors", "skipped")}
 
 
 def read_report(raw: bytes) -> ReportCounts:
-    """Count the test cases of a JUnit report; what is expected to fail counts as skipped, as pytest has it.
+    """Count the test cases of a JUnit report; expected failures count as skipped, as in pytest.
 
     Raises:
-        ValueError: it is no whole report; says so in half a sentence.
+        ValueError: the report is incomplete; the message is half a sentence.
     """
     reader = _read_cases(raw)
     ended = reader.ended
-    # A suite counts what ended. A test that fails and cannot be taken down is two cases, and counted once.
+    # A suite counts the tests that ended. A test that fails in call and teardown is two cases, counted once.
     lost = min(reader.uncounted, ended["passed"]) if not (ended["failed"] or ended["errors"]) else 0
     broken_off = ended["unfinished"] + lost
     return ReportCounts(
@@ -117,7 +117,7 @@ def _read_cases(raw: bytes) -> _JUnitReader:
     try:
         reader.parser.Parse(raw, True)
     except expat.ExpatError as error:
-        raise ValueError(f"line {error.lineno} of it is no XML") from error
+        raise ValueError(f"line {error.lineno} is not XML") from error
     if not reader.is_report:
         raise ValueError("it has no test suites")
     return reader
@@ -127,20 +127,20 @@ def failed_tests(raw: bytes) -> frozenset[str]:
     """Name the tests of a JUnit report that failed or had an error.
 
     Raises:
-        ValueError: it is no whole report, or the run was broken off; says so in half a sentence.
+        ValueError: the report is incomplete, or the run was aborted; the message is half a sentence.
     """
     reader = _read_cases(raw)
     if reader.ended["unfinished"]:
-        raise ValueError("the run was broken off")
+        raise ValueError("the run was aborted")
     return frozenset(reader.failed)
 
 
 class _JUnitReader:
-    """Follows the elements; their texts, which hold what tests printed, are never kept.
+    """Follows the XML elements; their text, which contains the output of tests, is not kept.
 
-    Of what `ended`, `unfinished` are the cases that pytest left as it began them, without a name; `uncounted`
-    counts how many more named ones there are than their suites say. Where parts of a test count, a suite says
-    more, which is well.
+    In `ended`, `unfinished` counts the cases that pytest began but did not end: they have no name.
+    `uncounted` is the number of named cases beyond the totals of their suites. A total may be higher if
+    parts of a test count.
     """
 
     def __init__(self) -> None:
@@ -156,11 +156,11 @@ class _JUnitReader:
         self._open: list[str] = []
         self._marks: set[str] = set()
         self._is_named = False
-        # What each open suite says, and how many named cases it holds by itself.
+        # The total of each open suite, and the number of its own named cases.
         self._suites: list[tuple[int | None, int]] = []
 
     def _refuse(self, *_: object) -> None:
-        # No runner writes one, and entities can grow without bound.
+        # No test runner writes one, and entities can expand without bound.
         raise ValueError("it declares a document type")
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
@@ -168,7 +168,7 @@ class _JUnitReader:
             self.is_report = name in {"testsuites", "testsuite"}
         if name == "testcase":
             self._marks = set()
-            # The class of a test without one is empty, but there.
+            # A test without a class has an empty class name.
             self._name = f"{attributes.get('classname', '')}::{attributes.get('name', '')}"
             self._is_named = bool(attributes.get("name")) and "classname" in attributes
         elif name == "testsuite":
@@ -198,20 +198,20 @@ class _JUnitReader:
 
 
 def is_broken_off(output: bytes) -> bool:
-    """Tell whether pytest says in its output that a test ended the whole run."""
+    """Check whether the output of pytest says that a test ended the whole run."""
     return any(_BROKEN_OFF.match(line) for line in _printed_lines(output))
 
 
 def has_stopped_early(output: bytes) -> bool:
-    """Tell whether pytest says in its output that it did not come to all of its tests."""
+    """Check whether the output of pytest says that it stopped before the last test."""
     return any(_STOPPED.match(line) for line in _printed_lines(output))
 
 
 def why_nothing_ran(output: bytes) -> str | None:
-    """Give the line of a command's output that says that no test ran; None where none says so.
+    """Return the line of a command's output that says that no test ran; None if there is none.
 
-    One runner that ran something outweighs all that ran nothing: a command may call several. It is a guard
-    against an empty run that ends well, not a proof that tests ran.
+    A command may call several test runners; one that ran tests is enough. This guards against an empty run
+    that succeeds; it does not prove that tests ran.
     """
     passed = 0
     nothing: bytes | None = None
@@ -255,7 +255,7 @@ class FailureSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What has failed in one run: `marks` are digests, `names` their words, safe for a terminal."""
+    """What failed in one run: `marks` are digests, `names` their texts, safe for a terminal."""
 
     form: FailureSource
     marks: frozenset[str]
@@ -263,11 +263,11 @@ class Failures:
 
 
 def failures_of(log: bytes, report: bytes | None, place: str, lines: Lines) -> Failures | None:
-    """Read what failed in a run that did not end well; None where it cannot be compared with another run.
+    """Read what failed in a failed run; None if it cannot be compared with another run.
 
     Args:
-        log: all that the command wrote.
-        report: the JUnit report of its tests, where it wrote one.
+        log: the output of the command.
+        report: the JUnit report of its tests, if it wrote one.
         place: the scratch tree, an absolute path.
         lines: gives the lines of a file of that tree.
     """
@@ -281,7 +281,7 @@ def failures_of(log: bytes, report: bytes | None, place: str, lines: Lines) -> F
             return None
         if tests:
             failed = {test: printable(test, _MOST_NAME) for test in tests}
-            # Less was covered than is asked for, which fails a run as a test does.
+            # Too little coverage fails a run like a failing test.
             if any(map(_COVERAGE.match, plain_log.split(b"\n"))):
                 failed["coverage"] = "the coverage"
             return _failures(FailureSource.TESTS, failed)
@@ -297,7 +297,7 @@ def _failures(form: FailureSource, failed: Mapping[str, str]) -> Failures:
 
 
 def _findings(log: bytes, place: str, lines: Lines) -> dict[str, str] | None:
-    """Read the results of a SARIF document, each with how often it came before; None where it is none."""
+    """Read the results of a SARIF document, numbered if they repeat; None if it is not SARIF."""
     if not log.lstrip().startswith(b"{"):
         return None
     try:
@@ -316,8 +316,8 @@ def _findings(log: bytes, place: str, lines: Lines) -> dict[str, str] | None:
 
 
 def _plain_lines(log: bytes, place: bytes) -> Iterator[str]:
-    """Take out of each line what says where and when it was written; names within the tree stay."""
-    # Programs that ask where they run are told the folder behind links.
+    """Remove paths and times from each line; names within the tree stay."""
+    # A program that asks for its folder gets the real path.
     places = sorted({place, os.path.realpath(place)}, key=len, reverse=True)
     for line in log.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n"):
         plain = line
@@ -330,6 +330,6 @@ def _plain_lines(log: bytes, place: bytes) -> Iterator[str]:
 
 
 def _without_path(found: re.Match[bytes]) -> bytes:
-    """Take out a path of this machine; what is none (`/login` of a URL) tells one failure from another."""
+    """Replace a path of this machine; other texts (`/login` of a URL) distinguish failures."""
     first = found[0].split(b"/")[1]
     return b"<path>" if first and os.path.lexists(b"/" + first) else found[0]

@@ -199,7 +199,7 @@ def test_bandit_that_could_not_read_a_file_tells_nothing_though_it_says_that_it_
     reason, _ = world.untold(*BANDIT)
     (run,) = json.loads((world.last / "output").read_bytes())["runs"]
     assert run["invocations"][0]["executionSuccessful"] is True
-    assert reason == "could not look at everything: syntax error while parsing AST from file (bad.py)"
+    assert reason == "could not check everything: syntax error while parsing AST from file (bad.py)"
 
 
 # ---- what ends otherwise ---------------------------------------------------------------------------------
@@ -228,13 +228,13 @@ def test_what_a_tool_says_at_its_end_is_told_safely_and_masked(world: World) -> 
 
 
 def test_a_signal_is_named(world: World) -> None:
-    assert world.untold("sh", "-c", "kill -SEGV $$")[0] == "was ended by SIGSEGV"
+    assert world.untold("sh", "-c", "kill -SEGV $$")[0] == "was killed by SIGSEGV"
 
 
 def test_one_that_never_ends_is_ended(world: World) -> None:
     ticks: list[float] = []
     reason, hint = world.untold("sh", "-c", f"echo '{CLEAN}'; sleep 1000", timeout=1.5, tick=ticks.append)
-    assert reason == "took longer than 1.5 s and was ended"
+    assert reason == "took longer than 1.5 s and was stopped"
     assert "timeout" in hint
     assert ticks
 
@@ -244,7 +244,7 @@ def test_one_that_never_stops_to_write_is_ended_and_the_limit_named(
 ) -> None:
     monkeypatch.setattr(analysis, "MAX_OUTPUT", 3 << 20)
     reason, _ = world.untold("yes")
-    assert reason == "wrote more than 3 MiB to its standard output and was ended"
+    assert reason == "wrote more than 3 MiB to standard output and was stopped"
     assert (world.last / "output").stat().st_size < 4 << 20
 
 
@@ -255,8 +255,8 @@ def test_output_that_could_not_be_kept_tells_nothing(world: World) -> None:
         reason, hint = world.untold("sh", "-c", "printf '%2000s' ' '")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert reason == "could not be read: its output could not be kept: File too large"
-    assert "make room" in hint
+    assert reason == "could not be read: its output could not be saved: File too large"
+    assert "free some space" in hint
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_what_is_missing_is_named_and_nothing_is_run(
 
 def test_a_program_of_the_tree_that_cannot_be_started_is_named(world: World) -> None:
     (world.place / "tool").write_text("#!/bin/sh\n")
-    assert "./tool may not be executed" in world.untold("./tool")[0]
+    assert "./tool is not executable" in world.untold("./tool")[0]
     assert "./gone was not found" in world.untold("./gone")[0]
 
 
@@ -293,16 +293,16 @@ def test_a_bare_name_is_never_a_program_of_the_tree(world: World) -> None:
     ("text", "said"),
     [
         ("", "its standard output is empty"),
-        ("All checks passed!\n", "its standard output is no JSON object"),
-        (CLEAN[:-1], "line 1 of it is no JSON: the end comes"),
-        (CLEAN.replace("2.1.0", "2.0.0"), "it is of version 2.0.0, and only 2.1.0 is read"),
+        ("All checks passed!\n", "its standard output is not a JSON object"),
+        (CLEAN[:-1], "line 1 is not JSON: expected a comma"),
+        (CLEAN.replace("2.1.0", "2.0.0"), "it has version 2.0.0; only 2.1.0 is supported"),
     ],
 )
 def test_a_tool_that_writes_no_sarif_is_never_clean(world: World, text: str, said: str) -> None:
     run = world.said(text)
     assert run.outcome is AnalysisOutcome.NOT_EVALUATED
     assert run.reason is not None
-    assert run.reason.startswith(f"the analysis `lint` told nothing that can be read: {said}")
+    assert run.reason.startswith(f"the analysis `lint` has no readable output: {said}")
     assert run.hint
 
 
@@ -321,17 +321,17 @@ def test_metrics_are_no_findings(world: World) -> None:
     assert [(each.path.raw, each.value) for each in run.measurements] == [(b"a.py", 3.0)]
     wrong = world.said(told.replace("a.py", "/a.py"), format="metrics")
     assert wrong.reason is not None
-    assert "metrics[0].path is no plain path of a file" in wrong.reason
+    assert "metrics[0].path is not a plain file path" in wrong.reason
 
 
 def test_metrics_of_what_is_no_file_of_the_tree_are_not_evaluated(world: World) -> None:
     run = world.said('{"metrics": [{"path": "src/a.py", "name": "size", "value": 3}]}', format="metrics")
     assert (run.outcome, run.measurements) == (AnalysisOutcome.NOT_EVALUATED, ())
     assert run.reason == (
-        "the analysis `lint` told nothing that can be read: "
-        "metrics[0].path names src/a.py, which is no file of the tree"
+        "the analysis `lint` has no readable output: "
+        "metrics[0].path names src/a.py, which is not a file of the tree"
     )
-    assert run.hint == "let it name paths from the root of the tree, like src/a.py"
+    assert run.hint == "write paths from the root of the tree, like src/a.py"
 
 
 def test_suppressed_results_alone_are_clean(world: World) -> None:
@@ -342,7 +342,7 @@ def test_suppressed_results_alone_are_clean(world: World) -> None:
 
 
 def test_a_folder_that_cannot_be_written_leaves_it_undecided(world: World) -> None:
-    with pytest.raises(UndecidedError, match="could not be made"):
+    with pytest.raises(UndecidedError, match="could not be created"):
         run_analysis(
             "lint",
             AnalysisSettings(("true",)),

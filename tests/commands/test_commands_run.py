@@ -108,7 +108,7 @@ def test_a_command_that_fails_speaks_against_the_patch(place: Path, kind: Comman
 def test_a_command_that_a_signal_ended_failed_by_that_signal(place: Path) -> None:
     found = command_finding(tried(place, "sh", "-c", "kill -SEGV $$"))
     assert found is not None
-    assert (found.rule, found.message) == ("lint-failed", "command `probe` was ended by SIGSEGV")
+    assert (found.rule, found.message) == ("lint-failed", "command `probe` was killed by SIGSEGV")
     assert found.details["exit_code"] == -signal.SIGSEGV
 
 
@@ -125,14 +125,14 @@ def test_a_command_that_takes_too_long_leaves_it_undecided(place: Path) -> None:
     assert found is not None
     assert (found.rule, found.definition.undecided) == ("command-timed-out", True)
     assert found.who_can_fix is Fixer.PERSON
-    assert found.message == "command `probe` took longer than 0.3 s and was ended"
+    assert found.message == "command `probe` took longer than 0.3 s and was stopped"
     assert found.notes == ("began",)
 
 
 def test_a_command_for_files_is_not_run_where_only_deletions_are_left(place: Path) -> None:
     outcome = tried(place, "touch", "ran", "{files}", required_tools=("patchgate-no-such",))
     assert outcome.status is CommandStatus.NOTHING_TO_DO
-    assert "nothing to look at" in (outcome.reason or "")
+    assert "nothing to check" in (outcome.reason or "")
     assert (command_finding(outcome), outcome.has_passed, outcome.log) == (None, True, None)
     assert list(place.parent.iterdir()) == [place]
 
@@ -172,7 +172,7 @@ def test_a_missing_program_is_named(place: Path) -> None:
 
 @pytest.mark.parametrize(
     ("scope", "word", "hint"),
-    [("files", "touched files", 'scope = "tree"'), ("tree", "was not found", "mend the command")],
+    [("files", "changed files", 'scope = "tree"'), ("tree", "was not found", "fix the command")],
 )
 def test_a_script_that_the_scratch_tree_does_not_have_is_told_by_its_scope(
     place: Path, scope: CommandScope, word: str, hint: str
@@ -185,10 +185,10 @@ def test_a_script_that_the_scratch_tree_does_not_have_is_told_by_its_scope(
 
 def test_a_script_that_is_not_executable_or_no_program_is_told(place: Path) -> None:
     (place / "plain").write_text("echo hi\n")
-    assert "may not be executed" in not_started(tried(place, "./plain"))[0]
+    assert "is not executable" in not_started(tried(place, "./plain"))[0]
     (place / "plain").write_text("")
     (place / "plain").chmod(0o755)
-    assert "is no program" in not_started(tried(place, "./plain"))[0]
+    assert "is not a program" in not_started(tried(place, "./plain"))[0]
 
 
 def test_too_many_files_for_the_system_start_nothing(place: Path) -> None:
@@ -201,7 +201,7 @@ def test_too_many_files_for_the_system_start_nothing(place: Path) -> None:
 
 def test_a_log_that_cannot_be_made_is_undecided_and_nothing_runs(place: Path) -> None:
     (place.parent / "probe.log").symlink_to(place / "elsewhere")
-    with pytest.raises(UndecidedError, match="could not be made") as caught:
+    with pytest.raises(UndecidedError, match="could not be created") as caught:
         tried(place, "touch", "ran")
     assert caught.value.hint
     (place.parent / "probe.log").unlink()
@@ -387,7 +387,7 @@ def test_a_log_that_is_not_whole_is_told(place: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr("patchgate.commands.runner.new_file", lambda *_: nullcontext(full.fileno()))
         outcome = tried(place, "echo", "said")
     assert (outcome.status, outcome.dropped) == (CommandStatus.PASSED, 5)
-    assert outcome.warnings == ("the log of `probe` is not whole: No space left on device",)
+    assert outcome.warnings == ("the log of `probe` is incomplete: No space left on device",)
 
 
 def test_what_only_the_escapes_of_a_terminal_hid_is_not_shown_either(place: Path) -> None:

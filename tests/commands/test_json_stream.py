@@ -89,13 +89,13 @@ def test_what_is_read_is_what_python_reads_and_the_rest_is_refused_in_words(raw:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "the end comes where a value has to stand"),
-        (b"[1,]", "no JSON"),
-        (b'{"a": NaN}', "has NaN, which JSON has not"),
-        (b"[-Infinity]", "has -Infinity, which JSON has not"),
-        (b'{"a": 1} 2', "after the end of the document"),
-        (b"\n\n[1 2]", "line 3 of it is no JSON"),
-        (b"1" * 5000, "a number of too many digits"),
+        (b"", "expected a value, found the end"),
+        (b"[1,]", "not JSON"),
+        (b'{"a": NaN}', "contains NaN, which is not JSON"),
+        (b"[-Infinity]", "contains -Infinity, which is not JSON"),
+        (b'{"a": 1} 2', "expected the end of the document"),
+        (b"\n\n[1 2]", "line 3 is not JSON"),
+        (b"1" * 5000, "a number with too many digits"),
         (b"\xff\xfe[]", "not UTF-8"),
         (b'"' + b"a" * 9_000_000 + b'"', "is longer than 8,388,608 characters"),
         (b"[" + b'"a",' * 3_000_000, "is longer than 8,388,608 characters"),
@@ -124,7 +124,7 @@ def test_what_is_not_taken_is_skipped_and_has_to_be_json_all_the_same() -> None:
     stream = JsonStream(io.BytesIO(b'{"a": {"b": [[{}, 1]]}, "c": 2, "d": [3]}'))
     assert [(key, stream.value()) for key in stream.members() if key == "c"] == [("c", 2)]
     stream.end()
-    with pytest.raises(NotReadError, match="no JSON"):
+    with pytest.raises(NotReadError, match="not JSON"):
         list(JsonStream(io.BytesIO(b'{"a": {"b": [[{}, x]]}, "c": 2}')).members())
 
 
@@ -135,7 +135,7 @@ def test_a_key_that_stands_twice_is_told_twice() -> None:
 
 @pytest.mark.parametrize("raw", [b"[1,2", b"[1", b"[", b"[1,", b"[,]", b"[1,]", b"[1:2]"])
 def test_a_list_that_is_walked_through_is_as_strict_as_one_that_is_taken(raw: bytes) -> None:
-    with pytest.raises(NotReadError, match="no JSON"):
+    with pytest.raises(NotReadError, match="not JSON"):
         walked(JsonStream(io.BytesIO(raw)))
 
 
@@ -143,7 +143,7 @@ def test_a_list_that_is_walked_through_is_as_strict_as_one_that_is_taken(raw: by
     "raw", [b"{", b"{1:2}", b'{"a"}', b'{"a":}', b'{"a":1,}', b'{"a":1', b'{"a":1;"b":2}']
 )
 def test_an_object_that_is_walked_through_is_as_strict_as_one_that_is_taken(raw: bytes) -> None:
-    with pytest.raises(NotReadError, match="no JSON"):
+    with pytest.raises(NotReadError, match="not JSON"):
         walked(JsonStream(io.BytesIO(raw)))
 
 

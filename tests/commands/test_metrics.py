@@ -68,26 +68,26 @@ NO_VALUES: list[Any] = ["7", None, True, [7], 10**400]
     ("found", "said"),
     [
         (b"", "is empty"),
-        (b"complexity: 7", "no JSON object"),
-        ([], "no JSON object"),
+        (b"complexity: 7", "not a JSON object"),
+        ([], "not a JSON object"),
         ({}, "has no `metrics`"),
-        ({"metrics": {}}, "`metrics` is no list"),
-        ({"metrics": None}, "`metrics` is no list"),
-        ({"metrics": [], "more": 1}, "a key besides"),
-        (b'{"metrics": [], "metrics": []}', "stands twice"),
-        (b'{"metrics": []} {}', "after the end"),
-        (b'{"metrics": [', "the end comes"),
-        ({"metrics": [metric(), 1]}, r"metrics\[1\] is no object"),
-        ({"metrics": [metric(extra=1)]}, r"metrics\[0\] is no object of"),
-        *(({"metrics": [metric(path=path)]}, r"metrics\[0\].path is no plain path") for path in NO_PATHS),
+        ({"metrics": {}}, "`metrics` is not a list"),
+        ({"metrics": None}, "`metrics` is not a list"),
+        ({"metrics": [], "more": 1}, "a key other than"),
+        (b'{"metrics": [], "metrics": []}', "`metrics` twice"),
+        (b'{"metrics": []} {}', "expected the end"),
+        (b'{"metrics": [', "found the end"),
+        ({"metrics": [metric(), 1]}, r"metrics\[1\] is not an object"),
+        ({"metrics": [metric(extra=1)]}, r"metrics\[0\] is not an object of"),
+        *(({"metrics": [metric(path=path)]}, r"metrics\[0\].path is not a plain file path") for path in NO_PATHS),
         *(({"metrics": [metric(symbol=symbol)]}, r"metrics\[0\].symbol") for symbol in NO_SYMBOLS),
         *(({"metrics": [metric(name=name)]}, r"metrics\[0\].name") for name in NO_NAMES),
         *(
-            ({"metrics": [metric(), metric(value=value)]}, r"metrics\[1\].value is no finite number")
+            ({"metrics": [metric(), metric(value=value)]}, r"metrics\[1\].value is not a finite number")
             for value in NO_VALUES
         ),
-        (b'{"metrics": [{"path": "a", "name": "x", "value": 1e999}]}', r"metrics\[0\].value is no finite"),
-        (b'{"metrics": [{"path": "a", "name": "x", "value": NaN}]}', "has NaN"),
+        (b'{"metrics": [{"path": "a", "name": "x", "value": 1e999}]}', r"metrics\[0\].value is not a finite"),
+        (b'{"metrics": [{"path": "a", "name": "x", "value": NaN}]}', "contains NaN"),
     ],
 )
 def test_what_is_not_strictly_metrics_is_refused_with_its_place(found: Any, said: str) -> None:
@@ -106,8 +106,8 @@ def test_a_path_that_is_no_file_of_the_tree_is_refused_with_its_place(wrong: str
     assert len(read_in_tree(metric(), metric(path="large.bin"))) == 2
     with pytest.raises(NotReadError) as refused:
         read_in_tree(metric(), metric(path=wrong))
-    assert refused.value.message == f"metrics[1].path names {wrong}, which is no file of the tree"
-    assert refused.value.hint == "let it name paths from the root of the tree, like src/a.py"
+    assert refused.value.message == f"metrics[1].path names {wrong}, which is not a file of the tree"
+    assert refused.value.hint == "write paths from the root of the tree, like src/a.py"
 
 
 def test_a_file_is_looked_for_once_however_many_metrics_name_it() -> None:

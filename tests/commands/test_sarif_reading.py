@@ -451,37 +451,37 @@ def test_no_more_text_is_held_than_there_is_room_and_a_file_is_asked_for_twice_a
     [
         (b"", "is empty"),
         (b" \n", "is empty"),
-        (b"All checks passed!\n", "no JSON object"),
-        (b"[]", "no JSON object"),
-        (b"{}", "no version of SARIF"),
+        (b"All checks passed!\n", "not a JSON object"),
+        (b"[]", "not a JSON object"),
+        (b"{}", "no SARIF version"),
         (b'{"version": "2.1.0"}', "no runs"),
         (b'{"version": "2.1.0", "runs": null}', "no runs"),
         (b'{"version": "2.1.0", "runs": []}', "no runs"),
-        (b'{"version": "2.1.0", "runs": {}}', "`runs` is no list"),
+        (b'{"version": "2.1.0", "runs": {}}', "`runs` is not a list"),
         (b'{"version": "2.0.0", "runs": []}', "version 2.0.0"),
-        (b'{"version": 2.1, "runs": []}', "no version of SARIF"),
-        (b'{"version": "2.1.0", "runs": [], "runs": []}', "`runs` stands twice"),
+        (b'{"version": 2.1, "runs": []}', "no SARIF version"),
+        (b'{"version": "2.1.0", "runs": [], "runs": []}', "`runs` twice"),
         (document({"results": []}), "tool.driver.name"),
         (document({"tool": {"driver": {}}, "results": []}), "tool.driver.name"),
-        (document({"tool": {"driver": {"name": "probe"}}}), r"runs\[0\].results is not there"),
-        (document(run(), run(results=None)), r"runs\[1\].results is not there"),
-        (document(run(results={})), r"runs\[0\].results is no list"),
-        (document(run(results=[1])), r"runs\[0\].results\[0\] is no object"),
-        (document(run(result(ruleId=1))), r"results\[0\].ruleId is no string"),
-        (document(run(result(message="text"))), r"results\[0\].message is no object"),
-        (document(run(result(locations={}))), r"results\[0\].locations is no list"),
-        (document(run(result({"physicalLocation": 1}))), r"locations\[0\].physicalLocation is no object"),
-        (document(run(result(located(1)))), r"artifactLocation.uri is no string"),  # type: ignore[arg-type]
-        (document(run(result(suppressions=[1]))), r"suppressions\[0\] is no object"),
+        (document({"tool": {"driver": {"name": "probe"}}}), r"runs\[0\].results is missing"),
+        (document(run(), run(results=None)), r"runs\[1\].results is missing"),
+        (document(run(results={})), r"runs\[0\].results is not a list"),
+        (document(run(results=[1])), r"runs\[0\].results\[0\] is not an object"),
+        (document(run(result(ruleId=1))), r"results\[0\].ruleId is not a string"),
+        (document(run(result(message="text"))), r"results\[0\].message is not an object"),
+        (document(run(result(locations={}))), r"results\[0\].locations is not a list"),
+        (document(run(result({"physicalLocation": 1}))), r"locations\[0\].physicalLocation is not an object"),
+        (document(run(result(located(1)))), r"artifactLocation.uri is not a string"),  # type: ignore[arg-type]
+        (document(run(result(suppressions=[1]))), r"suppressions\[0\] is not an object"),
         (document(run(invocations=[{"executionSuccessful": False}])), "did not succeed"),
         (document(run(invocations=[{"executionSuccessful": None}])), "did not succeed"),
         (
             document(run(invocations=[{"executionSuccessful": True}, {"executionSuccessful": 0}])),
             "did not succ",
         ),
-        (json.dumps(document(run())).encode()[:-1], "the end comes"),
-        (json.dumps(document(run())).encode() + b"{}", "after the end"),
-        (b'{"version": "2.1.0", "x": [NaN], "runs": []}', "has NaN"),
+        (json.dumps(document(run())).encode()[:-1], "found the end"),
+        (json.dumps(document(run())).encode() + b"{}", "expected the end"),
+        (b'{"version": "2.1.0", "x": [NaN], "runs": []}', "contains NaN"),
         (json.dumps(document(run())).encode("utf-16"), "not UTF-8"),
         (b'{"version": "2.1.0", "runs": [' + b"[" * 5000, "nested|no object|no JSON"),
     ],
@@ -501,7 +501,7 @@ def test_a_notification_of_an_error_tells_that_not_all_was_looked_at(kind: str, 
         assert read(told) == []
         return
     refused = refusal(told)
-    assert refused.message == r"could not look at everything: syntax error\x1b (bad.py)"
+    assert refused.message == r"could not check everything: syntax error\x1b (bad.py)"
     assert refused.hint
 
 

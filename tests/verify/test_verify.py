@@ -197,7 +197,7 @@ def test_a15_a_tool_that_fails_afterwards_leaves_it_unverified(shop: Workshop) -
     shop.stage({"stop": "x\n"})
     told = shop.verify()
     assert (told["status"], told["verdict"]) == ("unverified", "undecided")
-    assert "its standard output is empty; it said: this tool stops here (on the tree after)" in told["reason"]
+    assert "its standard output is empty; standard error: this tool stops here (on the tree after)" in told["reason"]
     assert told["next_step"]
     assert not told["after"]["is_evaluated"]
 
