@@ -37,7 +37,7 @@ _MOST_ONCE = 5
 
 
 def analysis_text(analysis: Analysis) -> str:
-    """Write it: a block for each analysis, and the outcome in the last line."""
+    """Write a block for each analysis, and the outcome in the last line."""
     lines: list[str] = []
     for run in analysis.runs.runs.values():
         if run.outcome is not AnalysisOutcome.NOT_EVALUATED:
@@ -51,7 +51,7 @@ def analysis_text(analysis: Analysis) -> str:
 
 
 def analysis_warnings(analysis: Analysis) -> Iterator[str]:
-    """Say what else went wrong in the runs, each thing once."""
+    """Yield the warnings of the runs, each once."""
     runs = [*analysis.runs.runs.values(), *(analysis.again.runs.values() if analysis.again else ())]
     yield from dict.fromkeys(safe(warning) for run in runs for warning in run.warnings)
 
@@ -70,7 +70,7 @@ def _block(run: AnalysisRun) -> list[str]:
 
 
 def _highest(run: AnalysisRun) -> Iterator[str]:
-    """Name of each metric the symbol that has the most."""
+    """Yield the highest value of each metric, with its symbol."""
     highest: dict[str, Measurement] = {}
     for each in run.measurements:
         if each.name not in highest or each.value > highest[each.name].value:
@@ -85,13 +85,13 @@ def _value(each: Measurement) -> str:
 
 
 def _twice(each: UnstableAnalysis) -> Iterator[str]:
-    told = f": {len(each.differences)} in one run only" if each.differences else ""
-    yield f"{each.analysis}: told other things the second time{told}"
+    told = f": {len(each.differences)} in only one run" if each.differences else ""
+    yield f"{each.analysis}: reported something else the second time{told}"
     for one in each.differences[:_MOST_ONCE]:
         yield f"  {show_result(one) if isinstance(one, AnalysisResult) else _value(one)}"
     if len(each.differences) > _MOST_ONCE:
         yield f"  … and {len(each.differences) - _MOST_ONCE} more"
-    yield "  help: pin its version, and leave out what depends on the time, the network or the order of files"
+    yield "  help: pin its version, and disable what depends on time, network or the order of files"
 
 
 def _closing(analysis: Analysis) -> str:
@@ -103,8 +103,8 @@ def _closing(analysis: Analysis) -> str:
         return f"undecided: {names} could not be evaluated ({where})"
     if analysis.unstable:
         names = ", ".join(each.analysis for each in analysis.unstable)
-        return f"undecided: {names} told two things of one tree ({where})"
-    stable = ", twice the same" if analysis.again is not None else ""
+        return f"undecided: {names} gave two different results for the same tree ({where})"
+    stable = ", both runs equal" if analysis.again is not None else ""
     if found:
         return f"findings: {found}{stable} ({where})"
     return f"clean: no findings{stable} ({where})"
@@ -114,7 +114,7 @@ _WORDS = ("clean", "findings", "undecided")
 
 
 def analysis_json(analysis: Analysis) -> str:
-    """Write it as one line of JSON in ASCII, ended by a line feed."""
+    """Write it as one line of ASCII JSON with a newline."""
     runs = analysis.runs
     unstable = {each.analysis for each in analysis.unstable}
     document: Json = {
@@ -133,7 +133,7 @@ def analysis_json(analysis: Analysis) -> str:
 
 
 def analysis_sarif(analysis: Analysis) -> str:
-    """Write it as a SARIF log, one run for each analysis and tool: one line, ended by a line feed."""
+    """Write it as a SARIF log on one line, with one run for each analysis and tool."""
     runs = [
         written
         for run in _shown(analysis)
@@ -143,7 +143,7 @@ def analysis_sarif(analysis: Analysis) -> str:
 
 
 def _shown(analysis: Analysis) -> list[AnalysisRun]:
-    """Give the runs, of an analysis that failed in one of two runs that one."""
+    """Return the runs; if one of two runs failed, the failed one."""
     silent = {run.analysis: run for run in analysis.not_evaluated}
     return [silent.get(name, run) for name, run in analysis.runs.runs.items()]
 
@@ -181,8 +181,8 @@ def analysis_schema() -> Schema:
         "analysis": str,
         "outcome": AnalysisOutcome,
         "tool": about(str, "the file of the program"),
-        "key": about(str | None, "what the run follows from: tree, settings, program"),
-        "digest": about(maybe(DIGEST), "of what was told"),
+        "key": about(str | None, "digest of the inputs: tree, settings, program"),
+        "digest": about(maybe(DIGEST), "digest of the output"),
         "reason": str | None,
         "hint": str | None,
         "results": [RESULT],
@@ -195,10 +195,10 @@ def analysis_schema() -> Schema:
         "target": str,
         "commit": about(maybe(OID), "HEAD, or the commit that was named"),
         "tree": OID,
-        "analyses_digest": about(DIGEST, "of the settings and the programs together"),
-        "digest": about(DIGEST, "of the tree and all that was told"),
+        "analyses_digest": about(DIGEST, "digest of the settings and the programs"),
+        "digest": about(DIGEST, "digest of the tree and all outputs"),
         "is_stable": about(bool | None, "null: nothing ran twice"),
         "unstable": [str],
         "runs": [run],
     }
-    return document_schema(ANALYSIS_SCHEMA, "What the analyses tell of one tree", analysis)
+    return document_schema(ANALYSIS_SCHEMA, "The analyses of one tree", analysis)

@@ -1,8 +1,8 @@
-"""Run the analyses of a tree, each in a scratch tree of its own, or take what is known of them.
+"""Run the analyses of a tree, each in its own scratch tree, or use stored runs.
 
-A run is kept under its key, which is everything that it follows from (tree, settings, program), sealed; what
-is damaged, foreign or missing is nothing, and then the analysis runs again. One that wrote to tracked files
-has analysed something else: it is not evaluated, and such a run is never kept.
+A run is stored in a sealed file; its key is a digest of its inputs (tree, settings, program). If the file is
+damaged, foreign or missing, the analysis runs again. An analysis that wrote to tracked files has analysed
+something else: it is not evaluated, and its run is not stored.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ MOST_ENTRIES = 400
 MOST_BYTES = 512 << 20
 _MOST_ENTRY = 192 << 20
 _KEY = re.compile(r"[0-9a-f]{64}")
-# When an entry was used last is its file's time; it is not written at every look.
+# The mtime of a file is the time of its last use; it is not updated on every use.
 _SELDOM = 3600.0
 
 
 class AnalysisStore:
-    """The runs that are kept of one repository, for all its working trees; `now` is in seconds."""
+    """The stored runs of a repository, for all its worktrees; `now` is in seconds."""
 
     def __init__(self, common_dir: str, now: float) -> None:
         self._folder = os.path.join(common_dir, "patchgate", "analyses")
         self._now = now
 
     def find(self, key: str) -> AnalysisRun | None:
-        """Give the run of a key; None where there is none that counts."""
+        """Return the run of a key; None if there is no valid one."""
         kept = self._file(key).load()
         if not kept:
             return None
@@ -61,9 +61,9 @@ class AnalysisStore:
         return _run_of(key, kept)
 
     def keep(self, run: AnalysisRun) -> AnalysisRun:
-        """Keep a run, and give it in its canonical form, as it will be found.
+        """Store a run, and return it in canonical form, as `find` returns it.
 
-        One that could not be evaluated is given back as it is.
+        A run that could not be evaluated is returned unchanged and not stored.
         """
         if run.outcome is AnalysisOutcome.NOT_EVALUATED:
             return run
@@ -77,7 +77,7 @@ class AnalysisStore:
         return os.path.join(self._folder, key)
 
     def _file(self, key: str) -> SealedFile:
-        # The key is part of the seal: a file under another's name counts for nothing.
+        # The key is part of the seal: a renamed file is ignored.
         return SealedFile(self._path(key), f"{RUN_FORM} {key}", _MOST_ENTRY)
 
     def _use(self, key: str) -> None:
@@ -87,7 +87,7 @@ class AnalysisStore:
                 os.utime(path, (self._now, self._now))
 
     def _tidy(self) -> None:
-        """Remove the entries that nobody used for the longest time, where there are too many."""
+        """Remove the least recently used entries if there are too many."""
         found: list[tuple[float, int, str]] = []
         with contextlib.suppress(OSError):
             for name in os.listdir(self._folder):
@@ -105,7 +105,7 @@ class AnalysisStore:
 
 
 def canonical_run(run: AnalysisRun) -> AnalysisRun:
-    """Give a run in its canonical form, with its digest, and keep nothing; see `AnalysisStore.keep`."""
+    """Return a run in canonical form, with its digest, without storing it; see `AnalysisStore.keep`."""
     return run if run.outcome is AnalysisOutcome.NOT_EVALUATED else _run_of(run.key, json.loads(_body(run)))
 
 
@@ -117,7 +117,7 @@ def _body(run: AnalysisRun) -> str:
 
 
 def _ordered(run: AnalysisRun) -> AnalysisRun:
-    """Put what a run told in order, by place and then by what it says: a tool may tell it in any."""
+    """Sort the output of a run, by location and then by content: a tool may use any order."""
     return replace(
         run,
         results=tuple(sorted(run.results, key=_order)),
@@ -134,7 +134,7 @@ def _order(each: AnalysisResult) -> tuple[object, ...]:
 
 
 class _Texts:
-    """The texts of a run, each once, by their number."""
+    """The texts of a run, each once, by number."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -147,7 +147,7 @@ class _Texts:
 
 
 def _output(run: AnalysisRun) -> dict[str, Any]:
-    """Write what a run told as plain JSON, which says nothing of where and when it ran."""
+    """Return the output of a run as JSON values, without where and when it ran."""
     ordered = _ordered(run)
     texts = _Texts()
     told = {
@@ -197,7 +197,7 @@ def _run_of(key: str, kept: dict[str, Any]) -> AnalysisRun:
 
 
 def _results(analysis: str, columns: dict[str, Any], texts: Sequence[str]) -> Iterator[AnalysisResult]:
-    # One tuple of paths for all that are at one place: a hundred thousand of them are a tenth of a second.
+    # Share one tuple of paths per location: a hundred thousand tuples take a tenth of a second.
     places = [tuple(_path(texts[number]) for number in numbers) for numbers in columns["places"]]
     names = ("tool", "rule", "level", "message", "at", "line", "mark")
     for tool, rule, level, message, at, line, mark in zip(*map(columns.get, names), strict=True):
@@ -213,7 +213,7 @@ def _path(text: str) -> RepoPath:
 FORM = "patchgate.analysis-key/1"
 _NAMED = 5
 _PATIENCE = 300.0
-_MUST_NOT_WRITE = "let it only read: leave out options that fix or format, or let it write elsewhere"
+_MUST_NOT_WRITE = "make it read-only: remove options that fix or format, or let it write elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class AnalysisEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class _PlannedRun:
-    """One analysis of one tree; `tool` None: its program is missing, so there is no key either."""
+    """One analysis of one tree; without its program `tool` is None, and there is no key."""
 
     name: str
     settings: AnalysisSettings
@@ -241,12 +241,12 @@ class _PlannedRun:
 
 
 class AnalysisRunner:
-    """Runs analyses on trees, each in a scratch tree of its own, or takes what is known of them.
+    """Runs analyses on trees, each in its own scratch tree, or uses stored runs.
 
     Args:
         objects: reads through `store`.
-        store: has the objects of the trees that the repository does not.
-        analyses: those of one policy.
+        store: has the objects of the trees that the repository lacks.
+        analyses: the analyses of one policy.
     """
 
     def __init__(
@@ -263,23 +263,23 @@ class AnalysisRunner:
         self._kept = AnalysisStore(objects.repository.common_dir, environment.now)
 
     def runs(self, tree: str, commit: str | None = None) -> TreeRuns:
-        """Give what the analyses tell of a tree; what is not known yet is run, and kept.
+        """Return the runs on a tree; analyses without a stored run are run and stored.
 
         Args:
-            commit: what HEAD names to an analysis that asks git.
+            commit: the commit of HEAD for an analysis that runs git.
 
         Raises:
-            UndecidedError: a scratch tree cannot be had.
+            UndecidedError: a scratch tree cannot be made.
         """
         wanted = self._wanted(tree)
         runs = {each.name: self._known(each) or self._run(tree, each, commit) for each in wanted}
         return TreeRuns(tree, self._digest(wanted), runs)
 
     def twice(self, tree: str, commit: str | None = None) -> tuple[TreeRuns, TreeRuns]:
-        """Run each analysis of a tree two times, whatever is known; what told the same twice is kept.
+        """Run each analysis of a tree twice, ignoring stored runs; equal runs are stored.
 
         Raises:
-            UndecidedError: a scratch tree cannot be had.
+            UndecidedError: a scratch tree cannot be made.
         """
         wanted = self._wanted(tree)
         first: dict[str, AnalysisRun] = {}
@@ -305,12 +305,12 @@ class AnalysisRunner:
         return self._kept.find(wanted.key) if wanted.key else None
 
     def _digest(self, wanted: list[_PlannedRun]) -> str:
-        """Give the digest of the settings and the tools together."""
+        """Return the digest of the settings and the tools."""
         parts = [analyses_digest(self._analyses), *([each.name, each.tool] for each in wanted)]
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
 
     def _run(self, tree: str, wanted: _PlannedRun, commit: str | None, times: int = 1) -> AnalysisRun:
-        """Run one analysis in the scratch tree; more than once: whatever is known, and nothing is kept."""
+        """Run one analysis in the scratch tree; with `times` > 1 ignore stored runs and store nothing."""
         from patchgate.git.binary_files import line_reader
         from patchgate.git.scratch import whole_tree
         from patchgate.ledger.masking import Masks
@@ -327,7 +327,7 @@ class AnalysisRunner:
             pause=_reporting_pause(environment.report_progress),
         )
         with TemporaryFolder() as beside, making as scratch:
-            # Who had the scratch tree until now may have run the same.
+            # The previous user of the scratch tree may have run the same analysis.
             if is_kept and (known := self._known(wanted)) is not None:
                 return known
             masks = Masks([environment.environ, wanted.settings.env])
@@ -360,7 +360,7 @@ class AnalysisRunner:
 
 
 def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
-    """Mask the messages of a run, which is kept and shown; what it is compared by is not in them."""
+    """Mask the messages of a run before it is stored and shown; they are not compared."""
     # Many results have the same message.
     masked: dict[str, str] = {}
 
@@ -374,7 +374,7 @@ def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
 
 
 def _reporting_pause(report_progress: Callable[[str, float], None]) -> Callable[[float], None]:
-    """Make what sleeps while somebody else uses the scratch tree, and tells so about once a second."""
+    """Return a sleep function that reports about once a second that it waits for the scratch tree."""
     began = time.monotonic()
     told = 0.0
 
@@ -384,13 +384,13 @@ def _reporting_pause(report_progress: Callable[[str, float], None]) -> Callable[
         waited = time.monotonic() - began
         if waited - told >= 1:
             told = waited
-            report_progress("waiting for somebody else who uses the scratch tree", waited)
+            report_progress("waiting for another process that uses the scratch tree", waited)
 
     return pause
 
 
 def _invalidate(run: AnalysisRun, reason: str, hint: str | None) -> AnalysisRun:
-    """Say of an analysis that wrote where it may only read that it was not evaluated."""
+    """Mark an analysis that wrote to tracked files as not evaluated."""
     if run.outcome is AnalysisOutcome.NOT_EVALUATED:
         return run
     empty = AnalysisRun(run.analysis, run.key, "", AnalysisOutcome.NOT_EVALUATED, run.tool, reason, hint)

@@ -1,8 +1,8 @@
-"""What the analyses tell of one tree, and whether they tell the same twice; what commands on analyses share.
+"""The verb `analyze`: run the analyses on one tree, and check that two runs agree; the context of `verify`.
 
-The analyses are those of the policy that was there before (the trusted ref's, else that of what is compared
-with, or HEAD's), never those of what is analysed: no change chooses its own measure. A tree that git has in
-no commit is made, in the private store.
+The analyses are those of the policy before the change (of the trusted ref, of the compared tree, or of HEAD),
+never those of the analysed tree: a change cannot choose its own measure. A tree that is not in git is written
+to the private store.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"
 _ANY = f"{REVISION}, or {STAGED} or {WORKTREE}"
 _TO_DECLARE = (
-    'write [analyses.NAME] with command = ["ruff", "check", "--no-fix", "--output-format", "sarif", '
-    '"--exit-zero", "."] into patchgate.toml, and commit it'
+    'add [analyses.NAME] with command = ["ruff", "check", "--no-fix", "--output-format", "sarif", '
+    '"--exit-zero", "."] to patchgate.toml, and commit it'
 )
 
 
 class AnalysedTree(NamedTuple):
-    """A tree that analyses can run in, and the commit that HEAD names there (None: an unborn branch)."""
+    """A tree to analyse, and the commit that HEAD names there (None: an unborn branch)."""
 
     tree: str
     commit: str | None
@@ -54,9 +54,9 @@ class AnalysedTree(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
+    """The options of `verify`: without `revision` what is staged, without `intent` that of this worktree.
 
-    `base` is a revision: the change is compared with its merge base with that one.
+    `base` is a revision; the comparison is with the merge base.
     """
 
     revision: str | None = None
@@ -66,7 +66,7 @@ class VerifyOptions:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisContext:
-    """What a command on analyses shares; `objects` reads through `store`, `policy` has what is measured."""
+    """What the steps of `verify` share; `objects` reads through `store`, `policy` has the analyses."""
 
     objects: Objects
     store: PrivateStore
@@ -84,10 +84,10 @@ class AnalysisContext:
         return find_tree(self.objects, self.store, what, taken)
 
     def runs(self, analysed: AnalysedTree) -> TreeRuns:
-        """Give what the analyses tell of a tree.
+        """Return the runs of the analyses on a tree.
 
         Raises:
-            UndecidedError: a scratch tree cannot be had.
+            UndecidedError: a scratch tree cannot be made.
         """
         runner = AnalysisRunner(self.objects, self.store, self.policy.config.analyses, self.environment)
         return runner.runs(*analysed)
@@ -97,10 +97,10 @@ class AnalysisContext:
 def open_context(
     repository: Repository, environment: AnalysisEnvironment, policy: Policy | None = None
 ) -> Iterator[AnalysisContext]:
-    """Open a repository for a command on analyses.
+    """Open a repository for analyses.
 
     Args:
-        policy: whose analyses count; None: as `policy_of_analyses` finds it.
+        policy: the policy with the analyses; None: that of `policy_of_analyses`.
     """
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         if policy is None:
@@ -111,7 +111,7 @@ def open_context(
 def keep_intents_alive(
     repository: Repository, intents: Sequence[Intent], environment: AnalysisEnvironment
 ) -> AnalysisEnvironment:
-    """Renew the leases of these intents of this worktree now, and whenever progress is reported."""
+    """Renew the leases of these intents of this worktree now and with every progress report."""
     stored, now = StoredIntents(repository.common_dir), current_moment()
     names = [each.id for each in intents if each.git_dir == repository.git_dir and not each.is_over(now)]
 
@@ -131,15 +131,15 @@ def keep_intents_alive(
 
 
 def find_tree(objects: Objects, store: PrivateStore, what: str, taken: str = _ANY) -> AnalysedTree:
-    """Find the tree of `staged`, `worktree` or a revision; what is new of it lies in the private store.
+    """Find the tree of `staged`, `worktree` or a revision; new objects are written to the private store.
 
     Args:
         objects: reads through `store`.
-        taken: names, for the hint, what may be asked for here.
+        taken: what the caller accepts, for the hint.
 
     Raises:
         UsageError: there is no such revision, or no working tree.
-        UndecidedError: the index holds conflicts, or git failed.
+        UndecidedError: the index has conflicts, or git failed.
     """
     if what not in {STAGED, WORKTREE}:
         named = tree_named(objects, what)
@@ -148,14 +148,14 @@ def find_tree(objects: Objects, store: PrivateStore, what: str, taken: str = _AN
         return AnalysedTree(*named)
     repository = objects.repository
     if repository.work_tree is None:
-        raise UsageError("a bare repository has neither index nor working tree", "name a revision")
+        raise UsageError("a bare repository has no index and no working tree", "name a revision")
     base = pending_base(repository, objects)
     reading = (
         read_worktree(repository, objects, base, Detail(), store)
         if what == WORKTREE
         else read_staged(repository, objects, base, Detail())
     )
-    # At the cost of the change: `git write-tree` would look at every folder that has no cached tree.
+    # The cost depends on the change only: `git write-tree` would read every folder without a cached tree.
     return AnalysedTree(
         resulting_tree(objects, base.tree, reading.change.files, store.write).tree, base.commit
     )
@@ -165,17 +165,16 @@ def analysis_policy(objects: Objects, before: AnalysedTree | None = None) -> Pol
     """Find the policy whose analyses count: the trusted ref's, else that of `before`, else HEAD's.
 
     Args:
-        before: what a change is compared with. Where no analysis is named there, as before the first, HEAD
-            speaks.
+        before: what a change is compared with. If it declares no analysis, HEAD counts.
 
     Raises:
-        UsageError: it names no analysis.
+        UsageError: it declares no analysis.
         ConfigError: it cannot be used.
         UndecidedError: it cannot be read.
     """
     policy, whose = policy_of_analyses(objects.repository, objects, None if before is None else before.tree)
     if not policy.config.analyses:
-        raise UsageError(f"the policy of {printable(whose, 120)} names no analysis", _TO_DECLARE)
+        raise UsageError(f"the policy of {printable(whose, 120)} declares no analysis", _TO_DECLARE)
     return policy
 
 
@@ -193,9 +192,9 @@ class UnstableAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was analysed (`staged`, `worktree`, or the revision as it was named), and what was told.
+    """What was analysed (`staged`, `worktree`, or the revision as given), and the runs.
 
-    `again` is what a second run told; None where nobody asked for one.
+    `again` is the second run; None if none was requested.
     """
 
     what: str
@@ -205,7 +204,7 @@ class Analysis:
 
     @property
     def not_evaluated(self) -> tuple[AnalysisRun, ...]:
-        """The runs that could not be evaluated; of an analysis that ran twice at most one."""
+        """The runs that could not be evaluated, at most one for each analysis."""
         found: dict[str, AnalysisRun] = {}
         for runs in (self.runs, self.again):
             for name, run in runs.runs.items() if runs is not None else ():
@@ -215,7 +214,7 @@ class Analysis:
 
     @property
     def unstable(self) -> tuple[UnstableAnalysis, ...]:
-        """The analyses that told two things; one that could not be evaluated tells nothing."""
+        """The evaluated analyses whose two runs differ."""
         if self.again is None:
             return ()
         silent = {run.analysis for run in self.not_evaluated}
@@ -227,21 +226,21 @@ class Analysis:
 
     @property
     def exit_code(self) -> int:
-        """0 for an answer, whatever it is; 3 where there is none."""
+        """0 if the analyses could be evaluated, else 3."""
         return 3 if self.not_evaluated or self.unstable else 0
 
 
 def analyze(
     repository: Repository, what: str, environment: AnalysisEnvironment, *, check_stable: bool = False
 ) -> Analysis:
-    """Take what is known of a tree, or run what is not; with `check_stable` run everything twice.
+    """Run the analyses on a tree, or use stored runs; with `check_stable` run everything twice.
 
-    The intents of this worktree are held on to meanwhile.
+    The leases of the intents of this worktree are renewed meanwhile.
 
     Raises:
-        UsageError: there is no such revision, or the policy names no analysis.
+        UsageError: there is no such revision, or the policy declares no analysis.
         ConfigError: the policy cannot be used.
-        UndecidedError: the tree cannot be read, or a scratch tree cannot be had.
+        UndecidedError: the tree cannot be read, or a scratch tree cannot be made.
     """
     here = ScopeGate(repository).here
     environment = keep_intents_alive(repository, here.active if here else (), environment)

@@ -1,8 +1,8 @@
-"""What is one piece of work, and what is somebody else's: commits, files, what was dirty before.
+"""Attribute changes to an intent or to others: commits, files, what was dirty before.
 
-Its own are the commits that the ledger, the reflog of its worktree, or a trailer against which nothing speaks
-shows as such; of a merge only what it did itself. Where the commit that the intent began on is gone (amended,
-reset, rebased), whatever differs from there is the work's too, but for what other commits touch.
+Commits belong to the intent by the ledger, the reflog of its worktree, or an undisputed trailer; of a merge
+only its own changes count. If the base commit of the intent is gone (amended, reset, rebased), every
+difference from it counts too, except files that other commits touch.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from patchgate.verify.verification_result import ExternalCommit
 
 @dataclass(frozen=True, slots=True)
 class IntentChanges:
-    """What an intent's own commits touch, with what is staged; `external` are the others in the range.
+    """What the commits of an intent touch, with what is staged; `external` are the other commits.
 
-    `copied` are those of the others that carry its trailer all the same.
-    `is_rewritten`: the commit that the intent began on is no part of the history that is looked at.
+    `copied` are the external commits that have its trailer.
+    `is_rewritten`: the base commit of the intent is not in the verified history.
     """
 
     touched: frozenset[RepoPath]
@@ -49,11 +49,11 @@ class IntentChanges:
 def attribute_changes(
     context: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
 ) -> IntentChanges:
-    """Find out what is the intent's own, from the commit that it began on up to what is verified.
+    """Find the changes of an intent, from its base commit to what is verified.
 
     Args:
-        after: a commit, or what is staged on top of one (None: the branch has none yet).
-        with_staged: whether what is staged now belongs to it too.
+        after: a commit, or what is staged on top of one (None: the branch has no commit yet).
+        with_staged: whether what is staged belongs to it too.
 
     Raises:
         UndecidedError: the history or the index cannot be read.
@@ -69,7 +69,7 @@ def attribute_changes(
     is_rewritten = _is_rewritten(repository, intent, after.commit)
     own, others = _split_commits(repository, intent, after.commit, with_staged=with_staged)
     for files, base, tree, reader in _read_commits(repository, own):
-        # Of a commit that was there before, and was amended, only what is new in it.
+        # Of an amended older commit only the new part counts.
         mine = [
             file.path
             for file in files
@@ -90,7 +90,7 @@ def attribute_changes(
 
 
 def _is_rewritten(repository: Repository, intent: Intent, tip: str | None) -> bool:
-    """Tell whether what an intent began on is no part of a history any more."""
+    """Check whether the base commit of an intent is no longer in the history."""
     if intent.base is None or tip == intent.base:
         return False
     return tip is None or not is_ancestor(repository, intent.base, tip)
@@ -101,7 +101,7 @@ def _split_commits(
 ) -> tuple[list[IntentCommit], list[IntentCommit]]:
     """List the commits since an intent began: its own, and the others.
 
-    Those that a merge is about to bring belong to the range as they will when it is committed.
+    The commits of a pending merge are included.
     """
     tips = [] if tip is None or tip == intent.base else [tip]
     tips += merge_heads(repository) if with_staged else []
@@ -119,10 +119,10 @@ def _base(intent: Intent) -> list[str]:
 def _own_commits(
     repository: Repository, intent: Intent, tip: str | None, listed: Sequence[IntentCommit]
 ) -> frozenset[str]:
-    """Name the commits that are an intent's own.
+    """Return the commits of an intent.
 
-    Those that the ledger saw made under it; of those that it saw made under none, what the reflog of the
-    worktree shows as made there since, and what names the intent in its trailer and no remote has.
+    These are the commits that the ledger recorded under it. Of those that it recorded under none: the commits
+    in the reflog of the worktree since, and unpublished commits with the trailer of the intent.
     """
     makers = recorded_intents(repository)
     made = frozenset(each.oid for each in listed if intent.id in makers.get(each.oid, ()))
@@ -134,7 +134,7 @@ def _own_commits(
 
 
 def _in_reflog(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
-    """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
+    """Return the commits in the reflog of the worktree since, except those that name another intent."""
     place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir
     since = commits_made_in(place, intent.declared.wall)
     shown = [each for each in among if each.oid in since]
@@ -147,7 +147,7 @@ def _in_reflog(repository: Repository, intent: Intent, among: Sequence[IntentCom
 def _without_replays(
     repository: Repository, intent: Intent, tip: str | None, shown: Sequence[str], made: frozenset[str]
 ) -> frozenset[str]:
-    """Leave out what a rebase made anew of a commit from before the intent."""
+    """Remove commits that a rebase replayed from before the intent."""
     if not shown or tip is None:
         return frozenset(shown)
     replaced = replays(repository, BranchUpdate("", intent.base, tip), shown)
@@ -157,7 +157,7 @@ def _without_replays(
 def _read_commits(
     repository: Repository, commits: Sequence[IntentCommit]
 ) -> Iterator[tuple[Sequence[FileChange], str, str, Objects]]:
-    """Read what commits changed themselves: the files, the trees before and after, and who reads those."""
+    """Yield the changes of commits: files, trees before and after, and the reader of these trees."""
     if not commits:
         return
     plain = [Commit(each.oid, each.tree, each.parents, True) for each in commits]
@@ -167,16 +167,16 @@ def _read_commits(
 
 
 def changed_paths(context: AnalysisContext, before: str, after: str) -> list[RepoPath]:
-    """Name every file that differs between two trees, both sides of a rename."""
+    """Return every file that differs between two trees, both sides of a rename."""
     flags = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
     raw = context.repository.output("diff-tree", *flags, before, after, variables=context.store.variables)
     return [RepoPath.from_git(name) for name in raw.split(b"\0") if name]
 
 
 def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, ...]:
-    """Name the files that were changed before the intent began, and are in a tree just as they were then.
+    """Return the files that were changed before the intent began and are unchanged in a tree since.
 
-    What a tree still has as the intent's own base has it was never committed, so it is none of them.
+    A file that is still as in the base of the intent was never committed, so it is not one of them.
     """
     found = []
     for path in sorted(intent.dirty):
@@ -189,7 +189,7 @@ def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, 
 def tree_with_dirty_files(
     context: AnalysisContext, intent: Intent, dirty: Sequence[RepoPath], tree: str
 ) -> str:
-    """Make the tree that an intent began on, with files in it that were changed before and are so in a tree.
+    """Write the tree that an intent began on, with its files that were dirty before.
 
     Raises:
         UndecidedError: the files do not fit that tree.

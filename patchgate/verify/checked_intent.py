@@ -1,7 +1,8 @@
-"""The intent that a verification is checked against: which one, and whether it still is what was declared.
+"""The intent that a verification is checked against: which one, and whether it is still as declared.
 
-Of several in a worktree it is chosen by whose a commit is (the ledger, its trailer), else by what is touched,
-as the hooks do. The ledger has what was declared and its before-report; the file alone is nobody's word.
+Of several intents in a worktree, it is the owner of the commit (ledger, trailer), else the one whose files
+are touched, as in the hooks. The ledger has the declaration and the before-report; the intent file alone
+is not trusted.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ _MOST_PATH = 200
 
 
 def choose_intent(context: AnalysisContext, asked: VerifyOptions, after: AnalysedTree) -> Intent | None:
-    """Choose the intent; None where this worktree has none, and none was named.
+    """Choose the intent; None if this worktree has none and none was named.
 
     Raises:
-        UsageError: there is no such intent, or what is staged here is not of its worktree.
+        UsageError: there is no such intent, or it belongs to another worktree.
         UndecidedError: an intent cannot be read.
     """
     if asked.intent is not None:
@@ -64,7 +65,7 @@ def choose_intent(context: AnalysisContext, asked: VerifyOptions, after: Analyse
     _require_readable(here)
     if len(here.own) > 1:
         return _choose_among(context, here, asked, after)
-    # One whose time is over, or that waits, lets nothing pass.
+    # An expired or queued intent accepts nothing.
     return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
 
 
@@ -74,12 +75,12 @@ def _require_this_worktree(context: AnalysisContext, intent: Intent) -> None:
     place = printable(intent.work_tree, _MOST_PATH)
     if is_gone(intent, context.repository):
         raise UsageError(
-            f"{intent.id} is of the worktree {place}, which is gone, and not of what is staged here",
-            f"git patchgate intent recover {intent.id} takes it into this worktree",
+            f"{intent.id} belongs to the worktree {place}, which no longer exists",
+            f"git patchgate intent recover {intent.id} moves it to this worktree",
         )
     shown = shlex.quote(intent.work_tree) if place == intent.work_tree else "WORKTREE"
     raise UsageError(
-        f"{intent.id} is of the worktree {place}, and not of what is staged here",
+        f"{intent.id} belongs to the worktree {place}, not to this one",
         f"git -C {shown} patchgate verify, or name a commit",
     )
 
@@ -87,7 +88,7 @@ def _require_this_worktree(context: AnalysisContext, intent: Intent) -> None:
 def _choose_among(
     context: AnalysisContext, here: WorktreeIntents, asked: VerifyOptions, after: AnalysedTree
 ) -> Intent | None:
-    """Choose among several: by whose the commit is, or else by what it touches, or what is staged."""
+    """Choose among several: the owner of the commit, else by the touched files."""
     if asked.revision is None:
         return here.choose_binding_intent(
             pending_change(context.repository, context.objects, context.store).files
@@ -102,26 +103,26 @@ def _choose_among(
 
 
 def predates_intent(context: AnalysisContext, intent: Intent, after: AnalysedTree) -> bool:
-    """Tell whether a commit was there when an intent began, below the one that it began on."""
+    """Check whether a commit is older than the start of an intent."""
     if intent.base is None or after.commit is None or after.commit == intent.base:
         return False
     return is_ancestor(context.repository, after.commit, intent.base)
 
 
 def describe_unused_intent(asked: VerifyOptions, intent: Intent, after: AnalysedTree) -> str:
-    """Say that a commit from before an intent is verified without it.
+    """Describe that a commit from before an intent is verified without it.
 
     Raises:
-        UsageError: that very intent was asked for.
+        UsageError: this intent was requested.
     """
-    said = f"{str(after.commit)[:SHORT_OID]} was there before {intent.id} began"
+    said = f"{str(after.commit)[:SHORT_OID]} was committed before {intent.id} began"
     if asked.intent is not None:
-        raise UsageError(said, "name a commit of the work, or leave --intent out")
+        raise UsageError(said, "name a commit of the intent, or remove --intent")
     return f"{said}: it is verified without the intent"
 
 
 def intent_of_commit(context: AnalysisContext, commit: str) -> Intent | None:
-    """Choose the newest active intent of this worktree whose base a commit holds; None where there is none.
+    """Choose the newest active intent of this worktree whose base a commit contains; None if there is none.
 
     Raises:
         UndecidedError: an intent of this worktree cannot be read.
@@ -144,7 +145,7 @@ def _require_readable(here: WorktreeIntents) -> None:
 
 @dataclass(frozen=True, slots=True)
 class IntentValidity:
-    """Why an intent is expired (`faults`), or why nothing can be told by it (`unverified`)."""
+    """Why an intent is expired (`faults`), or why it cannot be used (`unverified`)."""
 
     faults: tuple[VerificationReason, ...] = ()
     unverified: tuple[VerificationReason, ...] = ()
@@ -153,22 +154,22 @@ class IntentValidity:
 def check_validity(
     repository: Repository, intent: Intent, policy: Policy, now: Moment, before: TreeRuns | None
 ) -> IntentValidity:
-    """Hold an intent against what was written down when it was declared, and against the time.
+    """Check an intent against the record of its declaration and against the time.
 
     Args:
-        policy: the one whose analyses count now.
-        before: what the analyses tell of the tree that it began on.
+        policy: the policy whose analyses count now.
+        before: the runs on the tree that it began on.
     """
     ledger = Ledger(repository.common_dir)
     unverified: tuple[VerificationReason, ...] = ()
     if analyses_digest(policy.config.analyses) != intent.analyses:
         unverified = (
             VerificationReason(
-                f"the analyses of the policy are not those with which {intent.id} was declared",
+                f"the analyses of the policy have changed since {intent.id} was declared",
                 _redeclare(intent),
             ),
         )
-        # What other analyses report of that tree says nothing of its before-report.
+        # Other analyses say nothing about its before-report.
         before = None
     return IntentValidity(tuple(_faults(ledger, intent, now, before)), unverified)
 
@@ -179,12 +180,12 @@ def _faults(
     known = {digest for digest in (intent.before, _recorded_digest(ledger, intent)) if digest is not None}
     if len(known) > 1:
         yield VerificationReason(
-            f"the before-report that {intent.id} names is not the one that the ledger has", _redeclare(intent)
+            f"the before-report of {intent.id} differs from the one in the ledger", _redeclare(intent)
         )
     elif known and before is not None and before.is_evaluated and before.digest not in known:
-        # Also where a tool was replaced meanwhile, and tells something else of the same tree.
+        # Also if a tool was replaced and now reports something else.
         yield VerificationReason(
-            f"the before-report of {intent.id} is not what it was when it was captured", _redeclare(intent)
+            f"the before-report of {intent.id} has changed since it was captured", _redeclare(intent)
         )
     recorded = declared_digest(ledger, intent.id)
     if recorded is None:
@@ -193,22 +194,23 @@ def _faults(
         )
     elif recorded != intent.digest:
         yield VerificationReason(
-            f"{intent.id} is not what was declared: the ledger has another digest", _redeclare(intent)
+            f"{intent.id} was changed after its declaration: the ledger has another digest",
+            _redeclare(intent),
         )
     if intent.is_over(now):
         yield VerificationReason(
-            f"the time of {intent.id} is over",
-            f"git patchgate intent recover {intent.id} goes on with it; "
+            f"{intent.id} has expired",
+            f"git patchgate intent recover {intent.id} continues it; "
             f"git patchgate intent clear {intent.id} ends it",
         )
 
 
 def _redeclare(intent: Intent) -> str:
-    return f"git patchgate intent clear {intent.id}, then declare the work anew"
+    return f"git patchgate intent clear {intent.id}, then declare it again"
 
 
 def _recorded_digest(ledger: Ledger, intent: Intent) -> str | None:
-    """Give the digest of the before-report that the ledger has: the newest of this very declaration."""
+    """Return the digest of the newest before-report in the ledger for this declaration."""
     found = None
     for event in ledger.find_events({KIND}, intent.id):
         about = event.about
@@ -225,9 +227,9 @@ def _recorded_digest(ledger: Ledger, intent: Intent) -> str | None:
 def capture_before_report(
     repository: Repository, intent: Intent, environment: AnalysisEnvironment
 ) -> tuple[str, ...]:
-    """Run the analyses on the tree that an intent begins on, and keep the digest of that before-report.
+    """Run the analyses on the tree that an intent begins on, and record the digest of this before-report.
 
-    Nothing runs where the policy names no analysis.
+    Nothing runs if the policy declares no analysis.
 
     Returns:
         warnings: why there is none; the first verification tries again.
@@ -244,21 +246,21 @@ def capture_before_report(
         run = before.runs[name]
         if run.outcome is AnalysisOutcome.NOT_EVALUATED:
             why = safe(run.reason or f"the analysis `{name}` could not be evaluated").rstrip(".")
-            return (f"{intent.id} has no before-report yet: {why}; git patchgate analyze says more",)
+            return (f"{intent.id} has no before-report yet: {why}; run git patchgate analyze for details",)
     return record_before_report(repository, intent, before)
 
 
 def record_before_report(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[str, ...]:
-    """Keep the digest of the before-report, in the ledger and with the intent, the first time it is known.
+    """Record the digest of the before-report in the ledger and the intent, the first time it is known.
 
-    An intent that somebody else changes or ends meanwhile is left as it is.
+    An intent that is changed or ended meanwhile is not modified.
 
     Returns:
-        warnings: it could not be kept, which decides nothing now.
+        warnings: it could not be saved, which does not affect this verification.
     """
     if intent.before is not None or not before.is_evaluated:
         return ()
     try:
         return tuple(IntentQueue(repository, current_moment()).capture(intent, before.digest))
     except UndecidedError as error:
-        return (f"the before-report of {intent.id} could not be kept: {error.message}",)
+        return (f"the before-report of {intent.id} could not be saved: {error.message}",)

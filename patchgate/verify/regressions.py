@@ -1,8 +1,8 @@
-"""What is different between the analyses of two trees, and what the thresholds say before and after.
+"""Compare the analyses of two trees, and check the thresholds before and after.
 
-Two results are the same one by analysis, tool, rule, path and mark, each as often as it occurs; no line
-number is part of it. A symbol is known by its file, its name and the metric; of two values of one, the higher
-counts. Cuts nothing, and does not decide what follows, or whose it is.
+Two results are equal by analysis, tool, rule, path and mark, each as often as it occurs; line numbers do not
+count. A symbol is identified by file, name and metric; of two values the higher counts. Does not decide who
+caused a regression.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Values: TypeAlias = dict[tuple[RepoPath, str, str], float]
 
 
 def highest_values(runs: TreeRuns, moved: Mapping[RepoPath, RepoPath]) -> Values:
-    """Gather what the analyses measured.
+    """Return the highest value of each symbol and metric.
 
     Args:
-        runs: of one tree.
-        moved: files that have another path in the other tree: path here to path there.
+        runs: the runs of one tree.
+        moved: renamed files: path in this tree to path in the other tree.
     """
     values: Values = {}
     for name in sorted(runs.runs):
@@ -44,7 +44,7 @@ def highest_values(runs: TreeRuns, moved: Mapping[RepoPath, RepoPath]) -> Values
 def find_worsened(
     before: Values, after: Values, thresholds: Sequence[ThresholdSettings]
 ) -> tuple[WorsenedMetric, ...]:
-    """Give the metrics that are higher than before, and new symbols that are over a threshold."""
+    """Return the metrics that are higher than before, and new symbols over a threshold."""
     least: dict[str, float] = {}
     for threshold in thresholds:
         least[threshold.metric] = min(threshold.max, least.get(threshold.metric, threshold.max))
@@ -65,14 +65,14 @@ def threshold_states(
     findings: tuple[int, int],
     new: tuple[AnalysisResult, ...],
 ) -> tuple[ThresholdState, ...]:
-    """Hold both trees against every threshold, in the order of the policy.
+    """Check every threshold on both trees, in the order of the policy.
 
     Args:
         thresholds: the limits; a limit is inclusive.
         before: the values of the tree before.
         after: those of the tree after.
-        findings: how many findings there were, and are.
-        new: the findings that were not there before.
+        findings: the number of findings before and after.
+        new: the new findings.
     """
     numbers = {FINDINGS: findings, NEW_FINDINGS: (0, len(new))}
     # Grouped once: there may be many thresholds, and many values.
@@ -91,10 +91,10 @@ def threshold_states(
 
 
 def is_caused_by(state: ThresholdState, own: Sequence[AnalysisResult | WorsenedMetric]) -> bool:
-    """Tell whether a piece of work made a threshold worse (A10).
+    """Check whether the work made a threshold worse (A10).
 
     Args:
-        own: its own new findings, and its own symbols of which a metric rose.
+        own: its new findings, and its symbols with a higher metric.
     """
     if not state.is_worse:
         return False
@@ -111,7 +111,7 @@ def _by_metric(values: Values) -> dict[str, Values]:
 
 
 def _of_metric(threshold: ThresholdSettings, before: Values, after: Values) -> ThresholdState:
-    """Hold the values of the metric of a threshold against it."""
+    """Check a threshold on the values of its metric."""
     old, now = max(before.values(), default=None), max(after.values(), default=None)
     over = sorted(
         (key for key, value in after.items() if value > threshold.max),
@@ -142,10 +142,10 @@ def compare(
     """Compare the analyses of two trees.
 
     Args:
-        before: those of the tree before.
-        after: those of the tree after; the same analyses.
+        before: the runs on the tree before.
+        after: the runs of the same analyses on the tree after.
         thresholds: the limits of the policy.
-        renamed: the files that have another path now: new path to old path.
+        renamed: renamed files: new path to old path.
     """
     moved = {old: new for new, old in renamed.items()}
     had, has = _all(before, suppressed=False), _all(after, suppressed=False)
@@ -177,7 +177,7 @@ def _all(runs: TreeRuns, *, suppressed: bool) -> list[AnalysisResult]:
 def _differing(
     before: Sequence[AnalysisResult], after: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
 ) -> tuple[list[AnalysisResult], list[AnalysisResult]]:
-    """Give what only `after` has, and what only `before` has."""
+    """Return the results only in `after`, and those only in `before`."""
     old_keys, keys = _exact_keys(before, moved), _exact_keys(after, {})
     old_counts, counts = Counter(old_keys), Counter(keys)
     if old_counts == counts:
@@ -191,7 +191,7 @@ def _surplus(
     counts: Counter[_ExactKey],
     others: Counter[_ExactKey],
 ) -> list[AnalysisResult]:
-    """Give the results that the other side has not; of alike ones the last in the file."""
+    """Return the results that the other side lacks; of equal ones the last in the file."""
     more = {key: number - others[key] for key, number in counts.items() if number > others[key]}
     alike: defaultdict[_ExactKey, list[AnalysisResult]] = defaultdict(list)
     for key, result in zip(keys, results, strict=True):
@@ -210,7 +210,7 @@ def _more_of_a_kind(
     after: Iterable[AnalysisResult],
     moved: Mapping[RepoPath, RepoPath],
 ) -> list[AnalysisResult]:
-    """Leave of new suppressions as many as there are more of their kind; the last in the file."""
+    """Keep as many new suppressions as there are more of their kind; the last in the file."""
     more = Counter(_loose_keys(after, {})) - Counter(_loose_keys(before, moved))
     found: list[AnalysisResult] = []
     for each in reversed(_in_order(hidden)):
@@ -222,14 +222,14 @@ def _more_of_a_kind(
 
 
 def _loose_keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_LooseKey]:
-    """Give what is counted together of suppressed results: the identity without the place in the file."""
+    """Return the keys to count suppressed results by: the identity without the mark."""
     return [key[:4] for key in _exact_keys(results, moved)]
 
 
 def _still_there(
     fixed: Iterable[AnalysisResult], hidden: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
 ) -> list[AnalysisResult]:
-    """Leave out of what is gone that which is only suppressed now: nobody mended it."""
+    """Remove results that are only suppressed now: they were not fixed."""
     left = Counter(_exact_keys(hidden, {}))
     found: list[AnalysisResult] = []
     for result in fixed:
@@ -242,7 +242,7 @@ def _still_there(
 
 
 def _exact_keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_ExactKey]:
-    """Give the identity of each result; how often it occurs is counted by whoever asks."""
+    """Return the identity of each result; the caller counts how often it occurs."""
     # Two loops, and bytes in the key: 100,000 paths hash as bytes in a third of the time.
     if not moved:
         return [

@@ -1,7 +1,7 @@
-"""Whether a change accepts debt instead of mending it: when growth of baselines counts, and what growth is.
+"""Whether a change suppresses findings instead of fixing them: when growth of suppressions counts.
 
-Decides which triggers there are, what functional code is, and what an entry of a baseline is: of JSON a leaf
-by its place, of anything else a line.
+Decides which triggers there are, what functional code is, and what an entry of a suppression file is: in JSON
+a leaf at its path, in other files a line.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from patchgate.policy.file_kinds import is_control_by_name
 _MOST_TRIED = 1_000_000
 _Path: TypeAlias = tuple[Any, ...]
 _ITEM = ""
-"""Stands in a place for any position of a list; keys have a mark of their own.
+"""Represents any position of a list in a path; keys are marked with a dot.
 
-Within an entry that has words it stands with them in a tuple.
+In an entry with words it is in a tuple with them.
 """
 
 
 def has_grown(before: bytes | None, after: bytes | None) -> bool:
-    """Tell whether a baseline has an entry that it had not.
+    """Check whether a suppression file has a new entry.
 
     Args:
-        before: what it held; None where it was not there.
-        after: what it holds; None where it is gone.
+        before: its content before; None if it did not exist.
+        after: its content now; None if it was deleted.
     """
     if after is None or before == after:
         return False
@@ -46,15 +46,15 @@ def _lines(raw: bytes) -> Iterator[bytes]:
 
 
 class _Object(tuple[tuple[str, Any], ...]):
-    """The members of a JSON object; a key that stands twice is there twice."""
+    """The members of a JSON object; a duplicate key is kept twice."""
 
     __slots__ = ()
 
 
 def _json_of(raw: bytes) -> Any:
-    """Read JSON in a list of one; None where it is none, for which a scalar alone is taken too."""
+    """Return parsed JSON in a list of one; None if it is not JSON or only a scalar."""
     try:
-        # Words like NaN are no numbers that could be compared: they stay texts.
+        # Words like NaN cannot be compared as numbers: they stay texts.
         value = json.loads(raw, object_pairs_hook=_Object, parse_constant=lambda word: f"({word})")
     except (ValueError, RecursionError):
         return None
@@ -68,14 +68,14 @@ def _has_more(before: Any, after: Any) -> bool:
             return True
     if any(number > was.leaves[leaf] for leaf, number in now.leaves.items()):
         return True
-    # One that was emptied is no entry more; an empty document has none at all.
+    # An emptied container is not a new entry; an empty document has no entries.
     if any(now.inner[place] > was.inner[place] for place in now.empty - {(_ITEM,)}):
         return True
     return any(not _can_match(entries, was.objects.get(key, [])) for key, entries in now.objects.items())
 
 
 def _can_match(after: list[tuple[float, ...]], before: list[tuple[float, ...]]) -> bool:
-    """Tell whether each has a partner of its own before, no number of which is smaller."""
+    """Check whether each entry has a separate partner before, with no smaller number."""
     if len(after) > len(before):
         return False
     rest = sorted((Counter(after) - Counter(before)).elements(), reverse=True)
@@ -94,15 +94,14 @@ def _can_match(after: list[tuple[float, ...]], before: list[tuple[float, ...]]) 
 
 
 class _EntryCounts:
-    """What a JSON document has, by places.
+    """The entries of a JSON document, by path.
 
     Attributes:
-        leaves: how often each place has each text, truth value, or null, and each number that is an element
-            of a list.
-        numbers: the other numbers of each place, each in a tuple of its own.
-        objects: of each kind of entry in a list, the numbers of each in the order of its words.
-        inner: how many objects and lists each place has.
-        empty: the places where one of them is empty.
+        leaves: how often each path has each text, boolean or null, and each number that is a list element.
+        numbers: the other numbers of each path, each in a tuple.
+        objects: for each kind of entry in a list, its numbers in the order of its words.
+        inner: how many objects and lists each path has.
+        empty: the paths where one of them is empty.
     """
 
     def __init__(self, value: Any) -> None:
@@ -111,7 +110,7 @@ class _EntryCounts:
         self.objects: defaultdict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
         self.inner: Counter[_Path] = Counter()
         self.empty: set[_Path] = set()
-        # A list of what is open, not a recursion: its depth is a stranger's.
+        # An explicit stack instead of recursion: the depth is not trusted.
         waiting: list[tuple[_Path, Any]] = [((_ITEM,), each) for each in value]
         while waiting:
             place, each = waiting.pop()
@@ -120,7 +119,7 @@ class _EntryCounts:
             elif not _is_number(each):
                 self.leaves[place, each] += 1
             elif place[-1] == _ITEM:
-                # Nothing beside it says that a smaller one is the same entry.
+                # Nothing shows that a smaller number is the same entry.
                 self.leaves[place, (each,)] += 1
             else:
                 self.numbers[place].append((each,))
@@ -133,20 +132,20 @@ class _EntryCounts:
         is_entry = place[-1] == _ITEM and len(place) > 1
         if isinstance(each, list):
             inner = [item for item in each if _is_inner(item)]
-            # Of words alone the order says nothing.
+            # The order of words alone does not matter.
             if is_entry and (any(map(_is_number, each)) or 0 < len(inner) < len(each)):
                 place = self._entry(place, [("", item) for item in each if not _is_inner(item)])
                 each = inner
             yield from (((*place, _ITEM), item) for item in each)
             return
         if is_entry:
-            # Its leaves alone would let two entries swap their halves: a new one, made of old words.
+            # With leaves only, two entries could swap halves: a new entry made of old words.
             plain = [member for member in each if not _is_inner(member[1])]
             place = self._entry(place, sorted(plain or _further_in(each), key=_by_key))
         yield from (((*place, f".{key}"), item) for key, item in each)
 
     def _entry(self, place: _Path, members: Iterable[tuple[str, Any]]) -> _Path:
-        """Count an entry of a list as a whole, and give the place of what lies further in it."""
+        """Count an entry of a list as a whole, and return the path of its inner values."""
         words: list[Any] = []
         numbers: list[float] = []
         for key, value in members:
@@ -160,7 +159,7 @@ class _EntryCounts:
 
 
 def _further_in(each: _Object) -> list[tuple[str, Any]]:
-    """Give the words of an object's objects, by which it is known where it has none itself."""
+    """Return the words of inner objects, which identify an object without words."""
     found: list[tuple[str, Any]] = []
     waiting: list[tuple[str, Any]] = list(each)
     while waiting:
@@ -194,7 +193,7 @@ _PROSE = (b".md", b".markdown", b".rst", b".txt", b".text", b".adoc", b".asciido
 _PROSE_NAMES = frozenset(
     {b"readme", b"license", b"licence", b"changelog", b"changes", b"notice", b"authors", b"copying", b"news"}
 )
-# They end like prose, and decide what is built.
+# They end like prose, but affect the build.
 _NO_PROSE = re.compile(rb"cmakelists\.txt|(?:.*[-_])?(?:requirements|constraints)(?:[-_.].*)?\.txt")
 
 
@@ -206,14 +205,14 @@ def find_triggers(
     has_code: bool,
     comparison: AnalysisComparison | None,
 ) -> tuple[str, ...]:
-    """Name why a change of baselines is suspicious; nothing where nothing changed.
+    """Return why a change of suppressions is suspicious; empty if it is not.
 
     Args:
-        has_changed: a listed baseline is not what it was.
-        has_grown: a listed baseline, or the set of suppressions, grew.
+        has_changed: a suppression file changed.
+        has_grown: a suppression file, or the set of suppressions, grew.
         has_intent: the work is declared.
-        has_code: functional code was changed with it.
-        comparison: of the two trees; None where nothing can be said of regressions.
+        has_code: functional code was changed too.
+        comparison: of the two trees; None if regressions are unknown.
     """
     regressed = comparison is not None and bool(comparison.new)
     greened = comparison is not None and any(
@@ -229,17 +228,17 @@ def find_triggers(
 
 
 def has_functional_code(
-    touched: Iterable[RepoPath], baselines: Set[RepoPath], controls: Set[RepoPath]
+    touched: Iterable[RepoPath], suppression_files: Set[RepoPath], controls: Set[RepoPath]
 ) -> bool:
-    """Tell whether a change touches anything but baselines, control files and prose.
+    """Check whether a change touches more than suppression files, control files and prose.
 
     Args:
         touched: every file that differs between the two trees, in the whole repository.
-        baselines: the listed ones.
-        controls: files that are control files by what they hold.
+        suppression_files: the listed ones.
+        controls: files that are control files by their content.
     """
     return any(
-        path not in baselines
+        path not in suppression_files
         and path not in controls
         and not is_control_by_name(path)
         and not _is_prose(path)

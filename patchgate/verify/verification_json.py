@@ -40,7 +40,7 @@ SCHEMA = "patchgate.verification/2"
 
 
 def render(verification: VerificationResult) -> str:
-    """Write a verification as one line of JSON, ended by a line feed."""
+    """Write a verification as one line of JSON with a newline."""
     comparison = verification.comparison
     value: dict[str, Json] = {
         "schema": SCHEMA,
@@ -209,7 +209,7 @@ _ABUSE: Shape = {
     "detected": bool,
     "triggers": [one_of(*TRIGGERS)],
     **path_keys("suppression_files"),
-    "suppression_files": about([str], "the listed files that grew; with new findings, that changed"),
+    "suppression_files": about([str], "the suppression files that grew; with new findings, all that changed"),
     "suppressed": [RESULT],
 }
 
@@ -221,7 +221,7 @@ def json_schema() -> Schema:
         "status": VerificationStatus,
         "reason": str,
         "intent": str | None,
-        "base": about(maybe(OID), "where it leaves what --base named"),
+        "base": about(maybe(OID), "the merge base with --base"),
         "before": _RUNS,
         "after": _RUNS,
         "intent_regressions": [RESULT],
@@ -244,4 +244,4 @@ def json_schema() -> Schema:
         **path_keys("dirty_before"),
         "warnings": [str],
     }
-    return document_schema(SCHEMA, "Whether it got worse, and whose regression it is", verification)
+    return document_schema(SCHEMA, "Whether quality dropped, and who caused it", verification)

@@ -1,7 +1,7 @@
-"""Why a verification ended as it did, in a sentence with the next step; and its findings in a report.
+"""Explain a verification: the reason with the next step, and its findings for a report.
 
-The level that the policy chose is set by whoever reports; `relaxed` has made a warning of a finding already.
-All foreign text is escaped, and long names are cut.
+The caller applies the levels of the policy; with `relaxed` strictness findings are warnings already. All
+foreign text is escaped, and long names are cut.
 """
 
 from __future__ import annotations
@@ -32,45 +32,45 @@ _AGAIN = "then git patchgate verify"
 MOST = 20
 _MOST_LETTERS = 300
 _MOST_NOTES = 5
-_SEE_ALL = "git patchgate verify shows all of them"
+_SEE_ALL = "run git patchgate verify to see all of them"
 Thing = TypeVar("Thing")
 
 
 def location_of(result: AnalysisResult) -> str:
-    """Name where a finding is: `src/a.py:3`."""
+    """Return the location of a finding: `src/a.py:3`."""
     if result.path is None:
         return "(no file)"
     return show_path(result.path) + ("" if result.line is None else f":{result.line}")
 
 
 def name_result(result: AnalysisResult) -> str:
-    """Name one finding: `src/a.py:3 F401`; one in no file names its tool."""
+    """Return the name of a finding: `src/a.py:3 F401`; without a file, the tool is named."""
     rule = safe(" ".join(result.rule.split()), MOST_NAME)
     of = f" of {safe(result.tool, MOST_NAME)}" if result.path is None else ""
     return f"{location_of(result)} {rule}{of}"
 
 
 def name_symbol(each: WorsenedMetric) -> str:
-    """Name what has a metric: `src/a.py f`, or the file alone."""
+    """Return the symbol of a metric: `src/a.py f`, or only the file."""
     symbol = f" {safe(each.symbol, MOST_NAME)}" if each.symbol else ""
     return f"{show_path(each.path)}{symbol}"
 
 
 def name_signal(signal: AnalysisResult | WorsenedMetric) -> str:
-    """Name what is over a threshold; a symbol with its value: `src/a.py f 11`."""
+    """Return the name of a signal over a threshold; a symbol with its value: `src/a.py f 11`."""
     if isinstance(signal, AnalysisResult):
         return name_result(signal)
     return f"{name_symbol(signal)} {number(signal.after)}"
 
 
 def worsened_from(signal: WorsenedMetric) -> str:
-    """Say what a symbol had before."""
+    """Describe the value of a symbol before."""
     return "new" if signal.before is None else f"{number(signal.before)} before"
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationReason:
-    """Why a verification ends here: one sentence, and the next step (empty: nothing is to be done)."""
+    """The reason of a verification in one sentence, and the next step (empty: none)."""
 
     reason: str
     next_step: str
@@ -78,14 +78,14 @@ class VerificationReason:
 
 QUEUED = VerificationReason(
     "the intent waits until another one is cleared",
-    "git patchgate intent show makes it active as soon as its files are free",
+    "run git patchgate intent show: it activates the intent once its files are free",
 )
 OTHER_ANALYSES = VerificationReason(
-    "before and after were not made by the same analyses",
+    "before and after were not checked by the same analyses",
     "clear the intent and declare it again, " + _AGAIN,
 )
 SAME_RUN = VerificationReason(
-    "before and after are one report, though the trees differ",
+    "before and after have the same report, although the trees differ",
     "run git patchgate analyze, " + _AGAIN,
 )
 NOT_COMPARED = VerificationReason("before and after were not compared", "git patchgate verify")
@@ -98,66 +98,66 @@ WHY_ABUSE = {
 
 
 def missing(when: str) -> VerificationReason:
-    """Say that there is no report; `when` is before or after."""
-    return VerificationReason(f"there is no report of the tree {when}", "git patchgate analyze, " + _AGAIN)
+    """A report is missing; `when` is before or after."""
+    return VerificationReason(f"there is no report on the tree {when}", "git patchgate analyze, " + _AGAIN)
 
 
 def not_evaluated(when: str, run: AnalysisRun) -> VerificationReason:
-    """Say that an analysis could not be evaluated, and why."""
+    """An analysis could not be evaluated."""
     reason = run.reason or f"the analysis `{run.analysis}` could not be evaluated"
-    hint = safe(run.hint) if run.hint else "git patchgate analyze says more"
+    hint = safe(run.hint) if run.hint else "run git patchgate analyze for details"
     return VerificationReason(f"{safe(reason).rstrip('.')} (on the tree {when})", hint)
 
 
 def no_longer_measured(state: ThresholdState) -> VerificationReason:
-    """Say that what a threshold limits was measured before, and is not any more."""
+    """The metric of a threshold was measured before, but not after."""
     metric = safe(state.metric)
     return VerificationReason(
-        f"the threshold {safe(state.name)} limits {metric}, which is not measured any more",
-        f"let an analysis measure {metric} again, or first take the threshold out of the policy, " + _AGAIN,
+        f"the threshold {safe(state.name)} limits {metric}, which is no longer measured",
+        f"measure {metric} again, or first remove the threshold from the policy, " + _AGAIN,
     )
 
 
 def never_measured(state: ThresholdState) -> str:
-    """Say that no analysis measures what a threshold limits."""
+    """Describe a threshold whose metric no analysis measures."""
     return f"the threshold {safe(state.name)} limits {safe(state.metric)}, which no analysis measures"
 
 
 def out_of_scope(check: ScopeCheck) -> VerificationReason:
-    """Say which files the work should not have touched, forbidden ones first."""
+    """The change touches files outside the scope; forbidden ones come first."""
     controls = frozenset(check.controls)
     by_entry = [path for path in check.forbidden if path not in controls]
     said = []
     for paths, how in (
         (check.controls, f"forbidden ({FORBIDS_CONTROLS})"),
         (by_entry, "forbidden"),
-        (check.unexpected, "outside of what the intent allows"),
+        (check.unexpected, "outside the scope of the intent"),
     ):
         if paths:
             said.append(f"{some(paths, _MOST_NAMED)} {'is' if len(paths) == 1 else 'are'} {how}")
     return VerificationReason(
         ", and ".join(said),
-        "take them out of the change, or clear the intent and declare one that allows them, " + _AGAIN
+        "remove them from the change, or clear the intent and declare one that allows them, " + _AGAIN
         if not check.forbidden
-        else "take them out of the change, and change what is forbidden without an intent, " + _AGAIN,
+        else "remove them from the change, and change forbidden files without an intent, " + _AGAIN,
     )
 
 
 def abused(facts: VerificationResult) -> VerificationReason:
-    """Say what grew or changed, and why that counts."""
+    """Suppressions grew or changed, and why that counts."""
     why = " and ".join(WHY_ABUSE[trigger] for trigger in facts.abuse)
     named = [show_path(path) for path in facts.suppression_files]
     has_grown = facts.suppression_files == facts.grown
     if facts.suppressed:
         named.append(count(len(facts.suppressed), "suppression"))
-    step = "take the new entries out, fix what they hide, " if has_grown else "fix the new findings first, "
+    step = "remove the new entries, fix what they hide, " if has_grown else "fix the new findings first, "
     return VerificationReason(
         f"{_first_few(named)} {'grew' if has_grown else 'changed'} {why}", step + _AGAIN
     )
 
 
 def regressed(facts: VerificationResult) -> VerificationReason:
-    """Say how many findings are new, and name the first."""
+    """There are new findings; the first one is named."""
     found = facts.intent_regressions
     where = " in the files of the intent" if facts.intent is not None else ""
     new = f"{count(len(found), 'finding')} {'is' if len(found) == 1 else 'are'} new{where}"
@@ -168,44 +168,46 @@ def regressed(facts: VerificationResult) -> VerificationReason:
 
 
 def crossed(facts: VerificationResult) -> VerificationReason:
-    """Say which thresholds fail, and whether they failed before."""
+    """Thresholds fail, with their state before."""
     said = [describe_state(state) for state in facts.caused]
-    return VerificationReason(_first_few(said, " and "), "bring the value down to the limit, " + _AGAIN)
+    return VerificationReason(_first_few(said, " and "), "reduce the value to the limit, " + _AGAIN)
 
 
 NOTHING_TO_COMPARE = VerificationReason(
-    "there is nothing to compare, both trees are the same: git add what you mean, or verify HEAD --base REV",
+    "there is nothing to compare, both trees are the same: git add your changes, or verify HEAD --base REV",
     "",
 )
 
 
 def accepted(facts: VerificationResult) -> VerificationReason:
-    """Say that it may land, and what is told besides."""
-    told = []
+    """The change is accepted, with what is only reported."""
+    notes = []
     if facts.intent_regressions:
-        told.append(f"{count(len(facts.intent_regressions), 'new finding')} reported only (relaxed)")
-    told += [f"{describe_state(state)}, reported only (relaxed)" for state in facts.caused[:_MOST_NAMED]]
+        notes.append(f"{count(len(facts.intent_regressions), 'new finding')} reported only (relaxed)")
+    notes += [f"{describe_state(state)}, reported only (relaxed)" for state in facts.caused[:_MOST_NAMED]]
     if facts.external_regressions:
         new = facts.external_regressions
-        told.append(f"{count(len(new), 'finding')} outside of it {'is' if len(new) == 1 else 'are'} new")
+        notes.append(
+            f"{count(len(new), 'finding')} outside the intent {'is' if len(new) == 1 else 'are'} new"
+        )
     states = facts.comparison.thresholds if facts.comparison is not None else ()
     elsewhere = [state for state in states if state.fails_after and state not in facts.caused]
-    told += [
-        describe_state(state) + (", by what lies outside of it" if state in facts.external_thresholds else "")
+    notes += [
+        describe_state(state) + (", caused outside the intent" if state in facts.external_thresholds else "")
         for state in elsewhere[:_MOST_NAMED]
     ]
-    whose = "by this intent" if facts.intent is not None and told else ""
+    whose = "because of this intent" if facts.intent is not None and notes else ""
     higher = facts.intent_worsened
     if higher:
         where = " in the files of the intent" if facts.intent is not None else ""
-        told.insert(0, f"{count(len(higher), 'value')} {'is' if len(higher) == 1 else 'are'} higher{where}")
+        notes.insert(0, f"{count(len(higher), 'value')} {'is' if len(higher) == 1 else 'are'} higher{where}")
     refuses_nothing = bool(facts.reported_only or higher)
-    base = "nothing refuses it" if refuses_nothing else f"nothing got worse {whose}".rstrip()
-    return VerificationReason("; ".join([base, *told]), "")
+    base = "nothing is refused" if refuses_nothing else f"nothing got worse {whose}".rstrip()
+    return VerificationReason("; ".join([base, *notes]), "")
 
 
 def describe_state(state: ThresholdState) -> str:
-    """Say of a failing threshold by how much, and whether it failed before."""
+    """Describe a failing threshold: by how much, and whether it failed before."""
     before = "passed before"
     if state.failed_before:
         worse = "in more places" if state.after == state.before else f"{number(state.before)} before"
@@ -219,9 +221,9 @@ def _first_few(said: Sequence[str], between: str = ", ") -> str:
 
 
 def findings_of(verification: VerificationResult) -> Iterator[Finding]:
-    """Yield what a verification says; at most 20 findings of each rule, then one that counts the rest.
+    """Yield the findings of a verification: at most 20 per rule, then one that counts the rest.
 
-    Where nothing could be verified, that is the one error: scope and abuse are told with it.
+    If nothing could be verified, that is the only error: scope and abuse become warnings.
     """
     is_undecided = verification.status.verdict is Verdict.UNDECIDED
     for finding in (*_scope(verification), *_abuse(verification)):
@@ -244,7 +246,7 @@ def findings_of(verification: VerificationResult) -> Iterator[Finding]:
 def _scope(verification: VerificationResult) -> Iterator[Finding]:
     if verification.scope is not None:
         name = verification.intent or "the intent"
-        yield from file_findings(verification.scope, name, lambda path: "take it out of what is pushed")
+        yield from file_findings(verification.scope, name, lambda path: "remove it from the push")
 
 
 def _abuse(verification: VerificationResult) -> Iterator[Finding]:
@@ -257,7 +259,7 @@ def _abuse(verification: VerificationResult) -> Iterator[Finding]:
     for path in verification.suppression_files[:MOST]:
         how = "grew" if path in verification.grown else "changed"
         yield find(rule, f"{show_path(path)} {how} {why}", path, hint, details=about)
-    yield from _count_rest(rule, verification.suppression_files, "baseline")
+    yield from _count_rest(rule, verification.suppression_files, "suppression file")
     suppressed = verification.suppressed
     for each in suppressed[:MOST]:
         message = f"{safe(each.rule, 100)} of {safe(each.tool, 100)} is suppressed now, {why}"
@@ -316,7 +318,7 @@ def _describe(signal: AnalysisResult | WorsenedMetric) -> str:
 
 
 def _fix(rule: str) -> str:
-    """Give the step that goes with a rule, as a hint is written."""
+    """Return the fix of a rule as a hint."""
     return RULES[rule].hint.replace("`", "")
 
 

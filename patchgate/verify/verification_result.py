@@ -1,4 +1,4 @@
-"""What a verification says: whether it got worse, and whether this piece of work did it. Values only."""
+"""The result of a verification: whether something got worse, and who caused it. Values only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BASELINE_ABUSE = "baseline_abuse"
 
 
 class VerificationStatus(StrEnum):
-    """How a verification ended."""
+    """The status of a verification."""
 
     ACCEPTED = "accepted"
     ACCEPTED_WITH_EXTERNAL_CHANGES = "accepted_with_external_changes"
@@ -34,7 +34,7 @@ class VerificationStatus(StrEnum):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that goes with it."""
+        """The verdict for this status."""
         if self is VerificationStatus.VIOLATED:
             return Verdict.REJECTED
         return Verdict.ACCEPTED if self.value.startswith("accepted") else Verdict.UNDECIDED
@@ -42,7 +42,7 @@ class VerificationStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExternalCommit:
-    """A commit in the range that is not the intent's."""
+    """A commit in the range that does not belong to the intent."""
 
     oid: str
     subject: str
@@ -50,16 +50,15 @@ class ExternalCommit:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """The answer of `verify`; see `patchgate.verification/2`.
+    """The result of `verify`; see `patchgate.verification/2`.
 
-    `intent` is the id, None without one; `base` is the commit that it was compared with, where one was asked
-    for. `violations` are the contract violations that count, `told` those that `relaxed` only tells.
-    `next_step` is one sentence, None where nothing is to be done. `reason` is one sentence. `dirty` are files
-    that were changed before the intent began and still are as they were. `before_gate` and `after_gate` tell
-    whether any threshold fails (None: nobody knows), `caused` are the failing thresholds that count,
-    `external_thresholds` those that others made worse, `preexisting` those that fail as they did before and
-    do not count. `grown` are the listed baselines that grew, `baselines` those that are reported: these, or
-    where there are regressions all that changed.
+    `intent` is the id, None without one; `base` is the commit for the comparison, if `--base` was given.
+    `violations` are the violations that count, `reported_only` those that `relaxed` only reports. `reason`
+    and `next_step` are one sentence each; `next_step` may be None. `dirty` are files that were changed before
+    the intent began and are unchanged since. `before_gate` and `after_gate`: whether any threshold fails
+    (None: unknown). `caused` are the failing thresholds that count, `external_thresholds` those that others
+    made worse, `preexisting` those that fail as before and do not count. `grown` are the suppression files
+    that grew; `suppression_files` are those to report: the grown ones, or with regressions all that changed.
     """
 
     status: VerificationStatus
@@ -92,7 +91,7 @@ class VerificationResult:
     grown: tuple[RepoPath, ...] = ()
 
     def rules_of(self, violations: Iterable[str]) -> tuple[str, ...]:
-        """Name the rules of some violations, each once: the word that people read."""
+        """Return the rules of violations, each once."""
         scope = self.scope or ScopeCheck()
         names = {
             REGRESSIONS: ("regression",),
@@ -108,5 +107,5 @@ class VerificationResult:
 
     @property
     def suppressed(self) -> tuple[AnalysisResult, ...]:
-        """The results that are suppressed, and were not, as far as anything was compared."""
+        """The newly suppressed results, if the trees were compared."""
         return self.comparison.suppressed if self.comparison is not None else ()

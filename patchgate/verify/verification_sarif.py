@@ -1,7 +1,7 @@
-"""A verification as SARIF 2.1.0: what the analyses tell afterwards, each result with what became of it.
+"""A verification as SARIF 2.1.0: the results of the analyses, each with its state.
 
-A run of ours says how the verification went; then one for each analysis and tool has the results of
-afterwards (`baselineState` new or unchanged) and those that are gone (absent). Sources: OASIS SARIF 2.1.0,
+The first run is the verification itself. Then one run for each analysis and tool has the results after the
+change (`baselineState` new or unchanged) and those that disappeared (absent). Sources: OASIS SARIF 2.1.0,
 sections 3.13 (log), 3.20 (invocations), 3.27.24 (`baselineState`).
 """
 
@@ -53,7 +53,7 @@ def _attributed(verification: VerificationResult) -> dict[AnalysisResult, str]:
 def _states(
     results: Sequence[AnalysisResult], new: Counter[AnalysisResult], is_compared: bool
 ) -> Iterable[tuple[AnalysisResult, str | None]]:
-    """Say of each result what became of it; None where nothing was compared."""
+    """Yield each result with its state; None if nothing was compared."""
     for result in results:
         if not is_compared:
             yield result, None
@@ -65,7 +65,7 @@ def _states(
 
 
 def _own(verification: VerificationResult) -> Json:
-    """Tell how the verification itself went: it has no results, for those are the analyses'."""
+    """Write the run of the verification itself; it has no results, these belong to the analyses."""
     level = {"accepted": "note", "rejected": "warning"}.get(verification.status.verdict.value, "error")
     notes: list[Json] = [notification(level, verification.reason)]
     notes += [notification("warning", each) for each in verification.warnings]
@@ -100,7 +100,7 @@ def analysis_runs(
     found: Sequence[tuple[AnalysisResult, str | None]],
     attributed: dict[AnalysisResult, str],
 ) -> list[Json]:
-    """Write the runs of one analysis: one for each tool that it names, at least one."""
+    """Write the runs of one analysis: one for each of its tools, at least one."""
     by_tool: dict[str, list[tuple[AnalysisResult, str | None]]] = {}
     for result, state in found:
         by_tool.setdefault(result.tool, []).append((result, state))
@@ -121,7 +121,9 @@ def analysis_runs(
 
 def _invocation(run: AnalysisRun | None) -> Json:
     if run is None or run.outcome is AnalysisOutcome.NOT_EVALUATED:
-        reason = (run.reason if run is not None else None) or "this analysis did not run afterwards"
+        reason = (
+            run.reason if run is not None else None
+        ) or "this analysis did not run on the tree after the change"
         return {"executionSuccessful": False, "toolExecutionNotifications": [notification("error", reason)]}
     return {"executionSuccessful": True}
 
@@ -141,7 +143,7 @@ def _result(
     if state == _NEW:
         value["properties"] = {"attribution": attributed.get(result, "external")}
     if result.path is not None:
-        # A line of the tree before is no place in the tree after.
+        # A line number of the tree before does not fit the tree after.
         place = location_of(result.path, None if state == _ABSENT else result.line)
         value["locations"] = [] if place is None else [place]
     places = [location_of(path, None) for path in result.paths[1:]]

@@ -1,8 +1,8 @@
-"""A verification as people read it: what is new, whose it is, and what to do next.
+"""A verification as text: what is new, who caused it, and what to do next.
 
-Decides the layout alone: the lists come parted already, so only what is shown is cut, each list by itself,
-and what is left out is counted by rule. All foreign text is escaped. The verdict stands first and last: a
-long answer is read from either end.
+Decides the layout only: each list is cut separately, and what is left out is counted by rule. All foreign
+text is escaped. The verdict is the first and the last line, so that a long output can be read from either
+end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def render(verification: VerificationResult, *, color: bool, limit: int = DEFAUL
     Args:
         verification: what was found.
         color: whether to add ANSI colours.
-        limit: how many entries of each list are written out.
+        limit: how many entries of each list to show.
     """
     blocks = [
         [
@@ -62,7 +62,7 @@ def _sentence(text: str) -> str:
 
 
 def _sides(verification: VerificationResult) -> Iterator[str]:
-    """Name what was compared with what, and what could not be evaluated."""
+    """Describe the two sides of the comparison, and what could not be evaluated."""
     if verification.intent is not None:
         yield f"  intent {safe(verification.intent, MOST_NAME)}"
     if verification.base is not None:
@@ -90,21 +90,21 @@ def _silent(runs: TreeRuns) -> Iterator[str]:
     for name in sorted(runs.runs):
         run = runs.runs[name]
         if run.outcome is AnalysisOutcome.NOT_EVALUATED:
-            yield f"    {name}: {_sentence(run.reason or 'no reason is known')}"
+            yield f"    {name}: {_sentence(run.reason or 'unknown reason')}"
             if run.hint:
                 yield f"    help: {safe(run.hint)}"
 
 
 def _regressions(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
-    """List the regressions, the intent's first; without an intent all are the change's own."""
+    """List the regressions, those of the intent first; without an intent all belong to the change."""
     own, others = verification.intent_regressions, verification.external_regressions
     title = "new findings" if verification.intent is None else "new findings in the files of the intent"
     yield list_results(f"{title} ({len(own)}):", own, limit)
-    yield list_results(f"new findings elsewhere, not the intent's ({len(others)}):", others, limit)
+    yield list_results(f"new findings elsewhere, not from the intent ({len(others)}):", others, limit)
 
 
 def list_results(title: str, entries: Sequence[AnalysisResult], limit: int) -> list[str]:
-    """Write the first of some results below a title, and count the others by their rules."""
+    """List the first results below a title, and count the others by rule."""
     if not entries:
         return []
     rest = Counter(safe(each.rule, MOST_NAME) for each in entries[limit:])
@@ -118,23 +118,23 @@ def list_results(title: str, entries: Sequence[AnalysisResult], limit: int) -> l
 
 
 def show_result(result: AnalysisResult) -> str:
-    """Write `path:line rule message`; further files that it names decide whose it is, so they are named."""
+    """Write `path:line rule message`; other files are added, because they decide who caused it."""
     also = list(dict.fromkeys(path for path in result.paths[1:] if path != result.path))
     text = f"{location_of(result)}  {safe(result.rule, MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
     return text + (f" (also {some(also, _MOST_ALSO)})" if also else "")
 
 
 def _gates(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
-    """List the metrics that are higher, and each threshold that fails now, or failed before."""
+    """List the metrics that are higher, and each threshold that fails now or failed before."""
     own, others = verification.intent_worsened, verification.external_worsened
     title = "metrics that are higher" if verification.intent is None else "higher in the files of the intent"
     yield _cut(f"{title} ({len(own)}):", [_worsened(each) for each in own], limit)
     yield _cut(
-        f"higher elsewhere, not the intent's ({len(others)}):", [_worsened(each) for each in others], limit
+        f"higher elsewhere, not from the intent ({len(others)}):", [_worsened(each) for each in others], limit
     )
     states = verification.comparison.thresholds if verification.comparison else ()
     lines = [_threshold(each, verification) for each in states if each.fails_after or each.failed_before]
-    # Of a metric that no analysis reports nobody knows whether it passes.
+    # A threshold whose metric is not measured neither passes nor fails.
     passed = sum(each.after is not None for each in states if not (each.fails_after or each.failed_before))
     if passed:
         lines.append(f"{count(passed, 'threshold')} passed before and {'passes' if passed == 1 else 'pass'}")
@@ -161,50 +161,50 @@ def _threshold(state: ThresholdState, verification: VerificationResult) -> str:
 
 def _fate(state: ThresholdState, verification: VerificationResult) -> str:
     if not state.fails_after:
-        return "passes, and failed before"
+        return "passes now, failed before"
     if state.is_preexisting:
         refused = state in verification.caused
         return "fails as it did before (preexisting is refuse)" if refused else "fails as it did before"
-    fails = "fails by more than before" if state.failed_before else "fails, and passed before"
+    fails = "fails by more than before" if state.failed_before else "fails now, passed before"
     if verification.intent is None:
         return fails
     if state in verification.external_thresholds:
-        return f"{fails}; what rose lies outside the intent"
+        return f"{fails}; caused outside the intent"
     shown = first_of(state.over, _MOST_OVER, name_signal)
     return fails + (f" (over it: {shown})" if shown else "")
 
 
 def _scope(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
-    """Tell what the work touched that it did not declare, and what may hide debt."""
+    """List what was touched outside the declaration, and the suppressions that grew."""
     check = verification.scope
     if check is not None:
         for title, paths in (
-            ("touched, and not declared", check.unexpected),
-            ("touched, and forbidden", check.forbidden),
+            ("touched but not declared", check.unexpected),
+            ("touched but forbidden", check.forbidden),
             ("touched related files", check.expanded),
-            ("allowed, and not touched", check.untouched),
+            ("allowed but not touched", check.untouched),
         ):
             yield _cut(f"{title} ({len(paths)}):", [show_path(path) for path in paths], limit)
     grown = [show_path(path) for path in verification.suppression_files]
     if verification.suppressed:
         grown.append(count(len(verification.suppressed), "suppression"))
     how = "grew" if verification.suppression_files == verification.grown else "changed"
-    yield _cut(f"lists of exceptions that {how}:", grown, limit)
+    yield _cut(f"suppressions that {how}:", grown, limit)
 
 
 def _others(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
-    """Name what is not the intent's, so that nobody has to look for it."""
+    """List what does not belong to the intent."""
     commits = [
         f"{each.oid[:SHORT_OID]} {safe(each.subject, MOST_NAME)}" for each in verification.external_commits
     ]
-    yield _cut(f"commits that are not the intent's ({len(commits)}):", commits, limit)
+    yield _cut(f"commits that do not belong to the intent ({len(commits)}):", commits, limit)
     dirty = [show_path(path) for path in verification.dirty]
-    yield _cut(f"changed before the intent began, and not blamed on it ({len(dirty)}):", dirty, limit)
+    yield _cut(f"changed before the intent began, not attributed to it ({len(dirty)}):", dirty, limit)
     yield [f"warning: {safe(each)}" for each in verification.warnings]
 
 
 def _closing(verification: VerificationResult, color: bool) -> list[str]:
-    """Write the end in its fixed order: help, verdict."""
+    """Write the last lines: help, then the verdict."""
     lines = []
     if verification.reported_only:
         told = ", ".join(verification.rules_of(verification.reported_only))
@@ -217,13 +217,13 @@ def _closing(verification: VerificationResult, color: bool) -> list[str]:
 
 
 def _rules(verification: VerificationResult) -> tuple[str, ...]:
-    """Name the rules for which it was not accepted."""
+    """Return the rules that it violates."""
     found = verification.rules_of(verification.violations)
     return (_UNDECIDED, *found) if verification.status.verdict is Verdict.UNDECIDED else found
 
 
 def _counted(verification: VerificationResult) -> str:
-    """Say what an accepted answer rests on."""
+    """Summarize an accepted verification in numbers."""
     compared = verification.comparison
     if compared is None:
         return verification.status.verdict.value
@@ -233,5 +233,5 @@ def _counted(verification: VerificationResult) -> str:
         [f"{len(verification.external_regressions)} elsewhere"] if verification.external_regressions else []
     )
     said += [f"{compared.unchanged} as before"]
-    said += [f"{len(compared.fixed)} gone"] if compared.fixed else []
+    said += [f"{len(compared.fixed)} fixed"] if compared.fixed else []
     return ", ".join(said)

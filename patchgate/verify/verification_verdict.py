@@ -1,8 +1,8 @@
-"""Whether it got worse, and whether this piece of work did it: the one place that decides a verification.
+"""Decide a verification: whether something got worse, and whether this work caused it.
 
-Decides the status, whose a signal is, which facts are violations, and their order: expired, scope,
-unverified, abuse, regressions, thresholds. Only what was compared like with like is relied on. Reads nothing:
-what is known stands in the `VerificationInputs`.
+Decides the status, who caused a signal, which facts are violations, and their order: expired, scope,
+unverified, abuse, regressions, thresholds. Only comparable runs are used. Reads nothing: everything is in the
+`VerificationInputs`.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ IsOwn: TypeAlias = Callable[[AnalysisResult | WorsenedMetric], bool]
 def ownership_test(
     scope: IntentScope, dirty: Set[RepoPath] = frozenset(), since: AnalysisComparison | None = None
 ) -> IsOwn:
-    """Make what tells of each signal whether it is a scope's own; make it once, for it remembers paths.
+    """Return a function that checks whether a signal belongs to a scope; make it once, it caches paths.
 
     Args:
         scope: what the work declared.
-        dirty: files that are as they were changed before the work began.
-        since: how what is verified differs from the tree that the work began on with these files in it; None:
-            nobody knows, and then all that is found in the scope is its own.
+        dirty: files that were changed before the work began and are unchanged since.
+        since: the comparison with the tree that the work began on, including these files; None: unknown, and
+            then everything in the scope belongs to the work.
     """
     known: dict[RepoPath, bool] = {}
     new = None if since is None else {*since.new, *map(_measured, since.worsened)}
 
     def is_within(path: RepoPath) -> bool:
-        # Thousands of signals lie in a few files, and each pattern is tried on each path.
+        # Thousands of signals are in a few files, and each pattern is tried on each path.
         if path not in known:
             known[path] = scope.covers(path)
         return known[path]
@@ -74,14 +74,14 @@ def ownership_test(
 
 
 def _measured(signal: WorsenedMetric) -> tuple[RepoPath, str, str]:
-    """Name what was measured: the values differ with what is compared."""
+    """Return what was measured, without the values: they depend on what is compared."""
     return signal.path, signal.symbol, signal.name
 
 
 def split_by_owner(
     signals: Iterable[Signal], is_own: IsOwn | None
 ) -> tuple[tuple[Signal, ...], tuple[Signal, ...]]:
-    """Part signals into the work's own and external ones; without a scope (None) all are its own (A6)."""
+    """Split signals into those of the work and external ones; without a scope (None) all are its own (A6)."""
     own: list[Signal] = []
     external: list[Signal] = []
     for signal in signals:
@@ -93,13 +93,13 @@ def split_by_owner(
 class VerificationInputs:
     """Everything that a verification is decided from.
 
-    `comparison` is that of `before` and `after`; `same_tree` is whether the two trees that were asked for are
-    one. `faults` say why the intent is expired, `unverified` why nothing can be verified, as far as only the
-    caller knows; the first of each is the reason. `changed` are the listed baselines that changed, `grown`
-    those of them that grew, `has_code` is whether functional code was changed. `dirty` are the files that are
-    as they were changed before the intent was declared; `since` compares with the tree that it began on with
-    them in it (None: not known), and what is not new there is not its own. `preexisting` is
-    whether a threshold that fails as it did before counts without an intent. The rest is passed on.
+    `comparison` compares `before` and `after`; `same_tree`: the two trees are equal. `faults` say why the
+    intent is expired, `unverified` why nothing can be verified, as far as only the caller knows; the first of
+    each is the reason. `changed` are the suppression files that changed, `grown` those that grew, `has_code`:
+    functional code changed. `dirty` are the files that were changed before the intent was declared and are
+    unchanged since; `since` compares with the tree that it began on including them (None: unknown): what is
+    not new there does not belong to the intent. `preexisting`: whether a threshold that fails as before
+    counts without an intent. The other fields are passed on.
     """
 
     before: TreeRuns | None
@@ -122,15 +122,15 @@ class VerificationInputs:
 
     @property
     def is_queued(self) -> bool:
-        """Tell whether the intent waits for another one."""
+        """Whether the intent waits for another one."""
         return self.intent is not None and self.intent.state is State.QUEUED
 
 
 def decide(inputs: VerificationInputs) -> VerificationResult:
     """Decide a verification."""
-    obstacles = tuple(find_problems(inputs))
-    facts = _facts(inputs, None if obstacles else inputs.comparison)
-    # Of what is not relied on, or not parted, there are no signals: it is no violation, and not told as one.
+    problems = tuple(find_problems(inputs))
+    facts = _facts(inputs, None if problems else inputs.comparison)
+    # Without comparable runs, or without a valid intent, there are no signals and no such violations.
     signals = (REGRESSIONS,) * bool(facts.intent_regressions) + (GATE_FAILURES,) * bool(facts.caused)
     counted = signals if inputs.strictness == "strict" else ()
     breach = (SCOPE_VIOLATION,) if inputs.scope is not None and not inputs.scope.is_clean else ()
@@ -140,17 +140,17 @@ def decide(inputs: VerificationInputs) -> VerificationResult:
         violations=(*counted, *breach, *debts),
         reported_only=() if counted else signals,
     )
-    status, why = _status(inputs, facts, obstacles)
+    status, why = _status(inputs, facts, problems)
     return replace(facts, status=status, reason=why.reason, next_step=why.next_step or None)
 
 
 def damaged_intent(error: DamagedIntentError) -> VerificationResult:
-    """Answer where the record of the intent cannot be relied on: nothing was compared."""
+    """Return the result for a damaged intent: nothing was compared."""
     return VerificationResult(VerificationStatus.EXPIRED, error.message, error.intent, next_step=error.hint)
 
 
 def find_problems(inputs: VerificationInputs) -> Iterator[VerificationReason]:
-    """Yield everything for which nothing can be verified, what decides it first."""
+    """Yield every reason why nothing can be verified, the deciding one first."""
     if inputs.is_queued:
         yield reasons.QUEUED
     yield from inputs.unverified
@@ -173,19 +173,19 @@ def find_problems(inputs: VerificationInputs) -> Iterator[VerificationReason]:
         yield reasons.NOT_COMPARED
         return
     for state in inputs.comparison.thresholds:
-        # Nobody knows whether it holds: whoever measured it may have been silenced.
+        # Unknown: the analysis that measured it may have been disabled.
         if state.before is not None and state.after is None:
             yield reasons.no_longer_measured(state)
 
 
 def _is_one_run(before: TreeRuns, after: TreeRuns) -> bool:
-    """Tell whether a report of one tree stands for another too; equal findings of two trees are not that."""
+    """Check whether both sides have the same report; equal findings of two trees are fine."""
     keys = {run.key for run in before.runs.values() if run.key}
     return before.tree == after.tree or any(run.key in keys for run in after.runs.values())
 
 
 def _facts(inputs: VerificationInputs, compared: AnalysisComparison | None) -> VerificationResult:
-    """Tell everything that is known, without a status; nothing is parted where no intent is in force (A1)."""
+    """Gather the facts, without a status; without a valid intent nothing is split by owner (A1)."""
     intent = inputs.intent
     suppressed = compared.suppressed if compared is not None else ()
     abuse = find_triggers(
@@ -249,7 +249,7 @@ def _facts(inputs: VerificationInputs, compared: AnalysisComparison | None) -> V
 
 
 def _counts(inputs: VerificationInputs, state: ThresholdState) -> bool:
-    """Tell whether a threshold counts without an intent: where it is worse, or the policy is absolute."""
+    """Check whether a threshold counts without an intent: if it is worse, or the policy refuses all."""
     is_absolute = inputs.preexisting == "refuse" and not inputs.same_tree
     return state.fails_after if is_absolute else state.is_worse
 
@@ -259,7 +259,7 @@ def _unmeasured(compared: AnalysisComparison) -> Iterator[ThresholdState]:
 
 
 def _status(
-    inputs: VerificationInputs, facts: VerificationResult, obstacles: tuple[VerificationReason, ...]
+    inputs: VerificationInputs, facts: VerificationResult, problems: tuple[VerificationReason, ...]
 ) -> tuple[VerificationStatus, VerificationReason]:
     """Choose the status, and the reason by the order of reasons."""
     if inputs.faults:
@@ -268,8 +268,8 @@ def _status(
         return VerificationStatus.UNVERIFIED, reasons.QUEUED
     if inputs.scope is not None and not inputs.scope.is_clean:
         return VerificationStatus.VIOLATED, reasons.out_of_scope(inputs.scope)
-    if obstacles:
-        return VerificationStatus.UNVERIFIED, obstacles[0]
+    if problems:
+        return VerificationStatus.UNVERIFIED, problems[0]
     if facts.abuse:
         return VerificationStatus.VIOLATED, reasons.abused(facts)
     if REGRESSIONS in facts.violations:

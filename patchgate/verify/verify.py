@@ -1,8 +1,8 @@
-"""Verify: did it get worse, and was it this piece of work?
+"""Verify: did quality drop, and did this change cause it?
 
-Compares with the tree that an intent began on; without one with the merge base with `--base`, HEAD or the
-first parent. The analyses and limits are those of the policy that was there before, never those of what is
-verified. Only the runs of the analyses, and the digest of an intent's before-report, are kept.
+Compares with the tree that an intent began on; without an intent, with the merge base with `--base`, HEAD or
+the first parent. The analyses and limits are those of the policy before the change. Only the runs of the
+analyses and the digest of the before-report of an intent are stored.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ from patchgate.verify.verification_verdict import VerificationInputs, damaged_in
 _MOST_SHOWN = 60
 _MOST_NAMED = 5
 _CUT_OFF = (
-    "this clone is shallow, and shows no commit that both have: it is compared with --base itself; "
-    "git fetch --unshallow shows where they part"
+    "this clone is shallow and has no common ancestor: the comparison is with --base itself; "
+    "run git fetch --unshallow to find the merge base"
 )
 
 
@@ -69,28 +69,28 @@ def verify(
         environment: what only the command line knows; its progress callback is called about once a second.
 
     Raises:
-        UsageError: what was asked contradicts itself, or names nothing; no analysis is named.
+        UsageError: the options contradict each other or name nothing; no analysis is declared.
         UndecidedError: the repository, an intent or a scratch tree cannot be read.
     """
     if asked.base is not None and asked.intent is not None:
         raise UsageError(
-            "--base and --intent exclude each other", "an intent has its own base: leave one of them out"
+            "--base and --intent cannot be used together", "an intent has its own base: remove one of them"
         )
     if asked.revision == STAGED:
         asked = replace(asked, revision=None)
     if asked.revision == WORKTREE:
         raise UsageError(
-            "what is verified is staged, or a commit", "git add what you mean, then git patchgate verify"
+            "verify checks what is staged, or a commit", "git add your changes, then git patchgate verify"
         )
-    # Under an intent the scope is told though no analysis is named.
+    # Under an intent the scope is reported even if no analysis is declared.
     with open_context(repository, environment) as context:
         after = context.find_tree(asked.revision or STAGED, f"{REVISION}, or {STAGED}")
         if asked.base is not None:
             return _verify_since(context, asked.base, after)
         if asked.revision is not None and after.commit is None:
-            # Of a tree nobody knows what belongs to it, so no scope could be asked.
+            # A tree without a commit has no history, so its scope is unknown.
             raise UsageError(
-                f"{after.tree[:SHORT_OID]} is a tree, and has no parent",
+                f"{after.tree[:SHORT_OID]} is a tree, which has no parent",
                 "name a commit" if asked.intent else "name a commit, or give --base REV",
             )
         try:
@@ -109,7 +109,7 @@ def verify(
 
 
 def _missing_hooks(context: AnalysisContext, intent: Intent) -> tuple[str, ...]:
-    """Warn where no hook holds the commits of this worktree to its intent: then they are told here alone."""
+    """Warn if no hook checks the commits of this worktree against its intent."""
     if intent.git_dir != context.repository.git_dir:
         return ()
     return tuple(
@@ -118,10 +118,10 @@ def _missing_hooks(context: AnalysisContext, intent: Intent) -> tuple[str, ...]:
 
 
 def _verify_since(context: AnalysisContext, name: str, after: AnalysedTree) -> VerificationResult:
-    """Compare with where what is verified leaves a revision, by the analyses and limits of that revision.
+    """Compare with the merge base of a revision, by the analyses and limits of that revision.
 
-    As `git diff A...B` does (git-diff): what the revision has got since is nobody's change here. Where the
-    two have no commit in common, it is compared with the revision itself.
+    Like `git diff A...B` (git-diff): later commits of the revision do not matter. Without a common ancestor,
+    the comparison is with the revision itself.
 
     Raises:
         UsageError: there is no such revision.
@@ -143,23 +143,23 @@ def _verify_since(context: AnalysisContext, name: str, after: AnalysedTree) -> V
 
 
 def head_of(context: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
-    """Find what a staged tree comes on top of: HEAD's, or the empty one where there is no commit yet."""
+    """Return the tree below what is staged: that of HEAD, or the empty tree without a commit."""
     if after.commit is None:
         return AnalysedTree(context.objects.empty_tree, None)
     return context.find_tree(after.commit)
 
 
 def first_parent(context: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
-    """Find what a commit comes on top of: its first parent's tree, or the empty one of a root commit.
+    """Return the tree below a commit: that of its first parent, or the empty tree for a root commit.
 
     Raises:
-        UndecidedError: its parents were left out of this clone.
+        UndecidedError: its parents are missing in this shallow clone.
     """
     assert after.commit is not None
     if after.commit in context.repository.shallow:
         raise UndecidedError(
-            f"the parents of {after.commit[:SHORT_OID]} are cut off: this clone is shallow",
-            "git fetch --deepen=50, or name what to compare with: --base REV",
+            f"the parents of {after.commit[:SHORT_OID]} are missing: this clone is shallow",
+            "git fetch --deepen=50, or choose what to compare with: --base REV",
         )
     if context.objects.header(after.commit + "^1") is None:
         return AnalysedTree(context.objects.empty_tree, None)
@@ -169,7 +169,7 @@ def first_parent(context: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
 def compare_trees(
     context: AnalysisContext, before: AnalysedTree, after: AnalysedTree, warnings: tuple[str, ...] = ()
 ) -> VerificationResult:
-    """Compare two trees without an intent: everything that got worse is the change's own."""
+    """Compare two trees without an intent: everything that got worse counts for the change."""
     sides = context.runs(before), context.runs(after)
     return decide(replace(_gather_inputs(context, before, after, sides), warnings=warnings))
 
@@ -177,10 +177,10 @@ def compare_trees(
 def verify_against_intent(
     context: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
 ) -> VerificationResult:
-    """Compare a tree with the one that an intent began on, and hold the work against what was declared.
+    """Compare a tree with the start of an intent, and check the work against its declaration.
 
     Args:
-        with_staged: `after` is what is staged, which belongs to the work as its commits do.
+        with_staged: `after` is what is staged, which belongs to the work like its commits.
 
     Raises:
         UndecidedError: the history cannot be read.
@@ -189,15 +189,15 @@ def verify_against_intent(
     context = replace(context, environment=keep_intents_alive(repository, [intent], context.environment))
     if context.objects.header(intent.tree + "^{tree}") is None:
         raise UndecidedError(
-            f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is not here",
-            f"git patchgate intent clear {intent.id}, then declare the work anew",
+            f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is missing",
+            f"git patchgate intent clear {intent.id}, then declare it again",
         )
     work = attribute_changes(context, intent, after, with_staged=with_staged)
     dirty = still_dirty(context.objects, intent, after.tree)
     before = AnalysedTree(intent.tree, intent.base)
     unnamed = _no_analysis(context)
     sides = (None, None) if unnamed else (context.runs(before), context.runs(after))
-    # Now, not when it began: the analyses may have taken longer than the time that was left.
+    # The current time: the analyses may have taken longer than the remaining time.
     standing = check_validity(repository, intent, context.policy, current_moment(), sides[0])
     warnings: tuple[str, ...] = ()
     if sides[0] is not None and not (standing.faults or standing.unverified):
@@ -231,17 +231,15 @@ def verify_against_intent(
 def _compare_with_start(
     context: AnalysisContext, inputs: VerificationInputs, intent: Intent
 ) -> tuple[VerificationInputs, tuple[str, ...]]:
-    """Find what is new since the declaration, where something is found in a file that was changed before.
+    """Find what is new since the declaration, if there are findings in files that were dirty before.
 
     Returns:
-        The inputs, and a warning where that cannot be known: then all of it counts as the work's.
+        The inputs, and a warning if that is unknown: then all findings there count for the work.
     """
-    compare_trees, after = inputs.comparison, inputs.after
-    if compare_trees is None or after is None or not after.is_evaluated:
+    compared, after = inputs.comparison, inputs.after
+    if compared is None or after is None or not after.is_evaluated:
         return inputs, ()
-    named = {path for each in compare_trees.new for path in each.paths} | {
-        each.path for each in compare_trees.worsened
-    }
+    named = {path for each in compared.new for path in each.paths} | {each.path for each in compared.worsened}
     if not any(path in named and intent.scope.covers(path) for path in inputs.dirty):
         return inputs, ()
     why: str | None = None
@@ -253,12 +251,12 @@ def _compare_with_start(
         why = next(run.reason for run in begun.runs.values() if run.outcome is AnalysisOutcome.NOT_EVALUATED)
     except UndecidedError as error:
         why = error.message
-    what = f"what was found in the files that were changed before {intent.id} began is not known"
-    return inputs, (f"{what}, so all of it counts as its own: {safe(why or 'the analyses failed')}",)
+    what = f"it is unknown what was found before in the files that were changed before {intent.id} began"
+    return inputs, (f"{what}, so all findings there count as new: {safe(why or 'the analyses failed')}",)
 
 
 def _no_analysis(context: AnalysisContext) -> tuple[VerificationReason, ...]:
-    """Say, where the policy names no analysis, that nothing can be compared."""
+    """Return the reason if the policy declares no analysis."""
     if context.policy.config.analyses:
         return ()
     try:
@@ -269,17 +267,17 @@ def _no_analysis(context: AnalysisContext) -> tuple[VerificationReason, ...]:
 
 
 def _copied_trailers(intent: Intent, commits: Sequence[ExternalCommit]) -> tuple[str, ...]:
-    """Name the commits that carry the trailer of an intent, and are somebody else's all the same."""
+    """Warn about commits that have the trailer of an intent but do not belong to it."""
     shown = first_of(commits, _MOST_NAMED, lambda each: each.oid[:SHORT_OID])
-    why = "made elsewhere, or under another intent, and so not counted as the work's"
-    return (f"{intent.id} is named by the trailer of what was {why}: {shown}",)
+    why = "made elsewhere or under another intent, and do not count as its work"
+    return (f"these commits have the trailer of {intent.id}, but were {why}: {shown}",)
 
 
 def _not_descended(intent: Intent, after: AnalysedTree) -> tuple[str, ...]:
-    """Say that what is verified does not come on top of what the intent began on."""
+    """Warn that the verified commit is not based on the start of the intent."""
     tip = "this branch" if after.commit is None else after.commit[:SHORT_OID]
-    said = f"{tip} does not contain {str(intent.base)[:SHORT_OID]}, on which {intent.id} began"
-    return (f"{said}: what differs from there counts as the work's, but for what other commits touch",)
+    said = f"{tip} does not contain {str(intent.base)[:SHORT_OID]}, where {intent.id} began"
+    return (f"{said}: every difference counts as its work, except files that other commits touch",)
 
 
 def _comparison(context: AnalysisContext, before: TreeRuns, after: TreeRuns) -> AnalysisComparison:
@@ -293,7 +291,7 @@ def _gather_inputs(
     after: AnalysedTree,
     sides: tuple[TreeRuns, TreeRuns] | tuple[None, None],
 ) -> VerificationInputs:
-    """Put together what both kinds of verification ask."""
+    """Gather the inputs of both kinds of verification."""
     settings = context.policy.config.verify
     comparison = None if sides[0] is None else _comparison(context, *sides)
     suppressed = comparison is not None and bool(comparison.suppressed)
@@ -318,14 +316,14 @@ def _gather_inputs(
 def _has_grown(context: AnalysisContext, path: RepoPath, before: str, after: str) -> bool:
     old, new = (context.objects.entry(tree, path.raw) for tree in (before, after))
     if (new is not None and not new.is_file) or _is_behind_a_link(context, path, after):
-        # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
+        # A symlink, a folder, a submodule: what a tool reads there is unknown.
         return True
     was, now = (context.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
     return has_grown(was, now)
 
 
 def _is_behind_a_link(context: AnalysisContext, path: RepoPath, tree: str) -> bool:
-    """Tell whether something that is no folder stands where a folder above a path should be."""
+    """Check whether a parent of a path is not a folder."""
     above = (context.objects.entry(tree, folder) for folder in path.parents() if folder)
     return any(entry is not None and entry.mode != TREE_MODE for entry in above)
 

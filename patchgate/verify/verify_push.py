@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PushVerification:
-    """The branches of a push that may have to be verified.
+    """The branches of a push that may need verification.
 
-    `everywhere`: each of them has to be. `is_first`: as far as is known the remote has nothing yet.
-    `only_here`: nobody asks for it but the policy of HEAD, so the push may be what turns it on.
+    `everywhere`: all of them do. `is_first`: the remote has nothing yet, as far as is known. `only_here`:
+    only the policy of HEAD requires it, so this push may enable it.
     """
 
     branches: tuple[RefUpdate, ...]
@@ -52,10 +52,10 @@ class PushVerification:
 def branches_to_verify(
     repository: Repository, remote: Remote, updates: Sequence[RefUpdate]
 ) -> PushVerification | None:
-    """Find out which branches of a push are to be verified; None: there is none.
+    """Return the branches of a push to verify; None if there are none.
 
     Raises:
-        UndecidedError: an object is missing, or the trusted ref.
+        UndecidedError: an object or the trusted ref is missing.
     """
     branches = tuple(
         each for each in updates if each.ref.startswith(BRANCHES) and each.new and each.new != each.old
@@ -80,7 +80,7 @@ def branches_to_verify(
 
 
 def _overriding_revisions(repository: Repository, remote: Remote) -> Iterator[str]:
-    """Name the revisions beside HEAD whose policy speaks for every branch."""
+    """Yield the revisions besides HEAD whose policy applies to every branch."""
     above = trusted_options(repository).policy_from
     if above is not None:
         yield above
@@ -93,7 +93,7 @@ GATE = "verify"
 
 @dataclass(frozen=True, slots=True)
 class _BranchPolicy:
-    """The policy by which a branch is verified, and whose it is."""
+    """The policy for the verification of a branch, and its source."""
 
     policy: Policy
     place: str
@@ -106,13 +106,13 @@ def verify_pushed(
     report: Report,
     environment: Callable[[], AnalysisEnvironment],
 ) -> Report:
-    """Give the report on a push with what its branches make of the analyses.
+    """Add the verification of its branches to the report on a push.
 
     Args:
-        remote: what is known of the other side.
-        asking: the branches that may have to be verified.
-        report: what the push was judged as.
-        environment: what only a surface knows; asked only where something is verified.
+        remote: what is known about the remote.
+        asking: the branches that may need verification.
+        report: the report on the push.
+        environment: makes the environment; called only if something is verified.
     """
     from patchgate.verify.analyze import open_context
 
@@ -132,7 +132,7 @@ def _verify_branch(
         tip = context.objects.header(f"{update.new}^{{commit}}")
         tree = context.objects.header(f"{update.new}^{{tree}}")
         if tip is None or tree is None:
-            # What is no commit, or not here, is told by what judges the ref itself.
+            # A missing object, or one that is not a commit, is reported by the ref gate.
             return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
         after = _analysed(tree.oid, tip.oid)
         before = None if asking.is_first else _find_before(context, remote, update, tip.oid)
@@ -146,10 +146,10 @@ def _verify_branch(
 
 
 def _policy_of_branch(context: AnalysisContext, before: AnalysedTree | None) -> _BranchPolicy:
-    """Find the one policy by which a branch is verified: the first in its order that names analyses.
+    """Find the policy for a branch: the first in order that declares analyses.
 
     Raises:
-        UsageError: none names any.
+        UsageError: none declares any.
         ConfigError: one cannot be used.
         UndecidedError: one cannot be read.
     """
@@ -166,8 +166,8 @@ def _policy_of_branch(context: AnalysisContext, before: AnalysedTree | None) -> 
             if policy.config.analyses:
                 return _BranchPolicy(policy, place)
     raise UsageError(
-        "the policy asks for a verification of each push, and names no analysis",
-        "write [analyses.NAME], or take on_push out, and commit it",
+        "the policy requires verification of each push, but declares no analysis",
+        "add [analyses.NAME], or remove on_push, and commit it",
     )
 
 
@@ -193,17 +193,17 @@ def _compare_branch(
             and before.tree != intent.tree
             and not _remote_has_base(context, before, intent)
         ):
-            # What the push brings from before the intent is not the intent's, and not nobody's either.
+            # Commits of the push from before the intent do not belong to it, but must be verified too.
             began = _analysed(intent.tree, intent.base)
             found.append(compare_trees(replace(context, policy=policy), before, began))
     elif before is None:
-        reason = f"{remote.shown} has nothing yet, so there is nothing to get worse from"
+        reason = f"{remote.shown} has nothing yet to compare with"
         return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), []
     else:
         found.append(compare_trees(replace(context, policy=policy), before, after))
         if asking.only_here and _is_before_missing(found[0]):
-            # The change that brings the analyses may bring what they need, too.
-            reason = f"{remote.shown} does not ask for it yet, and what it has cannot be analysed"
+            # The change that adds the analyses may also add what they need.
+            reason = f"the policy of {remote.shown} does not require it yet, and its tree cannot be analysed"
             findings = [replace(each, level=Level.WARNING) for each in findings_of(found[0])]
             return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), findings
     findings = [
@@ -220,7 +220,7 @@ def _compare_branch(
 
 
 def _is_before_missing(found: VerificationResult) -> bool:
-    """Tell whether a tree can be analysed, and the one that it is compared with cannot."""
+    """Check whether only the tree before could not be analysed."""
     return (
         found.before is not None
         and found.after is not None
@@ -230,17 +230,17 @@ def _is_before_missing(found: VerificationResult) -> bool:
 
 
 def _remote_has_base(context: AnalysisContext, before: AnalysedTree, intent: Intent) -> bool:
-    """Tell whether the remote has what an intent began on."""
+    """Check whether the remote has the base commit of an intent."""
     if intent.base is None or before.commit is None:
         return intent.base is None
     return is_ancestor(context.repository, intent.base, before.commit)
 
 
 def _policy_under_intent(context: AnalysisContext, policy: Policy, intent: Intent) -> Policy:
-    """Choose the policy whose analyses and limits count under an intent.
+    """Choose the policy with the analyses and limits for an intent.
 
-    Its analyses are those with which it was declared. Where the remote does not have these yet, as they were
-    committed before the intent began, the policy counts by which it was declared.
+    Its analyses must be those of its declaration. If the remote does not have them yet, because they were
+    committed before the intent began, the policy of HEAD is used if it has them.
     """
     from patchgate.policy.command import analyses_digest
     from patchgate.verify.analyze import analysis_policy
@@ -258,7 +258,7 @@ def _analysed(tree: str, commit: str | None) -> AnalysedTree:
 
 
 def _find_before(context: AnalysisContext, remote: Remote, update: RefUpdate, tip: str) -> AnalysedTree:
-    """Find what a branch is compared with: where it leaves what the remote has of it, or else of anything.
+    """Find what a branch is compared with: its merge base with its remote branch, else with any remote ref.
 
     Raises:
         UndecidedError: git failed.
@@ -275,7 +275,7 @@ def _find_before(context: AnalysisContext, remote: Remote, update: RefUpdate, ti
             return _analysed(tree.oid, base)
     if repository.shallow:
         raise UndecidedError(
-            "this clone is shallow, and does not show where the branch begins", "git fetch --deepen=50"
+            "this clone is shallow: the start of the branch is missing", "git fetch --deepen=50"
         )
     return _analysed(objects.empty_tree, None)
 
@@ -288,7 +288,7 @@ def _add_outcome(
     outcome: GateOutcome,
     findings: Sequence[Finding],
 ) -> None:
-    """Put what was found with the branch: into the verdict on the ref, or into one of its own."""
+    """Add the outcome to the verdict on the ref, or to a new verdict."""
     if outcome.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE} and not findings:
         return
     index = next(_positions(changes, update.ref), None)

@@ -79,7 +79,10 @@ NO_VALUES: list[Any] = ["7", None, True, [7], 10**400]
         (b'{"metrics": [', "found the end"),
         ({"metrics": [metric(), 1]}, r"metrics\[1\] is not an object"),
         ({"metrics": [metric(extra=1)]}, r"metrics\[0\] is not an object of"),
-        *(({"metrics": [metric(path=path)]}, r"metrics\[0\].path is not a plain file path") for path in NO_PATHS),
+        *(
+            ({"metrics": [metric(path=path)]}, r"metrics\[0\].path is not a plain file path")
+            for path in NO_PATHS
+        ),
         *(({"metrics": [metric(symbol=symbol)]}, r"metrics\[0\].symbol") for symbol in NO_SYMBOLS),
         *(({"metrics": [metric(name=name)]}, r"metrics\[0\].name") for name in NO_NAMES),
         *(

@@ -104,7 +104,7 @@ def test_the_analyses_of_head_count_where_the_remote_names_none(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("[policy]\n" + ON_PUSH, "names no analysis"), ("[analyses]\n]", "undecided")]
+    ("text", "why"), [("[policy]\n" + ON_PUSH, "declares no analysis"), ("[analyses]\n]", "undecided")]
 )
 def test_what_cannot_be_verified_though_it_is_asked_for_is_undecided(
     tmp_path: Path, text: str, why: str

@@ -287,5 +287,5 @@ def test_who_waits_for_the_scratch_tree_is_told_so(tmp_path: Path) -> None:
         runs = AnalysisRunner(objects, store, desk.analysis(), around).runs(tree)
     assert runs is not None
     assert runs.is_evaluated
-    assert told[0][0] == "waiting for somebody else who uses the scratch tree"
+    assert told[0][0] == "waiting for another process that uses the scratch tree"
     assert told[0][1] >= 1

@@ -156,7 +156,7 @@ def test_a_tool_that_tells_the_same_twice_is_stable(tmp_path: Path) -> None:
     repo.stage({"a.py": UNUSED})
     told = repo.cli("analyze", "--check-stable")
     assert told.code == 0
-    assert told.out.endswith(f"findings: 1, twice the same (staged, tree {tree_of(repo)})\n")
+    assert told.out.endswith(f"findings: 1, both runs equal (staged, tree {tree_of(repo)})\n")
     assert documented(repo.cli("analyze", "--check-stable", "--format", "json"))["is_stable"] is True
 
 
@@ -168,8 +168,13 @@ def test_a_tool_that_tells_two_things_is_named_with_what_it_told_once(tmp_path: 
     repo.stage({"a.py": "total = 1\n"})
     told = repo.cli("analyze", "--check-stable")
     assert told.code == 3
-    assert "moody: told other things the second time: 1 in one run only\n  a.py:1  R2  R2 says\n" in told.out
-    assert told.out.splitlines()[-1].startswith("undecided: moody told two things of one tree (staged, ")
+    assert (
+        "moody: reported something else the second time: 1 in only one run\n  a.py:1  R2  R2 says\n"
+        in told.out
+    )
+    assert told.out.splitlines()[-1].startswith(
+        "undecided: moody gave two different results for the same tree (staged, "
+    )
     document = documented(repo.cli("analyze", "--check-stable", "--format", "json"))
     assert (document["is_stable"], document["unstable"], document["outcome"]) == (
         False,
@@ -236,7 +241,7 @@ def test_a_policy_without_analyses_is_exit_code_2_with_what_to_write(tmp_path: P
     repo.stage()
     told = repo.cli("analyze")
     assert (told.code, told.out) == (2, "")
-    assert "error: the policy of HEAD names no analysis\nhelp: write [analyses.NAME]" in told.err
+    assert "error: the policy of HEAD declares no analysis\nhelp: add [analyses.NAME]" in told.err
     assert repo.cli("analyze", "--format", "json").error["kind"] == "usage"
 
 

@@ -214,15 +214,15 @@ NO_ANSWER = {"outcome": AnalysisOutcome.NOT_EVALUATED}
 @pytest.mark.parametrize(
     ("before", "after", "more", "said"),
     [
-        (None, AFTER, {}, "no report of the tree before"),
-        (BEFORE, None, {}, "no report of the tree after"),
+        (None, AFTER, {}, "no report on the tree before"),
+        (BEFORE, None, {}, "no report on the tree after"),
         (report("before", **NO_ANSWER), AFTER, {}, "`ruff` wrote no SARIF (on the tree before)"),  # type: ignore[arg-type]
         (BEFORE, report("after", **NO_ANSWER), {}, "`ruff` wrote no SARIF (on the tree after)"),  # type: ignore[arg-type]
-        (BEFORE, report("after", analyses="sha256:b"), {}, "not made by the same analyses"),
-        (BEFORE, replace(AFTER, runs={}), {}, "not made by the same analyses"),
-        (BEFORE, BEFORE, {}, "are one report"),
-        (BEFORE, replace(AFTER, tree=BEFORE.tree), {}, "are one report"),
-        (BEFORE, replace(AFTER, runs=BEFORE.runs), {}, "are one report"),
+        (BEFORE, report("after", analyses="sha256:b"), {}, "not checked by the same analyses"),
+        (BEFORE, replace(AFTER, runs={}), {}, "not checked by the same analyses"),
+        (BEFORE, BEFORE, {}, "have the same report"),
+        (BEFORE, replace(AFTER, tree=BEFORE.tree), {}, "have the same report"),
+        (BEFORE, replace(AFTER, runs=BEFORE.runs), {}, "have the same report"),
         (BEFORE, AFTER, {"comparison": None}, "were not compared"),
         (
             BEFORE,
@@ -407,10 +407,9 @@ def test_a_metric_that_was_told_and_is_told_no_more_leaves_it_unverified(
     given = {"intent": intent, "scope": CLEAN if intent else None, "strictness": strictness}
     answer = decide(VerificationInputs(*runs, compare(*runs, LIMITS, {}), **given))
     assert answer.status is VerificationStatus.UNVERIFIED
-    assert answer.reason == "the threshold few limits branches, which is not measured any more"
+    assert answer.reason == "the threshold few limits branches, which is no longer measured"
     assert answer.next_step == (
-        "let an analysis measure branches again, or first take the threshold out of the policy, "
-        "then git patchgate verify"
+        "measure branches again, or first remove the threshold from the policy, then git patchgate verify"
     )
 
 
@@ -552,7 +551,7 @@ def test_at_most_twenty_of_each_rule_are_told_and_the_rest_is_counted() -> None:
         ("regression", ["and 3 findings more"]),
         ("regression-external", ["and 3 findings more"]),
         ("scope-unexpected", ["1 more file is not allowed by i-1"]),
-        ("baseline-abuse", ["and 1 baseline more", "and 2 suppressions more"]),
+        ("baseline-abuse", ["and 1 suppression file more", "and 2 suppressions more"]),
     ):
         of_rule = [each.message for each in told if each.rule == rule]
         assert len(of_rule) == (MOST + 1) * len(rest)
@@ -601,10 +600,10 @@ def test_a_commit_and_a_verification_say_of_a_file_out_of_scope_the_same() -> No
     ]
     assert answer.reason == (
         f"patchgate.toml is forbidden ({FORBIDS_CONTROLS}), and no/a is forbidden, "
-        "and out.py is outside of what the intent allows"
+        "and out.py is outside the scope of the intent"
     )
     assert all("git restore --staged" in (each.hint or "") for each in at_commit)
-    assert all("take it out of what is pushed" in (each.hint or "") for each in at_push)
+    assert all("remove it from the push" in (each.hint or "") for each in at_push)
 
 
 def test_one_number_and_one_finding_are_written_alike_wherever_they_are_told() -> None:

@@ -77,7 +77,7 @@ def test_what_is_accepted_says_at_the_end_on_what_it_rests() -> None:
         comparison=compared,
         external_regressions=compared.new,
     )
-    assert lines(told)[-1] == "accepted: no new findings, 1 elsewhere, 4 as before, 1 gone"
+    assert lines(told)[-1] == "accepted: no new findings, 1 elsewhere, 4 as before, 1 fixed"
 
 
 def test_a_regression_is_told_with_path_line_rule_and_message() -> None:
@@ -113,7 +113,7 @@ def test_each_list_is_cut_by_itself_so_others_never_hide_the_intents_own() -> No
     )
     assert "  src/a.py f  complexity new → 11" in told
     assert "  src/a.py:3  F401  `os` imported but unused" in told
-    assert "new findings elsewhere, not the intent's (25):" in told
+    assert "new findings elsewhere, not from the intent (25):" in told
     assert len([line for line in told if line.startswith("  lib/") and "F401" in line]) == 20
     assert "  … and 5 more: 5 F401" in told
     assert "  … and 5 more" in told
@@ -127,10 +127,10 @@ def test_a_threshold_says_how_it_went_and_by_what_it_is_over() -> None:
     held = ThresholdState("held", "findings:new", 0, 0, 0, False, False)
     comparison = AnalysisComparison(thresholds=(crossed, old, mended, held))
     told = lines(replace(ACCEPTED, comparison=comparison, intent="i-1", caused=(crossed,)))
-    limit = "  limit: complexity 9.5 → 11, at most 10: fails, and passed before (over it: src/a.py f 11)"
+    limit = "  limit: complexity 9.5 → 11, at most 10: fails now, passed before (over it: src/a.py f 11)"
     assert limit in told
     assert "  debt: findings 3 → 3, at most 0: fails as it did before" in told
-    assert "  mended: findings 3 → 0, at most 0: passes, and failed before" in told
+    assert "  mended: findings 3 → 0, at most 0: passes now, failed before" in told
     assert "  1 threshold passed before and passes" in told
     unknown = replace(held, metric="lines", before=None, after=None)
     assert not any(
@@ -139,7 +139,7 @@ def test_a_threshold_says_how_it_went_and_by_what_it_is_over() -> None:
     )
     theirs = {"intent": "i-1", "external_thresholds": (crossed,)}
     external = lines(replace(ACCEPTED, comparison=comparison, **theirs))  # type: ignore[arg-type]
-    assert any(line.endswith("what rose lies outside the intent") for line in external)
+    assert any(line.endswith("caused outside the intent") for line in external)
 
 
 def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
@@ -162,13 +162,13 @@ def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
         )
     )
     for block in (
-        "touched, and not declared (1):\n  c.py",
-        "touched, and forbidden (1):\n  patchgate.toml",
+        "touched but not declared (1):\n  c.py",
+        "touched but forbidden (1):\n  patchgate.toml",
         "touched related files (1):\n  tests/t.py",
-        "allowed, and not touched (1):\n  src/b.py",
-        "lists of exceptions that grew:\n  ruff.json\n  2 suppressions",
-        "commits that are not the intent's (1):\n  c0ffee000000 Somebody else's",
-        "changed before the intent began, and not blamed on it (1):\n  d.py",
+        "allowed but not touched (1):\n  src/b.py",
+        "suppressions that grew:\n  ruff.json\n  2 suppressions",
+        "commits that do not belong to the intent (1):\n  c0ffee000000 Somebody else's",
+        "changed before the intent began, not attributed to it (1):\n  d.py",
         "warning: the base is gone",
         "reported only, because strictness is relaxed: regression",
     ):

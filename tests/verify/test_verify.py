@@ -197,7 +197,10 @@ def test_a15_a_tool_that_fails_afterwards_leaves_it_unverified(shop: Workshop) -
     shop.stage({"stop": "x\n"})
     told = shop.verify()
     assert (told["status"], told["verdict"]) == ("unverified", "undecided")
-    assert "its standard output is empty; standard error: this tool stops here (on the tree after)" in told["reason"]
+    assert (
+        "its standard output is empty; standard error: this tool stops here (on the tree after)"
+        in told["reason"]
+    )
     assert told["next_step"]
     assert not told["after"]["is_evaluated"]
 
@@ -219,7 +222,7 @@ def test_a15_other_analyses_than_at_the_declaration_leave_it_unverified(shop: Wo
     shop.commit({"patchgate.toml": text.replace("[analyses.told]", "[analyses.told]\ntimeout = 60")})
     told = shop.verify()
     assert told["status"] == "unverified"
-    assert "the analyses of the policy are not those" in told["reason"]
+    assert "the analyses of the policy have changed" in told["reason"]
 
 
 def test_other_thresholds_alone_leave_it_verified(shop: Workshop) -> None:
@@ -259,7 +262,7 @@ def test_a16_a_before_report_that_the_ledger_does_not_know_expires_the_intent(sh
     shop.rewrite(name, before="sha256:" + "0" * 64)
     told = shop.verify()
     assert told["status"] == "expired"
-    assert "not the one that the ledger has" in told["reason"]
+    assert "differs from the one in the ledger" in told["reason"]
 
 
 def test_a_before_report_that_was_taken_out_of_the_intent_is_known_to_the_ledger(shop: Workshop) -> None:
@@ -280,7 +283,7 @@ def test_an_intent_that_is_not_what_was_declared_is_expired(shop: Workshop) -> N
     shop.stage({"b.py": "2\n"})
     told = shop.verify()
     assert (told["status"], told["verdict"]) == ("expired", "undecided")
-    assert "not what was declared" in told["reason"]
+    assert "changed after its declaration" in told["reason"]
 
 
 def test_an_intent_that_the_ledger_never_saw_is_expired(shop: Workshop) -> None:
@@ -297,7 +300,7 @@ def test_an_intent_whose_time_is_over_is_expired_and_its_scope_is_told(shop: Wor
     shop.stage({"b.py": BAD})
     told = shop.verify()
     assert told["status"] == "expired"
-    assert told["reason"] == f"the time of {name} is over"
+    assert told["reason"] == f"{name} has expired"
     assert told["scope"]["unexpected_files"] == ["b.py"]
     assert told["intent_regressions"] == []
 
@@ -620,14 +623,14 @@ def test_an_intent_of_an_unborn_branch_begins_on_nothing(shop: Workshop) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--base", "HEAD", "--intent", "i-00000000"], "exclude each other"),
+        (["--base", "HEAD", "--intent", "i-00000000"], "cannot be used together"),
         (["--intent", "i-00000000"], "there is no intent i-00000000"),
         (["--intent", "\x1b[2J"], r"there is no intent \\x1b[2J"),
         (["nothing"], "unknown revision nothing"),
         (["--base", "nothing"], "unknown revision nothing"),
         (["--base", "staged"], "unknown revision staged"),
-        (["worktree"], "what is verified is staged, or a commit"),
-        (["HEAD^{tree}"], "is a tree, and has no parent"),
+        (["worktree"], "verify checks what is staged, or a commit"),
+        (["HEAD^{tree}"], "is a tree, which has no parent"),
     ],
 )
 def test_wrong_arguments_end_with_two_and_a_next_step(
@@ -645,7 +648,7 @@ def test_a_policy_without_analyses_says_what_to_write(tmp_path: Path) -> None:
     shop.commit({"patchgate.toml": "[policy]\n"})
     done = shop.cli("verify")
     assert done.code == 2
-    assert "names no analysis" in done.err
+    assert "declares no analysis" in done.err
     assert "[analyses." in done.err
 
 

@@ -59,7 +59,7 @@ def test_a_whole_piece_of_work_with_real_ruff(tmp_path: Path) -> None:
     told = repo.cli("verify")
     assert told.code == 0
     assert told.out.startswith("accepted: ")
-    assert "new findings elsewhere, not the intent's (1):" in told.out
+    assert "new findings elsewhere, not from the intent (1):" in told.out
     assert "  stock.py:1  F401  `os` imported but unused" in told.out
     assert "Count the stock" in told.out
 

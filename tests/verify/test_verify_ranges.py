@@ -93,7 +93,7 @@ def test_a_rebase_is_not_blamed_for_what_the_others_did_meanwhile(shop: Workshop
     told = shop.verify("HEAD")
     assert told["status"] == "accepted_with_external_changes"
     assert [each["subject"] for each in told["external_commits"]] == ["Theirs", "Before the intent"]
-    # A rebase that leaves out what was there before undoes it.
+    # A rebase that leaves out what was committed before undoes it.
     shop.git("rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
     assert shop.verify("HEAD")["scope"]["unexpected_files"] == ["c.py"]
 
@@ -107,7 +107,7 @@ def test_on_a_branch_without_a_commit_everything_that_is_gone_is_touched(shop: W
     assert "b.py" in told["scope"]["unexpected_files"]
 
 
-# What was there before the intent
+# What was committed before the intent
 
 
 def test_a_revision_from_before_the_intent_is_verified_without_it(shop: Workshop) -> None:
@@ -118,11 +118,11 @@ def test_a_revision_from_before_the_intent_is_verified_without_it(shop: Workshop
     assert (told["intent"], told["scope"]) == (None, None)
     assert told["before"]["tree"] == shop.ask("rev-parse", "HEAD~2^{tree}")
     (warning,) = told["warnings"]
-    assert f"was there before {name} began" in warning
+    assert f"was committed before {name} began" in warning
     done = shop.cli("verify", "HEAD~1", "--intent", name)
     assert done.code == 2
-    assert f"was there before {name} began" in done.err
-    assert "help: name a commit of the work, or leave --intent out" in done.err
+    assert f"was committed before {name} began" in done.err
+    assert "help: name a commit of the intent, or remove --intent" in done.err
     assert shop.verify("HEAD")["intent"] == name
 
 
@@ -214,7 +214,7 @@ def test_a_shallow_clone_that_does_not_show_where_they_part_says_so(shop: Worksh
     ("arguments", "hint"),
     [
         (["nope"], "help: name a commit, a branch or a tag, or staged\n"),
-        (["worktree"], "help: git add what you mean, then git patchgate verify\n"),
+        (["worktree"], "help: git add your changes, then git patchgate verify\n"),
         (["HEAD", "--base", "nope"], "help: name a commit, a branch or a tag\n"),
         (["HEAD", "--base", "staged"], "help: name a commit, a branch or a tag\n"),
         (["HEAD", "--base", "worktree"], "help: name a commit, a branch or a tag\n"),
