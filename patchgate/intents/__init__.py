@@ -1,6 +1,6 @@
-"""Intents: what a piece of work declares, what becomes of the declaration, and which commits it binds.
+"""Intents: which files a piece of work declares, how that is stored, and which commits it binds.
 
-What an intent is says `intent`, how it is stored `intent_form`, `intents` and `store`; `verbs` has the verbs.
-Who asks which intents bind makes a `commits.ScopeGate`; `scope` says what it finds. Decisions:
-docs/decisions/verify.md.
+`intent` defines an intent and matches its entries; `intent_file`, `stored_intents` and `queue` store it;
+`actions` declares, renews, clears and recovers it. `worktree_intents.ScopeGate` finds the intents that bind
+a change, and `scope` reports what they forbid. Decisions: docs/decisions/verify.md.
 """

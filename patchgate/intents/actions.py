@@ -1,7 +1,7 @@
-"""The verbs of an intent: declare, renew, clear, recover; and which there are.
+"""Declare, renew, clear, recover and find intents.
 
-Two live intents never allow the same file; a queued one allows only what no other has until that is cleared,
-a dead one may be taken over. Every change happens under one lock, and is in the ledger before it is stored.
+Two live intents never allow the same file: a queued one allows only files that no other has, and a dead one
+may be taken over. Every change happens under one lock, and is in the ledger before it is stored.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _ID_BYTES = 5
 
 @dataclass(frozen=True, slots=True)
 class WorktreeSnapshot:
-    """What a worktree holds at one moment, as `Intent` has it.
+    """The state of a worktree when an intent is declared, as in `Intent`.
 
-    `most_files` is how many of them one commit may touch under an intent; None: any number.
+    `most_files` is how many files one commit may touch under an intent; None: any number.
     """
 
     base: str | None
@@ -68,16 +68,16 @@ class WorktreeSnapshot:
 
 
 def take_snapshot(repository: Repository) -> WorktreeSnapshot:
-    """Look at a worktree.
+    """Read the state of a worktree.
 
-    A dirty file is remembered as it is staged and as the working tree has it: either may be committed next.
+    A dirty file is stored as staged and as in the working tree: either may be committed next.
 
     Raises:
         ConfigError: the policy of `HEAD` cannot be used.
-        UndecidedError: the index holds conflicts, or something cannot be read.
+        UndecidedError: the index has conflicts, or something cannot be read.
     """
     with PrivateStore(repository) as queue, Objects(repository, queue.variables) as objects:
-        # Also while a merge waits: what it brought is in the files then, and was there before.
+        # Also during a merge: what it brought is in the files, and was there before.
         base = pending_base(repository, objects)
         in_index = read_staged(repository, objects, base, Detail()).change
         on_disk = read_worktree(repository, objects, base, Detail(), queue).change
@@ -99,21 +99,21 @@ def _oids(files: Iterable[FileChange]) -> dict[RepoPath, tuple[str | None, ...]]
 
 
 def find_owner_process(environ: Mapping[str, str]) -> IntentOwner | None:
-    """Name the process that owns what is declared now: that of PATCHGATE_OWNER, else the nearest caller.
+    """Find the process that owns a new intent: PATCHGATE_OWNER, else the nearest ancestor that is not git.
 
-    `git patchgate` has git for a parent, which ends with us: the first ancestor that is no git counts. None
-    where the system shows none (a parent in another pid namespace); the lease alone counts then.
+    `git patchgate` has git as parent, which ends with it. None if the system shows no such process (a
+    parent in another pid namespace); then only the lease counts.
 
     Raises:
-        UsageError: PATCHGATE_OWNER names no process that runs.
+        UsageError: PATCHGATE_OWNER is not a running process.
     """
     named = environ.get(OWNER_VARIABLE, "")
     if named:
         owner = Owner.of(int(named)) if named.isascii() and named.isdigit() and len(named) < 11 else None
         if owner is None:
             raise UsageError(
-                f"{OWNER_VARIABLE} is {printable(named, 40)}, and no such process runs",
-                f"name the process that does the work, or unset {OWNER_VARIABLE}",
+                f"{OWNER_VARIABLE} is {printable(named, 40)}, which is not a running process",
+                "set it to the process that does the work, or unset it",
             )
     else:
         owner = Owner.of(_caller(environ))
@@ -131,7 +131,7 @@ def _caller(environ: Mapping[str, str]) -> int:
 
 
 def _ask_ps(pid: int, environ: Mapping[str, str]) -> tuple[int, str] | None:
-    """Ask `ps` (POSIX) for a process's parent and program, where there is no /proc."""
+    """Ask `ps` (POSIX) for the parent and program of a process, if there is no /proc."""
     try:
         done = run(["ps", "-o", "ppid=,comm=", "-p", str(pid)], cwd=None, env=dict(environ))
     except PatchgateError:
@@ -141,10 +141,10 @@ def _ask_ps(pid: int, environ: Mapping[str, str]) -> tuple[int, str] | None:
 
 
 def declare(repository: Repository, request: DeclareOptions, caller: Caller) -> IntentOutcome:
-    """Declare what a piece of work will touch; it is active at once, queued, or refused for a conflict.
+    """Declare an intent; it becomes active, is queued, or is refused for a conflict.
 
     Raises:
-        UsageError: something that was typed cannot stand.
+        UsageError: the declaration is not valid.
         ConfigError: the policy of `HEAD` cannot be used.
         UndecidedError: the worktree, an intent or the ledger cannot be read, or something cannot be written.
     """
@@ -182,12 +182,12 @@ def declare(repository: Repository, request: DeclareOptions, caller: Caller) -> 
         blocking = queue.conflicts_of(intent, known)
         action = IntentAction.QUEUED if blocking else IntentAction.DECLARED
         if blocking and not request.queue:
-            hint = "wait until it is cleared, declare other files, or add --queue to be next"
+            hint = "wait until it is cleared, declare other files, or add --queue to wait in the queue"
             if all(each.intent.git_dir == repository.git_dir for each in blocking):
                 own = blocking[0].intent.id
                 hint = (
-                    f"it is of this worktree: go on under it, clear it (git patchgate intent clear {own}), "
-                    "or add --queue to be next"
+                    f"it is of this worktree: continue under it, clear it (git patchgate intent clear {own}),"
+                    " or add --queue to wait in the queue"
                 )
             return replace(_refuse(None, blocking, hint), promoted=promoted, warnings=tuple(warnings))
         if blocking:
@@ -201,7 +201,7 @@ def declare(repository: Repository, request: DeclareOptions, caller: Caller) -> 
 def refreshed(
     repository: Repository, outcome: IntentOutcome, warnings: Sequence[str], caller: Caller
 ) -> IntentOutcome:
-    """Give an outcome with its intent as it is stored now, and with more warnings."""
+    """Return an outcome with its intent as stored now, and with more warnings."""
     queue = IntentQueue(repository, caller.now)
     stored = None if outcome.intent is None else queue.intents.get(outcome.intent.id)
     info = outcome.info if stored is None else queue.describe(stored)
@@ -209,10 +209,10 @@ def refreshed(
 
 
 def renew(repository: Repository, name: str | None, caller: Caller) -> IntentOutcome:
-    """Let the time of an intent begin anew: of the one named, or of this worktree's.
+    """Restart the time of an intent: the named one, or this worktree's.
 
     Raises:
-        UsageError: there is no such intent, or several could be meant.
+        UsageError: the intent is unknown, or the worktree has several.
         UndecidedError: an intent or the ledger cannot be read or written.
     """
     queue = IntentQueue(repository, caller.now)
@@ -232,10 +232,10 @@ def renew(repository: Repository, name: str | None, caller: Caller) -> IntentOut
 
 
 def _why_not_renewed(repository: Repository, intent: Intent, now: Moment) -> tuple[str, str] | None:
-    """Say why an intent is not renewed, and the next step: what nobody holds is taken over instead."""
-    hint = f"git patchgate intent recover {intent.id} takes it up again; clear ends it"
+    """Return why an intent cannot be renewed, and the next step; None if it can."""
+    hint = f"git patchgate intent recover {intent.id} makes it active again; clear ends it"
     if intent.is_over(now):
-        return f"the time of {intent.id} is over, and what is over is not renewed", hint
+        return f"{intent.id} has expired, and cannot be renewed", hint
     if is_foreign(intent, repository):
         return explain_move(intent)
     if is_gone(intent, repository):
@@ -246,10 +246,10 @@ def _why_not_renewed(repository: Repository, intent: Intent, now: Moment) -> tup
 
 
 def clear(repository: Repository, name: str | None, caller: Caller) -> IntentOutcome:
-    """End an intent: the one named, readable or not, or this worktree's; the next in the queue are promoted.
+    """End an intent: the named one, readable or not, or this worktree's; promote the next in the queue.
 
     Raises:
-        UsageError: there is no such intent, or several could be meant.
+        UsageError: the intent is unknown, or the worktree has several.
         UndecidedError: another intent or the ledger cannot be read or written.
     """
     queue = IntentQueue(repository, caller.now)
@@ -262,23 +262,23 @@ def clear(repository: Repository, name: str | None, caller: Caller) -> IntentOut
         except UndecidedError as error:
             if name is None:
                 raise
-            stored, warnings = name, [f"{error.message}; it is removed"]
+            stored, warnings = name, [f"{error.message}; it was removed"]
         else:
             stored, info = intent.id, queue.describe(intent)
             if not (info.is_in_current_worktree or info.is_gone) and is_alive(intent, caller.now):
-                warnings.append(f"{intent.id} was alive, in the worktree {printable(intent.work_tree)}")
+                warnings.append(f"{intent.id} was still active in the worktree {printable(intent.work_tree)}")
         warnings += queue.remove(stored, intent)
         promoted, more = queue.promote()
         return IntentOutcome(IntentAction.CLEARED, info, promoted=promoted, warnings=(*warnings, *more))
 
 
 def recover(repository: Repository, name: str, caller: Caller) -> IntentOutcome:
-    """Take over an intent that nobody holds any more, or whose time is over: active, new owner, new time.
+    """Take over an intent that is dead or expired: it becomes active, with a new owner and time.
 
-    It stays in its worktree, and comes into this one where that is gone.
+    It stays in its worktree, or moves to this one if that is gone.
 
     Raises:
-        UsageError: there is no such intent.
+        UsageError: the intent is unknown.
         UndecidedError: an intent, a worktree or the ledger cannot be read, or something cannot be written.
     """
     owner = find_owner_process(caller.environ)
@@ -290,7 +290,7 @@ def recover(repository: Repository, name: str, caller: Caller) -> IntentOutcome:
             return IntentOutcome(
                 IntentAction.REFUSED,
                 info,
-                reason=f"{intent.id} is alive: it is held, or was seen less than {intent.lease} seconds ago",
+                reason=f"{intent.id} is alive: its owner runs, or was active within {intent.lease} s",
                 hint="wait until its lease or its time is over, or clear it",
             )
         active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now, owner=owner)
@@ -305,10 +305,10 @@ def recover(repository: Repository, name: str, caller: Caller) -> IntentOutcome:
 
 
 def find_intents(repository: Repository, name: str | None, caller: Caller) -> tuple[Intent, ...]:
-    """Give the intent of an id, or all of this worktree, which is an activity of those that are alive.
+    """Return the intent of an id, or all of this worktree, whose leases it renews.
 
     Raises:
-        UsageError: there is no intent of that id.
+        UsageError: the id is unknown.
         UndecidedError: one of them cannot be read.
     """
     intents = StoredIntents(repository.common_dir)
@@ -321,7 +321,7 @@ def find_intents(repository: Repository, name: str | None, caller: Caller) -> tu
 
 
 def all_intents(repository: Repository) -> tuple[tuple[Intent, ...], tuple[UndecidedError, ...]]:
-    """Give all intents, the oldest first, and what is wrong with those that cannot be read.
+    """Return all intents, oldest first, and the errors of those that cannot be read.
 
     Raises:
         UndecidedError: the folder cannot be read.
@@ -343,45 +343,45 @@ def all_intents(repository: Repository) -> tuple[tuple[Intent, ...], tuple[Undec
 def _require_work_tree(repository: Repository) -> str:
     if repository.work_tree is None:
         raise UsageError(
-            "a bare repository has no working tree, and an intent is of one", "go to a working tree"
+            "an intent needs a working tree, and this is a bare repository", "run it in a working tree"
         )
     return repository.work_tree
 
 
 def _refuse(info: IntentInfo | None, blocking: tuple[Conflict, ...], hint: str) -> IntentOutcome:
-    """Refuse what others have declared already."""
+    """Refuse an intent whose files another one has."""
     entries = {entry for each in blocking for entry in each.entries}
-    reason = f"another piece of work has declared {'these files' if len(entries) > 1 else 'this file'}"
+    reason = f"another intent has {'these files' if len(entries) > 1 else 'this file'}"
     return IntentOutcome(IntentAction.REFUSED, info, blocking, reason=reason, hint=hint)
 
 
 def _warn_of_started_work(intent: Intent) -> list[str]:
-    """Warn where work on the declared files has begun: what is in them already is not verified."""
+    """Warn if declared files are dirty: what is in them already is not verified."""
     begun = sorted(path for path in intent.dirty if intent.scope.covers(path))
     if not begun:
         return []
     be, it = ("is", "it") if len(begun) == 1 else ("are", "them")
     named = some(begun, 3)
-    what = f"{named} {be} changed already, and what is in {it} now is not blamed on {intent.id}"
+    what = f"{named} {be} dirty, and what is in {it} now is not attributed to {intent.id}"
     return [f"{what}: commit or stash {it} first to have {it} verified"]
 
 
 def _warn_of_budget(intent: Intent, snapshot: WorktreeSnapshot) -> list[str]:
-    """Warn where one commit cannot touch all that is allowed."""
+    """Warn if one commit cannot touch all allowed files."""
     entries = (*intent.scope.allowed, *intent.scope.related)
     number = sum(not can_match_many(each) for each in entries)
     if snapshot.most_files is None or number <= snapshot.most_files:
         return []
     most = count(snapshot.most_files, "file")
     return [
-        f"{number} files are allowed, and one commit of an agent may touch {most} (max-files): make several"
+        f"{number} files are allowed, but one commit may touch only {most} (max-files): make several commits"
     ]
 
 
 def _warn_of_abandoned(queue: IntentQueue, intent: Intent, known: Sequence[Intent]) -> list[str]:
-    """Warn of intents that nobody holds, and that allow the same files: they could come to life again."""
+    """Warn about dead intents that allow the same files: they could be recovered."""
     return [
-        f"{each.id} allows the same files and nobody holds it; clear it, if its work is given up"
+        f"{each.id} allows the same files and is dead; clear it if its work is given up"
         for each in known
         if each.state is State.ACTIVE
         and not owns_files(each, queue.repository, queue.now)
@@ -390,7 +390,7 @@ def _warn_of_abandoned(queue: IntentQueue, intent: Intent, known: Sequence[Inten
 
 
 def _select_intent(queue: IntentQueue, name: str | None) -> Intent:
-    """Find the intent of an id; without one this worktree's active one, else the one that waits there."""
+    """Find the intent of an id; without an id this worktree's active one, else its queued one."""
     if name is not None:
         return require_intent(queue.intents, name)
     found = queue.intents.of(queue.repository.git_dir)
@@ -406,13 +406,13 @@ def _select_intent(queue: IntentQueue, name: str | None) -> Intent:
 
 
 def _moved_here(repository: Repository, intent: Intent, active: Intent) -> Intent:
-    """Put an intent that is taken over where its work goes on; its base stays that of the declaration."""
+    """Move a recovered intent to this worktree if its own is gone; its base stays the same."""
     moves = is_gone(intent, repository)
     if moves:
         work_tree = _require_work_tree(repository)
         active = replace(active, work_tree=work_tree, git_dir=repository.git_dir)
     if moves and intent.id not in marked_ids(repository.git_dir):
-        # What is dirty here was not made by that work; what it has committed since its base, it has. In a
-        # worktree that was moved with its repository it was: the marker has moved as well.
+        # What is dirty here is not of that work, unless the worktree was moved with its repository: then the
+        # marker has moved too.
         active = replace(active, dirty=take_snapshot(repository).dirty)
     return active

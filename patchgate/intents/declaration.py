@@ -1,7 +1,6 @@
-"""What somebody declares: times, a reason and entries as they were typed, made into values or refused.
+"""Parses a declaration: times, a reason and entries as typed become values, or are refused.
 
-Decides which declarations are refused before anything is looked at, and which warnings go with one. What of
-the work is there already, `verbs` finds; whom it conflicts with, `verbs`.
+`actions` checks it against the worktree and the other intents.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class DeclareOptions:
-    """A declaration as it was typed; times are None where nobody named them."""
+    """A declaration as typed; a time is None if it was not given."""
 
     reason: str
     allowed: Sequence[str]
@@ -54,7 +53,7 @@ class DeclareOptions:
 
 @dataclass(frozen=True, slots=True)
 class CheckedDeclaration:
-    """A declaration that can stand; times are in seconds, warnings are sentences that are safe to print."""
+    """A valid declaration; times are in seconds, warnings are sentences that are safe to print."""
 
     reason: str
     scope: IntentScope
@@ -66,16 +65,16 @@ class CheckedDeclaration:
 def check_declaration(
     repository: Repository, objects: Objects, tree: str, request: DeclareOptions
 ) -> CheckedDeclaration:
-    """Make the values of a declaration.
+    """Parse a declaration.
 
     Args:
-        repository: with a working tree; entries are relative to the folder in it where one stands.
-        objects: to look at `tree`, that of `HEAD`.
-        tree: as above.
-        request: what was typed.
+        repository: with a working tree; entries are relative to the current folder.
+        objects: reads `tree`.
+        tree: the tree of `HEAD`.
+        request: the declaration as typed.
 
     Raises:
-        UsageError: something of it cannot stand.
+        UsageError: it is not valid.
     """
     reason = _reason(request.reason)
     ttl = DEFAULT_TTL if request.ttl is None else parse_seconds(request.ttl, "--ttl", LEAST_TTL, MOST_TTL)
@@ -85,13 +84,13 @@ def check_declaration(
     if len(request.allowed) + len(request.related) + len(request.forbidden) > MOST_ENTRIES:
         raise UsageError(
             f"an intent has at most {MOST_ENTRIES} entries",
-            "name folders (--allow src/), or split the work",
+            "use folders (--allow src/), or split the work",
         )
     allowed = _entries(repository, objects, tree, "--allow", request.allowed)
     if not allowed:
         raise UsageError(
-            "an intent has to allow a file",
-            "name what the work will touch, a file, a folder or a glob: --allow src/a.py",
+            "an intent must allow at least one file",
+            "name a file, a folder or a glob that the work will touch: --allow src/a.py",
         )
     related = _entries(repository, objects, tree, "--related", request.related)
     forbidden = _entries(repository, objects, tree, "--forbid", request.forbidden)
@@ -104,22 +103,22 @@ def parse_seconds(text: str, option: str, least: int, most: int) -> int:
     """Read a time like `90s`, `15m` or `1h` as seconds.
 
     Raises:
-        UsageError: it is none, or is out of bounds.
+        UsageError: it is malformed, or out of bounds.
     """
     match = _TIME.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"{option} {printable(text, 40)} is no time", f"write it like {option} 90s, 15m or 1h"
+            f"{option} {printable(text, 40)} is not a time", f"write it like {option} 90s, 15m or 1h"
         )
     seconds = int(match[1]) * _SECONDS[match[2]]
     if not least <= seconds <= most:
         between = f"from {format_seconds(least)} to {format_seconds(most)}"
-        raise UsageError(f"{option} {text} is out of bounds", f"name a time {between}")
+        raise UsageError(f"{option} {text} is out of bounds", f"use a time {between}")
     return seconds
 
 
 def format_seconds(seconds: int) -> str:
-    """Write a number of seconds as one would type it."""
+    """Format a number of seconds as it would be typed."""
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds and seconds % size == 0:
             return f"{seconds // size}{unit}"
@@ -129,11 +128,11 @@ def format_seconds(seconds: int) -> str:
 def _reason(text: str) -> str:
     reason = text.strip()
     if not reason:
-        raise UsageError("an intent needs a reason", 'say why: -m "retries wait longer each time"')
+        raise UsageError("an intent needs a reason", 'add one: -m "retries wait longer each time"')
     if len(reason) > MOST_REASON:
-        raise UsageError(f"the reason has more than {MOST_REASON} characters", "say it in fewer")
+        raise UsageError(f"the reason has more than {MOST_REASON} characters", "shorten it")
     if not all(map(is_printable, reason)):
-        raise UsageError("the reason holds what cannot be printed, or more than one line", "write one line")
+        raise UsageError("the reason has unprintable characters, or more than one line", "write one line")
     return reason
 
 
@@ -144,8 +143,8 @@ def _entries(
     for text in texts:
         if ".." in text.split("/"):
             raise UsageError(
-                f"{option} {printable(text, 200)} goes up by .., and an entry is a path from where you stand",
-                'go to the root of the repository and name it from there: git -C "$(git rev-parse '
+                f"{option} {printable(text, 200)} has .., but entries are relative to the current folder",
+                'run it from the root of the repository: git -C "$(git rev-parse '
                 '--show-toplevel)" patchgate intent declare …',
             )
         found.append(_entry(repository, objects, tree, text))
@@ -153,7 +152,7 @@ def _entries(
 
 
 def _entry(repository: Repository, objects: Objects, tree: str, text: str) -> RepoPath:
-    """Make an entry: a folder ends in a slash, and the whole repository is `*`."""
+    """Parse an entry: a folder ends in a slash, the whole repository is `*`."""
     if not repository.prefix and set(text.split("/")) <= {"", "."} and text and not text.startswith("/"):
         return RepoPath(b"*")
     path = RepoPath.from_user(text, repository.prefix)
@@ -163,7 +162,7 @@ def _entry(repository: Repository, objects: Objects, tree: str, text: str) -> Re
 
 
 def _is_folder(repository: Repository, objects: Objects, tree: str, path: RepoPath) -> bool:
-    """Tell whether `HEAD` has a folder there, or nothing and the disk has one; a submodule is none."""
+    """Whether `HEAD`, or else the disk, has a folder there; a submodule is not one."""
     entry = objects.entry(tree, path.raw)
     if entry is not None:
         return entry.mode == TREE_MODE
@@ -173,33 +172,31 @@ def _is_folder(repository: Repository, objects: Objects, tree: str, path: RepoPa
 
 
 def _require_possible(scope: IntentScope) -> None:
-    """Refuse a declaration that no work could keep to."""
+    """Refuse a declaration that contradicts the rules, or itself."""
     for path in (*scope.allowed, *scope.related):
         if "path-git-dir" in faults(path):
             raise UsageError(
-                f"{show_path(path)} is git's own, and no commit can hold it",
-                "name files that a commit can hold",
+                f"{show_path(path)} belongs to git and cannot be committed",
+                "name files that can be committed",
             )
         if is_control_by_name(path):
             raise UsageError(
                 f"{show_path(path)} is a control file, which every intent forbids",
-                "change it in a commit of its own, before the intent is declared or after it is cleared",
+                "change it in a separate commit, before you declare the intent or after you clear it",
             )
         if scope.forbids(path):
-            raise UsageError(
-                f"{show_path(path)} is both allowed and forbidden", "leave out the entry that is not meant"
-            )
+            raise UsageError(f"{show_path(path)} is both allowed and forbidden", "remove the wrong entry")
 
 
 def _vague(reason: str) -> list[str]:
     return [
-        f'the reason says "{phrase}", and nobody can check what that means; say what will be different'
+        f'the reason says "{phrase}", which cannot be checked; say what will change'
         for phrase in dict.fromkeys(name for _, name, _ in vague_phrases(reason))
     ]
 
 
 def _globs(repository: Repository, scope: IntentScope) -> list[str]:
-    """Warn of globs that take no file yet, and of files whose names are globs that take others too."""
+    """Warn about globs that match no file, and about file names that match others as a glob."""
     entries = [each for each in (*scope.allowed, *scope.related) if is_glob(each)]
     if not entries:
         return []
@@ -214,5 +211,5 @@ def _unexpected(entry: RepoPath, files: Sequence[RepoPath]) -> str | None:
         return f"{show_path(entry)} matches no file that git tracks"
     if others and entry in files:
         also = f"{count(len(others), 'other file')} ({some(others, _MOST_NAMED)})"
-        return f"{show_path(entry)} is the name of a file, and matches as a glob {also}"
+        return f"{show_path(entry)} is the name of a file, and as a glob also matches {also}"
     return None

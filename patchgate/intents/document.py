@@ -1,8 +1,6 @@
-"""Intents as JSON: `patchgate.intent/2`, what a verb did, and `patchgate.intents/2`, a list; their schemas.
+"""Intents as text and as JSON (`patchgate.intent/*`, `patchgate.intents/*`), and the schemas of both.
 
-Decides the keys alone. Every key is always there, null where there is nothing.
-
-Intents in words: what a verb did, one intent in full, a list of one line each.
+Every JSON key is always present; null means nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _MOST_PLACE = 4096
 
 
 def outcome_text(outcome: IntentOutcome) -> list[str]:
-    """Say what a verb did; of a refusal, who stands in the way."""
+    """Describe what an action did, and for a refusal the intents that block it."""
     intent = outcome.intent
     lines = [_did(outcome, outcome.info)]
     lines += [
@@ -43,7 +41,7 @@ def outcome_text(outcome: IntentOutcome) -> list[str]:
         if intent is None or each.id != intent.id
     ]
     if outcome.action is IntentAction.DECLARED and intent is not None:
-        lines.append(f"commits here may touch {_what(intent)} until git patchgate intent clear")
+        lines.append(f"commits here may touch only {_what(intent)} until git patchgate intent clear")
     return lines
 
 
@@ -57,9 +55,9 @@ def _did(outcome: IntentOutcome, info: IntentInfo | None) -> str:
         return name
     if info.intent.state is State.QUEUED:
         name += (
-            "; commits here may touch only what these do not have, until they are cleared"
+            "; until these are cleared, commits here may touch only files that they do not have"
             if outcome.conflicts
-            else "; it waits in the queue"
+            else "; waits in the queue"
         )
     return f"{name} ({_until(info)})"
 
@@ -80,23 +78,25 @@ def show_text(info: IntentInfo) -> list[str]:
     lines += [f"  forbidden: {show_path(path)} ({_why_controlled(path)})" for path in info.controls]
     lines.append(f"  worktree: {_where(info)}")
     lines.append(f"  began on: {'no commit' if intent.base is None else intent.base[:SHORT_OID]}")
-    lines.append(f"  held by: {_held(info)}")
+    lines.append(f"  owner: {_owner(info)}")
     if intent.renewed is not None:
-        lines.append(f"  time began anew: {_local(intent.renewed.wall)}")
-    lines.append(f"  before-report: {'none yet' if intent.before is None else safe(intent.before)}")
+        lines.append(f"  renewed: {_local(intent.renewed.wall)}")
+    lines.append(f"  before-report: {'none' if intent.before is None else safe(intent.before)}")
     dirty = sorted(intent.dirty)
     lines += [f"  dirty before: {show_path(path)}" for path in dirty[:_MOST_FILES]]
     if len(dirty) > _MOST_FILES:
         lines.append(f"  and {len(dirty) - _MOST_FILES} more dirty before")
     if info.is_gone or info.status in {IntentStatus.EXPIRED, IntentStatus.DEAD}:
-        lines.append(f"  next: git patchgate intent recover {intent.id}, or clear {intent.id}")
+        lines.append(
+            f"  next: git patchgate intent recover {intent.id}, or git patchgate intent clear {intent.id}"
+        )
     return lines
 
 
 def _why_controlled(path: RepoPath) -> str:
     if path == PYPROJECT_FILE:
         return "its table [tool.patchgate]"
-    return "control files, all but baselines/" if is_folder(path) else "a control file"
+    return "control files, all except baselines/" if is_folder(path) else "a control file"
 
 
 def list_text(intents: Sequence[IntentInfo]) -> Iterator[str]:
@@ -104,7 +104,7 @@ def list_text(intents: Sequence[IntentInfo]) -> Iterator[str]:
     for info in intents:
         files = some((*info.intent.scope.allowed, *info.intent.scope.related), _MOST_ENTRIES)
         yield (
-            f"{info.intent.id}  {info.status.value:<7}  {_until(info)}, {_held(info)}; {files}; "
+            f"{info.intent.id}  {info.status.value:<7}  {_until(info)}, {_owner(info)}; {files}; "
             f"{_where(info)}: {safe(info.intent.reason, 200)}"
         )
 
@@ -118,26 +118,26 @@ def _what(intent: Intent) -> str:
 
 def _where(info: IntentInfo) -> str:
     if info.is_in_current_worktree:
-        return "here"
+        return "this worktree"
     place = safe(quote_path(os.fsencode(info.intent.work_tree)), _MOST_PLACE)
     if info.is_foreign:
         return f"{place}; this repository was moved or copied since"
-    return f"{place}, which is gone" if info.is_gone else place
+    return f"{place} (gone)" if info.is_gone else place
 
 
-def _held(info: IntentInfo) -> str:
+def _owner(info: IntentInfo) -> str:
     owner = info.intent.owner
     if owner is None:
-        return "nobody but its lease"
+        return "none, only its lease"
     return f"process {owner.pid} on {safe(owner.host, 100)}" + (
         "" if info.is_owner_running else ", which has ended"
     )
 
 
 def _until(info: IntentInfo) -> str:
-    """Tell when its time is over: how long that is, and when by the clock on the wall."""
+    """Describe when an intent expires: in how long, and at what time."""
     if info.seconds_left <= 0:
-        return "its time is over"
+        return "expired"
     return f"expires in {format_duration(info.seconds_left)}, at {_local(info.until)}"
 
 
@@ -145,7 +145,7 @@ def _local(seconds: float) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
     except (OverflowError, ValueError, OSError):
-        return "a time that no clock shows"
+        return "an impossible time"
 
 
 INTENT_SCHEMA = "patchgate.intent/2"
@@ -153,7 +153,7 @@ INTENTS_SCHEMA = "patchgate.intents/2"
 
 
 def outcome_json(outcome: IntentOutcome) -> str:
-    """Write what a verb did as one JSON document, ended by a line feed."""
+    """Write what an action did as one JSON document, ended by a line feed."""
     value: dict[str, Json] = {
         "schema": INTENT_SCHEMA,
         "action": outcome.action.value,
@@ -177,7 +177,9 @@ def outcome_json(outcome: IntentOutcome) -> str:
 
 
 def list_json(intents: Sequence[IntentInfo], warnings: Iterable[str] = ()) -> str:
-    """Write a list as one JSON document, ended by a line feed; `warnings` tell of what cannot be read."""
+    """Write a list as one JSON document, ended by a line feed; `warnings` are about intents that cannot be
+    read.
+    """
     value: dict[str, Json] = {
         "schema": INTENTS_SCHEMA,
         "intents": [_intent(each) for each in intents],
@@ -231,7 +233,7 @@ def _at(moment: Moment | None) -> str | None:
 
 
 def _iso(seconds: float) -> str:
-    """Write a time in UTC (ISO 8601); a clock that shows no year of four digits shows its first second."""
+    """Write a time in UTC (ISO 8601); outside years of four digits, the epoch."""
     return iso_if_any(seconds) or iso(0)
 
 

@@ -1,8 +1,8 @@
-"""An intent: what one piece of work declared that it will touch, and for how long.
+"""An intent: the files that one piece of work declares, and for how long. Matches its entries.
 
-Entries are read as git's pathspecs: the path itself; all below a folder, which ends in `/`; what a glob
-matches, where `*` and `?` also match a `/`. A name with brackets is that name first: `[id].tsx` is a file of
-Next.js. Reads no clock and no files.
+Entries are read like git's pathspecs: a path; everything below a folder, which ends in `/`; or a glob,
+where `*` and `?` also match `/`. A name with brackets first means itself: `[id].tsx` is a file of Next.js.
+Pure.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from patchgate.git.model import FileChange
 
 _STAR, _ANY = "**", "??"
-# As `fnmatch` reads a class: a `]` right after `[` or `[!` is a member, and without an end `[` is itself.
+# Classes as in `fnmatch`: `]` right after `[` or `[!` is a member, and `[` without an end is itself.
 _TOKEN = re.compile(r"(?P<star>\*+)|(?P<any>\?)|(?P<class>\[!?+\]?+[^\]]*+\])|.", re.DOTALL)
 
 
 def is_folder(entry: RepoPath) -> bool:
-    """Tell whether an entry takes what is below a folder."""
+    """Whether an entry is a folder, and matches everything below."""
     return entry.raw.endswith(b"/")
 
 
 def is_glob(entry: RepoPath) -> bool:
-    """Tell whether an entry could match, as a glob, anything else than itself."""
+    """Whether an entry could match something else as a glob."""
     return any(sign in entry.raw for sign in (b"*", b"?", b"["))
 
 
 def can_match_many(entry: RepoPath) -> bool:
-    """Tell whether an entry could take another path than itself."""
+    """Whether an entry could match more than one path."""
     return is_folder(entry) or is_glob(entry)
 
 
 def matches(entry: RepoPath, path: RepoPath) -> bool:
-    """Tell whether an entry takes a path."""
+    """Whether an entry matches a path."""
     if entry == path:
         return True
     if is_folder(entry) and path.raw.startswith(entry.raw):
@@ -51,7 +51,7 @@ def matches(entry: RepoPath, path: RepoPath) -> bool:
 
 
 def path_matcher(entries: Iterable[RepoPath]) -> Callable[[RepoPath], bool]:
-    """Make what tells of each path whether any of some entries takes it; of many files it costs little."""
+    """Return a function that tests whether any of the entries matches a path; fast for many paths."""
     exact = frozenset(entries)
     folders = tuple(each.raw for each in exact if is_folder(each))
     globs = [translate(_glob(each)) for each in sorted(exact) if is_glob(each)]
@@ -66,7 +66,7 @@ def path_matcher(entries: Iterable[RepoPath]) -> Callable[[RepoPath], bool]:
 
 
 def can_overlap(one: RepoPath, other: RepoPath) -> bool:
-    """Tell whether two entries can take the same path; of two classes of characters it is assumed."""
+    """Whether two entries can match the same path; assumed of two character classes."""
     return any(
         _tokens_overlap(left, right) for left in _tokenizations(one) for right in _tokenizations(other)
     )
@@ -81,7 +81,7 @@ def _glob(entry: RepoPath) -> str:
 
 
 def _tokenizations(entry: RepoPath) -> list[list[str]]:
-    """Part an entry as it is written, and as a glob: single characters, classes, and what stands for any."""
+    """Split an entry, as written and as a glob, into characters, classes and wildcards."""
     found = [[*_text(entry), *[_STAR] * is_folder(entry)]]
     if is_glob(entry):
         found.append([_token(each) for each in _TOKEN.finditer(_glob(entry))])
@@ -93,7 +93,7 @@ def _token(found: re.Match[str]) -> str:
 
 
 def _tokens_overlap(one: list[str], other: list[str]) -> bool:
-    """Tell whether some text matches both; each pair of places is looked at once."""
+    """Whether some text matches both; visits each pair of positions once."""
     known: set[tuple[int, int]] = set()
     waiting = [(0, 0)]
     while waiting:
@@ -118,12 +118,12 @@ def _tokens_overlap(one: list[str], other: list[str]) -> bool:
 
 
 def _tokens_match(one: str, other: str) -> bool:
-    """Tell whether two tokens for one character can stand for the same."""
+    """Whether two tokens for one character can match the same one."""
     if one == other or _ANY in {one, other}:
         return True
     if len(one) == len(other) == 1:
         return False
-    # Of two classes nobody asks further.
+    # Two classes are assumed to overlap.
     return min(len(one), len(other)) > 1 or fnmatchcase(*sorted((one, other), key=len))
 
 
@@ -133,7 +133,7 @@ _SAME_TIME = 60
 
 
 class State(StrEnum):
-    """Whether an intent owns its files, or waits for another to be cleared."""
+    """Whether an intent has its files, or is queued until another one is cleared."""
 
     ACTIVE = "active"
     QUEUED = "queued"
@@ -141,9 +141,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IntentScope:
-    """The files that a piece of work may touch, those that go with them, and those that it may not touch.
+    """The files that a piece of work may touch, those that belong to them, and those that it must not touch.
 
-    Entries are paths, folders and globs (`entries`), as they were typed, from the root.
+    Entries are paths, folders and globs, as typed, from the root.
     """
 
     allowed: tuple[RepoPath, ...]
@@ -156,15 +156,15 @@ class IntentScope:
         object.__setattr__(self, "_takers", tuple(map(path_matcher, each)))
 
     def covers(self, path: RepoPath) -> bool:
-        """Tell whether the work may touch a path, so that what is found there is its own (A7, A8)."""
+        """Whether the work may touch a path, so that findings there are its own (A7, A8)."""
         return self._takers[0](path)
 
     def allows(self, path: RepoPath) -> bool:
-        """Tell whether a path is one of the files that the work is about, and not only goes with them."""
+        """Whether a path is allowed itself, not only related."""
         return self._takers[1](path)
 
     def forbids(self, path: RepoPath) -> bool:
-        """Tell whether the declaration itself forbids a path; control files others add."""
+        """Whether the declaration forbids a path; control files come on top."""
         return self._takers[2](path)
 
 
@@ -177,10 +177,10 @@ class Moment:
     boot: float = 0.0
 
     def until(self, now: Moment) -> float | None:
-        """Count the seconds up to `now`, by the clock that tells more; None where the clock went back.
+        """Return the seconds up to `now`, by the larger of the two clocks; None if the clock went back.
 
-        Within one boot a clock that is set back, or on, cannot make the time shorter than it was. Two
-        processes look at the clock before they take turns: a little earlier is the same time.
+        Within one boot, setting the clock cannot make the time shorter. Two processes may read the clock
+        before they lock, so a slightly earlier time counts as the same.
         """
         wall = now.wall - self.wall
         if self.boot_id and self.boot_id == now.boot_id:
@@ -190,7 +190,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class IntentOwner:
-    """The process that owns an intent: host, pid, boot and start time, so that a reused pid is not it."""
+    """The process that owns an intent: host, pid, boot and start time, to detect a reused pid."""
 
     host: str
     pid: int
@@ -235,14 +235,11 @@ class Intent:
         return "sha256:" + hashlib.sha256(b"patchgate.intent/1\n" + text.encode("ascii")).hexdigest()
 
     def is_as_before(self, path: RepoPath, oid: str | None) -> bool:
-        """Tell whether a file was changed to just this (None: deleted) before the declaration already.
-
-        Modes do not count: to make a file that was dirty executable is nobody's work.
-        """
+        """Whether a file had this content (None: deleted) before the declaration; modes are ignored."""
         return oid in self.dirty.get(path, ())
 
     def unchanged_dirt(self, files: Iterable[FileChange]) -> frozenset[RepoPath]:
-        """Name the files of a change that were just so before the declaration."""
+        """Return the files of a change that were already so before the declaration."""
         return frozenset(
             file.path
             for file in files
@@ -250,22 +247,22 @@ class Intent:
         )
 
     def seconds_left(self, now: Moment) -> float:
-        """Count the seconds until its time is over; 0 or less: it is over, also where the clock went back."""
+        """Return the seconds until it expires; 0 or less if it has expired, or the clock went back."""
         since = (self.renewed or self.declared).until(now)
         return 0.0 if since is None else self.ttl - since
 
     def is_over(self, now: Moment) -> bool:
-        """Tell whether its time is over."""
+        """Whether it has expired."""
         return self.seconds_left(now) <= 0
 
     def has_lease(self, now: Moment) -> bool:
-        """Tell whether something of it was seen so lately that nobody else may take it over."""
+        """Whether its last activity is so recent that it may not be taken over."""
         since = (self.seen or self.declared).until(now)
         return since is not None and since <= self.lease
 
 
 def declared_values(intent: Intent) -> dict[str, object]:
-    """Give what the digest of an intent covers, as plain values for JSON; paths are hexadecimal."""
+    """Return what the digest of an intent covers, as plain values for JSON; paths are hexadecimal."""
     scope = intent.scope
     return {
         "id": intent.id,
@@ -286,7 +283,7 @@ def declared_values(intent: Intent) -> dict[str, object]:
 
 
 def overlapping_entries(one: IntentScope, other: IntentScope) -> tuple[RepoPath, ...]:
-    """Name the entries of `one` by which two scopes can allow the same file."""
+    """Return the entries of `one` by which both scopes can allow the same file."""
     theirs = (*other.allowed, *other.related)
     return tuple(
         entry for entry in (*one.allowed, *one.related) if any(can_overlap(entry, each) for each in theirs)
@@ -300,12 +297,12 @@ def choose_binding_intent(
 ) -> Intent | None:
     """Choose the intent that binds a commit: the newest that allows all its files, or else the newest.
 
-    One that is active goes before one that waits.
+    Active intents come before queued ones.
 
     Args:
-        intents: those of one worktree whose time is not over.
-        touched: tells which files of the commit count for an intent.
-        may_touch: tells whether an intent allows a file now.
+        intents: the unexpired intents of one worktree.
+        touched: returns the files of the commit that count for an intent.
+        may_touch: whether an intent allows a file now.
     """
     newest = sorted(
         intents,
@@ -320,13 +317,12 @@ def choose_binding_intent(
 
 @dataclass(frozen=True, slots=True)
 class ScopeCheck:
-    """What a piece of work touched, held against what it declared.
+    """What a piece of work touched, compared with what it declared.
 
-    `unexpected` are files that it declared nowhere, `forbidden` those that it may not touch; `controls` are
-    those of them that no entry forbids: control files are forbidden whatever was declared. `expanded` are the
-    related files that it touched, and the baselines of its components; `untouched` the allowed entries of
-    which it touched nothing. `taken` are those unexpected files that it declared and another intent has, with
-    the id of that one.
+    `unexpected` files were not declared, `forbidden` ones must not be touched; `controls` are the forbidden
+    files that no entry forbids: control files are always forbidden. `expanded` are the touched related
+    files, and the baselines of its components; `untouched` the allowed entries without a touched file.
+    `taken` are the unexpected files that it declared but another intent has, with the id of that one.
     """
 
     unexpected: tuple[RepoPath, ...] = ()
@@ -338,5 +334,5 @@ class ScopeCheck:
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether it kept to what it declared."""
+        """Whether nothing unexpected or forbidden was touched."""
         return not self.unexpected and not self.forbidden

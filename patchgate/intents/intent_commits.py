@@ -1,8 +1,8 @@
-"""Commits that are made under intents: which of an update are, which intent binds each, what each touches.
+"""The commits of an update that are made under intents: which intent binds each, and what each touches.
 
-One with the very change of another (a rebase), or which changes nothing of what the branch had (an amend of
-the message), stays with the intent of the one whose place it takes. What the branch had already is not
-touched; one which takes the tip's place touches what it takes back of that.
+A commit with the same change as another (a rebase), or that changes nothing of the branch (an amended
+message), stays with the intent of the commit that it replaces. It does not touch what the branch already
+has; one that replaces the tip touches what it takes back.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class IntentCommits:
-    """The commits of one update of a branch that are made in this worktree under its intents.
+    """The commits of a branch update that are made in this worktree under its intents.
 
-    `ids` are those commits, each with what its trailers name; `replayed` are those of them whose very change
-    the branch had already; `origins` names the active intent of the commit whose place one takes; `undone`
-    are the files that one which takes the tip's place has otherwise than the tip. `bound` gets, for each
-    intent, the commits that it binds, as they are judged.
+    `ids` are these commits, each with the ids in its trailers; `replayed` those whose change the branch
+    already had; `origins` the active intent of the commit that one replaces; `undone` the files in which a
+    commit that replaces the tip differs from it. `bound` collects the commits that each intent binds.
     """
 
     here: WorktreeIntents
@@ -45,7 +44,7 @@ class IntentCommits:
 
     @property
     def binds(self) -> bool:
-        """Whether an intent binds them, or may have to."""
+        """Whether an intent binds them, or may."""
         return self.here.binds
 
     def check_scope(
@@ -56,7 +55,7 @@ class IntentCommits:
         controls: Set[RepoPath],
         objects: Objects,
     ) -> ChangeVerdict:
-        """Hold a commit that is made here against the intent that binds it."""
+        """Check a commit against the intent that binds it."""
         commit = verdict.source.commit or ""
         had = self._had(verdict, objects)
         undone = self.undone.get(commit, ())
@@ -67,7 +66,7 @@ class IntentCommits:
             controls = controls | controls_of(objects, self._before(objects), verdict.change.after, paths)
         files = [*(file for file in verdict.change.files if file.path not in had), *undone]
         intent = self._whose(commit, files, verdict.change.files)
-        # Of one that is made anew from another it was told then.
+        # For a replayed commit, the trailer was checked before.
         ids = None if commit in self.replayed else self.ids[commit]
         touched = TouchedFiles(verdict, policy, profile, objects, files, controls)
         judged = self.here.check(touched, intent, ids=ids)
@@ -76,7 +75,7 @@ class IntentCommits:
         return judged
 
     def bind_all(self, repository: Repository) -> None:
-        """Find out which intent binds each commit, without judging any.
+        """Find the intent that binds each commit, without checking any.
 
         Raises:
             UndecidedError: git failed, or an object is missing.
@@ -90,17 +89,17 @@ class IntentCommits:
                 self.bound.setdefault(intent.id, []).append(commit.oid)
 
     def _whose(self, commit: str, files: Sequence[FileChange], every: Sequence[FileChange]) -> Intent | None:
-        """Choose the intent that binds a commit, by what it touches, or else by what it is made from."""
+        """Choose the intent that binds a commit: by its files, or else by the commit that it replaces."""
         if files:
             return self.here.choose_binding_intent(files)
-        # Of an empty commit its message alone tells.
+        # An empty commit only has its message.
         names = (self.origins.get(commit), *(self.ids[commit] if not every else ()))
         own = {intent.id: intent for intent in self.here.own}
         named = next((own[name] for name in names if name in own), None)
         return named or self.here.choose_binding_intent(every)
 
     def _had(self, verdict: ChangeVerdict, objects: Objects) -> frozenset[RepoPath]:
-        """Name the files of a commit that the branch has just so already, as when the commit is amended."""
+        """Return the files of a commit that the branch already has, as when the commit is amended."""
         if verdict.source.commit in self.replayed:
             return frozenset(file.path for file in verdict.change.files)
         old = self.update.old
@@ -112,7 +111,7 @@ class IntentCommits:
         )
 
     def _before(self, objects: Objects) -> str:
-        """Give the tree that the branch has now."""
+        """Return the tree of the branch before the update."""
         if self._old_tree is None:
             header = objects.header(f"{self.update.old}^{{tree}}") if self.update.old else None
             self._old_tree = objects.empty_tree if header is None else header.oid
@@ -130,12 +129,12 @@ def find_intent_commits(
 ) -> IntentCommits | None:
     """Find the commits of an update that are made in this worktree under its intents; None: there are none.
 
-    A commit that replaces one with the very same change (a rebase) is the intent's if that one was, and is
-    not held against it once more.
+    A commit that replaces one with the same change (a rebase) belongs to the same intent, and is not checked
+    against it again.
 
     Args:
-        fresh: the commits of the update that nobody has answered for yet.
-        settled: the tips that were there when the hooks were installed.
+        fresh: the unchecked commits of the update.
+        settled: the tips at the time of the install.
         arriving: tips of remotes that no remote-tracking ref has yet.
 
     Raises:
@@ -169,13 +168,13 @@ def find_intent_commits(
 
 
 def _origins(repository: Repository, here: WorktreeIntents, made_anew: Mapping[str, str]) -> dict[str, str]:
-    """Name the active intent of the commit that each was made from: by the ledger, else by its trailer."""
+    """Map each commit to the active intent of the commit that it replaces."""
     owners = intents_of(repository, here.own, list(dict.fromkeys(made_anew.values())))
     return {new: owners[old] for new, old in made_anew.items() if old in owners}
 
 
 def intents_of(repository: Repository, intents: Sequence[Intent], oids: Sequence[str]) -> dict[str, str]:
-    """Map commits to the one of some intents whose they are: by the ledger, else by their trailers.
+    """Map commits to the intent under which they were made: by the ledger, else by their trailers.
 
     Raises:
         UndecidedError: the ledger cannot be read, or git failed.
@@ -192,10 +191,10 @@ def intents_of(repository: Repository, intents: Sequence[Intent], oids: Sequence
 
 
 def recorded_intents(repository: Repository, name: str = "") -> dict[str, list[str]]:
-    """Map commits to the intents under which the ledger saw them made in their worktree, the newest last.
+    """Map commits to the intents under which they were made, according to the ledger; the newest last.
 
     Args:
-        name: only what was made under the intent of this id; empty: under any.
+        name: only commits of the intent of this id; empty: of any.
 
     Raises:
         UndecidedError: the ledger cannot be read.

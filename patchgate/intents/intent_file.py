@@ -1,8 +1,8 @@
-"""The bytes of a stored intent, and the marker of a worktree (its intents' ids, one a line).
+"""The file format of a stored intent, and the marker of a worktree (the ids of its intents, one per line).
 
-Every commit hook of a worktree that has an intent reads this, so it loads no schema library. The seal tells a
-damaged file from a whole one; that an intent is what was declared, the ledger says. An id in the marker
-without a file was never declared, or is gone; a marker that cannot be read is never taken for none.
+Every commit hook of a worktree with an intent reads these, so no schema library is loaded. The seal detects
+a damaged file; the ledger proves what was declared. An id in the marker without a file is ignored; an
+unreadable marker never counts as empty.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _DECLARED = frozenset(
 
 
 class DamagedError(ValueError):
-    """These bytes are no stored intent; the text says what is wrong, and is safe to print."""
+    """These bytes are not a stored intent; the text is safe to print."""
 
 
 def serialize(intent: Intent) -> bytes:
-    """Write an intent as a file holds it."""
+    """Serialize an intent."""
     owner = intent.owner
     value = {
         "declaration": declared_values(intent),
@@ -61,33 +61,33 @@ def serialize(intent: Intent) -> bytes:
 
 
 def parse(raw: bytes, name: str) -> Intent:
-    """Read what `serialize` wrote for the intent of this id.
+    """Parse the file of the intent of this id.
 
     Raises:
-        DamagedError: it is anything else.
+        DamagedError: it is damaged.
     """
     if len(raw) > MOST_BYTES:
         raise DamagedError(f"it has more than {MOST_BYTES} bytes")
     seal, _, rest = raw.partition(b"\n")
     body = rest.removesuffix(b"\n")
     if len(body) + 1 != len(rest) or seal != _seal(body):
-        raise DamagedError("its seal does not fit")
+        raise DamagedError("its checksum does not match")
     value = _object(_loaded(body), _KEYS)
     intent = _intent(_object(value["declaration"], _DECLARED), value)
     if intent.id != name:
-        raise DamagedError("it holds another intent than its name says")
+        raise DamagedError("its id differs from its file name")
     if intent.digest != value["digest"]:
-        raise DamagedError("its digest is not that of its declaration")
+        raise DamagedError("its digest does not match its declaration")
     return intent
 
 
 def moment_text(moment: Moment) -> bytes:
-    """Write a moment as one line."""
+    """Serialize a moment as one line."""
     return json.dumps(_plain(moment), separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
 def moment_from(raw: bytes) -> Moment | None:
-    """Read what `moment_text` wrote; None where it is anything else."""
+    """Parse a moment; None if it is damaged."""
     try:
         return _moment(_loaded(raw))
     except DamagedError:
@@ -100,7 +100,7 @@ def _seal(body: bytes) -> bytes:
 
 def _loaded(body: bytes) -> Any:
     try:
-        # NaN, which Python reads, is no value of any key.
+        # Python also reads NaN, which every key refuses later.
         return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise DamagedError("it is not JSON") from error
@@ -137,39 +137,39 @@ def _intent(declared: dict[str, Any], value: dict[str, Any]) -> Intent:
 
 def _object(value: Any, keys: frozenset[str]) -> dict[str, Any]:
     if not isinstance(value, dict) or value.keys() != keys:
-        raise DamagedError("it lacks a key, or has one too many")
+        raise DamagedError("it lacks a key, or has an unknown one")
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise DamagedError("a text of it is none")
+        raise DamagedError("a text is not a string")
     return value
 
 
 def _matching(value: Any, form: re.Pattern[str]) -> str:
     if not isinstance(value, str) or not form.fullmatch(value):
-        raise DamagedError("an id of it is none")
+        raise DamagedError("an id is malformed")
     return value
 
 
 def _seconds(value: Any) -> int:
     if type(value) is not int or not 0 < value < 10**9:
-        raise DamagedError("a time of it is none")
+        raise DamagedError("a time is malformed")
     return value
 
 
 def _number(value: Any) -> float:
     if type(value) not in {int, float} or not abs(value) <= _MOST_TIME:
-        raise DamagedError("a time of it is none")
-    # As it stands: the digest of a declaration tells 1 and 1.0 apart.
+        raise DamagedError("a time is malformed")
+    # Not converted: the digest of a declaration differs for 1 and 1.0.
     number: float = value
     return number
 
 
 def _moment(value: Any) -> Moment:
     if not isinstance(value, list) or len(value) != 3:
-        raise DamagedError("a moment of it is none")
+        raise DamagedError("a moment is malformed")
     return Moment(_number(value[0]), _matching(value[1], _BOOT_ID), _number(value[2]))
 
 
@@ -179,10 +179,10 @@ def _plain(moment: Moment | None) -> list[object] | None:
 
 def _holder(value: Any) -> IntentOwner:
     if not isinstance(value, list) or len(value) != 4:
-        raise DamagedError("its holder is none")
+        raise DamagedError("its owner is malformed")
     host, pid, boot_id, started = value
     if type(pid) is not int or not 0 < pid <= _MOST_PID:
-        raise DamagedError("its holder is none")
+        raise DamagedError("its owner is malformed")
     return IntentOwner(_text(host), pid, _matching(boot_id, _BOOT_ID), _text(started))
 
 
@@ -192,13 +192,13 @@ def _path(value: Any) -> RepoPath:
 
 def _paths(value: Any) -> tuple[RepoPath, ...]:
     if not isinstance(value, list):
-        raise DamagedError("a list of it is none")
+        raise DamagedError("a list is malformed")
     return tuple(map(_path, value))
 
 
 def _dirty(value: Any) -> dict[RepoPath, tuple[str | None, ...]]:
     if not isinstance(value, dict) or not all(isinstance(oids, list) and oids for oids in value.values()):
-        raise DamagedError("what was dirty is no list")
+        raise DamagedError("its list of dirty files is malformed")
     return {
         _path(path): tuple(None if oid is None else _matching(oid, _OID) for oid in oids)
         for path, oids in value.items()
@@ -210,14 +210,16 @@ MARKER = "patchgate-intents"
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_MARKER = 1 << 20
 _MARKER_MODE = 0o600
-_TO_REMOVE = "remove it; then clear this worktree's intents (git patchgate intent list), declare anew"
+_TO_REMOVE = (
+    "remove it; then clear the intents of this worktree (git patchgate intent list) and declare them again"
+)
 
 
 def marked_ids(git_dir: str) -> tuple[str, ...]:
-    """Give the ids that the marker of a worktree names; none where it has no marker.
+    """Return the ids in the marker of a worktree; none if it has no marker.
 
     Raises:
-        DamagedIntentError: it cannot be read, or holds something else.
+        DamagedIntentError: it is unreadable or damaged.
     """
     place = os.path.join(git_dir, MARKER)
     try:
@@ -228,22 +230,22 @@ def marked_ids(git_dir: str) -> tuple[str, ...]:
         is_file = os.path.isfile(place) and not os.path.islink(place)
         raise DamagedIntentError(
             f"{place!r} cannot be read: {error.strerror or error}",
-            "mend the mode of that file" if is_file else _TO_REMOVE,
+            "fix the mode of that file" if is_file else _TO_REMOVE,
         ) from error
     names = raw.decode("ascii", "replace").split("\n")
     if names[-1] or not all(ID.fullmatch(name) for name in names[:-1]):
         raise DamagedIntentError(
-            f"{place!r} is damaged: it has to name the intents of this worktree", _TO_REMOVE
+            f"{place!r} is damaged: it must contain the ids of the intents of this worktree", _TO_REMOVE
         )
     return tuple(dict.fromkeys(names[:-1]))
 
 
 def add_to_marker(git_dir: str, name: str) -> None:
-    """Name an intent in the marker of its worktree, on the disk when this returns; before it is written.
+    """Add an intent to the marker of its worktree, flushed; call it before storing the intent.
 
     Raises:
         DamagedIntentError: the marker is damaged.
-        OSError: as the system gave it.
+        OSError: the marker could not be written.
     """
     names = marked_ids(git_dir)
     if name not in names:
@@ -251,13 +253,13 @@ def add_to_marker(git_dir: str, name: str) -> None:
 
 
 def remove_from_marker(git_dir: str, name: str) -> None:
-    """Take an intent out of the marker of its worktree, after it is gone; with the last the marker goes.
+    """Remove an intent from the marker of its worktree, and an empty marker; call it after the removal.
 
-    A worktree that is gone, and an intent that is not named, change nothing.
+    Does nothing if the worktree or the id is gone.
 
     Raises:
         DamagedIntentError: the marker is damaged.
-        OSError: as the system gave it.
+        OSError: the marker could not be written.
     """
     names = marked_ids(git_dir)
     left = tuple(each for each in names if each != name)
@@ -288,11 +290,11 @@ def _write_marker(git_dir: str, names: tuple[str, ...]) -> None:
 
 
 def read_regular_file(place: str, most: int) -> bytes:
-    """Read a file, of which nothing but a regular one is read: no link is followed, no FIFO waited for."""
+    """Read a regular file; follows no link, and waits for no FIFO."""
     import stat
 
     descriptor = os.open(place, _READING)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         return file.read(most + 1)

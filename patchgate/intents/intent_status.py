@@ -1,7 +1,7 @@
-"""How an intent stands at one moment, who calls a verb about one, and what the verb gives.
+"""The status of an intent at one moment, and the result of an action on one.
 
-Also whether commits of a worktree are checked by its intents at all: by what lies at the hooks' places, as
-git would find it; starts none of them. What else is wrong with hooks, `doctor` tells.
+Also whether commits of a worktree are checked against its intents at all: by the hook files that git would
+find, without starting them. `doctor` reports other problems of hooks.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from patchgate.policy.tree_policies import TreePolicies
 
 _EVENTS = ("commit-msg", "reference-transaction")
 _HAND_ON = frozenset({"pre-commit", "prek"})
-_INSTALL = "commits here are not held to it: git patchgate install"
+_INSTALL = "commits here are not checked against it: git patchgate install"
 
 
 def hooks_missing(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Warn where a commit of this worktree would pass without its intent: a hook is missing, or does not run.
+    """Warn if commits of this worktree are not checked: a hook is missing, or does not run.
 
     Args:
-        environ: the caller's: git's config may come from there.
+        environ: the environment of the caller, which may hold git's config.
     """
     around = GitEnvironment(repository, environ)
     try:
@@ -41,7 +41,7 @@ def hooks_missing(repository: Repository, environ: Mapping[str, str]) -> tuple[s
 
 
 def _runs(file: HookFile) -> bool:
-    """Tell whether ours runs there; pre-commit and prek run what they moved to NAME.legacy."""
+    """Whether our hook runs there; pre-commit and prek run what they moved to NAME.legacy."""
     ours = file if file.is_ours else displaced_hook(file)
     if ours is None or not (file.is_executable and ours.is_executable) or ours.is_orphan:
         return False
@@ -49,7 +49,7 @@ def _runs(file: HookFile) -> bool:
 
 
 class IntentStatus(StrEnum):
-    """What an intent is now: `expired` by its time, `dead` when nobody holds it and its lease is over."""
+    """The status of an intent: `expired` by its time, `dead` if its owner has ended and its lease is over."""
 
     ACTIVE = "active"
     QUEUED = "queued"
@@ -59,9 +59,9 @@ class IntentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IntentInfo:
-    """One intent with what is told of it; `until` is when its time is over, in seconds since the epoch.
+    """One intent with its status; `until` is when it expires, in seconds since the epoch.
 
-    `is_gone`: its worktree is not there; `is_foreign`: for this repository was moved or copied since.
+    `is_gone`: its worktree is gone; `is_foreign`: since this repository was moved or copied.
     `controls` are the control files, which every intent forbids.
     """
 
@@ -77,7 +77,7 @@ class IntentInfo:
 
 
 def control_entries(repository: Repository) -> tuple[RepoPath, ...]:
-    """Name the control files of a repository as entries; of what cannot be read, those by name alone."""
+    """Return the control files of a repository as entries; only those known by name if it is unreadable."""
     try:
         with Objects(repository) as objects:
             head = objects.header("HEAD^{tree}")
@@ -94,14 +94,14 @@ def control_entries(repository: Repository) -> tuple[RepoPath, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and when: the environment, and the time by the wall and since the boot."""
+    """The environment of the caller, and the time."""
 
     environ: Mapping[str, str]
     now: Moment
 
 
 class IntentAction(StrEnum):
-    """What was done; `refused` is a no, after which those that waited may have begun, and nothing else."""
+    """What was done; `refused` changed nothing, but queued intents may have become active."""
 
     DECLARED = "declared"
     QUEUED = "queued"
@@ -113,23 +113,23 @@ class IntentAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An intent that stands in the way, and the entries of the other one by which it does."""
+    """An intent that blocks another one, and the entries of the other one in question."""
 
     info: IntentInfo
     entries: tuple[RepoPath, ...]
 
     @property
     def intent(self) -> Intent:
-        """The one that stands in the way."""
+        """The blocking intent."""
         return self.info.intent
 
 
 @dataclass(frozen=True, slots=True)
 class IntentOutcome:
-    """What a verb did, with which intent (as it is now; the cleared one as it was, None: it was damaged).
+    """What an action did, and its intent (as it is now; a cleared one as it was; None: it was damaged).
 
-    `reason` and `hint` tell why it was refused, and the next step. `promoted` are those that own their files
-    from now on. All sentences are safe to print.
+    `reason` and `hint` say why it was refused, and the next step. `promoted` are intents that became
+    active. All sentences are safe to print.
     """
 
     action: IntentAction
@@ -142,10 +142,10 @@ class IntentOutcome:
 
     @property
     def intent(self) -> Intent | None:
-        """The one with which it was done."""
+        """The intent of the action."""
         return None if self.info is None else self.info.intent
 
     @property
     def exit_code(self) -> int:
-        """0 where it was done, 1 where it was refused."""
+        """0 if it was done, 1 if it was refused."""
         return 1 if self.action is IntentAction.REFUSED else 0

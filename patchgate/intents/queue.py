@@ -1,8 +1,8 @@
-"""Change what is stored of the intents, in an order that survives any kill; and whose turn it is.
+"""Changes stored intents in an order that survives any kill; and the queue of intents that wait for files.
 
-The record in the ledger comes first (without one an intent was never declared), then the marker, so that no
-hook passes the work by, then what an earlier hook left is dropped, then the file; out it goes the other way
-round. Only intents that have their files block another; of those that wait the oldest that is held is next.
+First the event in the ledger (an intent without one was never declared), then the marker, so that no hook
+misses it, then pending receipts are dropped, then the file is written. Removing goes the other way. Only
+active intents block others; the oldest live one in the queue is next.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_ID = 60
 
 
 class IntentQueue:
-    """The intents of a repository and the ledger beside them, to be changed at one moment."""
+    """The intents of a repository and its ledger, changed at one moment."""
 
     def __init__(self, repository: Repository, now: Moment) -> None:
         self.repository = repository
@@ -55,28 +55,28 @@ class IntentQueue:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the intents.
+        """Lock the intents.
 
         Raises:
-            UndecidedError: somebody else holds them.
+            UndecidedError: another process has the lock.
         """
         with ExitStack() as held:
             with _explain_os_errors():
                 held.enter_context(self.intents.lock())
-            # What a killed one has left; where the marker is damaged, who needs it says so.
+            # Removes what a killed process left; a damaged marker is reported where it is needed.
             with suppress(OSError, UndecidedError):
                 self.intents.tidy(self.repository.git_dir)
             yield
 
     def save(self, intent: Intent, action: IntentEvent) -> list[str]:
-        """Store an intent and record what was done; give what to warn of.
+        """Store an intent and record the event; return warnings.
 
         Args:
-            intent: as it is from now on.
-            action: what is done with it.
+            intent: the new state.
+            action: the event.
 
         Raises:
-            UndecidedError: it could not be recorded or written; nothing of it counts then.
+            UndecidedError: it could not be recorded or written; then nothing changes.
         """
         if is_foreign(intent, self.repository):
             raise UndecidedError(*explain_move(intent))
@@ -84,7 +84,7 @@ class IntentQueue:
         was_marked = intent.id in marked_ids(intent.git_dir)
         with _explain_os_errors():
             add_to_marker(intent.git_dir, intent.id)
-        # What a hook has let pass, in whichever worktree, was not compared with this intent.
+        # What a hook has accepted, in any worktree, was not compared with this intent.
         for git_dir in git_dirs(self.repository.common_dir):
             drop_pending(replace(self.repository, git_dir=git_dir))
         try:
@@ -99,9 +99,9 @@ class IntentQueue:
         return warnings
 
     def capture(self, intent: Intent, before: str) -> list[str]:
-        """Keep the digest of the before-report with an intent, the first time; give what to warn of.
+        """Store the digest of the before-report in an intent, the first time; return warnings.
 
-        One that somebody else changed or ended meanwhile is left as it is.
+        Does nothing if the intent was changed or ended meanwhile.
 
         Raises:
             UndecidedError: it could not be recorded or written.
@@ -117,7 +117,7 @@ class IntentQueue:
             return warnings
 
     def remove(self, name: str, intent: Intent | None) -> list[str]:
-        """Remove an intent (None: it cannot be read), and record it; give what to warn of.
+        """Remove an intent (None: it cannot be read), and record that; return warnings.
 
         Raises:
             UndecidedError: it could not be recorded or removed.
@@ -129,7 +129,7 @@ class IntentQueue:
         return warnings
 
     def describe(self, intent: Intent) -> IntentInfo:
-        """Say how an intent stands, seen from this worktree, while it is stored."""
+        """Return an intent with its status, seen from this worktree."""
         now, repository = self.now, self.repository
         left = intent.seconds_left(now)
         if left <= 0:
@@ -152,7 +152,7 @@ class IntentQueue:
         )
 
     def conflicts_of(self, intent: Intent, known: Sequence[Intent]) -> tuple[Conflict, ...]:
-        """Tell of those that have a file which an intent allows, and by which of its entries."""
+        """Return the intents that have a file which an intent allows, with its entries in question."""
         return tuple(
             Conflict(self.describe(each), overlapping_entries(intent.scope, each.scope))
             for each in self._blocking(intent, known)
@@ -168,7 +168,7 @@ class IntentQueue:
         ]
 
     def is_next(self, intent: Intent, known: Sequence[Intent]) -> bool:
-        """Tell whether one that waits may begin: somebody holds it, and nothing stands in its way."""
+        """Whether a queued intent may become active: it is alive, and nothing blocks it."""
         return (
             intent.state is State.QUEUED
             and is_alive(intent, self.now)
@@ -177,18 +177,17 @@ class IntentQueue:
         )
 
     def promote(self) -> tuple[tuple[Intent, ...], list[str]]:
-        """Make those that wait active, the oldest first, where nothing stands in their way any more.
+        """Make queued intents active that nothing blocks any more, oldest first; also return warnings.
 
-        Their time begins now; base, dirty files and analyses stay those of the declaration, so that nothing
-        which was done meanwhile goes unverified. One whose time is over, whose worktree is gone, or whom
-        nobody holds, waits for somebody to recover it. Gives what to warn of, too.
+        Their time starts now; base, dirty files and analyses stay those of the declaration, so that work done
+        meanwhile is verified too. An intent that expired, is dead, or lost its worktree waits for a recover.
         """
         promoted: list[Intent] = []
         warnings: list[str] = []
         try:
             known = list(self.intents.all())
         except UndecidedError as error:
-            return (), [f"nothing was promoted: {error.message}"]
+            return (), [f"no queued intent could become active: {error.message}"]
         for place, intent in enumerate(known):
             if not self.is_next(intent, known):
                 continue
@@ -203,18 +202,18 @@ class IntentQueue:
         return tuple(promoted), warnings
 
     def _unmark(self, name: str, keep: str | None = None) -> None:
-        """Take an id out of every marker (of what cannot be read nobody knows the worktree) but one."""
+        """Remove an id from every marker but one; the worktree of an unreadable intent is unknown."""
         for git_dir in git_dirs(self.repository.common_dir):
-            # A marker that is damaged is told where it is needed.
+            # A damaged marker is reported where it is needed.
             with suppress(OSError, UndecidedError):
                 if keep is None or os.path.realpath(git_dir) != os.path.realpath(keep):
                     remove_from_marker(git_dir, name)
 
     def _record(self, action: IntentEvent, name: str, intent: Intent | None) -> list[str]:
-        """Record what is about to be done.
+        """Record an event before it happens.
 
         Raises:
-            UndecidedError: it is not on record.
+            UndecidedError: it was not recorded.
         """
         about: dict[str, Json] = {"action": action.value, "id": name, "digest": None}
         if intent is not None:
@@ -223,30 +222,28 @@ class IntentQueue:
         if warning is None:
             return []
         if not any(event.about == about for event in self._ledger.find_events({KIND}, name)):
-            raise UndecidedError(warning, "make room, or mend the mode of that file, then try again")
+            raise UndecidedError(warning, "free disk space, or fix the mode of that file, then try again")
         return [warning]
 
 
 def require_intent(intents: StoredIntents, name: str) -> Intent:
-    """Find the intent of an id, in whichever worktree it was declared.
+    """Find the intent of an id, of any worktree.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the id is unknown.
         UndecidedError: it cannot be read.
     """
     intent = intents.get(name)
     if intent is None:
         raise UsageError(
-            f"there is no intent {printable(name, _MOST_ID)}", "git patchgate intent list shows all of them"
+            f"unknown intent {printable(name, _MOST_ID)}", "git patchgate intent list shows all intents"
         )
     return intent
 
 
 def explain_move(intent: Intent) -> tuple[str, str]:
-    """Say of a foreign intent what it is, and the next step."""
-    hint = (
-        f"git patchgate intent recover {intent.id} takes it into this worktree, git patchgate intent clear "
-    )
+    """Return an error for an intent whose repository was moved, and the next step."""
+    hint = f"git patchgate intent recover {intent.id} moves it to this worktree, git patchgate intent clear "
     return f"this repository was moved or copied since {intent.id} was declared", f"{hint}{intent.id} ends it"
 
 
@@ -270,10 +267,10 @@ def _about(intent: Intent) -> dict[str, Json]:
 
 @contextmanager
 def _explain_os_errors() -> Iterator[None]:
-    """Tell what the system refuses with the next step.
+    """Turn errors of the system into one sentence with the next step.
 
     Raises:
-        UndecidedError: the system refused.
+        UndecidedError: the system failed.
     """
     try:
         yield
@@ -287,31 +284,31 @@ def _explain_os_errors() -> Iterator[None]:
             f"the intents cannot be changed:{where} {error.strerror or error}",
             "remove that folder"
             if is_folder
-            else "make room, or mend the mode of the folder patchgate in the git directory",
+            else "free disk space, or fix the mode of the folder patchgate in the git directory",
         ) from error
 
 
 def promote_waiting(repository: Repository, caller: Caller) -> tuple[tuple[Intent, ...], tuple[str, ...]]:
-    """Let those that wait begin, where one of this worktree does and nothing stands in its way any more.
+    """Promote queued intents if one of this worktree may become active; errors are warnings.
 
     Returns:
-        those that began, and warnings: where nothing can be changed, everything can be looked at.
+        The promoted intents, and warnings.
     """
     queue = IntentQueue(repository, caller.now)
     try:
         found = queue.intents.of(repository.git_dir)
         is_tidy = len(found) == len(marked_ids(repository.git_dir))
     except UndecidedError:
-        # Whoever shows them says it.
+        # The caller reports this when it shows the intents.
         return (), ()
     try:
         waiting = [each for each in found if each.state is State.QUEUED]
         known = queue.intents.all() if waiting else ()
         if is_tidy and not any(queue.is_next(each, known) for each in waiting):
             return (), ()
-        # Under the lock goes what a kill left in the marker, too.
+        # Taking the lock also removes what a kill left in the marker.
         with queue.lock():
             promoted, warnings = queue.promote()
     except UndecidedError as error:
-        return (), (f"nothing was promoted: {error.message}",)
+        return (), (f"no queued intent could become active: {error.message}",)
     return promoted, tuple(warnings)

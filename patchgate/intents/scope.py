@@ -1,8 +1,7 @@
-"""The scope gate: what a piece of work touched, compared with what it declared.
+"""The scope gate: compares what a piece of work touched with what it declared.
 
-Decides which files were unexpected (A7), which are forbidden, which another intent has, and what is said of
-that, of an intent whose time is over and of a trailer. A circumstance: it knows an intent, which is no part
-of a change. Which intent binds what, and what was touched, others say.
+Finds unexpected files (A7), forbidden files, and files that another intent has; reports expired and queued
+intents and missing trailers. The caller says which intent binds a change, and what it touches.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ def check_scope(
 
     Args:
         scope: what was declared.
-        touched: every path that is otherwise, both sides of a rename.
-        controls: those of them that are control files, and so forbidden whatever was declared.
-        dirty: those of them that are as they were before the declaration: nobody is blamed for them.
-        taken: those of them that another intent has while this one waits, with the id of that one.
-        along: those of them that go with declared files, as the baselines of their components do.
+        touched: every changed path, both sides of a rename.
+        controls: the control files among them, which are always forbidden.
+        dirty: those that are as they were before the declaration, which are ignored.
+        taken: those that another intent has while this one is queued, with the id of that one.
+        along: those that belong to declared files, such as the baselines of their components.
     """
     paths = {path for path in touched if path not in dirty}
     by_entry = {path for path in paths if scope.forbids(path)}
@@ -67,21 +66,21 @@ def check_scope(
 
 
 def scope_findings(intent: Intent, check: ScopeCheck, kind: str = "staged") -> Iterator[Finding]:
-    """Find what a piece of work touched beyond what it declared, while it can still be left out.
+    """Find what a pending change touches beyond what its intent declared.
 
     Args:
         intent: the piece of work.
         check: what `check_scope` says.
-        kind: what is judged, a `Source.kind`: the next step fits it.
+        kind: the `Source.kind` of the change, which decides the next step.
     """
 
     def take_out(path: RepoPath | None) -> str:
         name = "PATH" if path is None else _word(path)
         if kind in {"patch", "edits"}:
-            return f"take it out of the {kind}"
+            return f"remove it from the {kind}"
         if kind == "worktree":
-            return f"put it aside (git stash push -u -- {name})"
-        return f"take it out of the commit (git restore --staged {name})"
+            return f"stash it (git stash push -u -- {name})"
+        return f"remove it from the commit (git restore --staged {name})"
 
     yield from file_findings(check, intent.id, take_out)
 
@@ -89,12 +88,12 @@ def scope_findings(intent: Intent, check: ScopeCheck, kind: str = "staged") -> I
 def file_findings(
     check: ScopeCheck, intent_id: str, take_out: Callable[[RepoPath | None], str]
 ) -> Iterator[Finding]:
-    """Say of each file why it is not allowed; of many the first 20, then how many there are more.
+    """Report for each file why it is not allowed: the first 20, then the number of the others.
 
     Args:
         check: what was touched beyond what was declared.
-        intent_id: of the intent.
-        take_out: gives the step by which a file gets out of what is judged (None: any of them).
+        intent_id: the id of the intent.
+        take_out: returns the step that removes a file from the change (None: any of them).
     """
     controls, taken = frozenset(check.controls), dict(check.taken)
 
@@ -103,7 +102,7 @@ def file_findings(
 
     def unexpected(path: RepoPath) -> str:
         if path in taken:
-            return f"{taken[path]} has this file, and {intent_id} waits until it is cleared"
+            return f"{taken[path]} has this file, and {intent_id} is queued until it is cleared"
         return f"{intent_id} does not allow this file"
 
     for rule, paths, why, how, step in (
@@ -126,31 +125,29 @@ def file_findings(
 
 
 def _word(path: RepoPath) -> str:
-    """Write a path for a shell; one that would have to be escaped for a terminal is not written."""
+    """Quote a path for a shell; an unprintable one becomes `PATH`."""
     text = path.raw.decode("utf-8", "surrogateescape")
     shown = printable(text)
     return shlex.quote(text) if shown == text else "PATH"
 
 
 def expired_finding(intent: Intent, now: Moment) -> Finding:
-    """Say that the time of an intent is over, so that it binds nothing any more."""
+    """Report an expired intent, which binds nothing any more."""
     left = intent.seconds_left(now)
-    since = f" since {format_duration(-left)}" if left < 0 else ""
-    message = (
-        f"the time of {intent.id} is over{since}, so commits are not checked against it: {_reason(intent)}"
-    )
+    since = f" {format_duration(-left)} ago" if left < 0 else ""
+    message = f"{intent.id} expired{since}, so commits are not checked against it: {_reason(intent)}"
     hint = (
-        f"git patchgate intent recover {intent.id} goes on with it, "
+        f"git patchgate intent recover {intent.id} continues it, "
         f"git patchgate intent clear {intent.id} ends it"
     )
     return find("intent-expired", message, None, hint)
 
 
 def queued_finding(intent: Intent) -> Finding:
-    """Say that an intent waits for another one, and what it may touch meanwhile."""
+    """Report that an intent is queued behind another one."""
     message = (
-        f"{intent.id} waits for another intent to be cleared; until then commits may touch only those of its "
-        f"files that no other intent has: {_reason(intent)}"
+        f"{intent.id} is queued until another intent is cleared; until then commits may touch only those "
+        f"files of it that no other intent has: {_reason(intent)}"
     )
     hint = "git patchgate intent show makes it active once the other intent is cleared"
     return find("intent-queued", message, None, hint)
@@ -159,16 +156,16 @@ def queued_finding(intent: Intent) -> Finding:
 def reserved_findings(
     found: Sequence[tuple[RepoPath, Intent]], now: Moment, written: Callable[[float], str]
 ) -> Iterator[Finding]:
-    """Say of files that are changed without an intent which intent of another worktree has declared them.
+    """Report files that are changed without an intent, but that an intent of another worktree has declared.
 
-    Of many the first 20 are named, then it is said how many there are more.
+    Names the first 20, then the number of the others.
 
     Args:
         found: the files, each with the intent that has it.
         now: the time.
-        written: writes a time, in seconds since the epoch, for people.
+        written: formats a time, in seconds since the epoch.
     """
-    hint = "wait until that intent is cleared, or ask whoever works there: git patchgate intent list"
+    hint = "wait until that intent is cleared, or ask its owner: git patchgate intent list"
     for path, intent in found[:MOST_NAMED]:
         left = intent.seconds_left(now)
         until = written(now.wall + left)
@@ -189,26 +186,26 @@ def reserved_findings(
 
 
 def unreadable_finding(why: str) -> Finding:
-    """Say that nobody knows which files the intents of other worktrees have."""
-    hint = "git patchgate intent list says which one, and how to remove it"
-    return find("intent-reserved", f"not every intent of another worktree can be read: {why}", None, hint)
+    """Report that the intents of other worktrees cannot be read."""
+    hint = "git patchgate intent list shows which one, and how to remove it"
+    return find("intent-reserved", f"an intent of another worktree cannot be read: {why}", None, hint)
 
 
 def trailer_findings(intent: Intent, ids: Sequence[str]) -> Iterator[Finding]:
-    """Tell of a commit that was made under an intent and does not name it, or another one beside it.
+    """Report a commit whose message does not name its intent, or names another one too.
 
     Args:
-        intent: the one that binds it.
-        ids: what its `Patchgate-Intent` trailers say.
+        intent: the intent that binds it.
+        ids: the ids in its `Patchgate-Intent` trailers.
     """
     if intent.id in ids:
         for each in [each for each in ids if each != intent.id][:1]:
-            message = f"the message names {_shown(each)} too, under which the commit is not made"
-            hint = "take that line out, if that work has no part in it"
+            message = f"the message also names {_shown(each)}, which does not bind this commit"
+            hint = "remove that line if the commit is not part of that work"
             yield find("intent-trailer", message, None, hint, who=Fixer.AGENT)
         return
     other = f" but {_shown(ids[0])}" if ids else ""
-    message = f"the message does not name {intent.id}{other}, under which the commit is made"
+    message = f"the message does not name {intent.id}{other}, which binds this commit"
     yield find("intent-trailer", message, None, RULES["intent-trailer"].hint, who=Fixer.AGENT)
 
 

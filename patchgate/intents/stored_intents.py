@@ -1,7 +1,7 @@
-"""The intents of one repository, shared by its worktrees: stored, found, held, seen; who has files now.
+"""The stored intents of one repository, shared by its worktrees, and which of them has a file.
 
 <common dir>/patchgate/intents/ID.json   one intent, sealed, replaced whole and flushed
-<common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, for hooks write it
+<common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, since hooks write it
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MODE = 0o600
 
 
 class IntentEvent(StrEnum):
-    """What the ledger says was done with an intent."""
+    """The events of an intent in the ledger."""
 
     DECLARED = "declared"
     PROMOTED = "promoted"
@@ -56,12 +56,12 @@ class IntentEvent(StrEnum):
     CLEARED = "cleared"
 
 
-# These set down anew what was declared; the last of them says by which digest the intent is known.
+# These record a declaration; the newest has the digest of the intent.
 _DECLARING = frozenset({IntentEvent.DECLARED, IntentEvent.PROMOTED, IntentEvent.RECOVERED})
 
 
 def current_moment() -> Moment:
-    """Tell what time it is: by the wall, and since this boot where the system counts that."""
+    """Return the time: by the clock, and since the boot if the system counts that."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     boot = boot_id()
     if clock is None or not boot:
@@ -70,27 +70,27 @@ def current_moment() -> Moment:
 
 
 def host_name() -> str:
-    """Name this machine, as a holder does: a pid says nothing on another one, or in another container."""
+    """Return the name of this machine: a pid means nothing on another one, or in another container."""
     return os.uname().nodename
 
 
 def is_running(owner: IntentOwner | None) -> bool:
-    """Tell whether the very process that holds an intent still runs, here."""
+    """Whether the process that owns an intent still runs on this machine."""
     if owner is None or owner.host != host_name():
         return False
     return Owner(owner.pid, owner.boot_id, owner.started).is_running()
 
 
 def is_alive(intent: Intent, now: Moment) -> bool:
-    """Tell whether nobody else may take an intent over: its time is not over, and it is held or was seen."""
+    """Whether an intent may not be taken over: it has not expired, and its owner runs or its lease does."""
     return not intent.is_over(now) and (intent.has_lease(now) or is_running(intent.owner))
 
 
 def declared_digest(ledger: Ledger, name: str) -> str | None:
-    """Give the digest that the ledger has of an intent, by the newest record that declared it; or None.
+    """Return the digest of an intent by its newest record in the ledger; None if it has none.
 
     Raises:
-        UndecidedError: the ledger cannot be read, which is not to have no record.
+        UndecidedError: the ledger cannot be read.
     """
     found = None
     for event in ledger.find_events({KIND}, name, strict=True):
@@ -104,7 +104,7 @@ class StoredIntents:
     """The stored intents of one repository.
 
     Args:
-        common_dir: git's common directory; nothing is made in it before the first intent.
+        common_dir: git's common directory; nothing is created in it before the first intent.
     """
 
     def __init__(self, common_dir: str) -> None:
@@ -112,17 +112,17 @@ class StoredIntents:
         self._common_dir = common_dir
 
     def lock(self) -> AbstractContextManager[None]:
-        """Hold the intents for the length of a `with` block: whoever changes one looks again under it.
+        """Lock the intents for a `with` block; read an intent again under the lock before changing it.
 
         Raises:
-            UndecidedError: somebody else holds them.
+            UndecidedError: another process has the lock.
         """
         from patchgate.storage.lock import acquire
 
         return acquire(os.path.join(self.folder, ".lock"), timeout_seconds=LOCK_SECONDS)
 
     def all(self) -> tuple[Intent, ...]:
-        """Give every intent, the oldest first.
+        """Return every intent, oldest first.
 
         Raises:
             UndecidedError: one of them cannot be read.
@@ -131,7 +131,7 @@ class StoredIntents:
         return _sorted([intent for intent in found if intent is not None])
 
     def names(self) -> tuple[str, ...]:
-        """Give the ids of all that are stored, readable or not.
+        """Return the ids of all stored intents, readable or not.
 
         Raises:
             UndecidedError: the folder cannot be read.
@@ -142,13 +142,13 @@ class StoredIntents:
             return ()
         except OSError as error:
             raise UndecidedError(
-                f"the intents cannot be read: {error.strerror or error}", f"mend the mode of {self.folder!r}"
+                f"the intents cannot be read: {error.strerror or error}", f"fix the mode of {self.folder!r}"
             ) from error
         stems = [name.removesuffix(".json") for name in listed if name.endswith(".json")]
         return tuple(sorted(stem for stem in stems if ID.fullmatch(stem)))
 
     def of(self, git_dir: str) -> tuple[Intent, ...]:
-        """Give the intents of one worktree, active, queued and over, the oldest first.
+        """Return the intents of one worktree, active, queued and expired, oldest first.
 
         Raises:
             UndecidedError: one of them, or the marker, cannot be read.
@@ -157,7 +157,7 @@ class StoredIntents:
         return _sorted([intent for intent in found if intent is not None])
 
     def get(self, name: str) -> Intent | None:
-        """Give the intent of an id; None where there is none.
+        """Return the intent of an id; None if it is unknown.
 
         Raises:
             UndecidedError: it cannot be read.
@@ -165,11 +165,11 @@ class StoredIntents:
         return self._read(name) if ID.fullmatch(name) else None
 
     def write(self, intent: Intent) -> None:
-        """Store an intent, whole and flushed; to be called under the lock, with the marker set before.
+        """Store an intent atomically and flushed; call it under the lock, after setting the marker.
 
         Raises:
-            UndecidedError: it is too long, for so many files were dirty.
-            OSError: as the system gave it; the old one is in its place.
+            UndecidedError: it is too long, since too many files are dirty.
+            OSError: it could not be written; the old one stays.
         """
         from pathlib import Path
 
@@ -178,7 +178,7 @@ class StoredIntents:
         content = serialize(intent)
         if len(content) > MOST_BYTES:
             raise UndecidedError(
-                f"{len(intent.dirty)} files are dirty, and an intent cannot remember so many",
+                f"{len(intent.dirty)} files are dirty, more than an intent can store",
                 "commit, stash or ignore them first",
             )
         os.makedirs(self.folder, mode=_FOLDER_MODE, exist_ok=True)
@@ -186,10 +186,10 @@ class StoredIntents:
         self._forget(intent.id)
 
     def remove(self, name: str) -> None:
-        """Remove an intent, damaged or not; to be called under the lock. Nothing happens where there is none.
+        """Remove an intent, damaged or not, if it exists; call it under the lock.
 
         Raises:
-            OSError: as the system gave it.
+            OSError: it could not be removed.
         """
         if not ID.fullmatch(name):
             return
@@ -198,22 +198,22 @@ class StoredIntents:
         self._forget(name)
 
     def tidy(self, git_dir: str) -> None:
-        """Take what is not stored out of the marker of a worktree; to be called under the lock.
+        """Remove ids of missing intents from the marker of a worktree; call it under the lock.
 
         Raises:
             UndecidedError: the marker is damaged.
-            OSError: as the system gave it.
+            OSError: the marker could not be written.
         """
         for name in marked_ids(git_dir):
             if not os.path.lexists(self._place(name)):
                 remove_from_marker(git_dir, name)
 
     def touch(self, intent: Intent, now: Moment) -> None:
-        """Remember that something of an intent happened now; cheap, and no error of it is one.
+        """Record activity of an intent; cheap, and errors are ignored.
 
-        Nothing is written where the last activity is less than a tenth of the lease ago. The intent itself is
-        not written, so that what somebody else changes at the same time stays. A dead one stays dead: its
-        files may be somebody else's by now.
+        Writes nothing if the last activity is less than a tenth of the lease ago. Writes a separate file,
+        so that concurrent changes of the intent are kept. A dead intent stays dead: another may have its
+        files by now.
         """
         if not is_alive(intent, now):
             return
@@ -236,7 +236,7 @@ class StoredIntents:
         return os.path.join(self.folder, f"{name}.seen")
 
     def _forget(self, name: str) -> None:
-        """Remove what was seen of an intent, and what a killed hook left beside it."""
+        """Remove the file of the last activity, and what a killed hook left."""
         with suppress(OSError):
             for each in os.listdir(self.folder):
                 if each == f"{name}.seen" or each.startswith(f".{name}."):
@@ -256,7 +256,7 @@ class StoredIntents:
         return replace(intent, seen=self._last_seen(intent))
 
     def _last_seen(self, intent: Intent) -> Moment | None:
-        """Find the last activity: what the intent says, or somebody who touched it later."""
+        """Find the last activity: that in the intent, or a later one in its `.seen` file."""
         seen = None
         with suppress(OSError):
             seen = moment_from(read_regular_file(self._seen(intent.id), 1024))
@@ -277,7 +277,7 @@ def _sorted(found: list[Intent]) -> tuple[Intent, ...]:
 
 def _unreadable(place: str, why: str, name: str) -> DamagedIntentError:
     how = "remove that folder" if os.path.isdir(place) else f"git patchgate intent clear {name} removes it"
-    hint = f"{how}; then declare the work anew"
+    hint = f"{how}; then declare the work again"
     return DamagedIntentError(f"the intent {place!r} cannot be read: {why}", hint, intent=name)
 
 
@@ -285,7 +285,7 @@ _MOST_PLACE = 1 << 16
 
 
 def is_foreign(intent: Intent, repository: Repository) -> bool:
-    """Tell whether the worktree of an intent is none of this repository, which was moved or copied since."""
+    """Whether the worktree of an intent is not of this repository, which was moved or copied since."""
     if intent.git_dir in {repository.git_dir, repository.common_dir}:
         return False
     home, place = os.path.realpath(repository.common_dir), os.path.realpath(intent.git_dir)
@@ -293,7 +293,7 @@ def is_foreign(intent: Intent, repository: Repository) -> bool:
 
 
 def is_gone(intent: Intent, repository: Repository) -> bool:
-    """Tell whether the worktree of an intent is none of this repository, or was made anew under its name."""
+    """Whether the worktree of an intent is not of this repository, was deleted, or was created again."""
     if is_foreign(intent, repository):
         return True
     try:
@@ -303,7 +303,7 @@ def is_gone(intent: Intent, repository: Repository) -> bool:
 
 
 def _is_deleted(git_dir: str) -> bool:
-    """Tell whether the folder of a linked worktree was deleted; of one that is locked it may come back.
+    """Whether the folder of a linked worktree was deleted; that of a locked one may come back.
 
     Source: gitrepository-layout, `worktrees/<id>/gitdir` and `worktrees/<id>/locked`.
     """
@@ -319,12 +319,12 @@ def _is_deleted(git_dir: str) -> bool:
 
 
 def owns_files(intent: Intent, repository: Repository, now: Moment) -> bool:
-    """Tell whether an intent has the files that it declared, so that nobody else gets them."""
+    """Whether an intent has its declared files, so that no other gets them."""
     return intent.state is State.ACTIVE and is_alive(intent, now) and not is_gone(intent, repository)
 
 
 def intents_with_files(repository: Repository, now: Moment) -> tuple[Intent, ...]:
-    """Give the intents of all worktrees that have their files now.
+    """Return the intents of all worktrees that have their files now.
 
     Raises:
         UndecidedError: one of them cannot be read.
@@ -335,5 +335,5 @@ def intents_with_files(repository: Repository, now: Moment) -> tuple[Intent, ...
 
 
 def find_owner(path: RepoPath, intents: Iterable[Intent], *, but: str = "") -> Intent | None:
-    """Find the intent that has a file; None where none but the one of the id `but` does."""
+    """Find the intent that has a file, except the one of the id `but`; None if no other has it."""
     return next((each for each in intents if each.id != but and each.scope.covers(path)), None)

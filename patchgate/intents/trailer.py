@@ -1,8 +1,8 @@
-"""commit-msg, where an intent binds the commit: its message names it, by a trailer.
+"""commit-msg with an intent: adds the trailer `Patchgate-Intent` to the message.
 
-Decides which intent a message names, and which messages are left as they are: one that git will refuse, for a
-trailer would make a message of it, and one that names an intent of this worktree while nothing is staged.
-The trailer is a help to readers and proves nothing, so nothing stops where it cannot be written.
+Leaves alone a message that git will refuse (a trailer would make it valid), and one that already names an
+intent of this worktree while nothing is staged. The trailer helps readers and proves nothing, so a failure
+only warns.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 def add_trailer(repository: Repository, file: str, here: WorktreeIntents, *, edited: bool) -> str | None:
-    """Let the message of a commit name the intent that binds it; return a warning where it could not.
+    """Add the trailer of the binding intent to a message; return a warning if that failed.
 
     Args:
-        file: the file that git names to commit-msg, as seen from the working directory.
+        file: the message file that git gives to commit-msg, relative to the working directory.
         here: the intents of this worktree.
         edited: whether git opens an editor for this commit.
 
@@ -56,13 +56,13 @@ def add_trailer(repository: Repository, file: str, here: WorktreeIntents, *, edi
     if intent is None:
         return None
     line = f"{TRAILER}: {intent.id}"
-    # Where no editor is opened git keeps what looks like a comment.
+    # Without an editor, git keeps lines that look like comments.
     comment = comment_of(raw, cleanup, edited=edited) if edited else None
     made = with_trailer(repository, raw, line, comment)
     if made == raw:
         return None
     if made is None or not _has_line(clean(made, cleanup, edited=edited), line):
-        return f"the message does not name {intent.id}: no trailer could be put into it"
+        return f"the message does not name {intent.id}: the trailer could not be added"
     try:
         mode = os.stat(file).st_mode & 0o777
         write_atomically(Path(file), made, mode=mode)
@@ -72,14 +72,14 @@ def add_trailer(repository: Repository, file: str, here: WorktreeIntents, *, edi
 
 
 def _binding_intent(repository: Repository, here: WorktreeIntents, text: bytes) -> Intent | None:
-    """Choose the intent for a message to name; None where it names one and nothing tells of another."""
+    """Choose the intent that a message must name; None if it already names one that fits."""
     own = here.own
     if len(own) == 1:
         return own[0]
     files = _pending(repository)
     if files:
         return here.choose_binding_intent(files)
-    # What changes nothing but the message stays with the intent under which it was made.
+    # A commit that only changes the message stays with its intent.
     if any(_has_line(text, f"{TRAILER}: {intent.id}") for intent in own):
         return None
     head = ref_value(repository, "HEAD")
@@ -109,7 +109,7 @@ def _has_line(text: bytes, line: str) -> bool:
 
 
 def _is_template(repository: Repository, text: bytes, cleanup: Cleanup, *, edited: bool) -> bool:
-    """Tell whether a message is the template of the config as it was, which git refuses (git-commit, -t)."""
+    """Whether a message is the unchanged template of the config, which git refuses (git-commit, -t)."""
     done = repository.git("config", "--type=path", "--get", "commit.template", answers=(0, 1))
     if done.code != 0:
         return False

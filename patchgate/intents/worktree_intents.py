@@ -1,8 +1,8 @@
-"""Intents and commits: which intents bind what is committed in a worktree, and what is said of it.
+"""The intents that bind what is committed in a worktree, and the check of a change against them.
 
-Those bind whose time is not over. One that waits allows only what no other has; files that were so before a
-declaration are not held against it, nor choose it. A circumstance: no part of a verdict's id. Where there is
-no intent at all that is two looks at the disk, and nothing is imported for it.
+Intents that have not expired bind. A queued one allows only files that no other has. Files that were dirty
+before a declaration are not attributed to it. Findings of intents are not part of a verdict's id. Without
+any intent, this costs two lookups on the disk and no import.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from patchgate.policy.component import Component, Components
 
 MARKER = "patchgate-intents"
-"""As in `intents.intent_file`, which is not imported to look for it."""
+"""Also in `intents.intent_file`, which is not imported to search for it."""
 _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class WorktreeIntents:
-    """The intents of one worktree at a moment, and those that have files elsewhere.
+    """The intents of one worktree at a moment, and those of other worktrees that have files.
 
-    `over` are those whose time is over. `others` have files in other worktrees. `fault` says why those of
-    this worktree cannot be read, `unreadable` why the others cannot.
+    `over` are expired. `others` have files in other worktrees. `fault` is why the intents of this worktree
+    cannot be read, `unreadable` why the others cannot.
     """
 
     now: Moment
@@ -51,21 +51,21 @@ class WorktreeIntents:
 
     @property
     def own(self) -> tuple[Intent, ...]:
-        """Those of this worktree that bind what is committed here."""
+        """The intents of this worktree that bind its commits."""
         return (*self.active, *self.queued)
 
     @property
     def has_any(self) -> bool:
-        """Tell whether this worktree has an intent, in force or not, or may have one."""
+        """Whether this worktree has an intent, expired or not, or may have one."""
         return self.binds or bool(self.over)
 
     @property
     def binds(self) -> bool:
-        """Tell whether what is committed here is held against an intent, or may have to be."""
+        """Whether an intent binds the commits of this worktree, or may."""
         return bool(self.own) or self.fault is not None
 
     def taker(self, intent: Intent, path: RepoPath) -> Intent | None:
-        """Find who has a file that an intent which waits would have, too."""
+        """Find the intent that has a file of a queued intent."""
         from patchgate.intents.intent import State
         from patchgate.intents.stored_intents import find_owner
 
@@ -76,20 +76,20 @@ class WorktreeIntents:
     def choose_binding_intent(
         self, files: Sequence[FileChange], copied: Iterable[RepoPath] = ()
     ) -> Intent | None:
-        """Choose the intent that binds a change: the newest that allows it all, or else the newest.
+        """Choose the intent that binds a change: the newest that allows all of it, or else the newest.
 
-        What was just so before an intent was declared, that one need not allow.
+        Files that were already so when an intent was declared need not be allowed.
 
         Args:
-            files: what counts as touched.
-            copied: the sources of copies, which do too.
+            files: the touched files.
+            copied: the sources of copies, which are touched too.
         """
         if not self.own:
             return None
         from patchgate.intents.intent import choose_binding_intent
         from patchgate.policy.component import BASELINES
 
-        # They go with the files of their components.
+        # Baselines belong to the files of their components.
         baselines = {file.path for file in files if file.path.raw.startswith(BASELINES)}
 
         def touched(intent: Intent) -> set[RepoPath]:
@@ -108,15 +108,15 @@ class WorktreeIntents:
         ids: Sequence[str] | None = None,
         beside: Sequence[Finding] = (),
     ) -> ChangeVerdict:
-        """Check a change against the intent that binds it, as a circumstance of its verdict.
+        """Check a change against the intent that binds it; the result does not change the verdict id.
 
         Args:
-            ids: what the message's trailers name; None: nothing is asked of them.
-            beside: what else is said of the intents of this worktree.
+            ids: the ids in the trailers of the message; None: trailers are not checked.
+            beside: other findings about the intents of this worktree.
         """
         from patchgate.intents.scope import GATE, check_scope, scope_findings, trailer_findings
 
-        # Of one that waits nobody knows what is free where the others cannot be read.
+        # If the others cannot be read, it is unknown which files a queued intent may touch.
         waits = intent is not None and intent in self.queued
         fault = self.fault or (self.unreadable if waits else None)
         if fault is not None:
@@ -141,10 +141,10 @@ class WorktreeIntents:
         return touched.joined(outcome, found)
 
     def _reserved(self, touched: TouchedFiles) -> Iterator[Finding]:
-        """Find what is changed without an intent, and declared by one of another worktree.
+        """Find files that are changed without an intent, but declared by one of another worktree.
 
         Raises:
-            UndecidedError: that cannot be known, and would refuse the change.
+            UndecidedError: that is unknown, and would refuse the change.
         """
         from patchgate.intents.scope import reserved_findings, unreadable_finding
         from patchgate.intents.stored_intents import find_owner
@@ -163,7 +163,7 @@ class WorktreeIntents:
 
 @dataclass(frozen=True, slots=True)
 class TouchedFiles:
-    """A change as it was judged, and what of it counts as touched by an intent.
+    """A checked change, and the files of it that count as touched by an intent.
 
     `objects` reads its base; `controls` are the control files among `files`; `copied` are the sources of
     copies, which count as touched too.
@@ -179,11 +179,11 @@ class TouchedFiles:
 
     @property
     def paths(self) -> tuple[RepoPath, ...]:
-        """Every path that is touched, each once."""
+        """Every touched path, each once."""
         return tuple(dict.fromkeys([*(file.path for file in self.files), *self.copied]))
 
     def along(self, intent: Intent) -> frozenset[RepoPath]:
-        """Find the baselines of the components that an intent works on; most policies declare none."""
+        """Find the baselines of the components that an intent works on; most policies have none."""
         if not self.policy.config.components:
             return frozenset()
         from patchgate.git.tree_view import TreeView
@@ -193,7 +193,7 @@ class TouchedFiles:
         return baselines_in_scope(intent.scope, self.policy.components, self.paths, view)
 
     def judged(self, findings: Callable[[], Iterable[Finding]]) -> tuple[GateOutcome, tuple[Finding, ...]]:
-        """Judge findings by the levels of the policy."""
+        """Apply the levels of the policy to findings."""
         from patchgate.check.case import Case
         from patchgate.check.gate import Gate, judge
         from patchgate.intents.scope import GATE
@@ -203,7 +203,7 @@ class TouchedFiles:
         return outcome, found
 
     def joined(self, outcome: GateOutcome, findings: Sequence[Finding] = ()) -> ChangeVerdict:
-        """Add to the verdict what the intents say."""
+        """Add the result of the scope gate to the verdict."""
         return replace(
             self.verdict,
             context_gates=(*self.verdict.context_gates, outcome),
@@ -214,10 +214,10 @@ class TouchedFiles:
 class ScopeGate:
     """What the intents of a worktree bind (`check.features.Work`): made once for a command or a hook.
 
-    Reads them where it is first asked.
+    Reads the intents on first use.
 
     Args:
-        now: the time; None: the moment of that.
+        now: the time; None: the time of the first use.
     """
 
     def __init__(self, repository: Repository, now: Moment | None = None) -> None:
@@ -226,7 +226,7 @@ class ScopeGate:
 
     @cached_property
     def here(self) -> WorktreeIntents | None:
-        """The intents that matter in this worktree, its own and those of others; None where there is none."""
+        """The intents that matter in this worktree, its own and others; None if there are none."""
         repository = self._repository
         is_marked = os.path.lexists(os.path.join(repository.git_dir, MARKER))
         if not (is_marked or _are_stored(repository)):
@@ -251,11 +251,11 @@ class ScopeGate:
 
     @property
     def profile(self) -> Profile:
-        """The profile by which the commits of this worktree are judged: that of agents, where one binds."""
+        """The profile for the commits of this worktree: agent if an intent binds."""
         return Profile.AGENT if self.here is not None and self.here.binds else Profile.COMMIT
 
     def touch(self) -> None:
-        """Renew the leases of the intents of this worktree: something was just done under them."""
+        """Record activity of the intents of this worktree, which renews their leases."""
         here = self.here
         if here is None or not here.own or self._repository.is_receiving:
             return
@@ -274,7 +274,7 @@ class ScopeGate:
         controls: Set[RepoPath],
         copied: Sequence[RepoPath] = (),
     ) -> ChangeVerdict:
-        """Check a pending change against the intents of this worktree, and tell of those that bind nothing.
+        """Check a pending change against the intents of this worktree; report expired and queued ones.
 
         Args:
             objects: reads the base of the change.
@@ -296,14 +296,14 @@ class ScopeGate:
 
 
 def find_scope_gate(repository: Repository) -> ScopeGate | None:
-    """Find the intents of this worktree, and renew their leases; None where there is none."""
+    """Find the intents of this worktree, and renew their leases; None if there are none."""
     gate = ScopeGate(repository)
     gate.touch()
     return None if gate.here is None else gate
 
 
 def _are_stored(repository: Repository) -> bool:
-    """Tell whether any intent is stored, of whichever worktree; also where that cannot be seen."""
+    """Whether any worktree has a stored intent; true if that is unknown."""
     try:
         names = os.listdir(os.path.join(repository.common_dir, "patchgate", "intents"))
     except FileNotFoundError:
@@ -316,20 +316,20 @@ def _are_stored(repository: Repository) -> bool:
 def baselines_in_scope(
     scope: IntentScope, components: Components, touched: Iterable[RepoPath], view: TreeView
 ) -> frozenset[RepoPath]:
-    """Name the baselines among some paths whose components the work may touch.
+    """Find the baselines among some paths whose components the work may touch.
 
     Args:
         scope: what was declared.
         components: those of the policy.
-        touched: what the change touches.
-        view: the tree that the change leaves.
+        touched: the touched paths.
+        view: the resulting tree.
 
     Raises:
         UndecidedError: an object is missing.
     """
     from patchgate.policy.component import BASELINES
 
-    # Most changes touch none, and then nothing is read.
+    # Most changes touch no baseline, and then nothing is read.
     near = components.affected_by(path for path in touched if path.raw.startswith(BASELINES))
     return frozenset(
         path
@@ -340,7 +340,7 @@ def baselines_in_scope(
 
 
 def _works_on(scope: IntentScope, component: Component, view: TreeView) -> bool:
-    """Tell whether a scope allows a file of a component: one that it names, or one that is in the tree."""
+    """Whether a scope allows a file of a component: by name, or one in the tree."""
     from patchgate.intents.intent import can_match_many
 
     entries = (*scope.allowed, *scope.related)
@@ -359,10 +359,10 @@ def _written(seconds: float) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
     except (OverflowError, ValueError, OSError):
-        return "a time that no clock shows"
+        return "an impossible time"
 
 
 def _external(intent: Intent, dirt: Sequence[RepoPath]) -> str:
-    """Name what is not blamed on an intent, for it was so before."""
+    """Describe the files that are ignored because they were dirty before the intent."""
     named = first_of(dirt, _NAMED, lambda path: path.quoted)
-    return f"not blamed on {intent.id}, for it was so before: {named}"
+    return f"not attributed to {intent.id}, since it was dirty before: {named}"

@@ -483,7 +483,7 @@ def test_a_receipt_that_cannot_be_written_is_a_warning(session: Session) -> None
     done = session.repo.try_git("commit", "-q", "-n", "-m", "Second")
     assert done.returncode == 0
     assert done.stderr.decode().splitlines() == [
-        "patchgate: warning: no receipt of this commit could be written; the verdict stays what it is"
+        "patchgate: warning: no receipt of this commit could be written; the verdict is not affected"
     ]
 
 

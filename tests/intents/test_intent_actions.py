@@ -219,19 +219,19 @@ def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
         (DeclareOptions("", ["a"]), "needs a reason"),
         (DeclareOptions(" \n", ["a"]), "needs a reason"),
         (DeclareOptions("two\nlines", ["a"]), "more than one line"),
-        (DeclareOptions("\x1b[31mred", ["a"]), "cannot be printed"),
+        (DeclareOptions("\x1b[31mred", ["a"]), "unprintable"),
         (DeclareOptions("x" * 1001, ["a"]), "1000 characters"),
-        (DeclareOptions("due", []), "has to allow a file"),
-        (DeclareOptions("due", [], ["a"]), "has to allow a file"),
+        (DeclareOptions("due", []), "must allow at least one file"),
+        (DeclareOptions("due", [], ["a"]), "must allow at least one file"),
         (DeclareOptions("due", ["/etc/passwd"]), "absolute"),
-        (DeclareOptions("due", ["../a"]), "goes up by"),
-        (DeclareOptions("due", ["src/../a"]), "goes up by"),
-        (DeclareOptions("due", ["a"], ["src/../../a"]), "goes up by"),
-        (DeclareOptions("due", ["a"], [], [".."]), "goes up by"),
-        (DeclareOptions("due", [".git/config"]), "no commit can hold"),
-        (DeclareOptions("due", ["a"], ["src/.GIT/hooks/x"]), "no commit can hold"),
+        (DeclareOptions("due", ["../a"]), "has \\.\\."),
+        (DeclareOptions("due", ["src/../a"]), "has \\.\\."),
+        (DeclareOptions("due", ["a"], ["src/../../a"]), "has \\.\\."),
+        (DeclareOptions("due", ["a"], [], [".."]), "has \\.\\."),
+        (DeclareOptions("due", [".git/config"]), "belongs to git"),
+        (DeclareOptions("due", ["a"], ["src/.GIT/hooks/x"]), "belongs to git"),
         (DeclareOptions("due", [".patchgate/"]), "control file"),
-        (DeclareOptions("due", ["a"], ["src/.git/"]), "no commit can hold"),
+        (DeclareOptions("due", ["a"], ["src/.git/"]), "belongs to git"),
         (DeclareOptions("due", ["src"], [], ["src/"]), "both allowed and forbidden"),
         (DeclareOptions("due", ["patchgate.toml"]), "control file"),
         (DeclareOptions("due", ["a"], [".patchgate/allowed_signers"]), "control file"),
@@ -241,7 +241,7 @@ def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
         (DeclareOptions("due", ["a"], ttl="25h"), "out of bounds"),
         (DeclareOptions("due", ["a"], lease="0s"), "out of bounds"),
         (DeclareOptions("due", ["a"], ttl="1m", lease="2m"), "out of bounds"),
-        (DeclareOptions("due", ["a"], ttl="3600"), "no time"),
+        (DeclareOptions("due", ["a"], ttl="3600"), "not a time"),
     ],
 )
 def test_what_cannot_stand_is_refused_and_nothing_is_made(
@@ -260,7 +260,7 @@ def test_what_cannot_stand_is_refused_and_nothing_is_made(
     "text", ["", "1", "1d", "-1m", "+1m", "1.5h", "1 h", "1H", "²m", "٣m", "99999999s", "h", "1h\n"]
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="no time"):
+    with pytest.raises(UsageError, match="not a time"):
         parse_seconds(text, "--ttl", 0, 10**9)
 
 
@@ -300,7 +300,7 @@ def test_more_files_than_one_commit_may_touch_are_told(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
     assert not any("one commit" in each for each in declared(repo, *"abcde").warnings)
     (said,) = (each for each in declared(repo, *"ghijkl").warnings if "one commit" in each)
-    assert said.startswith("6 files are allowed, and one commit of an agent may touch 5 files")
+    assert said.startswith("6 files are allowed, but one commit may touch only 5 files")
     repo.policy("[policy.agent]\nmax_files = 7\n")
     assert not any("one commit" in each for each in declared(repo, *"mnopqrs").warnings)
 
@@ -357,7 +357,7 @@ def test_a_policy_of_head_that_cannot_be_used_ends_the_declaration(tmp_path: Pat
 
 def test_a_bare_repository_has_no_intents(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path, "--bare")
-    with pytest.raises(UsageError, match="no working tree"):
+    with pytest.raises(UsageError, match="needs a working tree"):
         declared(repo, "a")
 
 
@@ -597,9 +597,9 @@ def test_without_an_id_the_active_one_of_this_worktree_is_meant(tmp_path: Path) 
     other = worktree(repo, tmp_path)
     with pytest.raises(UsageError, match="no intent"):
         renew(opened(repo), None, caller(repo))
-    with pytest.raises(UsageError, match="no intent i-00000000"):
+    with pytest.raises(UsageError, match="unknown intent i-00000000"):
         clear(opened(repo), "i-00000000", caller(repo))
-    with pytest.raises(UsageError, match="no intent"):
+    with pytest.raises(UsageError, match="unknown intent"):
         recover(opened(repo), "../../x", caller(repo))
     first = intent_in(declared(repo, "a"))
     waiting = intent_in(declared(repo, "a", queue=True))
@@ -749,14 +749,14 @@ def test_the_holder_is_who_called_git_not_git(tmp_path: Path) -> None:
 @pytest.mark.parametrize("owner", ["x", "0", "-1", "²", "9" * 30, "gone"])
 def test_an_owner_that_does_not_run_is_refused(tmp_path: Path, owner: str) -> None:
     repo = quiet(tmp_path)
-    with pytest.raises(UsageError, match="no such process runs"):
+    with pytest.raises(UsageError, match="not a running process"):
         declared(repo, "a", PATCHGATE_OWNER=ended() if owner == "gone" else owner)
     assert stored(repo) == ()
 
 
 def test_where_no_hook_holds_commits_to_an_intent_it_is_said(tmp_path: Path) -> None:
     repo = quiet(tmp_path, ["a", "b", "c", "d", "e", "f"])
-    said = ("commits here are not held to it: git patchgate install",)
+    said = ("commits here are not checked against it: git patchgate install",)
     assert declared(repo, "a").warnings == said
     repo.install()
     assert declared(repo, "b").warnings == ()
@@ -794,5 +794,5 @@ def test_a_declared_file_that_is_changed_already_is_warned_of(tmp_path: Path) ->
     repo.write("a", "begun\n")
     repo.write("b", "begun\n")
     (warning,) = declared(repo, "a").warnings
-    assert warning.startswith("a is changed already, and what is in it now is not blamed on i-")
+    assert warning.startswith("a is dirty, and what is in it now is not attributed to i-")
     assert declared(repo, "c").warnings == ()

@@ -47,13 +47,17 @@ def test_a_whole_piece_of_work_in_words(tmp_path: Path) -> None:
     assert (said.code, said.err) == (0, "")
     name = said.out.split()[1]
     assert said.out.startswith(f"declared {name} (expires in 1 hour 30 minutes, at ")
-    assert "commits here may touch 2 files" in said.out
+    assert "commits here may touch only 2 files" in said.out
     shown = repo.cli("intent", "show")
     lines = [line.strip() for line in shown.out.splitlines()]
     assert lines[0] == f"{name} (active): the work is due"
-    assert {"allowed: a", "related: src/b", "forbidden: lib/*", "dirty before: dirty", "worktree: here"} <= {
-        *lines
-    }
+    assert {
+        "allowed: a",
+        "related: src/b",
+        "forbidden: lib/*",
+        "dirty before: dirty",
+        "worktree: this worktree",
+    } <= {*lines}
     assert any(line.startswith("time: expires in 1 hour") for line in lines)
     assert repo.cli("intent", "show", name).out == shown.out
     listed = repo.cli("intent", "list")
@@ -118,17 +122,17 @@ def test_a_refusal_names_who_has_the_file_and_the_next_step(tmp_path: Path) -> N
     refused = declare(repo, "--allow", "a")
     assert (refused.code, refused.out) == (1, "")
     first, second, last = refused.err.splitlines()
-    assert first == "refused: another piece of work has declared this file"
-    assert second.startswith(f"  {name} has a: the work is due (here; expires in ")
+    assert first == "refused: another intent has this file"
+    assert second.startswith(f"  {name} has a: the work is due (this worktree; expires in ")
     assert last.startswith(
-        "help: it is of this worktree: go on under it, clear it (git patchgate intent clear"
+        "help: it is of this worktree: continue under it, clear it (git patchgate intent clear"
     )
     repo.git("worktree", "add", "-q", str(tmp_path / "two"))
     other = repo.cli("intent", "declare", "-m", "due", "--allow", "a", cwd=tmp_path / "two")
     assert other.err.splitlines()[-1].startswith("help: wait until it is cleared")
     queued = declare(repo, "--allow", "a", "--queue")
     assert queued.code == 0
-    assert "commits here may touch only what these do not have" in queued.out
+    assert "commits here may touch only files that they do not have" in queued.out
 
 
 @pytest.mark.parametrize(
@@ -229,7 +233,7 @@ def test_what_is_expired_and_what_is_dead_is_told_with_the_next_step(tmp_path: P
     assert f"next: git patchgate intent recover {name}" in dead.out
     intents.write(replace(intent, renewed=Moment(intent.declared.wall - 60), seen=long_ago))
     expired = repo.cli("intent", "list")
-    assert f"{name}  expired  its time is over" in expired.out
+    assert f"{name}  expired  expired" in expired.out
     refused = repo.cli("intent", "renew")
     assert (refused.code, refused.out) == (1, "")
     assert f"help: git patchgate intent recover {name}" in refused.err

@@ -170,18 +170,18 @@ def test_a_message_that_names_other_intents_as_well_is_told() -> None:
     assert list(trailer_findings(mine, [mine.id, mine.id])) == []
     (found,) = trailer_findings(mine, ["i-ff\x1b", mine.id, "i-ee"])
     assert (found.rule, found.level) == ("intent-trailer", Level.NOTE)
-    assert found.message == "the message names i-ff\\x1b too, under which the commit is not made"
-    assert "take that line out" in (found.hint or "")
+    assert found.message == "the message also names i-ff\\x1b, which does not bind this commit"
+    assert "remove that line" in (found.hint or "")
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (3600, "is over, so"),
-        (3605, "is over since 5 seconds, so"),
-        (3600 + 61, "is over since 1 minute, so"),
-        (3600 * 3, "is over since 2 hours, so"),
-        (3600 + 86_400 * 2, "is over since 2 days, so"),
+        (3600, "expired, so"),
+        (3605, "expired 5 seconds ago, so"),
+        (3600 + 61, "expired 1 minute ago, so"),
+        (3600 * 3, "expired 2 hours ago, so"),
+        (3600 + 86_400 * 2, "expired 2 days ago, so"),
     ],
 )
 def test_an_intent_whose_time_is_over_is_told_with_both_ways_on(seconds: float, said: str) -> None:
@@ -195,7 +195,7 @@ def test_an_intent_whose_time_is_over_is_told_with_both_ways_on(seconds: float, 
 
 
 def test_a_clock_that_went_back_says_no_length_of_time() -> None:
-    assert "is over, so" in expired_finding(intent(IntentScope(paths("a"))), Moment(10.0)).message
+    assert "expired, so" in expired_finding(intent(IntentScope(paths("a"))), Moment(10.0)).message
 
 
 def test_an_intent_that_waits_is_told() -> None:

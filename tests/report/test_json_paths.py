@@ -93,7 +93,7 @@ def test_intent_show_names_the_control_files_beside_what_is_forbidden(tmp_path: 
     assert [line.strip() for line in told if "forbidden:" in line] == [
         "forbidden: docs/",
         "forbidden: patchgate.toml (a control file)",
-        "forbidden: .patchgate/ (control files, all but baselines/)",
+        "forbidden: .patchgate/ (control files, all except baselines/)",
     ]
     shop.git("mv", "patchgate.toml", "aside.toml")
     shop.commit({"pyproject.toml": "[tool.patchgate.policy]\nmax_file_bytes = 1000\n"})

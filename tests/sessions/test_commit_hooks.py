@@ -257,7 +257,7 @@ def test_commit_msg_ends_in_sh_where_the_policy_says_nothing_of_messages(tmp_pat
     repo.stage({"b": "b\n"})
     done = repo.try_git("commit", "-q", "-m", "Properly handle all of it, etc.", PATH="/usr/bin:/bin")
     assert done.returncode != 0
-    assert "patchgate is gone" in said(done)
+    assert "patchgate is missing" in said(done)
 
 
 def test_an_amend_may_put_back_what_head_changed_or_deleted(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_a_file_that_was_dirty_before_is_not_blamed_while_it_is_as_it_was(repo: 
         {
             "gate": "scope",
             "outcome": "pass",
-            "reason": f"not blamed on {FIRST}, for it was so before: b, far/c",
+            "reason": f"not attributed to {FIRST}, since it was dirty before: b, far/c",
         }
     ]
     repo.git("commit", "-q", "-m", "All of it")

@@ -624,8 +624,8 @@ def test_an_intent_of_an_unborn_branch_begins_on_nothing(shop: Workshop) -> None
     ("arguments", "said"),
     [
         (["--base", "HEAD", "--intent", "i-00000000"], "cannot be used together"),
-        (["--intent", "i-00000000"], "there is no intent i-00000000"),
-        (["--intent", "\x1b[2J"], r"there is no intent \\x1b[2J"),
+        (["--intent", "i-00000000"], "unknown intent i-00000000"),
+        (["--intent", "\x1b[2J"], r"unknown intent \\x1b[2J"),
         (["nothing"], "unknown revision nothing"),
         (["--base", "nothing"], "unknown revision nothing"),
         (["--base", "staged"], "unknown revision staged"),
