@@ -60,7 +60,7 @@ _COVERAGE = {
     "no_files_scanned": "no file was scanned",
     "no_canonical_or_changed_candidate_scanned": "no deliverable and no changed file was scanned",
     "minimum_file_coverage_not_met": (
-        "fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` asks for"
+        "fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` requires"
     ),
     "cap_exhausted_before_priority_scan": _CAP,
     f"{_PRIORITY}{SkipReason.CAP.value}": _CAP,
@@ -189,7 +189,11 @@ def _missing(
     unread = [each for each in scan.unread if each.candidate.tier.is_high_priority]
     if unread and settings.contradiction_guard_strict_coverage:
         first, others = unread[0], len(unread) - 1
-        more = f", and {count(others, 'other file')} {'was' if others == 1 else 'were'} not" if others else ""
+        more = (
+            f", and {count(others, 'other file')} {'was' if others == 1 else 'were'} not either"
+            if others
+            else ""
+        )
         said = f"{candidate_name(first.candidate)} was not scanned whole ({SKIP_TEXTS[first.reason]}){more}"
         return said, _to_read(first, scan, settings, read_from)
     if scan.timed_out:

@@ -83,11 +83,13 @@ def test_the_worst_file_is_named_and_the_others_are_counted() -> None:
     late = (candidate("late.md"), SkipReason.CAP)
     scan = unread(late, (candidate("gone.md", Tier.CURRENT), SkipReason.MISSING))
     head = "no placeholder was found in 2 files, but that is not enough: "
-    assert put(scan)[0] == head + "gone.md was not scanned whole (no such file), and 1 other file was not"
+    assert (
+        put(scan)[0] == head + "gone.md was not scanned whole (no such file), and 1 other file was not either"
+    )
     evidence = (candidate("log", Tier.EVIDENCE), SkipReason.BINARY)
     assert put(unread(late, late, late, evidence))[0] == (
         head + "late.md was not scanned whole (a cap was reached before it was read whole), "
-        "and 2 other files were not"
+        "and 2 other files were not either"
     )
 
 
@@ -104,7 +106,7 @@ def test_a_time_that_was_over_after_all_that_counts_was_read_is_told_of_the_scan
 
 def test_too_few_files_are_told_with_how_many_there_should_be() -> None:
     assert put(ScanResult((candidate("a.md", Tier.CURRENT),), 10))[0].endswith(
-        ": fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` asks for (2)"
+        ": fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` requires (2)"
     )
 
 

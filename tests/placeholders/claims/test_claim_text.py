@@ -122,7 +122,7 @@ def test_the_permissive_rule_is_named_where_it_decided() -> None:
 def test_what_the_coverage_lacks_is_said_in_words() -> None:
     reasons = ("no_files_scanned", "minimum_file_coverage_not_met", "of_another_version")
     told = lines(replace(UNDECIDED, coverage=Coverage(False, reasons)))
-    fewest = "fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` asks for"
+    fewest = "fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` requires"
     assert f"coverage: insufficient: no file was scanned; {fewest}; of_another_version" in told
 
 

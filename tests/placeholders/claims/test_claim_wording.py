@@ -50,7 +50,7 @@ def test_files_of_a_tier_are_counted_in_the_plural() -> None:
         ),
         (
             ("minimum_file_coverage_not_met",),
-            ["fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` asks for"],
+            ["fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` requires"],
         ),
         (("cap_exhausted_before_priority_scan", f"{PRIORITY}cap"), [CAP]),
         (("cap_exhausted_before_priority_scan", f"{PRIORITY}missing", f"{PRIORITY}cap"), [NOT_WHOLE]),
