@@ -1,7 +1,6 @@
-"""What one statement of a Python test does: assert, skip, leave, take a name.
+"""What one Python statement means for a test: assertions, skips, conditions, bound names.
 
-Decides it by the statement's own tokens; what a name stands for is not looked up. What stands around the
-statement is for `python_tests`.
+Decided by the statement's tokens alone: names are not resolved. `python_tests` handles the enclosing blocks.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ class _TestReader:
                 known.is_collected = True
         if name in self._class_by_name:
             self._class_by_name[name].is_collected = False
-        # It stands before the names of all in it.
+        # It is the prefix of all names in it.
         is_long = len(name) > _LONGEST_NAME
         short = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest() if is_long else name
         found = _Class(short, owner, is_case or not is_named, is_named or bool(parents))

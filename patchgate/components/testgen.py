@@ -122,7 +122,7 @@ def as_comment(text: str) -> str:
     return " ".join(plain.split()) or "nothing is said"
 
 
-# A test's name stands on one line of 79 characters.
+# A test's name fits one line of 79 characters.
 _MOST_NAME = 40
 _NO_INPUTS = "no example says with which inputs to call it"
 # Parts that only some tests need, in the order of the module, and what only they import.
