@@ -1,15 +1,11 @@
-"""Recognise a boring push of a few commits, for pre-push: exit code 99 lets it pass, as in `hooks.fast`.
+"""Recognises an ordinary push of a few commits, for pre-push: exit code 99 accepts it, as in `hooks.fast`.
 
     … | python -E -P -c 'from … import run; run()' GIT_DIR COMMON_DIR VERSION REMOTE REF
 
-The shim says which pushes may be boring: one branch goes on from what the remote has by a few commits in a
-line, all of them new there, none of them an agent's, and no default branch has another policy. On standard
-input, for each commit, parents first: its id, a blank, its parent's, LF; a pinned `git diff-tree`; NUL and
-`whole`. At the end, if all ended well: `all`.
-
-Decides nothing about a push that is not boring: the full tier judges it. As there, every commit is judged by
-its effect, whatever receipts say; one without a receipt has to be named, and is handed on. What passes is
-recorded.
+The shim passes on pushes of a few new commits in a line onto one existing branch, none of an agent. Standard
+input has for each commit, parents first: its id, a blank, its parent's id, LF; a pinned `git diff-tree`; NUL
+and `whole`; at the end `all`. Every commit is checked by its effect, and must have a receipt. A recognised
+push is recorded; any other gets the full check.
 """
 
 import os
@@ -36,12 +32,12 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     require(sections and rest == _ALL)
     heads = [section.partition(b"\n")[0].split(b" ") for section in sections]
     commits = [commit for commit, _ in heads]
-    # A text can hold the end of a section, but never the id of the commit that it comes with.
+    # A text may contain the end of a section, but never the id of its own commit.
     require([parent for _, parent in heads[1:]] == commits[:-1])
     outputs = [section.partition(b"\n")[2] + b"\0" + recognise.ENDED for section in sections]
     requests = [b"contents %s\n" % commit for commit in commits]
     requests.append(b"contents HEAD^{tree}\n")
-    # Heard at the end: git answers meanwhile.
+    # Read at the end: git works meanwhile.
     descriptor = recognise.ask(git_dir, requests)
     trees = []
     for output, (_, parent) in zip(outputs, heads, strict=True):
@@ -57,7 +53,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
         # A trailer of ours can ask for other limits, another encoding can hide one.
         require(b"\npatchgate-" not in text.lower())
         require(b"\nencoding " not in text.partition(b"\n\n")[0])
-    # Whether pushes are verified, HEAD's policy says as well, whatever branch is pushed.
+    # The policy of HEAD also decides whether pushes are verified, for any branch.
     root = dict(recognise.entries(recognise.take(answers, with_content=True)[3], len(heads[0][0]) // 2))
     at_head = recognise.load_policy(common_dir + "/patchgate/fast", root, version)
     require(not at_head["verifies_pushes"])
@@ -66,7 +62,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
 
 def main(git_dir: str, common_dir: str, version: str, remote: str, ref: str) -> None:
     """Recognise a push, and record it."""
-    # What the ledger would hold cut short is not known here.
+    # The limits of the ledger are not known here.
     require(len(remote) <= _LONGEST_REMOTE and len(ref) <= _LONGEST_REF and (remote + ref).isascii())
     commits = recognise_push(bytes(recognise.listen(0)), git_dir, common_dir, version)
     from patchgate.ledger.ledger import Ledger
@@ -74,7 +70,7 @@ def main(git_dir: str, common_dir: str, version: str, remote: str, ref: str) -> 
 
     receipts = Receipts(common_dir)
     require(all(receipts.has(commit) for commit in commits))
-    # A last line that a crash left would be set aside, which has to be told.
+    # A torn last line would be moved aside, which must be reported.
     end = recognise.read(common_dir + "/patchgate/events.jsonl")
     require(end[-1:] in (b"", b"\n") and b"\0" not in end)
     about: dict[str, Json] = {"remote": remote, "ref": ref, "commits": len(commits), "without_receipt": []}
@@ -82,7 +78,7 @@ def main(git_dir: str, common_dir: str, version: str, remote: str, ref: str) -> 
 
 
 def run() -> None:
-    """Run this as a program of its own."""
+    """Run as a separate program."""
     sys.excepthook = lambda *_: os._exit(1)
     main(*sys.argv[1:])
     os._exit(recognise.ACCEPTED)

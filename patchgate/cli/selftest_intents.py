@@ -1,6 +1,6 @@
 """The built-in cases of the rules of intents and verifications: short stories in throw-away repositories.
 
-The one analysis prints a file of the tree that it looks at, so a story stages what it is to tell.
+The one analysis prints a file of its tree, so a story stages the findings.
 """
 
 from __future__ import annotations
