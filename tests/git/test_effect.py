@@ -72,7 +72,7 @@ def test_a_patch_that_git_does_not_take_is_refused_with_its_last_words(repo: Rep
 
 
 def test_an_error_that_git_forgives_itself_is_a_refusal(repo: Repo) -> None:
-    """Exit 0 is not enough: a corrupt binary section is told on stderr, and what stood before is applied."""
+    """Exit 0 is not enough: git reports a corrupt binary section on stderr, and applies what came before."""
     corrupt = b"diff --git a/y b/y\nindex 1111111..2222222 100644\nGIT binary patch\nliteral 9\nzzz\n\n"
     assert made_of(repo, change_of() + corrupt, b"f").refused
 

@@ -179,7 +179,7 @@ def test_the_walk_ends_where_all_are_found(tmp_path: Path) -> None:
     wanted = {b"kept/b": repo.ask("rev-parse", "HEAD:kept/b")}
     head = repo.ask("rev-parse", "HEAD")
     assert newest_commits(repo.opened(), head, FOLDER, wanted)[b"kept/b"].seconds // DAY == 12
-    # What lies beyond cannot be read; whoever has to look there is told.
+    # What lies beyond cannot be read, and a reader that needs it gets an error.
     with pytest.raises(UndecidedError):
         newest_commits(repo.opened(), head, FOLDER, {**wanted, b"kept/none": "1" * 40})
 

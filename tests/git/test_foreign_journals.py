@@ -77,7 +77,7 @@ def everything(folder: Path) -> State:
 
 
 def kill(repo: Repo, path: Path | None = None) -> Path:
-    """Leave a landing half done, its new file in place; give its journal."""
+    """Leave a transaction half done, its new file in place; give its journal."""
     tree, environment = path or repo.path, opened(repo, path)
     for step in range(10, 40):
         faults = Faults([Fault(step, Kind.KILL)])

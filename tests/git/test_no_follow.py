@@ -1,4 +1,4 @@
-"""Reaching a file folder by folder: what stands in the way is told, and no link is followed."""
+"""Opening a file folder by folder: what blocks the way is reported, and no link is followed."""
 
 from __future__ import annotations
 

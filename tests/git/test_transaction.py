@@ -262,12 +262,12 @@ def _submodule(root: Path) -> None:
 
 def _something_there(root: Path) -> None:
     (root / "folder").mkdir()
-    (root / "folder/made").write_bytes(b"a person's")
+    (root / "folder/made").write_bytes(b"an edit")
 
 
 def _folder_there(root: Path) -> None:
     (root / "folder/made/untracked").mkdir(parents=True)
-    (root / "folder/made/untracked/file").write_bytes(b"a person's")
+    (root / "folder/made/untracked/file").write_bytes(b"an edit")
 
 
 def _pipe_there(root: Path) -> None:
@@ -343,11 +343,11 @@ def test_what_changes_during_the_second_look_is_found_before_anything_is_written
         faults = Faults(record=lambda each: made.append(each.path) if each.name == "open_exclusive" else None)
 
         def look() -> None:
-            (here.root / "a").write_bytes(b"a person's")
+            (here.root / "a").write_bytes(b"an edit")
 
         with pytest.raises(ConcurrentChangeError):
             here.write(faults, look=look)
-        assert (here.root / "a").read_bytes() == b"a person's"
+        assert (here.root / "a").read_bytes() == b"an edit"
         assert [path for path in made if path is None or here.git not in path.parents] == []
 
 
@@ -400,7 +400,7 @@ def test_our_own_lock_that_is_held_is_undecided() -> None:
         here.assert_settled(here.old)
 
 
-def test_nothing_lands_on_top_of_an_interrupted_landing() -> None:
+def test_nothing_is_written_on_top_of_an_interrupted_transaction() -> None:
     with world(ONE) as here:
         killed_when_all_is_in_place(here)
         with pytest.raises(UndecidedError, match="was interrupted") as caught:

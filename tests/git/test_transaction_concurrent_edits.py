@@ -30,7 +30,7 @@ from tests.git.transaction_world import (
     world,
 )
 
-WORDS = b"what a person wrote\n"
+WORDS = b"what somebody wrote\n"
 SMALL = Case(
     "small",
     {"a": text("old\n"), "gone": text("goes\n"), "link": link("a")},
@@ -130,7 +130,7 @@ def test_what_is_written_into_the_old_file_by_who_holds_it_open_is_kept() -> Non
 
 
 def killed_when_all_is_in_place(here: World) -> None:
-    """Kill a landing at the rename that would put it in force."""
+    """Kill a transaction at the rename that would apply it."""
     with world(here.case) as other:
         operations: list[str] = []
         other.write(Faults(record=lambda each: operations.append(f"{each.name} {each.other}")))

@@ -1,4 +1,4 @@
-"""A landing that the system refuses at some step: everything is as it was before the call returns.
+"""A transaction that the system refuses at some step: nothing is changed when the call returns.
 
 `PATCHGATE_LONG=1 pytest tests/git/test_transaction_errors.py` takes every pair of errors instead of a sample.
 """

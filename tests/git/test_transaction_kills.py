@@ -1,4 +1,4 @@
-"""A landing that is killed at any step, and a recovery that is killed too: all old or all new in the end.
+"""A transaction that is killed at any step, and a recovery that is killed too: all old or all new in the end.
 
 `PATCHGATE_LONG=1 pytest tests/git/test_transaction_kills.py` takes every pair of kills instead of a sample.
 """
@@ -38,7 +38,7 @@ def killed(here: World, step: int) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)
-def test_a_landing_that_nothing_disturbs_writes_exactly_what_was_asked(case: Case) -> None:
+def test_a_transaction_that_nothing_disturbs_writes_exactly_what_was_asked(case: Case) -> None:
     with world(case) as here:
         written = here.write()
         assert here.state() == expected(case)
@@ -55,7 +55,7 @@ def test_a_kill_at_each_step_leaves_all_old_or_all_new(case: Case) -> None:
         with world(case) as here:
             killed(here, step)
             outcomes = here.recover()
-            # At the end the landing's own record is gone, and nothing is left to recover.
+            # At the end the transaction's own record is gone, and nothing is left to recover.
             here.assert_settled(
                 (here.old, new) if not outcomes else new if "landed" in outcomes else here.old
             )

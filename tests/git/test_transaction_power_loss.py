@@ -1,9 +1,9 @@
-"""The power goes out during a landing, or during a recovery: all old or all new, once it is back.
+"""The power goes out during a transaction, or during a recovery: all old or all new, once it is back.
 
 The operations of real runs are replayed on the model of `tests.storage.power_loss`; each disk that may be
-found is laid out where the landing was, recovered, and judged. Leaving out any one flush must lead to a disk
-that is judged wrong. The long form takes every case and every kill, not a few:
-`PATCHGATE_LONG=1 pytest tests/git/test_transaction_power_loss.py`.
+found is written where the transaction was, recovered, and judged. Leaving out any one flush must lead to a
+disk that is judged wrong. The long form takes every case and every kill, not a few: `PATCHGATE_LONG=1
+pytest tests/git/test_transaction_power_loss.py`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def judging(here: World, right: Callable[[list[str], State, bool], bool]) -> Jud
     return judge
 
 
-def landing(here: World, *, finished: bool = False) -> Trial:
-    """Record one landing up to its return; or the whole of one, to the end of its record."""
+def transaction(here: World, *, finished: bool = False) -> Trial:
+    """Record one transaction up to its return; or the whole of one, to the end of its record."""
     new, old = expected(here.case), here.old
     before, operations = Disk.of(here.root), list[Operation]()
 
@@ -72,7 +72,7 @@ def landing(here: World, *, finished: bool = False) -> Trial:
 
 
 def prepared(here: World) -> None:
-    """Make what the first landing of a repository makes, so that only a landing itself is looked at."""
+    """Make what the first transaction of a repository makes, so that only a transaction itself is tested."""
     (here.git / "patchgate" / "transactions").mkdir(parents=True)
     (here.git / "patchgate" / "apply.lock").touch()
 
@@ -83,36 +83,36 @@ def names(case: Case) -> str:
 
 @pytest.mark.sweep(2)
 @pytest.mark.parametrize("case", CASES, ids=names)
-def test_a_power_loss_at_any_point_of_a_landing_leaves_all_old_or_all_new(case: Case) -> None:
+def test_a_power_loss_at_any_point_of_a_transaction_leaves_all_old_or_all_new(case: Case) -> None:
     with world(case) as here:
         prepared(here)
-        assert landing(here).failures() == []
+        assert transaction(here).failures() == []
 
 
 @pytest.mark.parametrize("case", [CHANGED, GONE], ids=names)
 def test_a_power_loss_while_a_record_is_removed_leaves_all_new(case: Case) -> None:
     with world(case) as here:
         prepared(here)
-        assert landing(here, finished=True).failures() == []
+        assert transaction(here, finished=True).failures() == []
 
 
-def test_a_power_loss_in_the_very_first_landing_of_a_repository_leaves_old_or_new() -> None:
+def test_a_power_loss_in_the_very_first_transaction_of_a_repository_leaves_old_or_new() -> None:
     with world(CHANGED) as here:
-        assert landing(here).failures() == []
+        assert transaction(here).failures() == []
 
 
 @pytest.mark.sweep(1)
 @pytest.mark.parametrize("case", QUICK, ids=names)
-def test_without_any_one_flush_a_landing_would_not_survive(case: Case) -> None:
+def test_without_any_one_flush_a_transaction_would_not_survive(case: Case) -> None:
     with world(case) as here:
         prepared(here)
-        trial = landing(here)
+        trial = transaction(here)
         count = len(trial.flushes)
         unpinned = [number for number in trial.flushes if not trial.failures(without=number, most=1)]
     # What these lose is litter only, and seen once the record is gone that would have led to it.
     with world(case) as here:
         prepared(here)
-        trial = landing(here, finished=True)
+        trial = transaction(here, finished=True)
         late = [*unpinned, *trial.flushes[count:]]
         assert [number for number in late if not trial.failures(without=number, most=1)] == []
 
@@ -145,6 +145,6 @@ def _as_recovered(
     return found == (new if outcomes == ["landed"] else after if has_returned else found) in (old, new)
 
 
-def test_the_steps_of_a_landing_are_all_recorded() -> None:
+def test_the_steps_of_a_transaction_are_all_recorded() -> None:
     with world(SEVERAL) as here:
-        assert len(landing(here, finished=True).operations) == steps_of(SEVERAL)
+        assert len(transaction(here, finished=True).operations) == steps_of(SEVERAL)

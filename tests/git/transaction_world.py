@@ -121,7 +121,7 @@ class World:
         self.git = self.root / ".git"
         self.git.mkdir(parents=True)
         (self.git / "index").write_bytes(b"the old index")
-        # Left by every command that recorded something; a landing makes it where it is missing.
+        # Left by every command that recorded something; a transaction makes it where it is missing.
         lay_out(self.root, case.before)
         self.repository = Repository(
             str(self.git), str(self.git), str(self.root), "sha1", "", str(self.git / "index"), {}
@@ -162,7 +162,7 @@ class World:
         return found
 
     def litter(self) -> list[str]:
-        """What no landing may leave."""
+        """What no transaction may leave."""
         found = [str(path.relative_to(self.root)) for path in self.root.rglob(".patchgate-*")]
         transactions = self.git / "patchgate" / "transactions"
         if transactions.exists():
@@ -212,7 +212,7 @@ def world(case: Case) -> Iterator[World]:
 
 
 def expected(case: Case) -> State:
-    """Say what the tree is after a landing that nothing disturbs."""
+    """Say what the tree is after a transaction that nothing disturbs."""
     with world(Case(case.name, case.after, case.after)) as after:
         if case.index is not None:
             (after.git / "index").write_bytes(case.index)
@@ -220,7 +220,7 @@ def expected(case: Case) -> State:
 
 
 def steps_of(case: Case) -> int:
-    """Count the steps of an undisturbed landing."""
+    """Count the steps of an undisturbed transaction."""
     with world(case) as here:
         faults = Faults()
         here.write(faults).finish()
