@@ -422,7 +422,7 @@ def test_the_refusal_says_what_was_compared_and_what_to_do(shared: Shared) -> No
     base = "refs/remotes/origin/main"
     said = shared.repo.cli("check", "--policy-from", base, f"{base}..HEAD").out
     assert f"compared with {shared.old[:12]}, whose policy judges, for all commits together" in said
-    assert "first push the removal of its declaration alone" in said
+    assert "first push the removal of its declaration in a separate commit" in said
 
 
 @pytest.mark.parametrize("how", [["--ff-only"], ["--no-ff", "-m", "Join"]])
