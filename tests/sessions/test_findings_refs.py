@@ -118,7 +118,7 @@ def test_an_empty_range_names_both_commits_and_in_a_shallow_clone_it_is_undecide
     base, head = ci.ask("rev-parse", THERE), ci.ask("rev-parse", "HEAD")
     answer = ci.check(f"HEAD..{THERE}")
     assert (answer.code, answer.changes) == (0, [])
-    assert answer.report["warnings"] == [f"the range is empty: every commit of {head} is also in {base}"]
+    assert answer.report["warnings"] == [f"the range is empty: every commit of {base} is also in {head}"]
     text = ci.cli("check", f"HEAD..{THERE}")
     assert base in text.out + text.err
     assert head in text.out + text.err
