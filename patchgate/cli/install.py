@@ -72,8 +72,8 @@ def _report_suppression_files(lists: Sequence[str], policy: Policy) -> None:
     """Report which suppression files the policy names, and which it does not."""
     from patchgate.git.quoting import printable
 
-    known = policy.config.verify.baselines
-    for is_named, said in ((True, "in [verify] baselines"), (False, "could be in [verify] baselines")):
+    known = policy.config.verify.suppressions
+    for is_named, said in ((True, "in [verify] suppressions"), (False, "could be in [verify] suppressions")):
         found = [name for name in lists if (name in known) is is_named]
         if found:
             write(f"suppression files {said}: {first_of(found, _MOST_LISTS, printable)}\n")

@@ -43,7 +43,7 @@ metric = "height"
 max = 1
 
 [verify]
-baselines = ["known"]
+suppressions = ["known"]
 """
 _NOT_THERE = _POLICY.replace('"cat", "told"', '"./not-there"')
 _FINDINGS = ("told", "heights")
@@ -255,7 +255,7 @@ _CASES: Mapping[str, tuple[Story, Story]] = {
     "threshold-crossed": (_HIGH, _HIGH_ELSEWHERE),
     "threshold-external": (_HIGH_ELSEWHERE, _HIGH),
     "threshold-preexisting": (_still_high, _HIGH),
-    "baseline-abuse": (_verified(known='{"R1": 1}\n'), _verified("known", known='{"R1": 1}\n')),
+    "suppression-abuse": (_verified(known='{"R1": 1}\n'), _verified("known", known='{"R1": 1}\n')),
     "unverified": (_unanswered, _verified("f", f="two\n")),
 }
 """For each rule a story that breaks it, and its nearest neighbour that does not."""

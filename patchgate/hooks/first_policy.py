@@ -76,11 +76,11 @@ _ADDS_SUBMODULES = ('allow_gitlinks = "bump"', "allow_gitlinks = true")
 
 _MOST_LISTED = 16 << 10
 """In bytes; a longer policy would exceed the size limit of a policy."""
-_BASELINES = """
+_SUPPRESSIONS = """
 # Suppression files: lists of findings that a tool ignores. `git patchgate verify` refuses a change that adds
 # to them together with code, or that changes them while something got worse.
 [verify]
-baselines = [
+suppressions = [
 {entries}
 ]
 """
@@ -109,7 +109,7 @@ def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
     lines = [f"    {json.dumps(name, ensure_ascii=False)}," for name in lists]
     lengths = accumulate(len(line.encode("utf-8")) for line in lines)
     kept = [line for line, length in zip(lines, lengths, strict=True) if length <= _MOST_LISTED]
-    return policy + _BASELINES.format(entries="\n".join(kept))
+    return policy + _SUPPRESSIONS.format(entries="\n".join(kept))
 
 
 def existing_policy_file(repository: Repository) -> str | None:

@@ -257,7 +257,7 @@ class VerifySettings:
         "`refuse`: without an intent every failing threshold counts, even if it failed before "
         "and is not worse. `report`: such a threshold is reported, but refuses nothing.",
     ] = "report"
-    baselines: Annotated[
+    suppressions: Annotated[
         types.SuppressionFiles,
         "Suppression files: lists of findings that a tool leaves out. If they or the suppressions "
         "in the code grow, that is reported as abuse.",

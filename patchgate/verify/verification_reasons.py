@@ -252,7 +252,7 @@ def _scope(verification: VerificationResult) -> Iterator[Finding]:
 def _abuse(verification: VerificationResult) -> Iterator[Finding]:
     if not verification.abuse:
         return
-    rule = "baseline-abuse"
+    rule = "suppression-abuse"
     why = " and ".join(WHY_ABUSE[trigger] for trigger in verification.abuse)
     about = {"triggers": list(verification.abuse)}
     hint = _fix(rule)

@@ -100,7 +100,7 @@ class VerificationResult:
                 *(("scope-forbidden",) if scope.forbidden else ()),
                 *(("scope-unexpected",) if scope.unexpected else ()),
             ),
-            BASELINE_ABUSE: ("baseline-abuse",),
+            BASELINE_ABUSE: ("suppression-abuse",),
         }
         found = [rule for each in violations for rule in names.get(each.partition(":")[0], ())]
         return tuple(dict.fromkeys(found))

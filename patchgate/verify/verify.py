@@ -295,7 +295,9 @@ def _gather_inputs(
     settings = context.policy.config.verify
     comparison = None if sides[0] is None else _comparison(context, *sides)
     suppressed = comparison is not None and bool(comparison.suppressed)
-    listed = tuple(RepoPath.from_git(name.encode("utf-8", "surrogateescape")) for name in settings.baselines)
+    listed = tuple(
+        RepoPath.from_git(name.encode("utf-8", "surrogateescape")) for name in settings.suppressions
+    )
     entry = context.objects.entry
     changed = tuple(path for path in listed if entry(before.tree, path.raw) != entry(after.tree, path.raw))
     more = tuple(path for path in changed if _has_grown(context, path, before.tree, after.tree))

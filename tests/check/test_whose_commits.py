@@ -161,7 +161,7 @@ def test_what_is_staged_here_is_not_held_against_the_intent_of_another_worktree(
 def test_under_an_intent_a_policy_without_analyses_leaves_it_unverified_and_its_scope_is_told(
     shop: Workshop,
 ) -> None:
-    shop.commit({"patchgate.toml": '[policy]\n[verify]\nbaselines = ["known.json"]\n'})
+    shop.commit({"patchgate.toml": '[policy]\n[verify]\nsuppressions = ["known.json"]\n'})
     done = shop.cli("verify")
     assert done.code == 2
     begin(shop, "a.py")

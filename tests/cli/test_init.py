@@ -60,12 +60,12 @@ def test_init_lists_the_exceptions_of_other_tools_that_it_finds(repo: Repo) -> N
     answer = repo.cli("init", "--yes")
     assert answer.code == 0
     raw = (repo.path / "patchgate.toml").read_bytes()
-    assert parse(raw, "patchgate.toml").verify.baselines == tuple(sorted(lists, key=str.encode))
-    assert "suppression files in [verify] baselines: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
+    assert parse(raw, "patchgate.toml").verify.suppressions == tuple(sorted(lists, key=str.encode))
+    assert "suppression files in [verify] suppressions: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
     repo.commit()
     repo.commit({"new-baseline.json": "{}\n"})
     again = repo.cli("init", "--yes").out
-    assert "suppression files could be in [verify] baselines: new-baseline.json\n" in again
+    assert "suppression files could be in [verify] suppressions: new-baseline.json\n" in again
 
 
 def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:

@@ -145,7 +145,7 @@ VERIFY: Mapping[str, tuple[Findings, Findings]] = {
         lambda n: _verified(_height(n, 11), had=_height(n, 11), given=intent(n)),
         lambda n: _verified(_height(n, 10), had=_height(n, 11), given=intent(n)),
     ),
-    "baseline-abuse": (
+    "suppression-abuse": (
         lambda n: _verified(grown=[n]),
         lambda n: _verified(grown=[n], given=intent(n)),
     ),

@@ -37,7 +37,7 @@ max = 10.5
 on_push = true
 strictness = "relaxed"
 preexisting = "refuse"
-baselines = ["ruff-baseline.json"]
+suppressions = ["ruff-baseline.json"]
 """
 
 
@@ -106,8 +106,8 @@ def test_the_schema_takes_what_is_read_and_refuses_what_is_not() -> None:
             "thresholds",
             "two thresholds are named `a`",
         ),
-        ('[verify]\nbaselines = ["../x.json"]', "verify.baselines[0]", "not a file path"),
-        ('[verify]\nbaselines = ["folder/"]', "verify.baselines[0]", "not a file path"),
+        ('[verify]\nsuppressions = ["../x.json"]', "verify.suppressions[0]", "not a file path"),
+        ('[verify]\nsuppressions = ["folder/"]', "verify.suppressions[0]", "not a file path"),
         ("[verify]\non_psh = true", "verify.on_psh", "unknown key"),
     ],
 )

@@ -334,7 +334,9 @@ def test_any_change_of_a_baseline_counts_while_there_are_regressions() -> None:
         assert (answer.suppression_files, answer.grown) == (((BASELINE,), ()) if new else ((), ()))
     answer = decide(question(AnalysisComparison(new=(found("out.py"),)), changed=(BASELINE,)))
     assert answer.reason == "ruff-baseline.json changed while there are new findings"
-    assert [each.message for each in findings_of(answer) if each.rule == "baseline-abuse"] == [answer.reason]
+    assert [each.message for each in findings_of(answer) if each.rule == "suppression-abuse"] == [
+        answer.reason
+    ]
 
 
 def test_suppressions_that_grew_are_abuse_like_a_baseline() -> None:
@@ -511,8 +513,8 @@ def test_findings_tell_what_is_whose_and_where() -> None:
     answer = decide(question(comparison, scope=VIOLATED, grown=(BASELINE,)))
     assert _told(answer) == [
         ("scope-unexpected", Level.ERROR, "other.py", None),
-        ("baseline-abuse", Level.ERROR, "ruff-baseline.json", None),
-        ("baseline-abuse", Level.ERROR, "s.py", 9),
+        ("suppression-abuse", Level.ERROR, "ruff-baseline.json", None),
+        ("suppression-abuse", Level.ERROR, "s.py", 9),
         ("regression", Level.ERROR, "in.py", 7),
         ("regression", Level.ERROR, None, None),
         ("regression-external", Level.NOTE, "out.py", 8),
@@ -537,7 +539,7 @@ def test_what_could_not_be_verified_is_one_undecided_error(
     assert [(each.rule, each.message, each.hint) for each in errors] == [
         ("unverified", fault.reason, fault.next_step)
     ]
-    assert "baseline-abuse" in {each.rule for each in findings_of(answer)}
+    assert "suppression-abuse" in {each.rule for each in findings_of(answer)}
 
 
 def test_at_most_twenty_of_each_rule_are_told_and_the_rest_is_counted() -> None:
@@ -551,7 +553,7 @@ def test_at_most_twenty_of_each_rule_are_told_and_the_rest_is_counted() -> None:
         ("regression", ["and 3 findings more"]),
         ("regression-external", ["and 3 findings more"]),
         ("scope-unexpected", ["1 more file is not allowed by i-1"]),
-        ("baseline-abuse", ["and 1 suppression file more", "and 2 suppressions more"]),
+        ("suppression-abuse", ["and 1 suppression file more", "and 2 suppressions more"]),
     ):
         of_rule = [each.message for each in told if each.rule == rule]
         assert len(of_rule) == (MOST + 1) * len(rest)

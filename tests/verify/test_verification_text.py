@@ -62,7 +62,7 @@ def test_the_first_and_the_last_line_say_the_verdict_and_the_rules_and_never_the
     told = replace(ACCEPTED, status=status, scope=scope, violations=violations)
     first, last = lines(told)[0], lines(told)[-1]
     assert first == f"{status.verdict}: nothing got worse"
-    rules = "threshold-crossed, scope-forbidden, scope-unexpected, baseline-abuse"
+    rules = "threshold-crossed, scope-forbidden, scope-unexpected, suppression-abuse"
     undecided = "unverified, " if status.verdict == "undecided" else ""
     assert last == f"{status.verdict}: {undecided}{rules}"
 

@@ -478,7 +478,9 @@ def test_suppressions_that_grow_beside_code_are_abuse(shop: Workshop) -> None:
 
 def test_a_baseline_that_grows_while_somebody_else_regresses_is_abuse(tmp_path: Path) -> None:
     # A19, A20: repository-wide, and an external regression is enough.
-    shop = Workshop.open(tmp_path, {"known.json": '["x"]\n'}, more='[verify]\nbaselines = ["known.json"]\n')
+    shop = Workshop.open(
+        tmp_path, {"known.json": '["x"]\n'}, more='[verify]\nsuppressions = ["known.json"]\n'
+    )
     shop.declare("known.json")
     shop.commit({"b.py": BAD}, "Somebody else's")
     shop.stage({"known.json": '["x", "y"]\n'})
@@ -491,7 +493,7 @@ def test_a_baseline_that_grows_while_somebody_else_regresses_is_abuse(tmp_path: 
 
 def test_any_change_of_a_baseline_is_abuse_while_something_got_worse(tmp_path: Path) -> None:
     """A20: shrunk, reordered, gone or made executable; while nothing got worse only growth is."""
-    listed = '[verify]\nbaselines = ["debt.json"]\n'
+    listed = '[verify]\nsuppressions = ["debt.json"]\n'
     shop = Workshop.open(tmp_path, {"debt.json": '{"a": 1, "b": 2}\n'}, thresholds=(), more=listed)
     shop.declare("a.py", "debt.json")
     for content in ('{"a": 1}\n', '{"b": 2, "a": 1}\n', None):
@@ -505,7 +507,7 @@ def test_any_change_of_a_baseline_is_abuse_while_something_got_worse(tmp_path: P
 
 
 def test_a_baseline_that_shrinks_is_none(tmp_path: Path) -> None:
-    shop = Workshop.open(tmp_path, {"known": "x\ny\n"}, more='[verify]\nbaselines = ["known"]\n')
+    shop = Workshop.open(tmp_path, {"known": "x\ny\n"}, more='[verify]\nsuppressions = ["known"]\n')
     shop.stage({"known": "y\n", "a.py": "2\n"})
     assert shop.verify()["baseline_abuse"]["detected"] is False
 

@@ -9,7 +9,7 @@ import pytest
 from tests.verify.verify_world import NEW, Workshop, places
 
 BAD = "1\nBAD one\n"
-BASELINES = '[verify]\nbaselines = ["lists/known.json"]\n'
+SUPPRESSIONS = '[verify]\nsuppressions = ["lists/known.json"]\n'
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_the_hint_of_analyze_names_all_that_it_takes(shop: Workshop) -> None:
 
 
 def listed(tmp_path: Path) -> Workshop:
-    return Workshop.open(tmp_path, {"lists/known.json": '["x"]\n'}, more=BASELINES)
+    return Workshop.open(tmp_path, {"lists/known.json": '["x"]\n'}, more=SUPPRESSIONS)
 
 
 def test_a_baseline_that_becomes_a_link_has_grown(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_baseline_that_becomes_a_folder_or_lies_behind_a_link_has_grown(tmp_pa
 def test_a_file_that_is_control_by_what_it_holds_is_no_code_beside_a_baseline(tmp_path: Path) -> None:
     hooks, other = "repos: []  # patchgate\n", "repos: []  # patchgate, and more\n"
     shop = Workshop.open(
-        tmp_path, {"lists/known.json": "[]\n", ".pre-commit-config.yaml": hooks}, more=BASELINES
+        tmp_path, {"lists/known.json": "[]\n", ".pre-commit-config.yaml": hooks}, more=SUPPRESSIONS
     )
     shop.stage({"lists/known.json": '["x"]\n', ".pre-commit-config.yaml": other})
     assert shop.verify()["baseline_abuse"]["triggers"] == ["baseline_updated_without_intent"]

@@ -119,9 +119,9 @@ VERIFY_RULES = (
         level=Level.NOTE,
     ),
     _verify(
-        "baseline-abuse",
-        "A file of `[verify] baselines` (a suppression file) changed while there are new findings; or such a "
-        "file, or the set of suppressions, grew: together with code, without an intent, or so that a failing "
+        "suppression-abuse",
+        "A file of `[verify] suppressions` changed while there are new findings; or such a file, or the set "
+        "of suppressions in the code, grew: together with code, without an intent, or so that a failing "
         "threshold passes.",
         "A finding that is suppressed is not fixed.",
         "one commit adds a finding and its entry in ruff-baseline.json",
