@@ -13,16 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from patchgate.approvals.apply_approvals import apply_approvals, errors_of, may_be_approved, undecided_gates
-from patchgate.approvals.approvals import (
-    LocalApprovals,
-    SignedStatement,
-    Statement,
-    base_tree,
-    check_signature,
-    identity,
-    sign,
-    signers_of,
-)
+from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, identity
+from patchgate.approvals.signatures import base_tree, check_signature, sign, signers_of
 from patchgate.check.commits import check_revision
 from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions, trusted_options

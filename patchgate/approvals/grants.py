@@ -11,16 +11,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.approvals.approvals import (
-    LocalApprovals,
-    SignatureCheck,
-    SignedStatement,
-    Statement,
-    base_tree,
-    check_signature,
-    read_lines,
-    signers_of,
-)
+from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, read_lines
+from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature, signers_of
 from patchgate.errors import UndecidedError
 from patchgate.git.model import change_id
 from patchgate.git.notes import anchor_of, read_notes

@@ -221,7 +221,7 @@ class _CommitHistory:
         if policy is None or not policy.refuses_messages(profile):
             return verdict
         # 4 ms to import, and few policies refuse messages.
-        from patchgate.check.message_check import with_message
+        from patchgate.check.commit_message import with_message
 
         return with_message(verdict, policy, profile, lambda: self._walk.objects.read(commit.oid))
 

@@ -21,9 +21,9 @@ _REMOVE = "To allow it, remove that entry"
 _DOES = {
     "added": "adds",
     "deleted": "deletes",
-    "modified": "changes",
-    "type-changed": "changes",
-    "mode-changed": "changes",
+    "modified": "modifies",
+    "type-changed": "changes the type of",
+    "mode-changed": "changes the mode of",
 }
 
 

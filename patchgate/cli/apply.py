@@ -284,7 +284,7 @@ def reset_attempts(context: click.Context, attempt: str | None, reason: str | No
     Only for maintainers. The reason is recorded. ID is any attempt of the chain; without ID, the chain of
     the last refused attempt.
     """
-    from patchgate.check.message import check_reason
+    from patchgate.check.message_rules import check_reason
 
     example = 'say what changed: --reason "the plan now names the file to change"'
     reason = check_reason(reason or "", "a reset", example)

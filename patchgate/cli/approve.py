@@ -57,7 +57,7 @@ def approve_command(
         raise UsageError(
             "approve takes one change", 'git patchgate approve @staged --reason "..."; or --last, or an ID'
         )
-    from patchgate.check.message import check_reason
+    from patchgate.check.message_rules import check_reason
 
     reason = check_reason(reason or "")
     refuse_agents("an approval")

@@ -13,7 +13,7 @@ from patchgate.errors import PatchgateError
 
 if TYPE_CHECKING:
     from patchgate.git.active_hooks import Worktree
-    from patchgate.git.hook_files import HookFile
+    from patchgate.git.hook_managers import HookFile
     from patchgate.git.repository import Repository
     from patchgate.hooks.doctor import Diagnosis
     from patchgate.hooks.doctor_hooks import DoctorFinding, HookProbe, WorktreeHooks

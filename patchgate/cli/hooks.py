@@ -91,7 +91,7 @@ def _skip_reason() -> str | None:
     reason = os.environ.get(SKIP)
     if reason is None:
         return None
-    from patchgate.check.message import check_reason
+    from patchgate.check.message_rules import check_reason
 
     return check_reason(
         reason, SKIP, f'{SKIP}="the vendored files come from upstream 2.1" git …, or unset it'

@@ -89,7 +89,7 @@ def _require_yes(question: str) -> None:
 def _show_state(repository: Repository, policy: str | None) -> None:
     """Print what init would find: the policy, and the installed hooks."""
     from patchgate.git.active_hooks import LOCAL_EVENTS
-    from patchgate.git.hook_files import read_hook
+    from patchgate.git.hook_managers import read_hook
     from patchgate.hooks.hooks_folder import find_hooks_folder
 
     folder = find_hooks_folder(repository, os.environ)

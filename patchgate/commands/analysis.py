@@ -171,7 +171,7 @@ def _read(
     # Imported only to read an output: a stored run does not need it.
     from patchgate.commands.json_stream import NotReadError
     from patchgate.commands.metrics_file import read_metrics
-    from patchgate.commands.sarif_file import ToolFailedError, read_sarif
+    from patchgate.commands.sarif_reader import ToolFailedError, read_sarif
 
     try:
         with open(output, "rb") as stream:

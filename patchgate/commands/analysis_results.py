@@ -1,7 +1,7 @@
 """The values of analyses: results, measurements, runs of a tree, their comparison; the lines of a tree.
 
-The words are those of SARIF: a *result* is one thing that an analysis reports. Values only: `sarif_file` and
-`metrics_file` read results, `verify` compares them.
+The words are those of SARIF: a *result* is one thing that an analysis reports. Values only: `sarif_reader`
+and `metrics_file` read results, `verify` compares them.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 from patchgate.commands.analysis_results import Lines
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.sarif_file import ToolFailedError, read_sarif
+from patchgate.commands.sarif_reader import ToolFailedError, read_sarif
 from patchgate.git.quoting import printable
 
 MOST_REPORT = 64 << 20

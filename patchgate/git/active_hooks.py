@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.errors import PatchgateError, UndecidedError
-from patchgate.git.hook_files import HookFile, read_hook
+from patchgate.git.hook_managers import HookFile, read_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository, failed, version_in
 from patchgate.process import Completed, allowed_environment, run

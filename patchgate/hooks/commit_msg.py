@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from patchgate.check.commit_message import check_message
 from patchgate.check.hook_decision import HookDecision, decide
-from patchgate.check.message_check import check_message
 from patchgate.git.new_commits import current_branch
 from patchgate.git.repository import Repository
 from patchgate.hooks.recovery_steps import remember_shown

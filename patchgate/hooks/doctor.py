@@ -17,7 +17,7 @@ from patchgate.git.active_hooks import (
     Worktree,
     list_worktree_hooks,
 )
-from patchgate.git.hook_files import FRAMEWORKS, displaced_hook, find_managers, previous_hook
+from patchgate.git.hook_managers import FRAMEWORKS, displaced_hook, find_managers, previous_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_hooks import (

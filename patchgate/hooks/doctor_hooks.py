@@ -18,7 +18,7 @@ from pathlib import Path
 from patchgate import __version__
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, ConfigSetting, GitEnvironment, Worktree
-from patchgate.git.hook_files import HOOK_FORMAT, HookFile, ManagedHook
+from patchgate.git.hook_managers import HOOK_FORMAT, HookFile, ManagedHook
 from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import safe

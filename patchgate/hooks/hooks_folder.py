@@ -17,7 +17,7 @@ from pathlib import Path
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.active_hooks import GitEnvironment
-from patchgate.git.hook_files import PREVIOUS_SUFFIX, read_hook
+from patchgate.git.hook_managers import PREVIOUS_SUFFIX, read_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.storage.atomic_write import write_atomically

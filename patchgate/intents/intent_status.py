@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, GitEnvironment, current_worktree_hooks
-from patchgate.git.hook_files import HookFile, displaced_hook
+from patchgate.git.hook_managers import HookFile, displaced_hook
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository

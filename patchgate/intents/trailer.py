@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchgate.check.message import STRIP, Cleanup, clean, comment_of, is_abandoned, strip_space
-from patchgate.check.message_check import message_settings, read_message
+from patchgate.check.commit_message import message_settings, read_message
+from patchgate.check.message_rules import STRIP, Cleanup, clean, comment_of, is_abandoned, strip_space
 from patchgate.check.pending import pending_change
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import is_merging

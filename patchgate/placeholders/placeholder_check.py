@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.case import Case, Governance
+from patchgate.check.commit_message import policy_of_pending
 from patchgate.check.gate import Gate, judge
 from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.judging_policy import BUILT_IN, reference
-from patchgate.check.message_check import policy_of_pending
 from patchgate.check.policy_lookup import detail_for, requested_policy, trusted_options
 from patchgate.errors import UsageError
 from patchgate.git.change_sources import LoadedChange, is_merging, pending_base, read_staged

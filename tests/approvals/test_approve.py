@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.check.message import check_reason
+from patchgate.check.message_rules import check_reason
 from patchgate.cli.options import AGENT_MARKERS
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import Ledger

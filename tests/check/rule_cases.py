@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from patchgate.check import refs
 from patchgate.check.case import Case, Governance
-from patchgate.check.message import Message, examine
+from patchgate.check.message_rules import Message, examine
 from patchgate.errors import Mistake
 from patchgate.git.model import EXECUTABLE
 from patchgate.report.rules import RULES, Level, Stage

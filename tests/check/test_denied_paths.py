@@ -38,10 +38,10 @@ EXE = 'policy.deny_suffixes = [".exe"]'
     ("file", "does"),
     [
         (added("runs/x"), "adds"),
-        (modified("runs/x"), "changes"),
+        (modified("runs/x"), "modifies"),
         (deleted("runs/x"), "deletes"),
-        (chmod("runs/x", EXECUTABLE), "changes"),
-        (symlink("runs/x", b"y", Entry("100644", oid("x"))), "changes"),
+        (chmod("runs/x", EXECUTABLE), "changes the mode of"),
+        (symlink("runs/x", b"y", Entry("100644", oid("x"))), "changes the type of"),
     ],
 )
 def test_whatever_happens_to_a_denied_path_is_refused(file: object, does: str) -> None:

@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from patchgate.check.gate import judge
-from patchgate.check.message import Message
-from patchgate.check.message import examine as examine_message
+from patchgate.check.message_rules import Message
+from patchgate.check.message_rules import examine as examine_message
 from patchgate.components.contract_reading import facts_of, read_contract
 from patchgate.errors import ConfigError
 from patchgate.git.path import RepoPath, faults

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.check.message import Cleanup, Message, clean, examine
+from patchgate.check.message_rules import Cleanup, Message, clean, examine
 from patchgate.check.vague_phrases import MOST_PLACES
 from patchgate.git.quoting import is_printable
 from patchgate.policy.policy import Profile

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from patchgate.check.message import (
+from patchgate.check.message_rules import (
     CUT_LINE,
     SCISSORS,
     STRIP,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.check import message_check as room
-from patchgate.check.message_check import check_message
+from patchgate.check import commit_message as room
+from patchgate.check.commit_message import check_message
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import open_repository
 from patchgate.report.verdict import Report
@@ -302,7 +302,7 @@ def test_a_good_message_costs_no_pydantic(strict: Session) -> None:
     assert rules(judged(strict.repo, b"Subject\n")) == []
     script = (
         "import os, sys; from patchgate.git.repository import open_repository;"
-        "from patchgate.check.message_check import check_message;"
+        "from patchgate.check.commit_message import check_message;"
         "r = check_message(open_repository(os.environ, '.'), 'message');"
         "assert r.verdict == 'accepted' and len(r.changes) == 1;"
         "print([m for m in ('pydantic', 'pygit2', 'click', 'pathspec') if m in sys.modules])"

@@ -406,7 +406,7 @@ def test_the_identity_of_a_tool_loads_nothing_that_reads_or_runs() -> None:
         "from patchgate.policy.settings import AnalysisSettings\n"
         "from patchgate.commands.analysis import tool_identity\n"
         "assert tool_identity(AnalysisSettings(('sh',)), os.environ)\n"
-        "heavy = {'json', 'pydantic', 'pygit2', 'urllib', 'patchgate.commands.sarif_file'}\n"
+        "heavy = {'json', 'pydantic', 'pygit2', 'urllib', 'patchgate.commands.sarif_reader'}\n"
         "print(*sorted(heavy & sys.modules.keys()))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)

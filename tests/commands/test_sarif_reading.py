@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.commands import sarif_file
+from patchgate.commands import sarif_reader
 from patchgate.commands.analysis_results import AnalysisResult, TreeFiles
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.sarif_file import read_sarif
+from patchgate.commands.sarif_reader import read_sarif
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import is_printable
 from tests.amount import often
@@ -528,17 +528,17 @@ def test_a_notification_of_an_error_tells_that_not_all_was_looked_at(kind: str, 
 )
 def test_each_limit_is_named_in_the_refusal(monkeypatch: pytest.MonkeyPatch, told: Json, said: str) -> None:
     read(document(told))
-    monkeypatch.setattr(sarif_file, "MOST", dict.fromkeys(sarif_file.MOST, 2))
+    monkeypatch.setattr(sarif_reader, "MOST", dict.fromkeys(sarif_reader.MOST, 2))
     assert said in refusal(document(told)).message
 
 
 def test_a_limit_is_that_of_all_runs_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif_file, "MOST", sarif_file.MOST | {"results": 2})
+    monkeypatch.setattr(sarif_reader, "MOST", sarif_reader.MOST | {"results": 2})
     assert "more than 2 results" in refusal(document(run(result(), result()), run(result()))).message
 
 
 def test_messages_that_grow_out_of_one_template_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif_file, "MAX_MESSAGES", 100)
+    monkeypatch.setattr(sarif_reader, "MAX_MESSAGES", 100)
     told = [result(message={"text": "x" * 30 + "{0}", "arguments": [str(number)]}) for number in range(9)]
     assert len(read(document(run(*told[:3])))) == 3
     assert "more than 100 characters" in refusal(document(run(*told))).message
@@ -553,7 +553,7 @@ LARGE = """
 import io, resource, sys
 limit = 300 << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-from patchgate.commands.sarif_file import read_sarif
+from patchgate.commands.sarif_reader import read_sarif
 
 ONE = b'{"ruleId":"R","message":{"text":"m"},"properties":{"x":"' + b"p" * 1900 + b'"},"locations":' \\
     b'[{"physicalLocation":{"artifactLocation":{"uri":"a.py"},"region":{"startLine":%d}}}]}'

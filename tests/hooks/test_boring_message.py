@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate import __version__
-from patchgate.check.message import CUT_LINE, Cleanup, Message, clean, examine, is_abandoned
+from patchgate.check.message_rules import CUT_LINE, Cleanup, Message, clean, examine, is_abandoned
 from patchgate.check.vague_phrases import phrases
 from patchgate.hooks.install import hook_script
 from tests.hooks.hook_world import Recorder, install

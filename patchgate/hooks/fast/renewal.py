@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from patchgate import __version__
 from patchgate.errors import PatchgateError
-from patchgate.git.hook_files import displaced_hook, read_hook
+from patchgate.git.hook_managers import displaced_hook, read_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.hooks.fast.cache_files import (

@@ -20,7 +20,7 @@ from patchgate.git.active_hooks import (
     Worktree,
     list_worktree_hooks,
 )
-from patchgate.git.hook_files import read_hook
+from patchgate.git.hook_managers import read_hook
 from patchgate.git.repository import open_repository
 from patchgate.hooks.doctor import Diagnosis, examine
 from patchgate.hooks.doctor_hooks import DoctorFinding, quoted

@@ -14,7 +14,7 @@ from dataclasses import replace
 from patchgate.check.case import Case
 from patchgate.check.gate import Gate, GateResults, judge
 from patchgate.check.judging_policy import BUILT_IN, OWN_POLICY, reference
-from patchgate.check.message import (
+from patchgate.check.message_rules import (
     CUT_LINE,
     MODES,
     Cleanup,

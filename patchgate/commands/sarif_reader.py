@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from patchgate.commands.analysis_results import AnalysisResult, Lines, TreeFiles
 from patchgate.commands.json_stream import JsonObject, JsonStream, NotReadError, as_list, as_text
-from patchgate.commands.sarif_results import (
+from patchgate.commands.sarif_result import (
     DRIVER,
     UNNAMED,
     SarifPaths,
