@@ -180,7 +180,7 @@ def _staged(repository: Repository, policies: TreePolicies) -> tuple[str | None,
 
 def message_settings(repository: Repository) -> tuple[Cleanup, str | None]:
     """Read how git cleans messages here, and which encoding they have."""
-    told: dict[str, bytes | None] = {}
+    settings: dict[str, bytes | None] = {}
     done = repository.git("config", "--null", "--show-scope", "--get-regexp", _KEYS, answers=(0, 1))
     fields = done.out.split(b"\0")
     for scope, setting in zip(fields[0:-1:2], fields[1::2], strict=True):
@@ -193,15 +193,15 @@ def message_settings(repository: Repository) -> tuple[Cleanup, str | None]:
                     continue
                 name = _COMMENT
             # The last one counts.
-            told[name] = value if has_value else None
-    mode = (told.get("commit.cleanup") or b"").decode("ascii", "replace")
-    comment = told.get(_COMMENT) or b"#"
+            settings[name] = value if has_value else None
+    mode = (settings.get("commit.cleanup") or b"").decode("ascii", "replace")
+    comment = settings.get(_COMMENT) or b"#"
     cleanup = Cleanup(
         mode if mode in MODES else None,
         None if comment.lower() == b"auto" else comment,
-        "commit.verbose" in told and _is_true(told["commit.verbose"]),
+        "commit.verbose" in settings and _is_true(settings["commit.verbose"]),
     )
-    encoding = told.get("i18n.commitencoding")
+    encoding = settings.get("i18n.commitencoding")
     return cleanup, encoding.decode("ascii", "replace") if encoding else None
 
 

@@ -154,8 +154,8 @@ class RefRules:
 
     def _is_unseen(self, ref: str) -> bool:
         """Return whether the commit that git reports for a ref is not here."""
-        told = self._destination.reported.get(ref)
-        return told is not None and self._commits.get(told) is None
+        reported = self._destination.reported.get(ref)
+        return reported is not None and self._commits.get(reported) is None
 
     def _is_shared(self, ref: str) -> bool:
         """Return whether a ref may be a default branch by its name, and has or may have a policy."""

@@ -97,16 +97,16 @@ def judge_push_to(
     """
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, remote.had)
-        told = {update.ref: update.old for update in updates if update.old is not None}
+        reported = {update.ref: update.old for update in updates if update.old is not None}
         # A ref that has moved since: its old commit is known too.
-        here = {ref: oid for ref, oid in told.items() if commits[oid] is not None}
+        here = {ref: oid for ref, oid in reported.items() if commits[oid] is not None}
         destination = Destination(
             remote.shown,
             remote.default,
-            {**told, **remote.had, **here},
+            {**reported, **remote.had, **here},
             symbolic=symbolic,
             is_empty=is_empty,
-            reported=told,
+            reported=reported,
             is_confirmed=is_confirmed,
         )
         terms = RefRules(
@@ -177,11 +177,11 @@ def judge_received(
     Raises:
         PatchgateError: it could not be read.
     """
-    told = {update.ref: update.old for update in updates if update.old is not None}
+    reported = {update.ref: update.old for update in updates if update.old is not None}
     destination = Destination(
         "this repository",
         default,
-        {**had, **told},
+        {**had, **reported},
         judges_all=True,
         symbolic=symbolic,
         is_empty=default is None and not has_commits(repository),
@@ -229,8 +229,8 @@ def judge_received(
 
 
 def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, str]) -> dict[str, str | None]:
-    told = [oid for update in updates for oid in (update.old, update.new) if oid is not None]
-    return peel(objects, [*told, *had.values()])
+    oids = [oid for update in updates for oid in (update.old, update.new) if oid is not None]
+    return peel(objects, [*oids, *had.values()])
 
 
 class _PushCheck:

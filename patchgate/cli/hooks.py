@@ -209,8 +209,8 @@ def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int
             progress.end()
     elif _is_framework(os.environ) and not arguments:
         remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
-        told = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
-        pairs = {told[0]: told[1]} if told[0] and told[1] else {}
+        pushed = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
+        pairs = {pushed[0]: pushed[1]} if pushed[0] and pushed[1] else {}
         report = judge_unpushed(repository, remote, pairs, add_findings=add_findings)
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")

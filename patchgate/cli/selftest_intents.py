@@ -30,8 +30,8 @@ from patchgate.verify.verify import verify
 
 _WHO = "patchgate <selftest@patchgate.invalid>"
 _POLICY = """\
-[analyses.told]
-command = ["cat", "told"]
+[analyses.lint]
+command = ["cat", "lint"]
 
 [analyses.heights]
 command = ["cat", "heights"]
@@ -45,8 +45,8 @@ max = 1
 [verify]
 suppressions = ["known"]
 """
-_NOT_THERE = _POLICY.replace('"cat", "told"', '"./not-there"')
-_FINDINGS = ("told", "heights")
+_NOT_THERE = _POLICY.replace('"cat", "lint"', '"./not-there"')
+_FINDINGS = ("lint", "heights")
 
 
 def _sarif(*files: str) -> str:
@@ -59,7 +59,7 @@ def _sarif(*files: str) -> str:
         }
         for file in files
     ]
-    runs = [{"tool": {"driver": {"name": "told"}}, "results": results}]
+    runs = [{"tool": {"driver": {"name": "lint"}}, "results": results}]
     return json.dumps({"version": "2.1.0", "runs": runs})
 
 
@@ -70,7 +70,7 @@ def _heights(value: int) -> str:
 _FILES = {
     "f": "one\n",
     "g": "one\n",
-    "told": _sarif(),
+    "lint": _sarif(),
     "heights": _heights(1),
     "known": "{}\n",
     "patchgate.toml": _POLICY,
@@ -240,7 +240,7 @@ def _still_high(scene: _Sandbox) -> Iterable[Finding]:
     return scene.verify()
 
 
-_OWN, _OTHER = _verified("f", told=_sarif("f")), _verified("g", told=_sarif("f"))
+_OWN, _OTHER = _verified("f", lint=_sarif("f")), _verified("g", lint=_sarif("f"))
 _HIGH, _HIGH_ELSEWHERE = _verified("f", heights=_heights(2)), _verified("g", heights=_heights(2))
 
 _CASES: Mapping[str, tuple[Story, Story]] = {

@@ -60,15 +60,15 @@ def tool_identity(
     if missing or program is None:
         return None
     tools = [find_program(tool, environment) for tool in settings.required_tools]
-    told = []
+    files = []
     for file in (program, *filter(None, tools)):
         real = os.path.realpath(file)
         try:
             state = os.stat(real) if os.path.isabs(file) else None
         except OSError:
             return None
-        told.append(f"{file} {real} {state.st_size} {state.st_mtime_ns}" if state is not None else file)
-    return "\n".join(told)
+        files.append(f"{file} {real} {state.st_size} {state.st_mtime_ns}" if state is not None else file)
+    return "\n".join(files)
 
 
 def run_analysis(
@@ -109,7 +109,7 @@ def run_analysis(
     run = replace(run, tool=printable(program))
     output = os.path.join(folder, "output")
     log_path = os.path.join(folder, "log")
-    with new_file(output, "", _AGAIN) as told, new_file(log_path, "", _AGAIN) as log:
+    with new_file(output, "", _AGAIN) as out, new_file(log_path, "", _AGAIN) as log:
         ended = run_command(
             [word.encode() for word in settings.command],
             cwd=place,
@@ -117,7 +117,7 @@ def run_analysis(
             seconds=settings.timeout,
             executable=program,
             log=log,
-            output=told,
+            output=out,
             max_output=MAX_OUTPUT,
             mask=mask,
             tick=tick,

@@ -1,8 +1,8 @@
 """A large JSON document, read one value at a time, so that its size costs no memory.
 
 Decides what is JSON (RFC 8259 in UTF-8, with a byte-order mark or without; no NaN), how large one value of it
-may be, and how a fault is told; not what the values may be. For small documents of the repository, with the
-line of every place, there is `policy.json_places`.
+may be, and how a fault is reported; not what the values may be. `policy.json_places` reads small documents
+of the repository, with the line of every place.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class JsonStream:
     """One passage over a document; the stream is read as far as the passage has come.
 
     The caller walks through the objects and lists that it knows, and takes the values within them whole;
-    what it does not take is read all the same, and dropped. A key that stands twice is told twice to who
-    walks, and counts once (the last) within a value that is taken whole. `members` and `elements` may be
+    what it does not take is read all the same, and dropped. A key that occurs twice is yielded twice while
+    walking, and counts once (the last) within a value that is taken whole. `members` and `elements` may be
     left as they are after the last one only. `MAX_DEPTH` counts from the value that is taken."""
 
     def __init__(self, stream: BinaryIO) -> None:

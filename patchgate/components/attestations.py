@@ -178,8 +178,8 @@ def record_captures(repository: Repository, made: Sequence[Attestation]) -> tupl
 
     The baseline contains neither time nor counts, so that branches merge; no verdict needs this record.
     """
-    told = (_ledger(repository, each).record(CAPTURED, each.about()) for each in made)
-    return tuple(each for each in told if each is not None)
+    warnings = (_ledger(repository, each).record(CAPTURED, each.about()) for each in made)
+    return tuple(each for each in warnings if each is not None)
 
 
 def _ledger(repository: Repository, made: Attestation) -> Ledger:
@@ -211,13 +211,13 @@ def record_attestations(
             message, who = f"Verify {each.component}", identity(environ)
             add_line(repository, VERIFIED_REF, each.baseline_oid, line, message=message, identity=who)
         ledger = _ledger(repository, each)
-        told = ledger.record(KIND, each.about())
-        if told is not None:
+        warning = ledger.record(KIND, each.about())
+        if warning is not None:
             if not any(
                 event.about == each.about() for event in ledger.find_events({KIND}, each.baseline_oid)
             ):
                 raise UndecidedError(
-                    told, "free disk space, or fix the permissions of that file, then verify again"
+                    warning, "free disk space, or fix the permissions of that file, then verify again"
                 )
-            warnings.append(told)
+            warnings.append(warning)
     return tuple(warnings)

@@ -245,26 +245,26 @@ def baselines_of_head(repository: Repository, now: float) -> BaselineStatuses:
         oids = {each.component.id: each.baseline.oid for each in recorded}
         results = find_attestations(repository, objects, oids, now, kinds=(KIND, CAPTURED))
         by_id = {each.component: each for each in verified}
-        told: list[BaselineStatus] = []
+        statuses: list[BaselineStatus] = []
         for status in found:
             name = status.component.id
             levels = (at_policy_level(policy, Profile.COMMIT, finding) for finding in status.findings)
             drift = [finding for finding in levels if finding is not None]
             if (known := by_id.get(name)) is not None:
                 drift += examine(known, policy, now, has_drifted=status.has_drifted)
-            told.append(BaselineStatus(status, known, tuple(drift), results.get(name)))
+            statuses.append(BaselineStatus(status, known, tuple(drift), results.get(name)))
         return BaselineStatuses(
             commit=head.oid,
             now=now,
             window=policy.config.baselines.staleness_window_days,
-            components=tuple(told),
+            components=tuple(statuses),
             orphans=tuple(orphaned_baselines(paths, root.oid, policy)),
         )
 
 
 def status_text(baselines: BaselineStatuses) -> list[str]:
     """Write the status as lines of text, safe for a terminal."""
-    lines = [line for told in baselines.components for line in _component_lines(told, baselines)]
+    lines = [line for each in baselines.components for line in _component_lines(each, baselines)]
     for path in baselines.orphans:
         shown = wording.show_path(path)
         lines.append(f"{shown} belongs to no declared component: git rm {shown}")
@@ -284,10 +284,10 @@ def _test_results(found: Attestation) -> str:
     return f"tests: {', '.join(f'{found.tests[name]} {name}' for name in names)} {at}"
 
 
-def _component_lines(told: BaselineStatus, baselines: BaselineStatuses) -> Iterator[str]:
-    status = told.status
+def _component_lines(each: BaselineStatus, baselines: BaselineStatuses) -> Iterator[str]:
+    status = each.status
     name = status.component.id
-    if told.verified is None:
+    if each.verified is None:
         yield (
             f"{name}: no baseline"
             if status.baseline is None
@@ -295,13 +295,13 @@ def _component_lines(told: BaselineStatus, baselines: BaselineStatuses) -> Itera
         )
     else:
         drift = "drifted" if status.has_drifted else "no drift"
-        age = describe(told.verified, baselines.window, baselines.now, has_drifted=status.has_drifted)
+        age = describe(each.verified, baselines.window, baselines.now, has_drifted=status.has_drifted)
         yield f"{name}: {drift}; {wording.safe(age)}"
     if status.hashes != Hashes():
         yield f"  {status.hashes.shown}"
-    if told.results is not None:
-        yield f"  {_test_results(told.results)}"
-    for finding in told.findings:
+    if each.results is not None:
+        yield f"  {_test_results(each.results)}"
+    for finding in each.findings:
         yield f"  {finding.level.value}[{finding.rule}]: {wording.safe(finding.message)}"
         place = wording.show_place(finding)
         if place:

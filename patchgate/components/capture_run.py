@@ -248,11 +248,11 @@ def _classify(
     counts: ReportCounts | str | None,
     said: bytes,
 ) -> tuple[Ending, str, str | None, ReportCounts | None]:
-    mend = f"fix test_command of `{component.id}`, or install what it needs"
+    hint = f"fix test_command of `{component.id}`, or install what it needs"
     again = f"fix {'what the output shows' if outcome.tail else 'the tests'}, then capture again"
     known = counts if isinstance(counts, ReportCounts) else None
     if outcome.status in {CommandStatus.NOT_STARTED, CommandStatus.TIMED_OUT}:
-        return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
+        return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", hint, known
     code = outcome.exit_code or 0
     has_failed = known is not None and known.failed + known.errors > known.is_broken_off
     is_counted = known is not None or is_pytest
@@ -263,10 +263,10 @@ def _classify(
         some = "its only test" if known.total == 1 else f"{bad} of its {known.total} tests"
         return Ending.FAILED, f"{some} failed", again, known
     if isinstance(counts, str):
-        return Ending.NOT_RUN, f"the report of its tests cannot be used: {counts}", mend, None
+        return Ending.NOT_RUN, f"the report of its tests cannot be used: {counts}", hint, None
     lacks_pytest = any("No module named pytest" in line for line in outcome.tail)
     if (known is None and is_pytest and (code in _NOT_RUN or lacks_pytest)) or code in {126, 127}:
-        return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", mend, known
+        return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", hint, known
     empty = _why_empty(known, is_pytest, code, said)
     if empty is not None:
         return Ending.EMPTY, empty, _EMPTY, known

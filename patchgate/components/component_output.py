@@ -198,8 +198,8 @@ def baselines_json(baselines: BaselineStatuses) -> str:
     return json_line(value)
 
 
-def _component(told: BaselineStatus, baselines: BaselineStatuses) -> dict[str, Json]:
-    status, verified = told.status, told.verified
+def _component(shown: BaselineStatus, baselines: BaselineStatuses) -> dict[str, Json]:
+    status, verified = shown.status, shown.verified
     state = reason = days = at = where = commit = None
     changed: list[str] = []
     if verified is not None:
@@ -222,10 +222,10 @@ def _component(told: BaselineStatus, baselines: BaselineStatuses) -> dict[str, J
         "age_days": days,
         "dependencies": list(status.dependencies),
         "changed_dependencies": [*changed],
-        "tests": None if told.results is None or told.results.tests is None else {**told.results.tests},
-        "tests_at": None if told.results is None else iso_if_any(told.results.seconds),
-        "tests_source": None if told.results is None else told.results.where,
-        "findings": finding_documents(told.findings),
+        "tests": None if shown.results is None or shown.results.tests is None else {**shown.results.tests},
+        "tests_at": None if shown.results is None else iso_if_any(shown.results.seconds),
+        "tests_source": None if shown.results is None else shown.results.where,
+        "findings": finding_documents(shown.findings),
     }
     return value
 

@@ -190,17 +190,17 @@ def _side_effects(
 ) -> Iterator[ContractMistake]:
     written = function.get("side_effects")
     here = (*place, "side_effects")
-    told = partial(_mistake, document)
+    mistake = partial(_mistake, document)
     if written in (None, []) or written == "":
         hint = 'list each one, or write [{"kind": "none"}]'
-        yield told("side-effects-empty", here, "the function lists no side effects", hint)
+        yield mistake("side-effects-empty", here, "the function lists no side effects", hint)
         return
     for each, text in _strings(function, place, "side_effects"):
         (taken,) = modern_effects(text)
         keys = ("kind",) if taken["kind"] == "none" else ("kind", "target")
         plain = json.dumps({key: taken[key] for key in keys}, ensure_ascii=False)
         message = "this side effect is a plain string, as in older contracts"
-        yield told("contract-outdated", each, message, f"write {printable(plain, 200)}")
+        yield mistake("contract-outdated", each, message, f"write {printable(plain, 200)}")
     effects = modern_effects(written)
     if not isinstance(effects, list):
         return
@@ -208,16 +208,16 @@ def _side_effects(
     if "none" in kinds and any(kind != "none" for kind in kinds):
         first = (*here, kinds.index("none"))
         message = "`none` is listed with other side effects"
-        yield told("side-effects-mixed", first, message, "remove `none`, or the others")
+        yield mistake("side-effects-mixed", first, message, "remove `none`, or the others")
     if function.get("idempotent") is True and "writes_file" in kinds:
         first = (*here, kinds.index("writes_file"))
         hint = "check that a second call leaves the same file, and say so in its description"
-        yield told("side-effects-idempotent", first, "the function is idempotent and writes a file", hint)
+        yield mistake("side-effects-idempotent", first, "the function is idempotent and writes a file", hint)
     for index, each in enumerate(effects):
         target = each.get("target", "") if isinstance(each, dict) else None
         if isinstance(target, str) and not target.strip() and kinds[index] != "none":
             at = (*here, index, "target")
-            yield told(_INVALID, at, "the side effect has no target", "name what it reads or changes")
+            yield mistake(_INVALID, at, "the side effect has no target", "name what it reads or changes")
 
 
 def _texts(value: dict[str, Any]) -> Iterator[tuple[JsonPath, str]]:

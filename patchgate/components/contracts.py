@@ -220,39 +220,39 @@ class _ContractChecks:
 
     def _needs(self, name: str, facts: ContractFacts) -> Iterator[Finding]:
         for reference, resolved in resolve_dependencies(facts, self._names):
-            told = partial(self._find, name, line=reference.line, pattern=reference.name)
-            yield from self._dependency(name, reference, resolved, told)
+            report = partial(self._find, name, line=reference.line, pattern=reference.name)
+            yield from self._dependency(name, reference, resolved, report)
         for reference in facts.externals:
             if not self._view.externals.get(reference.name, False):
                 yield self._external(name, reference)
 
     def _dependency(
-        self, name: str, reference: Reference, resolved: Resolved | None, told: Callable[..., Finding]
+        self, name: str, reference: Reference, resolved: Resolved | None, report: Callable[..., Finding]
     ) -> Iterator[Finding]:
         written = printable(reference.name, 80)
         if resolved is None:
             owner = self._view.owners.get(reference.name, name)
             if owner != name:
                 message = f"`{written}` is a {'path' if '/' in written else 'module'} of component `{owner}`"
-                yield told("dependency-unknown", message, f"name the component: `{owner}`")
+                yield report("dependency-unknown", message, f"name the component: `{owner}`")
             elif not self._view.externals.get(reference.name, False):
                 message = f"`{name}` depends on `{written}`, which is not a component, module or path"
                 hint = self._meant(reference.name) or "name a component, or remove the entry"
-                yield told("dependency-unknown", message, hint)
+                yield report("dependency-unknown", message, hint)
             return
         if resolved.how is not How.EXACT:
             message = f"`{written}` was read as `{resolved.id}`, {_READ_AS[resolved.how]}"
-            yield told("dependency-corrected", message, f"write `{resolved.id}`")
+            yield report("dependency-corrected", message, f"write `{resolved.id}`")
         if self._view.facts.get(resolved.id) is None:
             there = self._view.components[resolved.id].contract.quoted
             message = f"`{name}` depends on `{resolved.id}`, which has no contract"
             hint = f"write {there} first, or remove the dependency"
-            yield told("dependency-without-contract", message, hint)
+            yield report("dependency-without-contract", message, hint)
         if is_across(self._view.components, name, resolved.id):
             here, other = self._place(name), self._place(resolved.id)
             message = f"{here} depends on {other}, in another branch of the component tree"
             hint = "depend on a sibling, a parent or a parent's sibling, or move one of the two"
-            yield replace(told("dependency-across", message, hint), who_can_fix=Fixer.PERSON)
+            yield replace(report("dependency-across", message, hint), who_can_fix=Fixer.PERSON)
 
     def _place(self, name: str) -> str:
         above = reversed(self._view.components.ancestors(name))

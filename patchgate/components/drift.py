@@ -115,9 +115,9 @@ def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
     found = compare(state.files, recorded, state.unclaimed)
     if found.is_equal:
         return
-    told = list(_differences(state, found, recorded))
-    yield from told
-    if not told:
+    differences = list(_differences(state, found, recorded))
+    yield from differences
+    if not differences:
         # Only a changed promise and its tests differ.
         what = f"contract and tests of component {state.component.id}"
         yield _component_finding(state, "drift-all", f"{what} changed since they were recorded")

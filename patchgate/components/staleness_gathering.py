@@ -143,9 +143,9 @@ class StalenessFacts:
         """
         touches = self._touches(commit, {each.component.baseline.raw: each.baseline.oid for each in recorded})
         baselines = {each.component.id: each.baseline.oid for each in recorded}
-        told = find_attestations(self._objects.repository, self._objects, baselines, now, notes)
+        attested = find_attestations(self._objects.repository, self._objects, baselines, now, notes)
         chosen = [
-            _newest(each, touches.get(each.component.baseline.raw), told.get(each.component.id), now)
+            _newest(each, touches.get(each.component.baseline.raw), attested.get(each.component.id), now)
             for each in recorded
         ]
         trees = self._trees_of([each.verified.commit for each in chosen if each.verified.commit is not None])
@@ -187,10 +187,10 @@ class StalenessFacts:
         return {pair for (pair, _), old, new in zip(asked, before, now, strict=True) if old != new}
 
     def _with_changes(
-        self, told: _NewestVerification, tree: str, then: str | None, unlike: set[tuple[str, str]]
+        self, newest: _NewestVerification, tree: str, then: str | None, unlike: set[tuple[str, str]]
     ) -> LastVerified:
         """Add what changed since; `then` is the tree of the verifying commit, or None."""
-        recorded, note = told.recorded, told.note
+        recorded, note = newest.recorded, newest.note
         if note is not None:
             changed = [
                 name
@@ -204,9 +204,9 @@ class StalenessFacts:
                 if (then, name) in unlike and self._digest_at(name, then) != self._digest_at(name, tree)
             ]
         else:
-            return told.verified
+            return newest.verified
         gone = [name for name in recorded.unknown if self._is_gone(name, note, then, tree)]
-        return replace(told.verified, changed=tuple(changed), gone=tuple(gone))
+        return replace(newest.verified, changed=tuple(changed), gone=tuple(gone))
 
     def _is_gone(self, name: str, note: Attestation | None, then: str | None, tree: str) -> bool:
         """Return whether a name that matches no component is missing now, and existed then."""
@@ -250,7 +250,7 @@ class StalenessFacts:
 
 
 def _newest(
-    recorded: RecordedComponent, touch: FileCommit | None, told: Attestation | None, now: float
+    recorded: RecordedComponent, touch: FileCommit | None, attested: Attestation | None, now: float
 ) -> _NewestVerification:
     """Choose the newest verification of a component."""
     name, path = recorded.component.id, recorded.component.baseline
@@ -260,8 +260,10 @@ def _newest(
         unknown = _CUT_OFF
     else:
         unknown = _AHEAD if touch.seconds > now + DAY else None
-    if told is not None and (unknown or touch is None or told.seconds > touch.seconds):
-        return _NewestVerification(recorded, LastVerified(name, path, told.seconds, told.where), told)
+    if attested is not None and (unknown or touch is None or attested.seconds > touch.seconds):
+        return _NewestVerification(
+            recorded, LastVerified(name, path, attested.seconds, attested.where), attested
+        )
     if touch is None or unknown is not None:
         return _NewestVerification(recorded, LastVerified(name, path, unknown=unknown))
     return _NewestVerification(recorded, LastVerified(name, path, touch.seconds, "commit", touch.commit))

@@ -241,8 +241,11 @@ class _Writer:
             self._test(function, "error", case, "error_class", number)
         untested += self._repeated(function)
         if untested:
-            told = [f"# Not tested of {function.name[:_MOST_NAME]}:", *(f"# - {each}" for each in untested)]
-            self.pieces.append("\n".join(told) + "\n")
+            comment = [
+                f"# Not tested of {function.name[:_MOST_NAME]}:",
+                *(f"# - {each}" for each in untested),
+            ]
+            self.pieces.append("\n".join(comment) + "\n")
 
     def _repeated(self, function: Function) -> Iterator[str]:
         """Write the tests that call a function with the inputs of all its examples; yield what has none."""

@@ -47,7 +47,7 @@ def roots() -> list[str]:
 
 
 def imported(name: str) -> list[Any]:
-    """Import one module; what cannot be imported is told where nothing is found."""
+    """Import one module; record why it cannot be imported."""
     try:
         return [importlib.import_module(name)]
     except Exception as error:
@@ -59,7 +59,7 @@ BROKEN: dict[str, str] = {}
 
 
 def modules() -> Iterator[Any]:
-    """Import the implementation's modules, then those below, as far as is asked."""
+    """Import the implementation's modules, then those below, as the caller iterates."""
     # What the caller put on the path counts first.
     sys.path.extend(root for root in roots() if root not in sys.path)
     named = [module for name in MODULES for module in imported(name)]
@@ -92,8 +92,8 @@ def find(name: str) -> Any:
     found = look_up(name)
     where = ", ".join(MODULES)
     broken = "; ".join(f"{each}: {why}" for each, why in BROKEN.items())
-    told = f"no function {name} in or below {where}. {broken}"
-    assert found is not None, told
+    problem = f"no function {name} in or below {where}. {broken}"
+    assert found is not None, problem
     assert callable(found), f"{name} is {found!r}, which cannot be called"
     return found
 
@@ -161,7 +161,7 @@ COLLECTIONS: dict[str, Any] = {
 
 # Part same
 def same(actual: Any, expected: Any) -> bool:
-    """Tell whether a result is what is expected, which is often written as JSON."""
+    """Return whether a result equals what is expected, which is often written as JSON."""
     actual = plain(actual)
     expected = plain(expected)
     if isinstance(expected, dict):
@@ -256,12 +256,12 @@ def kept(value: Any) -> Any:
 
 # Part measure_latency
 def measure_latency(case: Case) -> float:
-    """Give the 95th percentile of repeated calls in milliseconds, after a warm-up."""
+    """Return the 95th percentile of repeated calls in milliseconds, after a warm-up."""
     function = find(case["function"])
     for number in range(5):
         run(function, fresh(case, number))
     times: list[float] = []
-    # A hundred calls; of slow functions as many as five seconds hold, but twenty.
+    # A hundred calls; for slow functions as many as fit in five seconds, at least 20.
     while len(times) < 100 and (len(times) < 20 or sum(times) < 5000):
         inputs = fresh(case, len(times))
         start = time.perf_counter()
@@ -273,14 +273,14 @@ def measure_latency(case: Case) -> float:
 
 # Part measure_memory
 def measure_memory(case: Case) -> float:
-    """Give the most memory that a call holds at a time, in MiB (tracemalloc)."""
+    """Return the peak memory of the calls, in MiB (tracemalloc)."""
     function = find(case["function"])
     numbers = range(len(case["inputs"]))
     return max(peak(function, fresh(case, number)) for number in numbers)
 
 
 def peak(function: Any, inputs: Case) -> float:
-    """Give the most memory that one call holds at a time, in MiB."""
+    """Return the peak memory of one call, in MiB."""
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
         tracemalloc.start()
@@ -308,7 +308,7 @@ def test_example(case: Case) -> None:
 
 
 # Part error
-# What is not the function's own call stands before `raises`: its errors prove nothing.
+# Only the function's own call is inside `raises`: other errors prove nothing.
 def test_error(case: Case) -> None:
     function = find(case["function"])
     error = error_class(case["error"])

@@ -216,7 +216,7 @@ def weakened_findings(
     grave = frozenset(_lost(each for each in losses if each.loss in _SEVERE))
     if may_excuse:
         grave -= _excused(state, found, beside, grave)
-    told = [
+    reported = [
         ([each], _loss(state, each, is_gone=each.path in gone, is_empty=each.path in empty))
         for each in losses[:_MOST]
     ]
@@ -224,10 +224,10 @@ def weakened_findings(
         name = state.component.id
         message = f"and {len(rest)} more losses in the tests of component {name}"
         about = {"component": name}
-        told.append(
+        reported.append(
             (rest, find("drift-tests-weakened", message, rest[0].path, "restore the tests", details=about))
         )
-    for some, finding in told:
+    for some, finding in reported:
         is_grave = any(each.loss in _SEVERE and not grave.isdisjoint(_lost([each])) for each in some)
         yield finding if is_grave else replace(finding, level=Level.WARNING)
 

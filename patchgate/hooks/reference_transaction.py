@@ -76,8 +76,8 @@ def judge_transaction(
     for update in updates:
         report = judge_update(repository, update, known, asked, lambda: process() == FETCH, making)
         if report.changes and update.old is not None:
-            told = report_unchecked(repository, update.old, update.ref, asked)
-            report = replace(report, warnings=(*report.warnings, *told))
+            unchecked = report_unchecked(repository, update.old, update.ref, asked)
+            report = replace(report, warnings=(*report.warnings, *unchecked))
         judged = decide(repository, "reference-transaction", report, update.ref)
         stopping = stopping or (update if judged.stops else None)
         warnings |= dict.fromkeys(judged.report.warnings)

@@ -51,8 +51,10 @@ def parse_claims(written: Any) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...
     """Read the value of `[claims]`, of any type; return the settings and a warning for each replacement."""
     if not isinstance(written, Mapping):
         # It may have been meant to contain markers.
-        told = f"{_printable(written)} is not a table, so the defaults are used, and no claim is contradicted"
-        return ClaimsSettings(has_unusable_markers=True), (ConfigWarning((TABLE,), told),)
+        message = (
+            f"{_printable(written)} is not a table, so the defaults are used, and no claim is contradicted"
+        )
+        return ClaimsSettings(has_unusable_markers=True), (ConfigWarning((TABLE,), message),)
     warnings: list[ConfigWarning] = []
     values: dict[str, Any] = {}
     for name, usual in _defaults().items():

@@ -121,8 +121,8 @@ class TreePolicies:
                 self._found.clear()
             found = self._found[key] = self._read(key)
             if found.policy is not None and found.policy.config.warnings:
-                told = self._objects.repository.config_warnings
-                told += [each for each in warnings_of(found.policy) if each not in told]
+                warnings = self._objects.repository.config_warnings
+                warnings += [each for each in warnings_of(found.policy) if each not in warnings]
         return self._found[key]
 
     def _read(self, key: Key) -> FoundPolicy:
@@ -224,15 +224,15 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
 
     places = lines(policy.raw.decode())
     prefix = ("tool", "patchgate") if policy.file == "pyproject.toml" else ()
-    told: list[str] = []
+    messages: list[str] = []
     by_line = sorted(
         (line_of(places, (*prefix, *each.key)) or 0, each.key, each.message) for each in warnings
     )
     for line, key, message in by_line[:_MAX_WARNINGS]:
-        told.append(f"{policy.file}:{line}: {Decision(key, '').dotted}: {message}")
+        messages.append(f"{policy.file}:{line}: {Decision(key, '').dotted}: {message}")
     if len(warnings) > _MAX_WARNINGS:
-        told.append(f"{policy.file}: {len(warnings) - _MAX_WARNINGS} more values cannot be used")
-    return tuple(told)
+        messages.append(f"{policy.file}: {len(warnings) - _MAX_WARNINGS} more values cannot be used")
+    return tuple(messages)
 
 
 def require_usable(found: FoundPolicy) -> Policy:

@@ -85,8 +85,8 @@ def _value(each: Measurement) -> str:
 
 
 def _twice(each: UnstableAnalysis) -> Iterator[str]:
-    told = f": {len(each.differences)} in only one run" if each.differences else ""
-    yield f"{each.analysis}: reported something else the second time{told}"
+    differing = f": {len(each.differences)} in only one run" if each.differences else ""
+    yield f"{each.analysis}: reported something else the second time{differing}"
     for one in each.differences[:_MOST_ONCE]:
         yield f"  {show_result(one) if isinstance(one, AnalysisResult) else _value(one)}"
     if len(each.differences) > _MOST_ONCE:

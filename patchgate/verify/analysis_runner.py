@@ -110,10 +110,10 @@ def canonical_run(run: AnalysisRun) -> AnalysisRun:
 
 
 def _body(run: AnalysisRun) -> str:
-    told = json.dumps(_output(run), separators=(",", ":"), allow_nan=False)
-    digest = "sha256:" + hashlib.sha256(told.encode("ascii")).hexdigest()
+    output = json.dumps(_output(run), separators=(",", ":"), allow_nan=False)
+    digest = "sha256:" + hashlib.sha256(output.encode("ascii")).hexdigest()
     about = {"analysis": run.analysis, "digest": digest, "tool": run.tool, "warnings": list(run.warnings)}
-    return json.dumps({"about": about}, separators=(",", ":"))[:-1] + ',"told":' + told + "}"
+    return json.dumps({"about": about}, separators=(",", ":"))[:-1] + ',"told":' + output + "}"
 
 
 def _ordered(run: AnalysisRun) -> AnalysisRun:
@@ -150,7 +150,7 @@ def _output(run: AnalysisRun) -> dict[str, Any]:
     """Return the output of a run as JSON values, without where and when it ran."""
     ordered = _ordered(run)
     texts = _Texts()
-    told = {
+    output = {
         "outcome": run.outcome.value,
         "results": _columns(ordered.results, texts),
         "suppressed": _columns(ordered.suppressed, texts),
@@ -159,7 +159,7 @@ def _output(run: AnalysisRun) -> dict[str, Any]:
             for each in ordered.measurements
         ],
     }
-    return {**told, "texts": list(texts.numbers)}
+    return {**output, "texts": list(texts.numbers)}
 
 
 def _columns(results: Sequence[AnalysisResult], texts: _Texts) -> dict[str, Any]:
@@ -178,19 +178,19 @@ def _columns(results: Sequence[AnalysisResult], texts: _Texts) -> dict[str, Any]
 
 
 def _run_of(key: str, kept: dict[str, Any]) -> AnalysisRun:
-    about, told = kept["about"], kept["told"]
-    name, texts = about["analysis"], told["texts"]
+    about, output = kept["about"], kept["told"]
+    name, texts = about["analysis"], output["texts"]
     return AnalysisRun(
         name,
         key,
         about["digest"],
-        AnalysisOutcome(told["outcome"]),
+        AnalysisOutcome(output["outcome"]),
         about["tool"],
-        results=tuple(_results(name, told["results"], texts)),
-        suppressed=tuple(_results(name, told["suppressed"], texts)),
+        results=tuple(_results(name, output["results"], texts)),
+        suppressed=tuple(_results(name, output["suppressed"], texts)),
         measurements=tuple(
             Measurement(name, _path(texts[path]), texts[symbol], texts[metric], value)
-            for path, symbol, metric, value in told["measurements"]
+            for path, symbol, metric, value in output["measurements"]
         ),
         warnings=tuple(about["warnings"]),
     )
@@ -331,7 +331,7 @@ class AnalysisRunner:
             if is_kept and (known := self._known(wanted)) is not None:
                 return known
             masks = Masks([environment.environ, wanted.settings.env])
-            folder = os.path.join(beside.path, "told")
+            folder = os.path.join(beside.path, "run")
             os.mkdir(folder)
             run = run_analysis(
                 wanted.name,
@@ -376,14 +376,14 @@ def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
 def _reporting_pause(report_progress: Callable[[str, float], None]) -> Callable[[float], None]:
     """Return a sleep function that reports about once a second that it waits for the scratch tree."""
     began = time.monotonic()
-    told = 0.0
+    last_report = 0.0
 
     def pause(seconds: float) -> None:
-        nonlocal told
+        nonlocal last_report
         time.sleep(seconds)
         waited = time.monotonic() - began
-        if waited - told >= 1:
-            told = waited
+        if waited - last_report >= 1:
+            last_report = waited
             report_progress("waiting for another process that uses the scratch tree", waited)
 
     return pause

@@ -207,8 +207,8 @@ def _closing(verification: VerificationResult, color: bool) -> list[str]:
     """Write the last lines: help, then the verdict."""
     lines = []
     if verification.reported_only:
-        told = ", ".join(verification.rules_of(verification.reported_only))
-        lines.append(f"reported only, because strictness is relaxed: {told}")
+        rules = ", ".join(verification.rules_of(verification.reported_only))
+        lines.append(f"reported only, because strictness is relaxed: {rules}")
     if verification.next_step:
         lines.append(f"help: {safe(verification.next_step)}")
     verdict = verification.status.verdict

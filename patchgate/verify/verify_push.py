@@ -117,9 +117,9 @@ def verify_pushed(
     from patchgate.verify.analyze import open_context
 
     with open_context(repository, environment(), built_in()) as context:
-        told = [_verify_branch(context, remote, each, asking) for each in asking.branches]
+        outcomes = [_verify_branch(context, remote, each, asking) for each in asking.branches]
     changes = list(report.changes)
-    for update, (terms, outcome, findings) in zip(asking.branches, told, strict=True):
+    for update, (terms, outcome, findings) in zip(asking.branches, outcomes, strict=True):
         _add_outcome(changes, update, terms, context.objects.empty_tree, outcome, findings)
     return replace(report, changes=tuple(changes))
 
@@ -207,10 +207,10 @@ def _compare_branch(
             findings = [replace(each, level=Level.WARNING) for each in findings_of(found[0])]
             return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), findings
     findings = [
-        told
+        judged
         for each in found
         for finding in findings_of(each)
-        if (told := at_policy_level(policy, Profile.COMMIT, finding)) is not None
+        if (judged := at_policy_level(policy, Profile.COMMIT, finding)) is not None
     ]
     errors = [finding for finding in findings if finding.level is Level.ERROR]
     if not errors:

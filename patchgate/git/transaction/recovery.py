@@ -97,10 +97,10 @@ def _git_dir_of(tree: str, common_dir: str) -> str | None:
     entry = os.path.join(tree, ".git")
     git_dir = entry
     if not os.path.isdir(entry):
-        told = _line(entry)
-        if not told.startswith("gitdir: "):
+        line = _line(entry)
+        if not line.startswith("gitdir: "):
             return None
-        git_dir = os.path.join(tree, told.removeprefix("gitdir: "))
+        git_dir = os.path.join(tree, line.removeprefix("gitdir: "))
     if _is_same(git_dir, common_dir):
         return git_dir
     is_linked = _is_same(os.path.dirname(git_dir), os.path.join(common_dir, "worktrees"))

@@ -202,14 +202,16 @@ def check_collisions(names: list[bytes], listings: dict[bytes, list[bytes]]) -> 
 
 
 def check_answered(common_dir: str, head: bytes, ref: str, branch: bytes) -> None:
-    """Require that hooks accepted all from HEAD down to what was here before, or origin has, or is told."""
+    """Require that hooks accepted all from HEAD down to what was here, is at origin or was reported."""
     width, state = len(head), common_dir + "/patchgate"
     receipts = {line[:width]: line.split(b" ") for line in read(state + "/receipts").split(b"\n")[:-1]}
     default = read(common_dir + "/refs/remotes/origin/HEAD").strip().decode()[18:]
     names = ("origin" + ref[10:], default if ".." not in default else "-")
     origin = [read(f"{common_dir}/refs/remotes/{name}").rstrip() for name in names]
-    told = [line[:width] for line in read(state + "/told").split(b"\n")[:-1] if line[width:] == b" " + branch]
-    stops = {*origin, *told[-1:], *read(state + "/settled").split(b"\n"), b"-"}
+    reported = [
+        line[:width] for line in read(state + "/told").split(b"\n")[:-1] if line[width:] == b" " + branch
+    ]
+    stops = {*origin, *reported[-1:], *read(state + "/settled").split(b"\n"), b"-"}
     events = read(state + "/events.jsonl", WHOLE_FILE)
     has_records = len(events) == WHOLE_FILE or any(kind in events for kind in RECORDED)
     while head not in stops:
