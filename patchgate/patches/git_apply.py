@@ -129,7 +129,7 @@ class GitApply(_GitChild):
         """Wait for git, and return whether it accepted the patch.
 
         Raises:
-            UndecidedError: git took too long, or needs more memory than it may have.
+            UndecidedError: git took too long, or needs more memory than patchgate allows.
         """
         return not _is_refused(self._finish())
 

@@ -132,7 +132,7 @@ def test_where_git_needs_too_much_memory_exact_renames_are_still_found(
         repository: Repository, one: str, other: str, likeness: str, variables: None
     ) -> bytes:
         if likeness != "-M100%":
-            raise MemoryLimitError("git needs more memory than it may have", "split the change")
+            raise MemoryLimitError("git needs more memory than patchgate allows", "split the change")
         return really(repository, one, other, likeness, variables)
 
     monkeypatch.setattr(module, "_listed", short_of_memory)

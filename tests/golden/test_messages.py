@@ -16,7 +16,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "docs" / "git-patchgate.1",
 ]
-# Words of messages that readers stumbled over.
+# Words that readers stumbled over; names in backquotes are data.
 UNCLEAR = re.compile(
     r"\b(told|mend(s|ed|ing)?|stands alone|held against|a person|nobody shall|walks? past)\b", re.IGNORECASE
 )
@@ -32,6 +32,6 @@ def test_no_page_and_no_message_uses_an_unclear_word(page: Path) -> None:
     found = [
         f"{number}: {line}"
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
-        if UNCLEAR.search(line)
+        if UNCLEAR.search(re.sub(r"`[^`]*`", "", line))
     ]
     assert found == []

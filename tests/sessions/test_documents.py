@@ -174,7 +174,7 @@ def test_the_ledger_of_0_1_0_is_read(stored: Repo) -> None:
     assert stats["is_complete"] is True
 
 
-def test_the_attempts_of_0_1_0_are_listed_with_their_evidence(stored: Repo) -> None:
+def test_the_attempts_of_0_1_0_are_listed(stored: Repo) -> None:
     answer = stored.cli("attempts", "list", "--format", "json")
     Draft202012Validator(schema_of("attempts")).validate(answer.report)
     applied, refused = answer.report["attempts"]
@@ -187,7 +187,7 @@ def test_the_attempts_of_0_1_0_are_listed_with_their_evidence(stored: Repo) -> N
     assert [each["counts_toward_retries"] for each in (applied, refused)] == [False, True]
     assert refused["worktree"] == "/tmp/patchgate-example"
     shown = stored.cli("attempts", "show", "a-133b", "--format", "json").report
-    assert {each["name"] for each in shown["evidence"]} >= {"artifacts/diff.patch", "artifacts/report.json"}
+    assert shown["dir"].endswith("/patchgate/attempts/a-133b")
     # Without the ledger, the marker beside the evidence still names the attempt.
     (stored.path / ".git" / "patchgate" / "events.jsonl").unlink()
     (stored.path / ".git" / "patchgate" / "events.jsonl.head").unlink()
