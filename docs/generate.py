@@ -65,7 +65,7 @@ _EXIT_CODES = """\
 | --- | --- |
 | 0 | accepted, warnings included |
 | 1 | rejected |
-| 2 | the arguments, or the config that the command was asked to use, are wrong |
+| 2 | the arguments, or the config that the command was given, are wrong |
 | 3 | undecided: it could not be judged |
 | 130, 143 | interrupted (SIGINT; SIGTERM, SIGHUP) |
 """
@@ -216,7 +216,7 @@ def _tables(node: dict[str, Any], name: str, schema: dict[str, Any]) -> Iterator
 
 
 def _named(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Give the table that each key of a table of tables holds; None where it is none."""
+    """Return the table in each key of a table of tables; None if there is none."""
     element = node.get("additionalProperties")
     found = _resolve(element, schema) if isinstance(element, dict) else {}
     return found if found.get("properties") else None
@@ -267,7 +267,7 @@ def _classes() -> str:
 
 
 def _rules() -> str:
-    lines = ["## Rules", "", "A rule never changes its meaning. Invariants hold in every repository."]
+    lines = ["## Rules", "", "A rule never changes its meaning. Invariants apply in every repository."]
     for rule in RULES.values():
         traits = [
             rule.level.value,

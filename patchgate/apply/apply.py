@@ -153,7 +153,7 @@ def require_outside(repository: Repository, run_dir: str | None) -> None:
             )
         return
     for top in _working_trees(repository):
-        # git takes a path that does not exist for a folder only if something below it is asked for.
+        # git treats a missing path as a folder only if the question names a path below it.
         below = os.path.join(place, "artifacts")
         asked = (f"--work-tree={top}", "-C", top, "check-ignore", "-q", "--", below)
         if _is_below(place, top) and (

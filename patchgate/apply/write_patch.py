@@ -1,8 +1,8 @@
 """Write a patch that was accepted and tried, if everything is still as it was judged.
 
 Files, HEAD and index are read once more, also under the locks; a difference is a finding. `disk_bytes`
-decides which bytes are written, `git.transaction` how. Where a patch brings a `.gitattributes`, git is asked
-in a copy of the resulting tree what it will store.
+decides which bytes are written, `git.transaction` how. If a patch brings a `.gitattributes`, git
+shows in a copy of the resulting tree what it will store.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Approve one change under one policy.
 
-Decides which change a name means, judged anew (what the ledger remembers only says where to look), what of it
-can be approved, and where the statement goes: without a signature into this machine's approvals, with one
-into a note that travels. Who the person is and whether they meant it, the surface asks.
+Decides which change a name means, what of it can be approved, and where the statement is stored: in this
+machine's approvals, or, if signed, in a note that can be pushed. The change is judged again: the ledger only
+shows where to look. The command line asks who approves, and for confirmation.
 """
 
 from __future__ import annotations

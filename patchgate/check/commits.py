@@ -93,7 +93,7 @@ class _CommitHistory:
         self._hooks: dict[str, bool] = {}
 
     def judge_from(self, commits: Sequence[Commit]) -> Iterator[ChangeVerdict]:
-        """Judge commits until the policy changes: from there more may have to be read."""
+        """Judge commits until the policy changes: the new policy may need more to be read."""
         before = self._before(commits[0])
         profiles = {self._profile_of(commit) for commit in commits}
         policies = [before.policy or built_in()]

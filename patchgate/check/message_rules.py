@@ -92,7 +92,7 @@ def comment_of(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes | None:
 def strip_space(raw: bytes, comment: bytes | None = None) -> bytes:
     """Clean text as `git stripspace` does: no blank lines around it, no two in a row, no space at line ends.
 
-    Lines that begin with `comment` are dropped, and are no blank lines.
+    Lines that begin with `comment` are dropped, and do not count as blank lines.
     """
     kept: list[bytes] = []
     gap = False
@@ -274,7 +274,7 @@ def _vague(message: Message, lines: Sequence[bytes], at: int, is_made: bool) -> 
 
 
 def _judged_text(lines: Sequence[bytes], at: int, is_made: bool) -> list[str]:
-    """Give every line in small letters, with the lines and words that are nobody's own hidden."""
+    """Return every line in lower case, without the lines and words that the author did not write."""
     first_trailer = _trailers(lines, at)
     shown: list[str] = []
     fenced = is_code = False
@@ -320,7 +320,7 @@ def _find(
 ) -> Finding:
     hint = RULES[rule].hint
     excerpt = line.strip(SPACE)[:_EXCERPT] or None
-    # A line with a secret is never shown, whatever it is reported for.
+    # A line with a secret is never shown, whichever rule reports it.
     if ContentRules(True, False, ()).secret_in(line) is not None:
         excerpt = None
     number = None if index is None else index + 1

@@ -46,9 +46,9 @@ class Split:
 def propose_split(case: Case, budgets: Iterable[Spending]) -> Split:
     """Split the files of a change into parts, in the order of their paths.
 
-    What one section of a patch names, the two sides of a rename, and a file and what lies below its name stay
-    together. Control files get their own part where they must. What costs nothing (deletions, lock files)
-    is in some part too.
+    These stay together: the paths of one section of a patch, the two sides of a rename, and a file and the
+    paths below its name. Control files get their own part if they need one. Files that count for no limit
+    (deletions, lock files) are in some part too.
     """
     limits: list[int] = []
     shares: dict[RepoPath, list[tuple[int, int]]] = {}
@@ -100,7 +100,7 @@ def _apart(case: Case) -> tuple[list[list[RepoPath]], list[list[RepoPath]]]:
 
 
 def _units(case: Case) -> list[list[RepoPath]]:
-    """Group the paths that have to stay together; groups and paths in the order of the change."""
+    """Group the paths that must stay together; groups and paths in the order of the change."""
     above = {file.path: file.path for file in case.change.files}
 
     def top(path: RepoPath) -> RepoPath:

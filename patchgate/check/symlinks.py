@@ -112,7 +112,7 @@ def _brought(objects: Objects, ground: _LinkTree) -> set[bytes]:
     """List the links and submodules that a merge adds to its first parent or removes."""
     if not ground.parents:
         return set()
-    # Most changes are no merge.
+    # Most changes are not merges.
     from patchgate.git.tree_view import differing_links
 
     return differing_links(objects, ground.after, ground.parents[0])

@@ -48,7 +48,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     answers = recognise.listen(descriptor)
     for commit, tree in zip(commits, trees, strict=True):
         oid, kind, _, text = recognise.take(answers, with_content=True)
-        # A tree that git did not write can be malformed: its difference may lie.
+        # A tree that git did not write can be malformed: its difference may be wrong.
         require(oid == commit and kind == b"commit" and text.startswith(b"tree %s\n" % tree))
         # A trailer of ours can ask for other limits, another encoding can hide one.
         require(b"\npatchgate-" not in text.lower())

@@ -174,7 +174,7 @@ def _on_ref(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
 
 
 def _command_at_work() -> str:
-    # Merges and pulls set GIT_REFLOG_ACTION (git); for the rest, the parent process is asked.
+    # Merges and pulls set GIT_REFLOG_ACTION (git); otherwise the parent process shows it.
     action = os.environ.get("GIT_REFLOG_ACTION", "").split(" ")[0]
     return action or _process_above()
 

@@ -106,7 +106,7 @@ def _rehearse(repository: Repository, policy: Policy) -> None:
     try:
         rehearsal = rehearse(repository, policy, _REHEARSED)
     except UndecidedError as error:
-        # Unreadable history is no reason not to install the hooks.
+        # The hooks are installed even if the history cannot be read.
         write(f"trial run: not possible: {printable(error.message, 500)}\n")
         return
     if not rehearsal.commits:

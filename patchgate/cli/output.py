@@ -251,7 +251,7 @@ def _common_dir(arguments: Sequence[str]) -> str | None:
     named = [value for option, value in itertools.pairwise(arguments) if option == "-C"]
     try:
         return open_repository(os.environ, os.path.abspath(os.path.join(os.curdir, *named))).common_dir
-    except Exception:  # noqa: BLE001 - whatever failed may fail here again, and the first error is reported
+    except Exception:  # noqa: BLE001 - what failed may fail again; the first error is reported
         return None
 
 

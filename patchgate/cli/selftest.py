@@ -93,7 +93,7 @@ def _asking(action: str, *values: tuple[str, str]) -> str:
 GOOD = _context("src/app.py", " one\n-two\n+TWO\n three\n", 1)
 GOOD_EDITS = _edits(_edit())
 GOOD_MESSAGE = b"Add the parser\n\nIt reads patches.\n"
-# What git tells pre-push; OURS is the case's commit, OTHER one without a common history.
+# What git passes to pre-push; OURS is the case's commit, OTHER one without a common history.
 GOOD_PUSH = b"x OURS refs/heads/main OURS\n"
 GOOD_REPLY = b"<function=noop></function>"
 GOODS = {
@@ -279,7 +279,7 @@ CASES: tuple[SelftestCase, ...] = (
     *COMPONENT_CASES,
     SelftestCase("base-conflict", GOOD, neighbour=_context("README.md", "-hello\n+hallo\n", 1)),
 )
-"""One case for each rule; `base-conflict` is laid on a commit before the one that changed the same line."""
+"""One case for each rule; `base-conflict` is applied before the commit that changed the same line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ MAX_VALUE = 8 << 20
 MAX_DEPTH = 64
 _Name = TypeVar("_Name")
 _CHUNK = 1 << 20
-# A number at the end of a window may go on behind it: `1.5` is 1 as long as only `1.` is there, `1e+5` too.
+# A number at the end of a window may continue after it: `1.5` is 1 as long as only `1.` was read, `1e+5` too.
 _MARGIN = 8
-# How deep what nobody takes is walked, member by member, before it is read whole and dropped.
+# How deep an unused value is read member by member, before it is read whole and dropped.
 _WALKED = 3
 _SPACE = re.compile(r"[ \t\r\n]*")
 _KINDS = {"{": "object", "[": "list", '"': "string"}
@@ -36,7 +36,7 @@ class NotReadError(Exception):
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
-        # What a document holds may be quoted in it, and a tab moves the cursor too.
+        # It may quote the document, and a tab moves the cursor.
         self.message = message.replace("\t", " ")
         self.hint = hint
 
@@ -46,10 +46,10 @@ class _ConstantError(Exception):
 
 
 class JsonStream:
-    """One passage over a document; the stream is read as far as the passage has come.
+    """One pass over a document; the stream is read only as far as the pass has come.
 
     The caller walks through the objects and lists that it knows, and takes the values within them whole;
-    what it does not take is read all the same, and dropped. A key that occurs twice is yielded twice while
+    all other values are read and dropped. A key that occurs twice is yielded twice while
     walking, and counts once (the last) within a value that is taken whole. `members` and `elements` may be
     left as they are after the last one only. `MAX_DEPTH` counts from the value that is taken."""
 

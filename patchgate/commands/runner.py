@@ -156,7 +156,7 @@ def command_environment(environ: Mapping[str, str], own: Mapping[str, str], plac
         place: the scratch tree, an absolute path: the working directory.
     """
     kept = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
-    # The config is UTF-8, whatever the locale is.
+    # The config is UTF-8 in every locale.
     kept |= {os.fsdecode(name.encode()): os.fsdecode(value.encode()) for name, value in own.items()}
     # An empty PATH would mean the working directory.
     kept["PATH"] = os.pathsep.join(_folders(kept.get("PATH", ""), place)) or os.defpath
@@ -380,7 +380,7 @@ def _ended(
 
 
 def runs_pytest(command: Sequence[str]) -> bool:
-    """Tell whether pytest is among the words of a command."""
+    """Return whether pytest is among the words of a command."""
     return any(word.rpartition("/")[2] in _PYTEST for word in command)
 
 

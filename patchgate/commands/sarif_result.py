@@ -64,7 +64,7 @@ class SarifPaths:
 
         None for a location outside the root, that ends in `/`, or that has a query or a fragment (a name that
         was not encoded would lose its end), and if the tree has no such file: a tool that was started
-        elsewhere, or cannot write the name, would report findings in files that nobody owns.
+        elsewhere, or cannot write the name, would report findings in files that no intent declares.
         """
         if location in self._known:
             return self._known[location]

@@ -46,7 +46,7 @@ from patchgate.report.verdict import Finding
 class ComponentStatus:
     """One component in a tree.
 
-    `baseline` is what the tree holds there, None where nothing; `hashes` are those that the baseline records
+    `baseline` is the entry of its baseline in the tree, or None; `hashes` are those that the baseline records
     of contract, tests and implementation; `findings` are those of drift, at the levels of their rules;
     `unknown` are the names in its contract that mean no component.
     """

@@ -234,7 +234,7 @@ class _CaptureRun:
         else:
             done = [self._write(each) for each in tried]
             self.warnings.extend(self._ignored())
-            # The time of the run is kept in the ledger, which no branch has to merge.
+            # The time of the run is in the ledger, which no branch merges.
             passed = [self._passed(each, {}) for each in tried]
             self.warnings.extend(record_captures(self.repository, passed))
         to_add = tuple(unstaged) if self.request.from_disk else ()

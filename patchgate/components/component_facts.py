@@ -28,7 +28,7 @@ class ComponentState:
     Args:
         component: as the policy declares it.
         files: its files in the judged tree, with their roles.
-        recorded: the baseline that this tree holds; None if there is none.
+        recorded: the baseline in this tree; None if there is none.
         before: the baseline in the tree before the change; None if there was none.
         changed: the component's paths (and its baseline's) that the change touches; empty if a tree is
             checked, not a change.

@@ -117,7 +117,7 @@ def _doubled_keys(document: JsonDocument) -> Iterator[ContractMistake]:
 
 
 def _of_content(document: JsonDocument, *, are_types_known: bool) -> Iterator[ContractMistake]:
-    """Find mistakes in the values of a contract, whatever its shape."""
+    """Find mistakes in the values of a contract of any shape."""
     value: dict[str, Any] = document.value
     yield from _doubled_names(document)
     for place, function in _objects(value, (), "functions"):

@@ -1,7 +1,7 @@
 """What several changes together do to the components of a protected branch.
 
 Decides which components are compared, by which declaration (both sides together, so that no file leaves a
-component in between), and which findings are new: not those of a single commit, nor those from before. The
+component in between), and which findings are new: without those of a single commit and earlier ones. The
 gates `drift` and `contracts` make the findings.
 """
 
@@ -336,7 +336,7 @@ def add_update_findings(
 
     Args:
         report: the verdicts on the commits that were not checked before.
-        asked: tells how to judge.
+        asked: returns how to judge.
     """
     with Objects(repository) as objects:
         policies = TreePolicies(objects)

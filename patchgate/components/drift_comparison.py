@@ -37,7 +37,7 @@ class DriftComparison:
 
     @property
     def is_equal(self) -> bool:
-        """Return whether nothing differs at all."""
+        """Return whether nothing differs."""
         return not (self.changed or self.added or self.gone or self.moved or self.left_out)
 
     def differs(self, role: Role) -> bool:

@@ -68,7 +68,7 @@ def add_tip_findings(
     It costs nothing if no policy declares a component.
 
     Args:
-        commits: the commit that each object stands for; None if it is not a commit, or missing.
+        commits: the commit that each object peels to; None if it is not a commit, or missing.
         changes: the verdicts on refs and commits.
         now: seconds since the epoch; None means the current time.
     """
@@ -106,7 +106,7 @@ def add_cumulative_findings(
     Each pair of trees is judged once. It costs nothing if no policy declares a component.
 
     Args:
-        commits: the commit that each object stands for; None if it is not a commit, or missing.
+        commits: the commit that each object peels to; None if it is not a commit, or missing.
         changes: the verdicts on refs and commits.
     """
     found = list(changes)

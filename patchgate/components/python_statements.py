@@ -20,7 +20,7 @@ _EMPTY = frozenset({("[", "]"), ("(", ")"), ("{", "}")})
 
 
 def assertions(tokens: list[str]) -> int:
-    """Count assertions: `assert` statements and calls, without those that always hold."""
+    """Count assertions: `assert` statements and calls, without those that are always true."""
     calls = sum(
         after == "(" and (name in _ASSERTING or (name.startswith("assert") and name != "assert"))
         for before, name, after in zip(("", *tokens), tokens, tokens[1:], strict=False)

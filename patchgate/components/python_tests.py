@@ -1,8 +1,8 @@
-"""The test functions of a Python file: names, assertions, skips; what is no Python has no tests.
+"""The test functions of a Python file: names, assertions, skips; a file that is not Python has none.
 
 Decides what a test function is (`def test…`, async too, at the top or in classes that are collected), which
-of its statements can run, and whether it is skipped. All by what stands in the file: a name that comes from
-elsewhere, or a condition that no literal settles, is taken to be honest. One pass, linear in the size.
+of its statements can run, and whether it is skipped. It reads only this file, and trusts a name
+from elsewhere and a condition that no literal decides. One pass, linear in the size.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PythonTest:
         assertions: how many can run and fail.
         is_skipped: it, its class or its file has a mark that skips it or expects it to fail, its name is
             taken later, or it leaves before it asserts.
-        body: the SHA-256 of all of it but its name and its marks; comments and layout are no part of it.
+        body: the SHA-256 of all of it except its name, its marks, comments and layout.
         statements: those that can run, the signature first, without comments, with spaces only where they
             must be.
     """
@@ -102,7 +102,7 @@ class _Test:
             inner.is_used = inner.is_used and (inner.above is None or inner.above.is_used)
         running = [(text, count) for text, count, inner in self.statements if inner is None or inner.is_used]
         texts = tuple(text for text, _ in running)
-        # A function that goes into a class gets a `self`, and is the same.
+        # A function that moves into a class gets a `self` and stays the same.
         body = hashlib.sha256("\n".join(texts[1:]).encode("utf-8", "surrogateescape")).hexdigest()
         is_skipped = self.is_skipped or self.owner.is_skipped
         return PythonTest(self.name, self.line, sum(count for _, count in running), is_skipped, body, texts)
@@ -110,7 +110,7 @@ class _Test:
 
 @dataclass(frozen=True, slots=True)
 class _OpenBlock:
-    """An open block: what holds for the statements in it.
+    """An open block: what applies to the statements in it.
 
     `is_dead`: nothing in it ever runs; `is_sure`: it runs whenever the function around it does; `condition`:
     the known truth of its head, an `if`, `elif` or `while`. `test` and `inner` are those around it.

@@ -278,7 +278,7 @@ class _Writer:
     def _test(
         self, function: Function, part: str, case: Mapping[str, Any], helper: str = "", number: int = 0
     ) -> None:
-        """Write a test of a part of `testgen_template`; `number` tells those of one part apart."""
+        """Write a test of a part of `testgen_template`; `number` distinguishes those of one part."""
         what = f"{part}_{number}" if number else part
         short = function.name[:_MOST_NAME]
         name, next_number = f"test_{short}_{what}", self._next.get((short, what), 2)

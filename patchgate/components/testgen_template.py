@@ -39,7 +39,7 @@ Case = dict[str, Any]
 
 
 def roots() -> list[str]:
-    """Name the folders where modules begin, of the tree that this file lies in."""
+    """Return the folders where modules begin, in the tree that contains this file."""
     for folder in Path(__file__).resolve().parents:
         if (folder / CONTRACT).is_file():
             return [str(folder / root) for root in SOURCE_ROOTS]

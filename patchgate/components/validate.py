@@ -63,7 +63,7 @@ def validate(
     Raises:
         UsageError: there is no such component, or no index.
         ConfigError: the policy of the index cannot be used.
-        UndecidedError: the index holds conflicts, or an object is missing.
+        UndecidedError: the index has conflicts, or an object is missing.
     """
     if ids and everything:
         raise UsageError("ID and --all exclude each other", "use one of them")

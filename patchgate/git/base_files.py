@@ -204,7 +204,7 @@ def _below_on_disk(
 
 
 def is_own_git_folder(repository: Repository, full_path: bytes) -> bool:
-    """Return whether a folder is the git directory itself, whatever its name: hooks there would run."""
+    """Return whether a folder is the git directory itself, under any name: hooks there would run."""
     own = (repository.git_dir, repository.common_dir)
     return any(os.path.exists(each) and os.path.samefile(full_path, each) for each in own)
 

@@ -48,9 +48,9 @@ class LoadedChange:
     folder that differ between the index and the base, also those that a merge took from one side. Of what a
     patch or edits proposed (`is_proposed`): `copied` are the sources of copies, which count as touched;
     `blocked` maps a path to what blocks it and is not a folder (a symlink, a submodule);
-    `rename_pairs` are the two names of each rename and copy, which no part of the patch can have one by
-    one; `overlay` is a tree that can be read and what lies over it in the resulting one, None if git
-    could not make its effect. A merge with conflicts has it as well: the change is only what it did itself.
+    `rename_pairs` are the two names of each rename and copy, which must stay in one part of the patch;
+    `overlay` is a readable tree with the entries that differ in the resulting one, None if git could not
+    make its effect. A merge with conflicts has it as well: the change is only what it did itself.
     `parents` are the trees of a merge's parents; then the tree `change.after` can be read.
     """
 

@@ -304,7 +304,7 @@ def _unreadable(line: bytes) -> UndecidedError:
     return UndecidedError(f"git's diff has an unexpected line ({line[:40]!r})", "run git fsck")
 
 
-# Files that git diffs at all need a tenth of this.
+# The files that git diffs need a tenth of this.
 _MEMORY = 512 << 20
 Records = tuple[list[FileChange], set[int]]
 

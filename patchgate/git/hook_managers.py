@@ -99,7 +99,7 @@ def read_hook(path: str) -> HookFile:
 
 
 def _word(value: bytes) -> str | None:
-    """Read the one word that a shell's assignment holds."""
+    """Read the single word of a shell assignment."""
     try:
         words = shlex.split(os.fsdecode(value))
     except ValueError:

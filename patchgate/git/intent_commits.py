@@ -250,7 +250,7 @@ def undone_by(
     """Map each commit that replaces the branch's tip to the files in which they differ.
 
     Such a commit has the parents of the tip, as after `commit --amend`: what it reverts of the tip is not
-    part of its own change. What a later commit of the update puts back again is not undone.
+    part of its own change. What a later commit of the update restores is not undone.
 
     Args:
         commits: those of the update in question.

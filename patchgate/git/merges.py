@@ -1,6 +1,6 @@
 """The merge that git makes without help: the base that a merge commit is compared with.
 
-The difference between that merge and the commit is what somebody added while merging. Only a path in conflict
+The difference between that merge and the commit is what was added while merging. Only a path in conflict
 has no such base: it may be as on either side, and anything else is judged as a change of the first parent. An
 octopus is merged head by head. Source: git-merge-tree, `--write-tree --stdin`.
 """

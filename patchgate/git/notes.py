@@ -46,7 +46,7 @@ def read_notes(objects: Objects, revision: str, anchor: str) -> Iterator[bytes]:
 
 
 def _paths(objects: Objects, tree: str, rest: str, above: str) -> Iterator[str]:
-    """Find the paths in a tree of notes that spell an id, whatever its fan-out is there."""
+    """Find the paths in a tree of notes that spell an id, with any fan-out."""
     entries = objects.tree(tree)
     note = entries.get(rest.encode("ascii"))
     if note is not None and note.is_file:

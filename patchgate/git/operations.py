@@ -2,7 +2,7 @@
 
 An operation shows in the files of the git directory (`wt-status.c` reads the same). A single revert, reset
 or switch leaves none: it is recognised by the arguments of a process above the hook, and so is a push from
-a worktree of the same repository. A `git receive-pack` that somebody starts separately is not found, so the
+a worktree of the same repository. A `git receive-pack` that is started separately is not found, so the
 answer is evidence and not proof.
 """
 

@@ -40,7 +40,7 @@ _MAKING = (
 def commits_made_in(git_dir: str, since: float) -> dict[str, str]:
     """Map the commits that were made in a worktree, by its reflog, to the action, oldest first.
 
-    An entry is no older than those before it: a date that somebody chose for a commit hides it only where
+    An entry is no older than those before it: a forged commit date hides a commit only if
     nothing was done since.
 
     Args:

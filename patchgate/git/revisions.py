@@ -2,7 +2,7 @@
 
 Git takes the first ref that matches a short name, and a tag comes before a remote-tracking branch: whoever
 may push a tag `origin/main` chooses what `origin/main` means. Here a name that matches more than one ref is
-refused, and nobody who can push chooses the main line by a date or a name. Source: gitrevisions(7).
+refused, and a pusher cannot choose the main line by a date or a name. Source: gitrevisions(7).
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def _lines(repository: Repository) -> list[tuple[str, str]]:
     """List the refs that may be the main line, each with its object.
 
     One ref, if the HEAD of a bare repository or of `origin` names it; otherwise those of the usual names,
-    then every branch, then every tag. A ref `refs/remotes/origin/HEAD` that is not symbolic is a branch
-    `HEAD` that somebody pushed.
+    then every branch, then every tag. A ref `refs/remotes/origin/HEAD` that is not symbolic is a pushed
+    branch `HEAD`.
     """
     refs = _refs_below(repository, BRANCHES, "refs/remotes/")
     for is_head, ref, oid, target in refs:

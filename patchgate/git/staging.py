@@ -203,7 +203,7 @@ def refresh_index(repository: Repository, paths: Iterable[RepoPath]) -> bool:
     Best effort, after the locks are free; a file that was changed since is not staged.
 
     Returns:
-        Whether git did; if not, that is no error.
+        Whether git did; a failure is not an error.
     """
     names = b"".join(path.raw + b"\0" for path in paths)
     if not names:

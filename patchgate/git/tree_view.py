@@ -146,7 +146,7 @@ class TreePaths:
 
 
 class TreeView:
-    """The tree `tree` with the entries of `over` in place of its own; None removes a path."""
+    """The tree `tree`, with its entries replaced by those of `over`; None removes a path."""
 
     def __init__(self, objects: Objects, tree: str, over: Mapping[bytes, Entry | None] | None = None) -> None:
         self.objects = objects

@@ -176,7 +176,7 @@ def differing_from_index(repository: Repository, paths: Collection[RepoPath]) ->
     # Above this many names, listing everything is shorter.
     if len(paths) > _MOST_NAMED:
         return _differing(repository, paths)
-    # `ls-files --modified` reads nearly every file of the index, whatever its arguments (500,000 files:
+    # `ls-files --modified` reads nearly every file of the index, with any arguments (500,000 files:
     # 0.6 s). So it gets an index with these paths only.
     raw = repository.output("ls-files", "-z", "-t", "--stage", "--", *_pathspecs(paths))
     entries = [record.partition(b" ") for record in raw.split(b"\0") if record]

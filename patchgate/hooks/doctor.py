@@ -134,7 +134,7 @@ def examine(
     """Find everything that keeps the hooks from running; changes nothing.
 
     Args:
-        environ: the caller's environment: it may hold git's config, and a hook inherits it.
+        environ: the caller's environment: it may contain git's config, and a hook inherits it.
         is_other_directory: the user named the repository by `-C`, so every remedy names it too.
 
     Raises:

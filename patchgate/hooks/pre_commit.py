@@ -58,7 +58,7 @@ def judge_commit(
         return HookDecision(Report((), report.warnings), stops=False)
     judged = decide(repository, hook, report, branch)
     report, stops = judged.report, judged.stops
-    # Only the transaction sees which commits an intent binds. Read again: somebody may have declared one
+    # Only the transaction sees which commits an intent binds. Read again: one may have been declared
     # while this was judged.
     here = ScopeGate(repository).here
     leaves_receipt = leaves and not (here is not None and here.has_any)

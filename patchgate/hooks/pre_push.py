@@ -1,7 +1,7 @@
 """pre-push: check every commit that the remote lacks, also those with a receipt.
 
 Records the push in the ledger, and warns about commits that no hook has checked here, with the reason if
-somebody skipped the hooks.
+hooks were skipped.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def judge_push(
     Args:
         repository: the repository that pushes.
         remote: the remote's name, or the URL if it has none.
-        url: where the push goes. It may hold a password, so it is neither shown nor stored.
+        url: where the push goes. It may contain a password, so it is neither shown nor stored.
         lines: git's input: local name and value, remote name and value of each ref.
         now: seconds since the epoch; None: this moment.
         add_findings: what judges its refs as well.

@@ -45,7 +45,7 @@ def recovery_steps(repository: Repository, update: BranchUpdate, command: str) -
         update: the branch that was refused.
         command: the running git command, empty if unknown.
     """
-    # A command apart from the operation in progress (`git branch x`) is no reason to abort that.
+    # For a command outside the operation in progress (`git branch x`), that is not aborted.
     operation = operation_in_progress(repository) if command in _OF_OPERATIONS else None
     if operation is Operation.REBASE and is_past_aborting(repository):
         branch = shlex.quote(printable(update.ref.removeprefix(BRANCHES)))

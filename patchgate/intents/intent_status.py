@@ -1,7 +1,7 @@
 """The status of an intent at one moment, and the result of an action on one.
 
-Also whether commits of a worktree are checked against its intents at all: by the hook files that git would
-find, without starting them. `doctor` reports other problems of hooks.
+Also whether hooks check commits of a worktree against its intents: from the hook files that git would find,
+without starting them. `doctor` reports other problems of hooks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def hooks_missing(repository: Repository, environ: Mapping[str, str]) -> tuple[s
     """Warn if commits of this worktree are not checked: a hook is missing, or does not run.
 
     Args:
-        environ: the environment of the caller, which may hold git's config.
+        environ: the environment of the caller, which may contain git's config.
     """
     around = GitEnvironment(repository, environ)
     try:

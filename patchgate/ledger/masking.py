@@ -246,7 +246,7 @@ def _passwords(value: str) -> Iterator[str]:
     """Yield the passwords of the addresses in a value, literally and unquoted."""
     if "://" not in value or "@" not in value:
         return
-    # Loaded here: few environments hold an address with a password.
+    # Loaded here: few environments have an address with a password.
     from urllib.parse import unquote
 
     encoded = value.encode("utf-8", "surrogateescape")

@@ -63,7 +63,7 @@ class Effect:
 
 
 class _GitChild:
-    """A git process that runs beside the caller; a context manager that ends it."""
+    """A git process that runs in parallel with the caller; a context manager that ends it."""
 
     _child: Child
 

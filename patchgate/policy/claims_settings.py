@@ -58,7 +58,7 @@ def parse_claims(written: Any) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...
     warnings: list[ConfigWarning] = []
     values: dict[str, Any] = {}
     for name, usual in _defaults().items():
-        # A default is lowered without a warning: nobody wrote it.
+        # A default is lowered without a warning: it was not written.
         default = min(usual, values[_TOTAL]) if name == _FILE else usual
         if name not in written:
             values[name] = default

@@ -110,7 +110,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
 """Each class, and the gitignore patterns of the files in it."""
 
 
-# detect-secrets, gitleaks, RuboCop and its kin, PHPStan, Psalm, detekt, ktlint, Android lint, mypy-baseline,
+# detect-secrets, gitleaks, RuboCop and similar, PHPStan, Psalm, detekt, ktlint, Android lint, mypy-baseline,
 # ruff, ESLint, Betterer, bandit; basedpyright's is found by its folder.
 _SUPPRESSION_NAMES = (
     rb"\.secrets\.baseline|\.gitleaksignore|\.betterer\.results|eslint-suppressions\.json"

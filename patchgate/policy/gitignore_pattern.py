@@ -41,8 +41,8 @@ class GitignorePattern(Pattern):
 def _expression(segments: list[Segment], is_exact: bool) -> Iterator[str]:
     """Write components as one expression.
 
-    A run of components behind `**/` is matched where it first fits and never again: where a later one fits,
-    so does everything behind the first. The atomic group says so, and keeps the time linear.
+    A run of components behind `**/` is matched only at its first fit: a match at a later fit is
+    also a match at the first. The atomic group keeps the time linear.
     """
     is_open = False
     for segment in segments[:-1]:

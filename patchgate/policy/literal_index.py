@@ -1,7 +1,7 @@
 """Which patterns of a list could match a path, by literal texts alone.
 
-For each pattern one text is chosen that every path it matches contains. Most paths contain none of them, and
-no pattern has to be tried. The index may name too many patterns, never too few.
+For each pattern, the index has one text that every matching path contains. Most paths contain none of these
+texts, so no pattern is tried. The index may name too many patterns, never too few.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _NOTHING: dict[int, dict[str, list[int]]] = {}
 
 
 def best_checks(segments: list[Segment], characters: str, *, is_exact: bool = False) -> list[Check]:
-    """Choose checks of which one holds for every path that these components match: the longest text.
+    """Choose checks, one of which every path that these components match passes: the longest text.
 
     Args:
         segments: the components of a pattern.
-        characters: the paths have no others, and a class stands for those that it matches; empty: not known.
+        characters: the only ones in paths; a class is replaced by those that it matches; empty: not known.
         is_exact: whether a component matches its own text only where its pieces do.
     """
     plain = [each.written for each in takewhile(lambda each: each.plain == each.written, segments)]
     best: list[Check] = [("prefixes", "/".join(plain))]
-    # A lone folder at the top may contain nearly everything, so that its name weighs less than others.
+    # A lone folder at the top may contain nearly everything, so its name counts less than others.
     weight = len(best[0][1]) / (3 if len(plain) == 1 else 1)
     for segment in segments[len(plain) :]:
         checks = _segment_checks(segment, characters, is_exact)
@@ -50,7 +50,7 @@ def best_checks(segments: list[Segment], characters: str, *, is_exact: bool = Fa
 
 
 def _segment_checks(segment: Segment, characters: str, is_exact: bool) -> list[Check]:
-    """Choose checks of which one holds for every component that a segment matches.
+    """Choose checks, one of which every component that a segment matches passes.
 
     Between its wildcards are runs of text; a small class gives one run for each of its characters. All
     texts of a run have one length.
@@ -91,7 +91,7 @@ class LiteralIndex:
     """Answers which entries of a list could match a path; it remembers up to 50,000 folders.
 
     Args:
-        entries: for each entry its checks, of which one holds for every path that the entry matches.
+        entries: for each entry its checks; every path that the entry matches passes one of them.
     """
 
     __slots__ = ("_always", "_folders", "_heads", "_longest", "_names", "_parts", "_prefixes", "_tails")

@@ -165,7 +165,7 @@ class CommandSettings:
     side_effects: Annotated[
         SideEffects | None,
         '`"none"`: the command changes no tracked file; if it does, the patch is refused, '
-        "whatever the kind of the command.",
+        "for every kind of command.",
     ] = None
 
 
@@ -350,8 +350,8 @@ class ClaimsSettings:
     ] = ()
     exclude: Annotated[
         tuple[str, ...],
-        "Patterns of files that are not read unless the claim names them; their content neither "
-        "upholds nor contradicts a claim.",
+        "Patterns of files that are not read unless the claim names them; their content does "
+        "not support or contradict a claim.",
     ] = ()
     # Whether a marker of the config is missing from `markers` because it cannot be used.
     has_unusable_markers: bool = field(default=False, metadata=NO_KEY)

@@ -120,7 +120,7 @@ def check_prefix(text: str) -> str:
 
 
 def check_suffix(text: str) -> str:
-    """Check a literal file suffix: neither one that no name can have, nor the empty one."""
+    """Check a literal file suffix: not empty, and possible in a file name."""
     if not text:
         raise TextError("an empty suffix matches every name", "remove it")
     if len(text) > 255 or not {"/", "\0", "\n", "*"}.isdisjoint(text):

@@ -186,9 +186,9 @@ class ProcessResult:
     `reason` in the system's words. `tail` is the end of its output (4 KiB), `logged` and `dropped` count the
     bytes of its output, as it is logged, that went into the log and that did not; `has_more_than_tail` is
     whether the tail is only the end of it. `log_fault` says why the log could not be written. `survivors`
-    counts the processes that could not be ended. Where its standard output went into a file of its own, all
+    counts the processes that could not be ended. If its standard output went into a separate file, all
     of these are about its errors: `output_fault` says why that file could not be written, and `has_flooded`
-    that the command was ended since the file may not hold as much as it wrote.
+    that the command was ended because it wrote more than that file may contain.
     """
 
     code: int | None
@@ -224,9 +224,9 @@ def run_command(
 ) -> ProcessResult:
     """Run a command to its end, with nothing on its standard input.
 
-    The command ends when the process that was started ends; what it leaves running is killed. Whatever is
-    raised meanwhile (by a signal, by `tick`) ends the command too, and is passed on. Nobody may start another
-    child meanwhile: it would be taken for the command's.
+    The command ends when the process that was started ends; what it leaves running is killed. An exception
+    meanwhile (from a signal, from `tick`) ends the command too, and is raised again. Start no other child
+    meanwhile: it would count as the command's.
 
     Args:
         argv: the program and its arguments; no shell.

@@ -1,8 +1,8 @@
 """The report as JSON, `patchgate.report/2`, and what every JSON document shares: plain values, paths as text.
 
-Where a path is not UTF-8 or holds control characters, `path` is as git quotes it, and `path_b64` has its
-bytes. A list `files` has such a list `files_b64` beside it, where one of its paths is such a one; null
-stands there for the others, and in `details`, where lists may lie in lists, for a list of exact paths.
+If a path is not UTF-8 or has control characters, `path` is as git quotes it, and `path_b64` has its bytes.
+If a list `files` has such a path, a list `files_b64` is next to it, with null for all other paths. In
+`details`, where lists can be nested, null is also the entry for a list of exact paths.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def path_list(key: str, paths: Sequence[RepoPath]) -> dict[str, Json]:
 
 
 def with_paths(details: Mapping[str, Detail]) -> dict[str, Json]:
-    """Write the paths among the details of a finding, wherever they lie; everything else stays."""
+    """Write the paths among the details of a finding, at any depth; everything else stays."""
     found: dict[str, Json] = {}
     for key, value in details.items():
         found[key], encoded = _written(value)
@@ -276,7 +276,7 @@ def _row(file: FileChange, old_path: RepoPath | None) -> _Row:
 
 
 def _total(numbers: Sequence[int | None]) -> int | None:
-    """Add up counts of lines; one that nobody took makes the sum unknown, for zero would be a claim."""
+    """Add up counts of lines; a missing one makes the sum unknown, because zero would be a claim."""
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None
 

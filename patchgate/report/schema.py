@@ -141,7 +141,7 @@ _CHANGE: Shape = {
     "context_gates": [Schema({"$ref": "#/$defs/gate"})],
     "findings": [Schema({"$ref": "#/$defs/finding"})],
 }
-# Each rule has details of its own; these are the keys that all have, and those that some share.
+# Each rule has its own details; these are the keys that all have, and those that some share.
 _DETAILS = Schema(
     type="object",
     properties={

@@ -82,7 +82,7 @@ def _select(report: Report, limit: int) -> tuple[list[list[Finding]], Counter[st
 def _change_blocks(
     change: ChangeVerdict, findings: Sequence[Finding], ink: _Ink, *, ranged: bool, verbose: bool
 ) -> list[str]:
-    """Write what one change has to say; in a range under its name, and with the gates that owe an answer."""
+    """Write the report of one change; in a range with its name, and with the gates that have no outcome."""
     secrets = {(each.path, each.line, each.side) for each in change.findings if each.rule == SECRET}
     blocks = [
         describe_finding(finding, ink, is_secret=(finding.path, finding.line, finding.side) in secrets)

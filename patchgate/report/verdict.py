@@ -266,7 +266,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one command has to say: the verdict on each change, and warnings about the circumstances.
+    """What one command reports: the verdict on each change, and warnings about the circumstances.
 
     `recovery` has the steps after a refusal; `approve` is the command that approves it, None where it
     cannot be approved. `attempt` and `retry` are those of an `apply`.

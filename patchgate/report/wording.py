@@ -84,9 +84,9 @@ def name_change(verdict: ChangeVerdict) -> str:
 
 
 def gates_without_outcome(verdict: ChangeVerdict) -> tuple[GateOutcome, ...]:
-    """Give the gates that owe an answer; at least one for every undecided change.
+    """Return the gates without an outcome; at least one for every undecided change.
 
-    A gate that was not run owes none once the change is rejected: what came before it has decided.
+    A gate that was not run does not count once the change is rejected: an earlier gate has decided.
     """
     owing = {Outcome.UNDECIDED}
     if verdict.verdict is not Verdict.REJECTED:

@@ -292,8 +292,8 @@ class OpenFolder:
         one to its place, then the first into this one's. A kill leaves the state between two of them.
 
         Raises:
-            OSError: ENOENT if one of them does not exist; EEXIST, in the long form, if somebody made
-                the other name again.
+            OSError: ENOENT if one of them does not exist; EEXIST, in the long form, if another process
+                made the other name again.
         """
         self._single(name)
         other._single(other_name)

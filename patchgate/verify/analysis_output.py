@@ -1,8 +1,7 @@
 """An analysis as text, as JSON and as SARIF 2.1.0, and the JSON Schema.
 
 Decides keys and layout only. In JSON no list is cut. In text foreign words are escaped and long lists are
-cut. SARIF leaves out what a tool suppressed, and the run of an analysis that failed has an invocation that
-says so.
+cut. SARIF leaves out what a tool suppressed; the run of a failed analysis has an invocation that reports it.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class PendingTransaction:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredTransaction:
-    """A transaction that is complete now; `kept` are the paths that were edited since, and left so."""
+    """A transaction that is complete now; `kept` are the paths that were edited since; they stay."""
 
     id: str
     note: Mapping[str, Json]
@@ -327,7 +327,7 @@ def _undo(
     patience_seconds: float,
 ) -> tuple[RepoPath, ...]:
     acquire_lock(workspace, folder, journal, patience_seconds)
-    # Without the mark no file was exchanged, whatever is there now: somebody else may have written it.
+    # Without the mark no file was exchanged: another process may have written what is there now.
     untouched = () if folder.status(PREPARED) is not None else journal.entries
     rollback = Rollback(workspace=workspace, journal=journal, backup=backup, untouched=untouched)
     try:

@@ -1,7 +1,7 @@
 """Undo a transaction from its journal and the files that are there, or clean up after it.
 
 Each step is decided from the files alone, so any process can start again at any point. Only exactly our own
-writes are undone. If somebody edited a file since, nothing is undone, or, with `keep`, everything but that
+writes are undone. If a file was edited since, nothing is undone, or, with `keep`, everything except that
 file.
 """
 
@@ -112,7 +112,7 @@ class Rollback:
                 return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
             return _RollbackStep.REMOVE if current == entry.new else _RollbackStep.BLOCKED
         if current == entry.new:
-            # The old content is gone: somebody removed it from its temporary name.
+            # The old content is gone: its temporary file was removed.
             return _RollbackStep.BLOCKED
         is_there = is_reachable(self._workspace.root(entry), entry.folder)
         return _RollbackStep.NOTHING if is_there else _RollbackStep.BLOCKED
@@ -138,7 +138,7 @@ class Rollback:
             )
 
     def _remove_new(self, entry: JournalEntry, keep: bool) -> None:
-        """Remove our new file; somebody may write to it at this moment."""
+        """Remove our new file; another process may write to it at this moment."""
         self._workspace.move_aside(entry)
         if self._workspace.at_aside(entry) != entry.new:
             self._workspace.move_back(entry)

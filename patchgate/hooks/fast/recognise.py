@@ -2,7 +2,7 @@
 
 Started by hooks/pre-commit. On standard input: a pinned `git diff-index`; NUL and `whole` if it ended well.
 Each `require` is one condition; a change that fails one, or raises anything, goes to the full tier.
-`hooks.fast.compiled_policy` says what a compiled policy holds, `hooks.fast.cache_files` what it is bound to.
+`hooks.fast.compiled_policy` describes a compiled policy, `hooks.fast.cache_files` what it is bound to.
 """
 
 import posix
@@ -61,7 +61,7 @@ def take(said: bytearray, with_content: bool = False) -> tuple[bytes, bytes, int
 
 
 def ask(git_dir: str, requests: list[bytes], command: tuple[str, ...] = CAT_FILE) -> int:
-    """Start git on requests that a pipe holds; return the descriptor on which it answers."""
+    """Start git on requests in a pipe; return the descriptor on which it answers."""
     asked, asks = posix.pipe()
     hears, says = posix.pipe()
     raw = b"".join(requests)
@@ -180,7 +180,7 @@ def check_names(paths: list[bytes], policy: "Policy") -> None:
     roots, prefixes = (tuple([each + "/" for each in policy[key] or ()]) for key in ("roots", "prefixes"))
     for raw in paths:
         path = raw.decode("ascii") + "/"
-        # One of more than 4,096 bytes has folders of whose names a pipe would not hold the questions.
+        # The questions about all folders of a path over 4,096 bytes would not fit into the pipe.
         require(policy["roots"] is None or path.startswith(roots))
         small = path.lower()
         require(not small.startswith(prefixes))
@@ -230,7 +230,7 @@ def check_trust(git_dir: str, common_dir: str) -> None:
     home, above = (posix.environ.get(name, b"") for name in (b"HOME", b"XDG_CONFIG_HOME"))
     places = (home + b"/.gitconfig", home + b"/.config/git/config", above + b"/git/config", *SYSTEM)
     files = [read(each, WHOLE_FILE) for each in (common_dir + "/config", git_dir + "/config.worktree")]
-    # People keep links at home.
+    # Config files at home are often symlinks.
     files += [read(each, WHOLE_FILE, posix.O_RDONLY) for each in places]
     require(files[0] and max(map(len, files)) < WHOLE_FILE)
     said = b"\n".join(files).lower()

@@ -236,7 +236,7 @@ NEEDED: dict[str, str] = {
     "check_collisions: b''.join(neighbours).isascii()": "a neighbour beyond ASCII",
     "check_collisions: all((kept.get((above + each).lower(), above + each) == above + each"
     " for each in neighbours))": "a new name is a neighbour's but for case",
-    "check_answered: told if line[width:] == b' ' + branch": "only another branch was told",
+    "check_answered: reported if line[width:] == b' ' + branch": "only another branch was told",
     "check_answered: len(oid) == len(tree)": "a receipt of a longer id",
     "check_answered: len(tree) == width": "a receipt of longer ids",
     "check_answered: parent == b'-' or len(parent) == width": "a receipt of a short parent",
