@@ -346,8 +346,8 @@ def _apply_history(run: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
 def _mark_as_applied(verdict: ChangeVerdict, duplicate: Finding, *, is_fine: bool) -> ChangeVerdict:
     """Report a patch that is already applied, without findings that only follow from that.
 
-    Where that is fine, what else is wrong with it stays: a patch that the policy denies by now is not
-    accepted, though nothing would be written.
+    If that is accepted, its other findings stay: a patch that the policy now denies is not accepted, although
+    nothing would be written.
     """
     if not is_fine:
         gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("retry", Outcome.FAIL))

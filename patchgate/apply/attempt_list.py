@@ -428,7 +428,7 @@ _ENTRY: dict[str, Shape] = {
 
 def list_schema() -> Schema:
     """Build the JSON Schema of `attempts list --format json`."""
-    return document_schema(LIST_SCHEMA, "What was tried, the newest first", {"attempts": [_ENTRY]})
+    return document_schema(LIST_SCHEMA, "The attempts, newest first", {"attempts": [_ENTRY]})
 
 
 def show_schema() -> Schema:

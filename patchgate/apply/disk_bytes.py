@@ -1,8 +1,8 @@
 """The exact bytes on disk, before and after: what a judged change between blobs means for the files.
 
-A file keeps its form: where it is the blob itself, the new one is too; where a checkout makes it of the blob
-(line ends, `ident`, an encoding, a filter), so is the new one; where only its line ends differ, lines that
-stay keep theirs. Bytes other than the blob are written only if git would store them as the judged one.
+A file keeps its form: if it equals the blob, the new one does too; if it is what a checkout writes for the
+blob (line ends, `ident`, an encoding, a filter), so is the new one; if only its line ends differ, unchanged
+lines keep theirs. Bytes that differ from the blob are written only if git would store the judged blob.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
 def _similarity(
     refused: AttemptRecord, sent: Sequence[str | None], paths: Collection[RepoPath]
 ) -> str | None:
-    """Say in what an attempt resembles a refused one; None if it does not."""
+    """Describe how an attempt resembles a refused one; None if it does not."""
     if {refused.patch_sha256, refused.patch_id}.difference({None}).intersection(sent):
         return f"sends the patch of {refused.attempt} again"
     same = next((file.path for file in refused.files if file.path in paths), None)
@@ -241,9 +241,8 @@ def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
 def check_after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding | None:
     """Report a retry that is the change that was refused, if it would be refused again.
 
-    It would be, if base and policy are the same and so is the cause: a rule that refused it then refuses it
-    now, or a command did, which is not run again for the same result on the same base. It does not matter how
-    the patch is written.
+    It would be if base, policy and cause are the same: the same rule refuses it now, or a command refused it,
+    which is not run again for the same result on the same base. The form of the patch does not matter.
     """
     now = {each.rule for each in verdict.findings if each.level is Level.ERROR}
     for earlier in reversed(chain.refusals):

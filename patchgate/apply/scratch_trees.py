@@ -58,7 +58,7 @@ class TriedCommand:
     failures: Failures | None
 
     def for_review(self, name: str, kind: str) -> CommandRun:
-        """Give the run as the review lists it."""
+        """Return the run as the review lists it."""
         outcome = self.outcome
         return CommandRun(
             name=name,

@@ -164,7 +164,7 @@ RULES_WITH_A_CASE = frozenset(_CASES) | BY_FAULTS
 
 
 def raised_by_applying(rule: str, environ: Mapping[str, str]) -> tuple[Findings, Findings] | None:
-    """Give the findings of the case of a rule and of its neighbour; None where there is no case."""
+    """Return the findings of the case of a rule and of its neighbour; None if there is no case."""
     if rule in BY_FAULTS:
         return _by_faults(rule, environ), _run_case(("", _simply), environ)
     if rule not in _CASES:

@@ -335,11 +335,11 @@ def _require_signer(objects: Objects, change: ChangeVerdict, signed: SignedState
     hint = "add your public key there, in a separate commit (ssh-keygen(1), ALLOWED SIGNERS, has the form)"
     if signers is None:
         raise UsageError(
-            f"the signature would not count: there is no .patchgate/allowed_signers beside {place}", hint
+            f"the signature would not count: there is no .patchgate/allowed_signers for {place}", hint
         )
     done = check_signature(signed, signers, objects.repository.environment)
     if done.principal is None:
-        raise UsageError(f"the signature would not count beside {place}: {done.why}", hint)
+        raise UsageError(f"the signature would not count for {place}: {done.why}", hint)
     return done.principal
 
 

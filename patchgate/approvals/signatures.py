@@ -78,7 +78,7 @@ def check_signature(
     Args:
         signed: the statement and its signature.
         signers: the content of `.patchgate/allowed_signers` of the base.
-        environment: the repository's, of which a child gets what has nothing to do with git.
+        environment: the repository's; a child gets it without git's variables.
 
     Raises:
         UndecidedError: ssh-keygen is missing, or did not end.

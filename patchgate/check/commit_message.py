@@ -168,7 +168,7 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
 
 
 def _staged(repository: Repository, policies: TreePolicies) -> tuple[str | None, str | None]:
-    """Name the policy in the index: a first policy judges itself, and so does one that is fixed."""
+    """Name the policy in the index: a first policy judges itself, and so does a repaired one."""
     names = [path.raw.decode("ascii") for path in (CONFIG_FILE, PYPROJECT_FILE)]
     found: dict[bytes, Entry] = {}
     for line in repository.output("ls-files", "--stage", "-z", "--", *names).split(b"\0")[:-1]:

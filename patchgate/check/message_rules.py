@@ -57,7 +57,7 @@ class Cleanup:
 
 
 def clean(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes:
-    """Give the text that git will make the commit's message of.
+    """Return the text that git will turn into the commit's message.
 
     Args:
         raw: the file of the message, as a commit-msg hook finds it.
@@ -228,7 +228,7 @@ def _subject(lines: Sequence[bytes], at: int, encoding: str | None) -> Iterator[
 
 
 def _decoded(raw: bytes, encoding: str | None) -> str:
-    """Turn the subject into characters, to count them; of what is not known each byte is one."""
+    """Decode the subject to count its characters; in an unknown encoding each byte counts as one."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -346,7 +346,7 @@ _EMPTY_WORDS = frozenset(_FILLERS.split())
 
 
 def check_reason(text: str, what: str = "an approval", hint: str = _REASON_HINT) -> str:
-    """Give a reason back, without space around it.
+    """Return a reason without space around it.
 
     Args:
         text: the reason.

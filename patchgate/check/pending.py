@@ -80,7 +80,7 @@ def check_pending(
 def pending_change(repository: Repository, objects: Objects, store: PrivateStore | None = None) -> Change:
     """Read what the next commit touches, without its lines; of a merge, what it does itself.
 
-    The one answer to what an intent must allow, for the message and for a verification as for the hooks.
+    The message, a verification and the hooks all use this as what an intent must allow.
 
     Args:
         store: where a merge is made, through which `objects` reads; None where nothing is being merged.
@@ -230,7 +230,7 @@ def _place(repository: Repository) -> Path:
 
 
 def with_ids_of_commits(repository: Repository, report: Report) -> Report:
-    """Add the patch ids of commits, of merges those of what they do themselves.
+    """Add the patch ids of commits; a merge gets that of its own changes.
 
     A commit whose parent this clone lacks has none, and neither has a merge that changes what git merges
     again.

@@ -74,7 +74,7 @@ def requested_policy(objects: Objects, policies: TreePolicies, asked: CheckOptio
 def history_root(objects: Objects, asked: CheckOptions) -> list[str] | None:
     """Name the commit whose first commit counts as that of the repository: the one whose policy judges.
 
-    Empty where the revision is not a commit, None where the main line decides.
+    Empty if the revision is not a commit, None if the main line decides.
 
     Raises:
         UsageError: the name is ambiguous.
@@ -162,7 +162,7 @@ def policy_before(
     objects: Objects, policies: TreePolicies, asked: CheckOptions, commit: str | None, base: tuple[str, str]
 ) -> tuple[FoundPolicy, str, bool]:
     """Find the policy that judges a change to a tree, the name of its revision, and whether it is borrowed:
-    that of the main line, where the change begins a branch anew.
+    that of the main line, if the change starts a branch without a parent.
 
     Args:
         commit: the commit of the tree; None where there is none yet.
@@ -181,9 +181,9 @@ def policy_before(
 
 
 def main_line_policy(objects: Objects, policies: TreePolicies) -> tuple[FoundPolicy, str] | None:
-    """Find the policy that judges a branch which begins anew, and its commit: that of the main line.
+    """Find the policy for a branch that starts without a parent, and its commit: that of the main line.
 
-    None where no branch has a commit: then the change is the first one.
+    None if no branch has a commit: then the change is the first one.
 
     Raises:
         UndecidedError: git failed, an object is missing, or it is not known which of several branches is the

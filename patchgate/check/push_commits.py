@@ -77,7 +77,7 @@ class NewCommits:
         self._peeled = commits
         self._new: list[tuple[RefGroup, dict[str, Commit]]] = []
         self._new_to: dict[str, dict[str, Commit]] = {}
-        # Parents first, in this order too: no parent of what is new to a kind is new to a later one only.
+        # Parents first, across kinds too: a parent of a commit is never new only to a later kind.
         self.commits: dict[str, Commit] = {}
         self.elsewhere = 0
         for kind in RefGroup:
@@ -378,7 +378,7 @@ def _foreign(repository: Repository, commits: Sequence[str]) -> set[str]:
     from patchgate.ledger.receipts import settled
 
     later = {each.oid for each in commits_not_in(repository, commits, settled(repository.common_dir))}
-    # Of what may be new no advice is better than a wrong one.
+    # For a commit that may be new, no advice is better than wrong advice.
     with suppress(UndecidedError):
         later &= {oid for folder in git_dirs(repository) for oid in commits_made_in(folder, 0)}
     return set(commits) - later

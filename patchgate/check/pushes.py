@@ -167,7 +167,7 @@ def judge_received(
     """Judge a push that this repository receives, by its own policies.
 
     Args:
-        had: the refs that matter here, with what they have.
+        had: the refs that matter here, with their objects.
         default: the full name of its default branch.
         updates: what git reports.
         asked: the options, with the trusted policy if there is one.

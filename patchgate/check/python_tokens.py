@@ -63,7 +63,7 @@ class SourceStatement:
 
 
 def text_of(content: bytes) -> str:
-    """Give a file as Python takes it, with one kind of line end."""
+    """Return a file as Python reads it, with one kind of line end."""
     text = content.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -101,7 +101,7 @@ def split(tokens: list[str], separator: str) -> list[list[str]]:
 
 
 def deeper(depth: int, token: str) -> int:
-    """Give the depth of brackets after a token."""
+    """Return the depth of brackets after a token."""
     if token in {"(", "[", "{"}:
         return depth + 1
     return max(0, depth - 1) if token in {")", "]", "}"} else depth
@@ -120,7 +120,7 @@ def packed(tokens: list[str]) -> str:
 
 
 def _end_of_head(tokens: list[str]) -> int:
-    """Give the number of tokens of a compound statement's head with its colon; 0 for another statement."""
+    """Count the tokens of a compound statement's head with its colon; 0 for another statement."""
     keyword = tokens[1] if tokens[0] == "async" and len(tokens) > 1 else tokens[0]
     if keyword not in _OPENING and keyword not in _SOFT:
         return 0

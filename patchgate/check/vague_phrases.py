@@ -71,7 +71,7 @@ def possible(raw: bytes) -> list[VaguePhrase]:
 
 
 def shown(line: str) -> str:
-    """Give a line in small letters, with what is quoted and what is code hidden."""
+    """Return a line in lower case, without quotes and code."""
     return _SPAN.sub(HIDDEN_SPAN, line.lower())
 
 

@@ -76,7 +76,7 @@ def validate_components(
 
 
 def _validated_text(validated: Validated, *, fail_fast: bool) -> str:
-    """Say how much was validated, for a report without findings does not."""
+    """Say how much was validated, because a report without findings does not."""
     from patchgate.components.policy_tree import no_components_message
     from patchgate.report import wording
 

@@ -264,7 +264,7 @@ RULES_OF_INTENTS = frozenset(_CASES)
 
 
 def raised_by_intents(rule: str, environ: Mapping[str, str]) -> tuple[Findings, Findings] | None:
-    """Give the findings of the case of a rule and of its neighbour; None where there is no case."""
+    """Return the findings of the case of a rule and of its neighbour; None if there is no case."""
     if rule not in _CASES:
         return None
     broken, kept = _CASES[rule]

@@ -211,7 +211,7 @@ def run(
         environ: the caller's environment.
         log_path: a file that does not exist yet; it is created only if the command has something to do.
         mask: masks secrets in whole lines of output before they are logged or shown, and in its arguments.
-        clean: is then applied to what is written to the log.
+        clean: is then applied to the lines for the log.
         tick: called about once a second with the seconds since the start.
         report: where pytest must write its JUnit report, if the command runs pytest.
 
@@ -385,6 +385,6 @@ def runs_pytest(command: Sequence[str]) -> bool:
 
 
 def report_options(environ: Mapping[str, str], report: str) -> dict[str, str]:
-    """Give the variable that lets pytest write its report to a file; options of the caller's stay."""
+    """Return the variable that makes pytest write its report to a file; the caller's options stay."""
     options = [*filter(None, [environ.get("PYTEST_ADDOPTS")]), f"--junitxml={shlex.quote(report)}"]
     return {"PYTEST_ADDOPTS": " ".join(options)}

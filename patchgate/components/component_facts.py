@@ -32,8 +32,8 @@ class ComponentState:
         before: the baseline in the tree before the change; None if there was none.
         changed: the component's paths (and its baseline's) that the change touches; empty if a tree is
             checked, not a change.
-        texts: contents by blob oid: of the contracts and tests that differ from what is recorded, and of what
-            the change replaces of them, where it matters.
+        texts: contents by blob oid: of the contracts and tests that differ from the baseline, and of
+            their old versions in the change, if needed.
         capture: what a capture of this tree would write; None if the change does not
             touch the baseline.
         written: the bytes of the baseline in this tree; None if not needed, or there is none.

@@ -148,7 +148,7 @@ def _outer_parts(folded: str) -> Iterator[str]:
 
 
 def _shared_start(texts: Collection[str]) -> str:
-    """Give what all texts begin with, up to and with its last separator."""
+    """Return the common start of all texts, up to its last separator, inclusive."""
     first, last = min(texts), max(texts)
     length = 0
     while length < min(len(first), len(last)) and first[length] == last[length]:
@@ -257,4 +257,4 @@ def _shortest_cycle(needs: Graph, start: str, members: frozenset[str]) -> tuple[
             if other in members and other not in came:
                 came[other] = name
                 waiting.append(other)
-    raise AssertionError("a cycle without a way back")
+    raise AssertionError("a cycle that does not close")

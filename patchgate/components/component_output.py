@@ -404,7 +404,7 @@ def list_schema() -> Schema:
         "implementation": COUNT,
         "baseline": bool,
     }
-    title = "The components, with what there is of each"
+    title = "The components, each with its contract, files and baseline"
     return document_schema(LIST_SCHEMA, title, {"from": _CONTENT, "components": [row]})
 
 

@@ -292,7 +292,7 @@ def _block(scope: _OpenBlock, tokens: list[str], before: _OpenBlock | None) -> _
     never = before_it is True or condition is False
     always = (keyword == "if" and condition is True) or (keyword == "else" and before_it is False)
     if keyword == "elif" and condition is not True and condition is not before_it:
-        # For what comes after it: true where one before it is.
+        # For the branches after it: true if an earlier one is.
         condition = before_it or None
     return replace(
         scope, is_dead=scope.is_dead or never, is_sure=scope.is_sure and always, condition=condition

@@ -248,7 +248,7 @@ class _Writer:
             self.pieces.append("\n".join(comment) + "\n")
 
     def _repeated(self, function: Function) -> Iterator[str]:
-        """Write the tests that call a function with the inputs of all its examples; yield what has none."""
+        """Write the tests that call a function with the inputs of all its examples; yield the untested."""
         given = _example_inputs(function)
         case = self._inputs(function, *given, listed=True)
         if function.idempotent:
@@ -267,7 +267,7 @@ class _Writer:
             self._test(function, kind, {**case, kind: limit}, helper)
 
     def _inputs(self, function: Function, *given: Mapping[str, Any], listed: bool = False) -> dict[str, Any]:
-        """Return the part of a case that says with which inputs to call, and what to make of them."""
+        """Return the part of a case with the inputs of the call, and the types to convert them to."""
         used = {name for each in given for name in each}
         kinds = {each.name: self.kinds.of(each.type) for each in function.inputs if each.name in used}
         kinds = {name: kind for name, kind in kinds.items() if kind}

@@ -42,7 +42,7 @@ _MODES = frozenset({REGULAR, EXECUTABLE, SYMLINK, GITLINK})
 
 @dataclass(frozen=True, slots=True)
 class LoadedChange:
-    """A change as it was read, with what else the gates need.
+    """A change as it was read, with the other facts that the gates need.
 
     `folders` lists the resulting tree's folders above each new name. `root` has the entries of the root
     folder that differ between the index and the base, also those that a merge took from one side. Of what a

@@ -35,8 +35,8 @@ _TOOLS = (
 class HookFile:
     """The file of one hook; `path` is absolute.
 
-    `writer` is "patchgate" for a hook of ours, the tool that wrote a foreign one, "script" or "program" where
-    none is known, "folder" for what is not a file, and empty for nothing. Of ours, `format` is the
+    `writer` is "patchgate" for a hook of ours, the tool that wrote another hook, "script" or "program" if no
+    tool is known, "folder" if it is not a file, and empty for no hook. For a hook of ours, `format` is the
     number in the marker, `version` the patchgate that put it there, and `program` the file that it starts.
     """
 

@@ -230,7 +230,7 @@ def replays(repository: Repository, update: BranchUpdate, among: Sequence[str]) 
 
 
 def _rewritten(repository: Repository) -> dict[str, str]:
-    """Read which commit the rebase in progress made of which; two that became one are left out.
+    """Map each commit to its copy in the rebase in progress; two that became one are left out.
 
     Source: git, sequencer.c (`rewritten-list`) and builtin/am.c (`rewritten`): old and new id in a line.
     """

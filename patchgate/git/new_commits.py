@@ -136,8 +136,8 @@ def arriving_tips(repository: Repository, lines: bytes) -> list[str]:
     """List the commits that remote-tracking refs are about to get: `git fetch origin main:main` moves `main`
     first.
 
-    Known by the transaction's own lines (`fetch --atomic`), and by FETCH_HEAD, as far as it names a branch
-    of a remote that is configured here.
+    Read from the transaction's own lines (`fetch --atomic`), and from FETCH_HEAD if it names a branch of a
+    remote that is configured here.
     """
     words = [line.split(b" ") for line in lines.split(b"\n")]
     # A symbolic ref's line comes with the line of the branch that git writes.

@@ -1,8 +1,8 @@
 """Find the operation in progress (a rebase, a merge), the command that runs now, and who pushes.
 
 An operation shows in the files of the git directory (`wt-status.c` reads the same). A single revert, reset
-or switch leaves none: it is recognised by the arguments of a process above the hook, and so is a push from
-a worktree of the same repository. A `git receive-pack` that is started separately is not found, so the
+or switch leaves no file: the arguments of a process above the hook show it, and a push from a worktree of
+the same repository. A `git receive-pack` that is started separately is not found, so the
 answer is evidence and not proof.
 """
 

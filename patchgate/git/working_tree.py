@@ -230,7 +230,7 @@ def name_of(record: bytes) -> bytes:
 
 
 def entry_of(record: bytes) -> Entry:
-    """Give mode and object id of a record of an index or a tree."""
+    """Return mode and object id of a record of an index or a tree."""
     mode, *words = record.partition(b"\t")[0].decode("ascii").split(" ")
     # An index has id and stage, a tree has type and id.
     return Entry(mode, max(words, key=len))

@@ -101,7 +101,7 @@ def _oids(files: Iterable[FileChange]) -> dict[RepoPath, tuple[str | None, ...]]
 def find_owner_process(environ: Mapping[str, str]) -> IntentOwner | None:
     """Find the process that owns a new intent: PATCHGATE_OWNER, else the nearest ancestor that is not git.
 
-    `git patchgate` has git as parent, which ends with it. None if the system shows no such process (a
+    The parent of `git patchgate` is git, which ends with it. None if the system shows no such process (a
     parent in another pid namespace); then only the lease counts.
 
     Raises:

@@ -255,7 +255,7 @@ def intent_schema() -> Schema:
         "hint": str | None,
         "warnings": [str],
     }
-    return document_schema(INTENT_SCHEMA, "What was done with an intent, or why not", outcome)
+    return document_schema(INTENT_SCHEMA, "What a command did with an intent, or why nothing", outcome)
 
 
 def intents_schema() -> Schema:

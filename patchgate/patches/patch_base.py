@@ -61,7 +61,7 @@ class ExistingFiles:
     """What already exists where a change based on a commit would be written.
 
     `index` is the tree of the index, `blocked` the new paths that cannot be created, `taken` those that
-    exist, `folders` what the folders of the others would contain together with what is staged.
+    exist, `folders` the content that the folders of the others would have, with staged entries.
     """
 
     index: str

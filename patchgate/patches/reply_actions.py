@@ -195,7 +195,7 @@ ACTIONS = (
     ),
     ReplyAction(
         "memory",
-        "recall what is known about a thing",
+        "recall what is known about a subject",
         (
             Parameter("target", ParameterKind.TEXT, "what it is about", required=True),
             Parameter("intent", ParameterKind.TEXT, "what it is needed for", required=True),

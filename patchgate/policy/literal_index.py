@@ -120,7 +120,7 @@ class LiteralIndex:
         self._folders: dict[str, frozenset[int]] = {"": self._always}
 
     def find(self, path: str) -> frozenset[int]:
-        """Give the positions of the entries that could match a path or a folder above it."""
+        """Return the positions of the entries that could match a path or a folder above it."""
         above, _, name = path.rpartition("/")
         found = self._folders.get(above)
         if found is None:

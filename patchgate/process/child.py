@@ -356,7 +356,7 @@ def _stat(pid: str) -> list[bytes]:
 
 @contextlib.contextmanager
 def adopt_orphans() -> Iterator[None]:
-    """Adopt the orphans of what is started in this block; the caller ends them.
+    """Adopt the orphans of children started in this block; the caller ends them.
 
     A process that calls `setsid` leaves the group, and one whose parent ends is given to init, or to a
     subreaper (prctl(2)). So a new child of ours came from the command. Only on Linux with

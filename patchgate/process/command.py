@@ -239,7 +239,7 @@ def run_command(
         output: a descriptor that gets its standard output instead, as it is, without a mask.
         max_output: how many bytes of it at most; a command that writes more is ended.
         mask: is applied to whole lines (or 64 KiB of a longer one) before they are logged or stored.
-        clean: is then applied to what is logged, but not to the tail.
+        clean: is then applied to the log, but not to the tail.
         tick: called about once a second with the seconds since the start.
 
     Raises:
@@ -269,7 +269,7 @@ def run_command(
 
 @contextlib.contextmanager
 def _no_cores() -> Iterator[None]:
-    """Disable core files of what is started in this block: they would be left in the scratch tree."""
+    """Disable core files of children started in this block: they would stay in the scratch tree."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     try:

@@ -144,7 +144,7 @@ def _attempt(attempt: Attempt | None) -> Json:
 
 
 def _failure(report: Report, changes: Sequence[Mapping[str, Json]]) -> Json:
-    """Say why the first change that was not accepted was not, with what telemetry keeps of it."""
+    """Return why the first refused or undecided change was not accepted, for telemetry."""
     if report.verdict is Verdict.ACCEPTED:
         return None
     number = next(at for at, each in enumerate(report.changes) if each.verdict is report.verdict)
@@ -243,7 +243,7 @@ class _Row:
 
 
 def _rows(verdict: ChangeVerdict) -> Iterator[_Row]:
-    """Give the entries of `files`: an exact rename is one, under its new path."""
+    """Return the entries of `files`: an exact rename is one, under its new path."""
     renames = verdict.change.renames
     moved = set(renames.values())
     for file in verdict.change.files:

@@ -61,7 +61,7 @@ def log_of(runs: Sequence[Json]) -> str:
 
 
 def notification(level: str, text: str) -> dict[str, Json]:
-    """Say something of the run itself (section 3.58)."""
+    """Write a notification about the run (section 3.58)."""
     return {"level": level, "message": {"text": message_text(text)}}
 
 

@@ -97,12 +97,12 @@ BASE64 = Schema(type="string", contentEncoding="base64")
 
 
 def path_key(key: str, text: Shape = str) -> dict[str, Shape]:
-    """Give the keys that `report.json.path_member` writes; `text` is `str | None` where a path may lack."""
+    """Return the keys that `report.json.path_member` writes; `text`: `str | None` if there may be no path."""
     return {key: text, f"{key}_b64?": BASE64}
 
 
 def path_keys(*keys: str) -> dict[str, Shape]:
-    """Give the keys that `report.json.path_list` writes for each of these lists."""
+    """Return the keys that `report.json.path_list` writes for each of these lists."""
     beside = Schema(type="array", items=or_null(BASE64))
     return {name: shape for key in keys for name, shape in ((key, [str]), (f"{key}_b64?", beside))}
 

@@ -127,7 +127,7 @@ def describe_finding(finding: Finding, ink: _Ink = _PLAIN, *, is_secret: bool = 
 
 
 def _source_line(finding: Finding, is_secret: bool) -> str | None:
-    """Give the source line fit for a terminal; of a secret only the name of what it looks like."""
+    """Return the source line, safe for a terminal; for a secret only the name of its pattern."""
     if finding.excerpt is None:
         return None
     if is_secret:

@@ -94,7 +94,7 @@ class VerificationInputs:
     """Everything that a verification is decided from.
 
     `comparison` compares `before` and `after`; `same_tree`: the two trees are equal. `faults` say why the
-    intent is expired, `unverified` why nothing can be verified, as far as only the caller knows; the first of
+    intent is expired, `unverified` why nothing can be verified, if only the caller knows; the first of
     each is the reason. `changed` are the suppression files that changed, `grown` those that grew, `has_code`:
     functional code changed. `dirty` are the files that were changed before the intent was declared and are
     unchanged since; `since` compares with the tree that it began on including them (None: unknown): what is

@@ -785,7 +785,7 @@ def test_a_signature_that_would_not_count_is_not_kept(signing: Repo, tmp_path: P
     signing.git("config", "user.signingKey", str(stranger.path))
     answer = sign(signing)
     assert (answer.code, answer.out) == (2, "")
-    assert "error: the signature would not count beside HEAD:patchgate.toml: " in answer.err
+    assert "error: the signature would not count for HEAD:patchgate.toml: " in answer.err
     assert signing.try_git("rev-parse", "-q", "--verify", REF).returncode != 0
     assert list(Ledger(str(signing.path / ".git")).events()) == []
 
@@ -796,7 +796,7 @@ def test_without_signers_in_the_base_no_signature_counts(repo: Repo, key: Key) -
     answer = sign(repo)
     assert answer.code == 2
     assert (
-        "there is no .patchgate/allowed_signers beside HEAD:patchgate.toml\nhelp: add your public key"
+        "there is no .patchgate/allowed_signers for HEAD:patchgate.toml\nhelp: add your public key"
         in answer.err
     )
 

@@ -176,7 +176,7 @@ def read_difference(output: bytes) -> tuple[bytes, list[tuple[bytes, bytes, byte
 
 
 def check_names(paths: list[bytes], policy: "Policy") -> None:
-    """Require that no policy and no path rule speaks of any of these names."""
+    """Require that no policy and no path rule applies to these names."""
     roots, prefixes = (tuple([each + "/" for each in policy[key] or ()]) for key in ("roots", "prefixes"))
     for raw in paths:
         path = raw.decode("ascii") + "/"

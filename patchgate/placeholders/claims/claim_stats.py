@@ -217,4 +217,4 @@ def json_schema() -> Schema:
         "undated_count": about(COUNT, "events without a time; `since` skips them"),
         "is_complete": about(bool, "false: the ledger is damaged or its end is missing"),
     }
-    return document_schema(SCHEMA, "What became of claims", stats)
+    return document_schema(SCHEMA, "The outcomes of claims", stats)

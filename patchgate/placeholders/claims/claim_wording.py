@@ -330,7 +330,7 @@ def _extent(scan: ScanResult, read_from: str) -> str:
 
 
 def _coverage(adjudication: Adjudication) -> Iterator[str]:
-    """Say whether enough was scanned; nothing where a placeholder was found, for that is proof enough."""
+    """Say whether enough was scanned; empty if a placeholder was found, which is proof enough."""
     coverage = adjudication.coverage
     if coverage is None or adjudication.marker_found:
         return

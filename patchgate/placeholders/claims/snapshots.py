@@ -26,9 +26,9 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 @dataclass(frozen=True, slots=True)
 class PathForms:
-    """The files that a text may name: the literal name, where that is possible, and with `/` as separator.
+    """The files that a text may name: the literal name, if possible, and with `/` as separator.
 
-    `literal` is None where the text has only one reading; `plain` is None where it leads out of the
+    `literal` is None if the text has only one reading; `plain` is None if it leads out of the
     repository, into `.git`, or names the repository itself.
     """
 
