@@ -594,6 +594,6 @@ def test_a_merge_that_is_named_in_the_environment_is_judged_alike(guarded: Repo)
     assert named.code == 1
     assert "deletes protected/new" in named.out
     # Only of the commit that comes along: in the merge it is as one side has it.
-    assert named.out.count("changes protected/both") == 1
+    assert named.out.count("modifies protected/both") == 1
     head.write_text(side + "\n")
     assert staged_and_committed(guarded).errors == ["deny-prefix"]

@@ -326,7 +326,7 @@ STARTERS = {
     "git/file_history.py": "a type only",
     "git/operations.py": "ps and lsof",
     "intents/actions.py": "ps",
-    "approvals/approvals.py": "ssh-keygen",
+    "approvals/signatures.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",
     "hooks/doctor_repository.py": "an interpreter",
     "hooks/doctor_hooks.py": "a hook",
