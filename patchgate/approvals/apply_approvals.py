@@ -53,7 +53,7 @@ def undecided_gates(change: ChangeVerdict) -> list[GateOutcome]:
 
 
 def _rules_in_question(change: ChangeVerdict) -> frozenset[str]:
-    """List the rules that refuse a change; none where no approval can help."""
+    """List the rules that refuse a change; none if no approval can help."""
     errors = errors_of(change)
     is_in_question = any(may_be_approved(change, finding) for finding in errors)
     return frozenset(each.rule for each in errors) if is_in_question else frozenset()
@@ -68,7 +68,7 @@ def apply_approvals(
 ) -> Report:
     """Find the approvals for what a report refuses, and apply them.
 
-    It costs nothing where nothing is refused that can be approved. Why an approval does not count is a
+    It costs nothing if nothing is refused that can be approved. Why an approval does not count is a
     warning.
 
     Args:
@@ -153,7 +153,7 @@ def _words(grant: Grant) -> str:
 def approve_command(
     report: Report, *, place: str, policy_from: str | None = None, profile: str | None = None
 ) -> str | None:
-    """Return the command that approves what a report refuses; None where it cannot be approved.
+    """Return the command that approves what a report refuses; None if it cannot be approved.
 
     Several changes are approved one by one: the command names the first. Under the agent profile there is no
     command: the agent would read it, and run it.

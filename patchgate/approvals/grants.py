@@ -63,7 +63,7 @@ def find_grants(
     What counts for one change says nothing about another of the same id: its base may name other signers.
 
     Args:
-        refusing: the rules that refuse each of them; none where nothing can be approved.
+        refusing: the rules that refuse each of them; none if nothing can be approved.
     """
     warnings: list[str] = []
     own, fault = _of_this_machine(repository)

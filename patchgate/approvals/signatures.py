@@ -61,7 +61,7 @@ def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
 
 
 def signers_of(objects: Objects, tree: str) -> bytes | None:
-    """Read the signers that a tree names; None where it names none.
+    """Read the signers that a tree names; None if it names none.
 
     Raises:
         UndecidedError: an object is missing, or the file has more than 1 MiB.
@@ -190,7 +190,7 @@ def _key(repository: Repository) -> str:
 
 
 def _literal(named: str) -> str | None:
-    """Return the public key in a setting; None where the setting is a path."""
+    """Return the public key in a setting; None if the setting is a path."""
     if named.startswith("key::"):
         return named.removeprefix("key::")
     return named if named.startswith(_KINDS) and " " in named else None

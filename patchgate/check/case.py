@@ -63,7 +63,7 @@ class Case:
     `folders` lists the folders of the resulting tree above each new name. `from_text` is true for patches
     and edits. `copied`, `blocked` and `rename_pairs` are as in `git.change_sources.LoadedChange`.
     `has_budgets` is false for the first commit, and where all tracked files are judged. `facts` has what
-    each feature gathered, under its name (`features`). `links` says where symlinks lead; None where the
+    each feature gathered, under its name (`features`). `links` says where symlinks lead; None if the
     change has none, or no tree results from it. `merged` lists the folders of a merge that differ from each
     parent's.
     """

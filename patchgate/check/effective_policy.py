@@ -119,7 +119,7 @@ def _place(policy: Policy, key: Key) -> str:
 
 
 def differs_on_disk(repository: Repository, force: EffectivePolicy) -> str | None:
-    """Say that the policy of the working tree differs from the one in force; None where they are equal."""
+    """Say that the policy of the working tree differs from the one in force; None if they are equal."""
     if repository.work_tree is None:
         return None
     written, files = force.policy.as_written(), []
@@ -156,7 +156,7 @@ def _other(name: str, force: EffectivePolicy) -> str:
 
 
 def _read(place: str) -> bytes | None:
-    """Read a file of the working tree; None where there is none, and never wait for a pipe."""
+    """Read a file of the working tree; None if there is none, and never wait for a pipe."""
     try:
         with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return file.read(_MOST_READ)

@@ -83,7 +83,7 @@ def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
 
 
 def at_policy_level(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:
-    """Give a finding the level that the policy has for its rule; None where the rule is off.
+    """Give a finding the level that the policy has for its rule; None if the rule is off.
 
     Where a gate made a finding less severe than its rule, it stays so unless the policy names the rule.
     """

@@ -81,7 +81,7 @@ def decide(
 
     Args:
         hook: its name, for the ledger.
-        branch: the full name of the branch that gets the change; None where it is not a branch.
+        branch: the full name of the branch that gets the change; None if it is not a branch.
         local: whether approvals without a signature count.
         most: how many refusals are recorded; None: all. Each is flushed to the disk.
     """

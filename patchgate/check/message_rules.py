@@ -81,7 +81,7 @@ def clean(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes:
 
 
 def comment_of(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes | None:
-    """Find what begins a comment in the file of a message; None where it is not known."""
+    """Find what begins a comment in the file of a message; None if it is not known."""
     comment = cleanup.comment
     if comment is None or (edited and not _begins_a_line(raw, comment)):
         # A hook does not see `git -c core.commentChar=…`; git's own hints show it.
@@ -130,7 +130,7 @@ def _begins_a_line(raw: bytes, comment: bytes) -> bool:
 
 
 def _written_comment(raw: bytes) -> bytes | None:
-    """Read from git's own hints in the text which comment character git chose; None where there are none."""
+    """Read from git's own hints in the text which comment character git chose; None if there are none."""
     end = raw.rfind(CUT_LINE)
     while end > 0:
         comment = raw[end - 1 : end]

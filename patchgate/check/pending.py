@@ -83,7 +83,7 @@ def pending_change(repository: Repository, objects: Objects, store: PrivateStore
     The message, a verification and the hooks all use this as what an intent must allow.
 
     Args:
-        store: where a merge is made, through which `objects` reads; None where nothing is being merged.
+        store: where a merge is made, through which `objects` reads; None if nothing is being merged.
 
     Raises:
         UndecidedError: HEAD or the index cannot be read.

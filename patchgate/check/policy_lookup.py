@@ -46,7 +46,7 @@ class CheckOptions:
 
     @property
     def place(self) -> str | None:
-        """The name of the policy's revision, for messages; None where the change decides."""
+        """The name of the policy's revision, for messages; None if the change decides."""
         return self.policy_name or self.policy_from
 
 
@@ -165,7 +165,7 @@ def policy_before(
     that of the main line, if the change starts a branch without a parent.
 
     Args:
-        commit: the commit of the tree; None where there is none yet.
+        commit: the commit of the tree; None if there is none yet.
         base: the tree, and the name of its revision.
 
     Raises:
@@ -258,7 +258,7 @@ def detail_for(judging: Sequence[Policy], *profiles: Profile, in_full: bool = Fa
 
 
 def _joined(watching: Sequence[tuple[Watch, Glance]]) -> tuple[Watch, Glance] | tuple[None, None]:
-    """Join what several rules search for; None where they search for nothing."""
+    """Join what several rules search for; None if they search for nothing."""
     if len(watching) < 2:
         return watching[0] if watching else (None, None)
 

@@ -49,11 +49,11 @@ _SHARED_BRANCHES = tuple(
 class Destination:
     """The remote that a push goes to, and what is known of it here.
 
-    `name` is safe for messages; `default` is the full name of the default branch, None where it is not known;
+    `name` is safe for messages; `default` is the full name of the default branch, None if it is not known;
     `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
-    that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit.
-    `reported` maps the refs of a push to what git says that they have there. `is_confirmed` is true where the
+    that git writes for them. `is_empty` is true if it is known that no ref there reaches a commit.
+    `reported` maps the refs of a push to what git says that they have there. `is_confirmed` is true if the
     remote itself names the default branch and its commit.
     """
 
@@ -80,7 +80,7 @@ class RefRules:
     """Whether the refs of one remote are protected, and whose policy judges them.
 
     Args:
-        commits: the commit of each object; None where it has none, or is not here.
+        commits: the commit of each object; None if it has none, or is not here.
         asked: the options, with the trusted policy if there is one.
     """
 
@@ -243,7 +243,7 @@ class RefRules:
         return self.policies.key(header.oid) if header else (None, None)
 
     def signers_of(self, revision: str) -> str | None:
-        """Return the object of the signers of a revision; None where it has none."""
+        """Return the object of the signers of a revision; None if it has none."""
         header = self._objects.header(revision + "^{tree}")
         entry = self._objects.entry(header.oid, ALLOWED_SIGNERS.raw) if header else None
         return entry.oid if entry else None
@@ -291,7 +291,7 @@ class RefRules:
             yield self.default_tip
 
     def verdict_on(self, update: RefUpdate, reason: str | None = None) -> ChangeVerdict | None:
-        """Judge the move of a ref; None where nothing is wrong.
+        """Judge the move of a ref; None if nothing is wrong.
 
         Args:
             reason: why what it gets could not be judged, where something else has found that out.
@@ -368,7 +368,7 @@ class RefRules:
         return found
 
     def _keeps(self, update: RefUpdate) -> bool | None:
-        """Return whether the new commit contains the old one; None where a shallow history hides it."""
+        """Return whether the new commit contains the old one; None if a shallow history hides it."""
         old, new = self._commits.get(update.old or ""), self._commits.get(update.new or "")
         if update.ref.startswith(TAGS):
             return False
@@ -390,7 +390,7 @@ class RefRules:
         return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: git fetch {name}"
 
     def _not_judged(self, update: RefUpdate) -> str | None:
-        """Say why the new commits of a ref cannot be judged; None where they can."""
+        """Say why the new commits of a ref cannot be judged; None if they can."""
         if update.new is None:
             return None
         if update.ref.startswith(_REPLACEMENTS):

@@ -234,13 +234,13 @@ def commits_before_policy(
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
 ) -> CommitsBeforePolicy:
-    """Find the commits of a push from before the first policy; none where there may be a policy already.
+    """Find the commits of a push from before the first policy; none if there may be a policy already.
 
     Those are the ancestors of the commit that adds the policy, on the first-parent line of a ref, as far as
     only the built-in rules judged them. Invariants and undecided gates still refuse.
 
     Args:
-        commits: the commit of each object; None where it has none, or is not here.
+        commits: the commit of each object; None if it has none, or is not here.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -276,7 +276,7 @@ def allow_commits_before_policy(
 
 
 def _adding(repository: Repository, terms: RefRules, news: NewCommits, tip: str) -> str | None:
-    """Find the oldest new commit of the first-parent line with a policy; None where it does not add it."""
+    """Find the oldest new commit of the first-parent line with a policy; None if it does not add it."""
     before: str | None = tip
     while before is not None and (commit := news.commits.get(before)) is not None:
         before = commit.parents[0] if commit.parents else None
@@ -345,7 +345,7 @@ def with_fetch(
 
     Args:
         remote: where the push goes; a URL without a name has no remote-tracking refs to fetch.
-        commits: the commit of each object; None where it has none, or is not here.
+        commits: the commit of each object; None if it has none, or is not here.
     """
     refused = [
         change.source.commit

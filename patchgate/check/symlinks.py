@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def gather_links(
     objects: Objects, reading: LoadedChange, policy: Policy, profile: Profile
 ) -> LinkFacts | None:
-    """Follow the links that a change adds or redirects; None where there are none, or no resulting tree.
+    """Follow the links that a change adds or redirects; None if there are none, or no resulting tree.
 
     Args:
         objects: reads the objects of the change, also new ones.

@@ -292,7 +292,7 @@ class Raised:
 
     @property
     def refusal(self) -> Finding | None:
-        """The finding that the case is for; None where it was not raised."""
+        """The finding that the case is for; None if it was not raised."""
         return next((each for each in self.found if each.rule == self.rule), None)
 
     @property

@@ -72,7 +72,7 @@ Recorded = Baseline | BaselineFault
 
 @dataclass(frozen=True, slots=True)
 class Hashes:
-    """One SHA-256 for each role, in hex; None where the component has no file of that role."""
+    """One SHA-256 for each role, in hex; None if the component has no file of that role."""
 
     contract: str | None = None
     tests: str | None = None

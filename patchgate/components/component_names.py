@@ -49,7 +49,7 @@ class ComponentNames:
         self.ids = frozenset(ids)
 
     def find(self, name: str) -> Resolved | None:
-        """Find the component that a name means; None where none is, or more than one."""
+        """Find the component that a name means; None if none is, or more than one."""
         if name in self.ids:
             return Resolved(name, How.EXACT)
         # An id is ASCII; letters of other scripts that fold to ASCII must not pass for it.
@@ -118,7 +118,7 @@ class ComponentNames:
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
-    """Return the choice that looks most like a name; None where none looks like it."""
+    """Return the choice that looks most like a name; None if none looks like it."""
     if len(name) > _MOST_LETTERS:
         return None
     from difflib import get_close_matches

@@ -74,7 +74,7 @@ def modules() -> Iterator[Any]:
 
 @functools.cache
 def look_up(name: str) -> Any:
-    """Find what the implementation calls by a name; None where nothing is."""
+    """Find what the implementation calls by a name; None if nothing is."""
     foreign = []
     for module in modules():
         found = getattr(module, name, None)

@@ -153,7 +153,7 @@ _MOST_CONFIG = 1 << 20
 class ManagedHook:
     """A hook of another tool: which tool, its config, and whether that calls patchgate.
 
-    `config` is the path of the config from the top of the worktree, empty where none was found.
+    `config` is the path of the config from the top of the worktree, empty if none was found.
     """
 
     by: str

@@ -45,7 +45,7 @@ class Remote:
     """What is known here of a remote without asking it.
 
     `had` maps the full names of its branches to their last known values; `default` is the
-    full name of its default branch. `is_named` is false where it is only a URL (then the rest is empty).
+    full name of its default branch. `is_named` is false if it is only a URL (then the rest is empty).
     """
 
     name: str
@@ -243,7 +243,7 @@ def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
 
 
 def common_ancestor(repository: Repository, commit: str, *others: str) -> str | None:
-    """Find a best common ancestor of a commit and any of others; None where they have none.
+    """Find a best common ancestor of a commit and any of others; None if they have none.
 
     Raises:
         UndecidedError: git has no answer, because an object is missing.

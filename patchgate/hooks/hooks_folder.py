@@ -32,7 +32,7 @@ _SHARED = frozenset({"global", "system"})
 class HooksFolder:
     """Where git looks for hooks: `path` is absolute, `top` the folder in which hooks run.
 
-    `scope` is that of core.hooksPath, empty where it is not set.
+    `scope` is that of core.hooksPath, empty if it is not set.
     """
 
     path: Path

@@ -167,7 +167,7 @@ def _list(about: Mapping[str, Json], key: str) -> list[Any]:
 
 
 def _path(value: Any) -> RepoPath | None:
-    """Read a path; None where no file can have it."""
+    """Read a path; None if no file can have it."""
     try:
         path = read_path(value) if isinstance(value, Mapping) else None
     except ValueError:

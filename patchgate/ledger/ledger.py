@@ -54,7 +54,7 @@ class Event(Value):
     """What happened: `about` has the keys of its kind. No value of it is trusted.
 
     `at` is in UTC, ISO 8601, whole seconds; `version` is that of the patchgate that recorded it; `hash` is
-    that of the record in the chain. Each is empty where the record lacks it.
+    that of the record in the chain. Each is empty if the record lacks it.
     """
 
     __slots__ = ("about", "at", "hash", "kind", "version")
@@ -343,7 +343,7 @@ def _lines_with(content: bytes, sought: bytes) -> Iterator[bytes]:
 
 
 def _is_before(since: float | None) -> Callable[[bytes], bool]:
-    """Build a function that returns whether a line has an earlier time; False where it has no time."""
+    """Build a function that returns whether a line has an earlier time; False if it has no time."""
     if since is None:
         return lambda line: False
     import re
@@ -372,7 +372,7 @@ def _without_secrets(about: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _torn_warning(aside: list[Path]) -> str | None:
-    """Write the warning about torn lines that were moved to other files; None where there were none."""
+    """Write the warning about torn lines that were moved to other files; None if there were none."""
     if not aside:
         return None
     names = ", ".join(path.name for path in aside)

@@ -157,7 +157,7 @@ def _name_at(lower: bytes, at: int) -> _Name | None:
 
 
 def _value_of(content: bytes, lower: bytes, name: _Name) -> tuple[int, int] | None:
-    """Return the span of a name's value; None where it is clearly not a value."""
+    """Return the span of a name's value; None if it is clearly not a value."""
     quoted = _QUOTE.match(lower, name.value)
     start = name.value if quoted is None else quoted.end()
     scheme = _SCHEME.match(lower, start)

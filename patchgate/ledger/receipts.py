@@ -176,7 +176,7 @@ def _settled(common_dir: str) -> str:
 
 
 def _parse(line: bytes) -> Receipt | None:
-    """Parse a line without its LF; None where it is not a receipt."""
+    """Parse a line without its LF; None if it is not a receipt."""
     words = line.split(b" ")
     is_merge = words[3:] == [_MERGE]
     if len(words) != 3 + is_merge:
@@ -195,7 +195,7 @@ def is_oid(word: bytes) -> bool:
 
 
 def _read(path: str, most: int | None = None) -> bytes:
-    """Read a file, or its last bytes; empty where it cannot be read."""
+    """Read a file, or its last bytes; empty if it cannot be read."""
     with suppress(OSError), open(path, "rb") as file:
         if most is not None:
             file.seek(max(0, os.fstat(file.fileno()).st_size - most))
@@ -238,7 +238,7 @@ class AnnouncedTips:
     def covers(self, branch: str, tip: str, receipts: Receipts) -> bool:
         """Return whether everything below a commit was accepted or reported on a branch, without git.
 
-        True where a line of commits, each with a receipt and none a merge, leads from it to a commit below
+        True if a line of commits, each with a receipt and none a merge, leads from it to a commit below
         which nothing is left: reported on that branch, settled at install, or a root commit.
         """
         stops = {self.tips().get(branch), *settled(self._common_dir)}
@@ -278,7 +278,7 @@ class AnnouncedTips:
             write_atomically(Path(self.path), content, mode=_FILE_MODE)
 
     def _lines(self) -> list[bytes]:
-        """Read the whole lines; none where the file cannot be read, or is longer than it can be."""
+        """Read the whole lines; none if the file cannot be read, or is longer than it can be."""
         with suppress(OSError), open(self.path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)
             if len(content) <= _MOST_BYTES:

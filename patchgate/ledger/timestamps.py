@@ -61,7 +61,7 @@ def _before(now: float, number: int, unit: str) -> float:
 
 
 def iso_if_any(seconds: float) -> str | None:
-    """Write a time in UTC (ISO 8601); None where it cannot be written."""
+    """Write a time in UTC (ISO 8601); None if it cannot be written."""
     try:
         return iso(seconds)
     except (OverflowError, ValueError, OSError):
@@ -69,7 +69,7 @@ def iso_if_any(seconds: float) -> str | None:
 
 
 def parse_timestamp(at: str) -> int | None:
-    """Parse a time that `iso` wrote; None where it is not valid."""
+    """Parse a time that `iso` wrote; None if it is not valid."""
     try:
         return timegm(strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
     except ValueError:

@@ -33,7 +33,7 @@ def write_trace(common_dir: str | None, trace: str, environ: Mapping[str, str]) 
         environ: the environment, whose secrets are masked.
 
     Returns:
-        the path of the file; None where no folder is writable.
+        the path of the file; None if no folder is writable.
     """
     import tempfile
 

@@ -151,8 +151,8 @@ def hunk_header(old: tuple[int, int], new: tuple[int, int], section_text: bytes 
 class PatchSection:
     """What a patch says about one file.
 
-    `old_path` is None where the file is added, `new_path` where it is deleted. Modes are git's six octal
-    digits, None where the patch is silent; object ids are abbreviations as the `index` line has them, None
+    `old_path` is None if the file is added, `new_path` where it is deleted. Modes are git's six octal
+    digits, None if the patch is silent; object ids are abbreviations as the `index` line has them, None
     without one. `similarity` and `dissimilarity` are per cent. `line` counts from 1 in the patch; `start`
     and `end` are offsets into `raw`, the whole patch.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] | None:
-    """Return functions that select suspicious lines; None where the policy checks no placeholders."""
+    """Return functions that select suspicious lines; None if the policy checks no placeholders."""
     if not any(policy.judges_placeholders(profile) for profile in profiles):
         return None
     # Imported here: most policies do not check placeholders.

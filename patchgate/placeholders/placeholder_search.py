@@ -86,7 +86,7 @@ def may_have_suspicious_line(markers: Markers, text: bytes, start: int, stop: in
 def gather_placeholders(
     objects: Objects, change: Change, policy: Policy, profile: Profile, *, is_made: bool = True
 ) -> PlaceholderFacts | None:
-    """Find the placeholders of a change; None where the policy does not check them.
+    """Find the placeholders of a change; None if the policy does not check them.
 
     Args:
         objects: reads the objects of the change, also new ones.
@@ -215,7 +215,7 @@ class _ChangeSearch:
             yield file.path, Counter({key: keys[key] - now[key] for key in wanted})
 
     def _loses_lines(self, file: FileChange) -> bool:
-        """Return whether a text may lose lines; True where they were not counted (UTF-16)."""
+        """Return whether a text may lose lines; True if they were not counted (UTF-16)."""
         if file.old is None or not file.old.is_file or file.old == file.new:
             return False
         return file.new is None or file.removed_lines != 0 or starts_as_utf_16(self._objects, file.old)

@@ -65,7 +65,7 @@ class Segment:
 
     @property
     def plain(self) -> str | None:
-        """The one name that the pieces match; None where there are wildcards."""
+        """The one name that the pieces match; None if there are wildcards."""
         texts = [piece for piece in self.pieces if isinstance(piece, str)]
         return "".join(texts) if len(texts) == len(self.pieces) else None
 

@@ -182,7 +182,7 @@ _FAULTS = {
 class ProcessResult:
     """How a command ended.
 
-    `code` is its exit code (negative: the signal), None where it was not started; then `fault` says why, and
+    `code` is its exit code (negative: the signal), None if it was not started; then `fault` says why, and
     `reason` in the system's words. `tail` is the end of its output (4 KiB), `logged` and `dropped` count the
     bytes of its output, as it is logged, that went into the log and that did not; `has_more_than_tail` is
     whether the tail is only the end of it. `log_fault` says why the log could not be written. `survivors`

@@ -66,7 +66,7 @@ def with_paths(details: Mapping[str, Detail]) -> dict[str, Json]:
 
 
 def _written(value: Detail) -> tuple[Json, Json]:
-    """Write a detail, with the bytes of its paths; None where the text is exact."""
+    """Write a detail, with the bytes of its paths; None if the text is exact."""
     if isinstance(value, RepoPath):
         return as_text(value), _encoded(value.raw)
     if isinstance(value, Mapping):
@@ -233,7 +233,7 @@ def finding_documents(findings: Sequence[Finding]) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One entry of `files`. `counts` is false where the entry has no lines (binary files, submodules)."""
+    """One entry of `files`. `counts` is false if the entry has no lines (binary files, submodules)."""
 
     json: Json
     n_hunks: int

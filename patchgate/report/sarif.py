@@ -133,7 +133,7 @@ def _location(finding: Finding) -> Json:
 
 
 def location_of(path: RepoPath, line: int | None) -> Json:
-    """Write a location; None where a reader that resolves the path as a URI would leave the repository."""
+    """Write a location; None if a reader that resolves the path as a URI would leave the repository."""
     if not _is_below_root(path):
         return None
     # Bytes outside RFC 3986's unreserved set are escaped, so a colon makes no scheme of the first folder.

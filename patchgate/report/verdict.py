@@ -268,7 +268,7 @@ class Retry:
 class Report:
     """What one command reports: the verdict on each change, and warnings about the circumstances.
 
-    `recovery` has the steps after a refusal; `approve` is the command that approves it, None where it
+    `recovery` has the steps after a refusal; `approve` is the command that approves it, None if it
     cannot be approved. `attempt` and `retry` are those of an `apply`.
     """
 

@@ -134,13 +134,13 @@ def format_duration(seconds: float) -> str:
 
 
 def count_levels(findings: Iterable[Finding]) -> str:
-    """Count findings by level: `3 errors, 1 warning`; empty where there are none."""
+    """Count findings by level: `3 errors, 1 warning`; empty if there are none."""
     numbers = Counter(finding.level for finding in findings)
     return ", ".join(count(numbers[level], level.value) for level in LEVELS if numbers[level])
 
 
 def tally_line(report: Report) -> str | None:
-    """Count the changes of a range: `12 commits: 11 accepted, 1 rejected`; None where there is one."""
+    """Count the changes of a range: `12 commits: 11 accepted, 1 rejected`; None if there is one."""
     if len(report.changes) < 2:
         return None
     noun = "commit" if all(change.source.commit for change in report.changes) else "change"

@@ -76,7 +76,7 @@ def ask(git_dir: str, requests: list[bytes], command: tuple[str, ...] = CAT_FILE
 
 
 def read(path: str | bytes, most: int = 64 << 10, flags: int = posix.O_NOFOLLOW) -> bytes:
-    """Read the last bytes of a file; nothing where it is missing."""
+    """Read the last bytes of a file; nothing if it is missing."""
     try:
         descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | flags)
         return posix.pread(descriptor, most, max(0, posix.fstat(descriptor).st_size - most))

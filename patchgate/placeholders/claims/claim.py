@@ -201,7 +201,7 @@ class Coverage:
 
     @property
     def joined(self) -> str | None:
-        """The reasons in one text; None where there are none."""
+        """The reasons in one text; None if there are none."""
         return ";".join(self.reasons) or None
 
 
@@ -216,7 +216,7 @@ def outcome_of(scan: ScanResult, coverage: Coverage) -> ClaimOutcome:
 class Adjudication:
     """What became of a claim: the amended verdict, and the reason.
 
-    `scan` and `coverage` are None where nothing was scanned. `strict` is the coverage by the strict rule,
+    `scan` and `coverage` are None if nothing was scanned. `strict` is the coverage by the strict rule,
     even where another rule decided. `why` is one sentence, `next_step` the smallest one (None: there is
     none). `read_from` names the source: "the index", "the working tree", a revision.
     """
@@ -246,7 +246,7 @@ class Adjudication:
 
     @property
     def scan_mode(self) -> ScanMode | None:
-        """How far the scan went; None where nothing was scanned."""
+        """How far the scan went; None if nothing was scanned."""
         return None if self.scan is None else self.scan.mode
 
     @property
@@ -256,7 +256,7 @@ class Adjudication:
 
     @property
     def corroborated(self) -> bool | None:
-        """Whether a placeholder is in the claim's own files; None where none was found.
+        """Whether a placeholder is in the claim's own files; None if none was found.
 
         Where the verdict names no file, every file counts as its own.
         """
@@ -266,7 +266,7 @@ class Adjudication:
 
     @property
     def strict_outcome(self) -> ClaimOutcome | None:
-        """The outcome by the strict rule; None where nothing was scanned."""
+        """The outcome by the strict rule; None if nothing was scanned."""
         return None if self.scan is None or self.strict is None else outcome_of(self.scan, self.strict)
 
     @property
@@ -281,10 +281,10 @@ class Adjudication:
 
     @property
     def coverage_sufficient(self) -> bool | None:
-        """Whether enough was scanned; None where nothing was scanned."""
+        """Whether enough was scanned; None if nothing was scanned."""
         return None if self.coverage is None else self.coverage.is_sufficient
 
     @property
     def coverage_insufficient_reason(self) -> str | None:
-        """Why too little was scanned, in one text; None where nothing was scanned, or enough."""
+        """Why too little was scanned, in one text; None if nothing was scanned, or enough."""
         return None if self.coverage is None else self.coverage.joined

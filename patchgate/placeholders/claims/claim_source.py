@@ -250,7 +250,7 @@ class WorktreeSource(ClaimSource):
     index: IndexSource | None = None
 
     def staged_differently(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
-        """Find the files that are staged with other content; none where the user chose the working tree."""
+        """Find the files that are staged with other content; none if the user chose the working tree."""
         if self.index is None:
             return frozenset()
         staged_too = {file.path for file in self.index.changes_since(self.index.committed)}

@@ -79,13 +79,13 @@ def _plain_path(text: str) -> RepoPath | None:
 
 
 def _outside_git(text: str) -> RepoPath | None:
-    """Build a path; None where it leads into `.git`. One that is too long for a file leads nowhere."""
+    """Build a path; None if it leads into `.git`. One that is too long for a file leads nowhere."""
     path = RepoPath.from_git(text.encode("utf-8", "surrogateescape"))
     return None if not path.is_too_long and is_in_git(path) else path
 
 
 def _relative_to(text: str, work_tree: str) -> str | None:
-    """Make an absolute path relative to the working tree; None where it is outside.
+    """Make an absolute path relative to the working tree; None if it is outside.
 
     The folder may have several names (`/tmp` is a symlink on macOS), so it is also recognised by its inode.
     The rest of the path stays text, so that a symlink inside stays one.
@@ -187,7 +187,7 @@ class ObjectSnapshot:
                 yield RepoPath.from_git(name)
 
     def _find(self, path: RepoPath) -> Entry | SkipReason | None:
-        """Walk down to a path; the fault of a link or a repository above it, None where nothing is there."""
+        """Walk down to a path; the fault of a link or a repository above it, None if nothing is there."""
         if path.is_too_long:
             return None
         tree: str | None = self._tree
