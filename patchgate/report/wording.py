@@ -186,8 +186,8 @@ def retry_line(retry: Retry) -> str:
     chain = f" in the chain {retry.chain} (this {retry.reason})" if retry.reason else ""
     if retry.allowed:
         what = "all edits" if " --edits " in retry.command else "the whole patch"
-        return f"retry {retry.number} of {retry.of}{chain}: send {what} again: {retry.command}"
-    return f"retry: no attempts left of {retry.of}{chain}; a maintainer can allow more: {retry.command}"
+        return f"try {retry.number} of {retry.of}{chain}: send {what} again: {retry.command}"
+    return f"no attempts left of {retry.of}{chain}; a maintainer can allow more: {retry.command}"
 
 
 def _no_findings(report: Report) -> str:

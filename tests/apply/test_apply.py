@@ -440,7 +440,7 @@ def test_what_is_no_patch_is_refused_with_evidence_and_a_retry_line(repo: Repo) 
     answer = repo.run("apply", "-", stdin=b"I have changed the file as you asked.\n")
     assert answer.code == 1
     assert answer.out.splitlines()[-1].startswith(
-        "retry 2 of 5: send the whole patch again: git patchgate apply - "
+        "try 2 of 5: send the whole patch again: git patchgate apply - "
     )
 
 

@@ -97,7 +97,7 @@ def test_a_refusal_says_verdict_stage_code_reason_patch_policy_and_files() -> No
         "- `max_added_lines`: 3 used, no limit\n",
         "- none was run\n",
         "- this apply started a new chain",
-        "retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a",
+        "try 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a",
         "- a retry is one whole unified diff",
         "the full text of a file, prose, the same patch again",
         "a part of a patch is never applied",
@@ -118,7 +118,7 @@ def test_the_last_refusal_says_who_lets_it_go_on() -> None:
     report = replace(refused(), retry=Retry(False, 6, 5, "git patchgate attempts reset a-7f3a"))
     assert "git patchgate attempts reset a-7f3a" in review(report, TRIED)
     assert feedback(report).endswith(
-        "retry: no attempts left of 5; a maintainer can allow more: "
+        "no attempts left of 5; a maintainer can allow more: "
         "git patchgate attempts reset a-7f3a\n```\n"
     )
 
@@ -191,7 +191,7 @@ def test_the_feedback_says_the_verdict_the_errors_with_their_hints_and_last_what
         "rejected: 1 error, 1 warning in 1 file (policy HEAD:patchgate.toml)\n"
         "error[deny-prefix] at runs/x:7: runs/ is denied\n"
         "help: leave it unchanged\n"
-        "retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a\n"
+        "try 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a\n"
         "```\n"
     )
 

@@ -72,7 +72,7 @@ warning: the policy on the remote differs
 help: if intended, add a comment to the line: "patchgate: allow conflict-marker REASON"
 help: if intended, change the policy in a separate commit before this one
 rejected: 2 errors, 1 warning in 2 files (policy HEAD:patchgate.toml)
-retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a
+try 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a
 """
 
 RANGE = Report(
@@ -286,7 +286,7 @@ def test_an_accepted_change_has_nothing_to_retry() -> None:
 def test_where_no_retry_is_left_a_person_is_named_the_command() -> None:
     exhausted = replace(REFUSED, retry=Retry(False, 6, 5, "git patchgate attempts reset a-7f3a"))
     assert last_line(exhausted) == (
-        "retry: no attempts left of 5; a maintainer can allow more: git patchgate attempts reset a-7f3a"
+        "no attempts left of 5; a maintainer can allow more: git patchgate attempts reset a-7f3a"
     )
 
 
