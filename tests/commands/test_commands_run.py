@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -92,7 +93,7 @@ def test_a_command_that_fails_speaks_against_the_patch(place: Path, kind: Comman
     found = command_finding(outcome)
     assert found is not None
     assert (found.rule, found.who_can_fix) == (rule, Fixer.AGENT)
-    assert found.message == "command `probe` ended with exit code 3"
+    assert {"`probe`", "3"} <= set(found.message.split())
     assert found.notes == ("a.py:1: wrong",)
     assert found.definition.undecided is False
     assert {**found.details, "seconds": 0} == {
@@ -108,7 +109,7 @@ def test_a_command_that_fails_speaks_against_the_patch(place: Path, kind: Comman
 def test_a_command_that_a_signal_ended_failed_by_that_signal(place: Path) -> None:
     found = command_finding(tried(place, "sh", "-c", "kill -SEGV $$"))
     assert found is not None
-    assert (found.rule, found.message) == ("lint-failed", "command `probe` was killed by SIGSEGV")
+    assert (found.rule, found.message.split()[-1]) == ("lint-failed", "SIGSEGV")
     assert found.details["exit_code"] == -signal.SIGSEGV
 
 
@@ -116,7 +117,7 @@ def test_an_exit_code_that_a_shell_gives_for_a_missing_program_has_a_hint(place:
     found = command_finding(tried(place, "sh", "-c", "patchgate-no-such"))
     assert found is not None
     assert found.rule == "lint-failed"
-    assert "was not found" in (found.hint or "")
+    assert "127" in (found.hint or "")
 
 
 def test_a_command_that_takes_too_long_leaves_it_undecided(place: Path) -> None:
@@ -125,14 +126,15 @@ def test_a_command_that_takes_too_long_leaves_it_undecided(place: Path) -> None:
     assert found is not None
     assert (found.rule, found.definition.undecided) == ("command-timed-out", True)
     assert found.who_can_fix is Fixer.PERSON
-    assert found.message == "command `probe` took longer than 0.3 s and was stopped"
+    assert "`probe`" in found.message
+    assert " 0.3 s " in found.message
     assert found.notes == ("began",)
 
 
 def test_a_command_for_files_is_not_run_where_only_deletions_are_left(place: Path) -> None:
     outcome = tried(place, "touch", "ran", "{files}", required_tools=("patchgate-no-such",))
     assert outcome.status is CommandStatus.NOTHING_TO_DO
-    assert "nothing to check" in (outcome.reason or "")
+    assert outcome.reason
     assert (command_finding(outcome), outcome.has_passed, outcome.log) == (None, True, None)
     assert list(place.parent.iterdir()) == [place]
 
@@ -159,36 +161,38 @@ def test_a_missing_tool_is_named_and_nothing_runs(place: Path) -> None:
     message, hint = not_started(
         tried(place, "touch", "ran", required_tools=("sh", "patchgate-a", "patchgate-b"))
     )
-    assert message == "command `probe` was not started: patchgate-a, patchgate-b were not found"
-    assert "put it on PATH" in hint
+    assert " patchgate-a, patchgate-b " in message
+    assert "sh" not in re.findall(r"\w+", message)
+    assert "PATH" in hint
     assert list(place.iterdir()) == []
 
 
 def test_a_missing_program_is_named(place: Path) -> None:
     message, _ = not_started(tried(place, "patchgate-no-such"))
-    assert message == "command `probe` was not started: patchgate-no-such was not found"
+    assert " patchgate-no-such " in message
     assert not (place.parent / "probe.log").exists()
 
 
 @pytest.mark.parametrize(
-    ("scope", "word", "hint"),
-    [("files", "changed files", 'scope = "tree"'), ("tree", "was not found", "fix the command")],
+    ("scope", "needs_tree"),
+    [("files", True), ("tree", False)],
 )
 def test_a_script_that_the_scratch_tree_does_not_have_is_told_by_its_scope(
-    place: Path, scope: CommandScope, word: str, hint: str
+    place: Path, scope: CommandScope, needs_tree: bool
 ) -> None:
     message, said = not_started(tried(place, "./scripts/test.sh", scope=scope))
-    assert word in message
-    assert hint in said
+    assert "./scripts/test.sh " in message
+    assert "interpreter" in message
+    assert ('scope = "tree"' in said) is needs_tree
     assert not (place.parent / "probe.log").exists()
 
 
 def test_a_script_that_is_not_executable_or_no_program_is_told(place: Path) -> None:
     (place / "plain").write_text("echo hi\n")
-    assert "is not executable" in not_started(tried(place, "./plain"))[0]
+    assert "executable" in not_started(tried(place, "./plain"))[0]
     (place / "plain").write_text("")
     (place / "plain").chmod(0o755)
-    assert "is not a program" in not_started(tried(place, "./plain"))[0]
+    assert "#!/bin/sh" in not_started(tried(place, "./plain"))[1]
 
 
 def test_too_many_files_for_the_system_start_nothing(place: Path) -> None:
@@ -201,7 +205,7 @@ def test_too_many_files_for_the_system_start_nothing(place: Path) -> None:
 
 def test_a_log_that_cannot_be_made_is_undecided_and_nothing_runs(place: Path) -> None:
     (place.parent / "probe.log").symlink_to(place / "elsewhere")
-    with pytest.raises(UndecidedError, match="could not be created") as caught:
+    with pytest.raises(UndecidedError, match=r"probe\.log") as caught:
         tried(place, "touch", "ran")
     assert caught.value.hint
     (place.parent / "probe.log").unlink()
@@ -387,7 +391,9 @@ def test_a_log_that_is_not_whole_is_told(place: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr("patchgate.commands.runner.new_file", lambda *_: nullcontext(full.fileno()))
         outcome = tried(place, "echo", "said")
     assert (outcome.status, outcome.dropped) == (CommandStatus.PASSED, 5)
-    assert outcome.warnings == ("the log of `probe` is incomplete: No space left on device",)
+    (warning,) = outcome.warnings
+    assert "`probe`" in warning
+    assert warning.endswith(": No space left on device")
 
 
 def test_what_only_the_escapes_of_a_terminal_hid_is_not_shown_either(place: Path) -> None:

