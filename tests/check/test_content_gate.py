@@ -120,7 +120,7 @@ def test_text_that_was_not_read_leaves_the_verdict_undecided() -> None:
     given = case(replace(added("a\x1b"), added_lines=None), toml='policy.commit.max_added_lines = "off"')
     ended = outcome(case(replace(added("src/a.py"), added_lines=None)), "content")
     assert ended.outcome is Outcome.UNDECIDED
-    assert ended.reason == "the added lines of src/a.py were not read"
+    assert "src/a.py" in str(ended.reason)
     assert "\x1b" not in str(outcome(given, "content").reason)
     assert verdict(case(replace(added("a"), added_lines=None))).verdict is Verdict.UNDECIDED
 
@@ -159,7 +159,7 @@ def test_a_line_can_allow_a_content_rule_with_a_reason_and_the_verdict_shows_it(
 def test_without_a_reason_nothing_is_allowed_and_the_hint_says_so(reason: bytes) -> None:
     finding = only(case(added("a", b"TODO " + ALLOW + b"deny-content" + reason), toml=TODO))
     assert finding.level is Level.ERROR
-    assert finding.hint == "give a reason: patchgate: " + "allow deny-content REASON"
+    assert str(finding.hint).endswith("patchgate: " + "allow deny-content REASON")
 
 
 @pytest.mark.parametrize("reason", ["weil es ein Test ist", "причина", "理由", "#42"])

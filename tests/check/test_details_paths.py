@@ -167,7 +167,7 @@ def test_only_refuses_a_text_that_names_two_files(repo: Repo) -> None:
     name, other = b'a"b', b'"a\\"b"'
     answer = repo.run("apply", "-", "--only", other.decode(), stdin=patch_of(name, other))
     assert (answer.code, answer.out) == (2, "")
-    assert "two files of the patch" in answer.err
+    assert "two files" in answer.err
     for text, meant in ((name.decode(), name), (RepoPath(other).quoted, other)):
         (file,) = apply(repo, patch_of(name, other), "--dry-run", "--only", text).change["files"]
         assert file["path"].encode() == meant
@@ -176,7 +176,7 @@ def test_only_refuses_a_text_that_names_two_files(repo: Repo) -> None:
 def test_only_names_what_the_patch_does_not_speak_of(repo: Repo) -> None:
     for text in ('"a\\q"', '"\\303\\274"', "tab\there"):
         answer = repo.run("apply", "-", "--only", text, stdin=patch_of(b"f"))
-        assert (answer.code, "the patch does not name" in answer.err) == (2, True)
+        assert (answer.code, "does not name" in answer.err) == (2, True)
         assert "\t" not in answer.err
 
 

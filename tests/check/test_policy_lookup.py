@@ -133,7 +133,7 @@ def test_another_version_than_the_required_one_is_undecided(repo: Repo) -> None:
     repo.stage({"a": "a\n"})
     answer = repo.check()
     assert (answer.code, answer.verdict) == (3, "undecided")
-    assert "requires patchgate >=999" in str(answer.change["gates"])
+    assert "patchgate >=999" in str(answer.change["gates"])
     repo.commit()
     assert repo.check("HEAD").code == 3
     assert repo.check("--all").code == 3

@@ -142,7 +142,7 @@ def test_a_tag_of_what_is_no_commit_is_undecided(local: Local, what: str) -> Non
     local.git("tag", "-a", "-m", "x", "odd", what)
     answer = local.push("origin", "odd")
     assert (answer.code != 0, answer.verdict) == (True, "undecided")
-    assert "only commits can be judged" in answer.change["gates"][0]["reason"]
+    assert "only commits" in answer.change["gates"][0]["reason"]
     assert answer.change["source"] == {"kind": "ref", "ref": "refs/tags/odd"}
     assert local.push("--no-verify", "origin", "odd").code == 0
     assert local.push("origin", "--delete", "odd").verdict == "accepted"
@@ -380,7 +380,7 @@ def test_a_push_over_what_was_not_fetched_is_no_part_of_what_is_there(
     local.commit({"ours": "x\n"})
     answer = local.push("--force", "origin", "main")
     assert answer.errors == ["ref-forced"]
-    assert "is not here" in answer.findings[0]["message"]
+    assert "not here" in answer.findings[0]["message"]
 
 
 def test_other_refs_may_be_deleted_and_forced(local: Local) -> None:
@@ -465,7 +465,8 @@ def test_a_protected_ref_is_judged_by_the_policy_that_the_remote_has(local: Loca
     assert [change["commit"] for change in answer.changes if change["verdict"] == "rejected"] == [bad]
     assert {change["policy"]["from"] for change in answer.changes} == {f"{start[:12]}:patchgate.toml"}
     (note,) = answer.report["warnings"]
-    assert note == f"refs/heads/main is protected: judged by the policy of {start[:12]}, which origin has"
+    assert note.startswith("refs/heads/main ")
+    assert all(word in note for word in ("protected", start[:12], "origin"))
 
 
 def test_another_ref_is_judged_by_the_policy_before_each_commit_and_a_note_says_so(local: Local) -> None:
@@ -474,9 +475,9 @@ def test_another_ref_is_judged_by_the_policy_before_each_commit_and_a_note_says_
     answer = local.push("origin", "main:refs/heads/topic")
     assert (answer.code, answer.verdict) == (0, "accepted")
     (note,) = answer.report["warnings"]
-    assert note == (
-        "refs/heads/topic: judged by the policy before each commit; the default branch of origin has another"
-    )
+    assert note.startswith("refs/heads/topic: ")
+    assert "before each commit" in note
+    assert "origin" in note
 
 
 def test_a_commit_of_two_refs_is_judged_once_where_their_policies_are_alike(local: Local) -> None:
@@ -672,7 +673,7 @@ def test_signers_of_the_same_push_stand_for_nothing(local: Local, tmp_path: Path
     approved(local, key, change)
     answer = local.push("origin", "main:work")
     assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
-    assert any("no signature counts" in warning for warning in answer.report["warnings"])
+    assert any("no signature" in warning for warning in answer.report["warnings"])
     # Once they are there, on whichever branch this one comes from, they do.
     assert local.push("origin", f"{signers}:refs/heads/work").code == 0
     assert local.push("origin", "main:work").code == 0

@@ -144,7 +144,8 @@ def test_lines_that_nobody_counted_leave_the_verdict_undecided() -> None:
         replace(added("a.py"), added_lines=None), toml="content = {secrets = false, conflict_markers = false}"
     )
     ended = outcome(given, "shape")
-    assert (ended.outcome, ended.reason) == (Outcome.UNDECIDED, "the added lines of a.py were not counted")
+    assert ended.outcome is Outcome.UNDECIDED
+    assert "lines of a.py" in str(ended.reason)
     assert verdict(given).verdict is Verdict.UNDECIDED
 
 
@@ -164,15 +165,15 @@ def test_the_split_keeps_every_part_within_the_budgets_and_leaves_out_what_none_
             assert len(part) <= 5
             assert sum(sizes[name] for name in part) <= 400
         hint = str(found[rule].hint)
-        assert hint.startswith("3.py alone exceeds the limit: change it in smaller steps")
-        assert f"the rest makes {len(split)} changes" in hint
+        assert hint.startswith("3.py ")
+        assert f" {len(split)} changes" in hint
 
 
 def test_one_file_that_is_too_large_cannot_be_split() -> None:
     finding = only(agents(added("a.py", lines=401)))
     details = with_paths(finding.details)
     assert (details["split"], details["too_large"]) == ([], ["a.py"])
-    assert str(finding.hint).startswith("a.py alone exceeds the limit: change it in smaller steps, or ")
+    assert str(finding.hint).startswith("a.py ")
 
 
 def test_the_report_tells_the_budgets_and_their_use() -> None:
@@ -202,10 +203,9 @@ def test_an_override_with_its_own_budget_spends_that_alone() -> None:
 def test_the_refusal_of_an_overrides_budget_names_the_override() -> None:
     toml = DOCS + "max_files = 2\nmax_added_lines = 20"
     found = findings(agents(*many(3, "docs", lines=7), toml=toml))
-    assert [each.message for each in found] == [
-        "the change has 3 files; the limit of overrides[0] is 2",
-        "the change has 21 added lines; the limit of overrides[0] is 20",
-    ]
+    assert [each.rule for each in found] == ["max-files", "max-added-lines"]
+    assert [(each.details["actual"], each.details["limit"]) for each in found] == [(3, 2), (21, 20)]
+    assert all("overrides[0]" in each.message for each in found)
     assert all(each.level is Level.ERROR for each in found)
 
 
@@ -228,14 +228,14 @@ def test_an_override_can_lift_a_budget() -> None:
 def test_the_first_override_that_matches_owns_a_file() -> None:
     toml = '[[overrides]]\npaths = ["docs/api/"]\nmax_files = 1\n' + DOCS + "max_files = 3"
     given = agents(*many(2, "docs/api"), *many(3, "docs"), toml=toml)
-    assert [each.message for each in findings(given)] == [
-        "the change has 2 files; the limit of overrides[0] is 1"
-    ]
+    (found,) = findings(given)
+    assert (found.rule, found.details["actual"], found.details["limit"]) == ("max-files", 2, 1)
+    assert "overrides[0]" in found.message
     swapped = DOCS + 'max_files = 3\n[[overrides]]\npaths = ["docs/api/"]\nmax_files = 1\n'
     given = agents(*many(2, "docs/api"), *many(3, "docs"), toml=swapped)
-    assert [each.message for each in findings(given)] == [
-        "the change has 5 files; the limit of overrides[0] is 3"
-    ]
+    (found,) = findings(given)
+    assert (found.rule, found.details["actual"], found.details["limit"]) == ("max-files", 5, 3)
+    assert "overrides[0]" in found.message
 
 
 def test_an_override_has_its_own_size_modes_symlinks_gitlinks_and_classes() -> None:
@@ -292,7 +292,9 @@ def test_sizes_judge_only_content_that_arrives() -> None:
 
 def test_a_size_that_nobody_read_leaves_the_verdict_undecided() -> None:
     given = case(replace(added("a.py"), size=None))
-    assert outcome(given, "shape").reason == "the size of a.py was not read"
+    ended = outcome(given, "shape")
+    assert ended.outcome is Outcome.UNDECIDED
+    assert "size of a.py" in str(ended.reason)
     assert verdict(given).verdict is Verdict.UNDECIDED
 
 
@@ -393,7 +395,9 @@ def test_a_symlink_that_is_moved_is_judged_where_it_arrives() -> None:
 
 def test_a_target_that_nobody_read_leaves_the_verdict_undecided() -> None:
     given = case(symlink("a", None))
-    assert outcome(given, "shape").reason == "the target of a was not read"
+    ended = outcome(given, "shape")
+    assert ended.outcome is Outcome.UNDECIDED
+    assert "target of a " in str(ended.reason)
     assert verdict(given).verdict is Verdict.UNDECIDED
 
 
@@ -402,12 +406,16 @@ def test_a_target_that_nobody_read_leaves_the_verdict_undecided() -> None:
 
 def test_people_may_move_a_submodule_and_not_add_one() -> None:
     assert rules(case(gitlink("m", OLD_GITLINK))) == []
-    assert only(case(gitlink("m"))).message == "the change adds the submodule m"
+    refused = only(case(gitlink("m")))
+    assert (refused.rule, refused.path) == ("gitlink", path("m"))
+    assert " adds " in refused.message
     assert rules(case(gitlink("m", OLD_FILE))) == ["gitlink"]
 
 
 def test_agents_may_not_even_move_a_submodule() -> None:
-    assert only(agents(gitlink("m", OLD_GITLINK))).message == "the change moves the submodule m"
+    refused = only(agents(gitlink("m", OLD_GITLINK)))
+    assert (refused.rule, refused.path) == ("gitlink", path("m"))
+    assert " moves " in refused.message
 
 
 def test_the_policy_can_allow_or_forbid_submodules() -> None:

@@ -141,9 +141,12 @@ def test_of_several_others_the_first_by_its_bytes_is_named() -> None:
 def test_a_folder_that_was_not_listed_leaves_the_verdict_undecided() -> None:
     given = replace(case(added("docs/a.md")), folders={b"": [b"docs"]})
     ended = outcome(given, "paths")
-    assert (ended.outcome, ended.reason) == (Outcome.UNDECIDED, "the folder docs was not listed")
+    assert ended.outcome is Outcome.UNDECIDED
+    assert "folder docs " in str(ended.reason)
     root = replace(case(added("a.md")), folders={})
-    assert outcome(root, "paths").reason == "the root folder was not listed"
+    ended = outcome(root, "paths")
+    assert ended.outcome is Outcome.UNDECIDED
+    assert "root folder" in str(ended.reason)
     assert verdict(root).verdict is Verdict.UNDECIDED
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -81,10 +82,9 @@ def test_numbers_that_were_capped_are_told_as_notes(repo: Repo) -> None:
     reply = block("explore", parameter("anchors", '["f"]'), parameter("hop", "9"), parameter("limit", "500"))
     told = judge(repo, reply).report
     assert told["params"] == {"anchors": ["f"], "hop": 2, "limit": 100}
-    assert told["notes"] == [
-        "`hop` is 9, more than 2: 2 is used",
-        "`limit` is 500, more than 100: 100 is used",
-    ]
+    hop, limit = told["notes"]
+    assert re.findall(r"`\w+`|\d+", hop) == ["`hop`", "9", "2", "2"]
+    assert re.findall(r"`\w+`|\d+", limit) == ["`limit`", "500", "100", "100"]
     assert judge(repo, reply, form="full").out.splitlines() == [
         *(f"note: {note}" for note in told["notes"]),
         "accepted: explore",
@@ -123,7 +123,8 @@ def test_all_faults_are_told_at_once_with_a_did_you_mean(repo: Repo) -> None:
     answer = judge(repo, reply)
     assert rules(answer) == ["extra-text", "missing-required-param", "unknown-param", "invalid-json-param"]
     assert [finding["details"]["reply_line"] for finding in answer.report["findings"]] == [1, 2, 3, 4]
-    assert answer.report["findings"][2]["hint"] == "did you mean `anchors`?"
+    assert answer.report["findings"][2]["details"]["actual"] == "anchor"
+    assert "`anchors`" in answer.report["findings"][2]["hint"]
     assert answer.report["action"] == "explore"
     assert judge(repo, reply, form="full").out.endswith("\n\nrejected: 4 errors in the reply\n")
 
@@ -287,9 +288,9 @@ def test_a_repair_that_holds_needs_a_repository(tmp_path: Path) -> None:
         tmp_path / "elsewhere", "-", stdin=block("repair", SUBPLAN, parameter("patch", cdata(GOOD)))
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "error: not a git repository\nhelp: run this inside a repository, or name one with -C DIR\n"
-    )
+    error, help_line = done.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert (help_line.startswith("help: "), "-C DIR" in help_line) == (True, True)
 
 
 def test_the_table_is_printed_for_a_prompt_and_as_a_document(tmp_path: Path) -> None:

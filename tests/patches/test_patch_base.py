@@ -51,7 +51,7 @@ def test_a_conflict_with_what_came_after_is_refused_with_both_sides(repo: Repo) 
 def test_a_refusal_names_the_commit_that_the_patch_fits(repo: Repo) -> None:
     base = two_commits(repo)
     (finding,) = check(repo, TENTH).findings
-    assert finding["hint"].endswith(f"the patch applies cleanly with --base {base[:12]}")
+    assert finding["hint"].endswith(f" --base {base[:12]}")
 
 
 def test_a_refusal_that_fits_nowhere_names_no_commit_also_beside_a_submodule(repo: Repo) -> None:
@@ -88,7 +88,7 @@ def test_a_bare_repository_is_judged_by_the_policy_of_the_base(repo: Repo) -> No
     assert check(bare, change_of(), "--base", "main").code == 0
     assert refusal(check(bare, addition(b"runs/x"), "--base", "main"))[2] == ["deny-prefix"]
     answer = check(bare, change_of())
-    assert (answer.code, answer.error["hint"]) == (2, "name a commit: --base REV")
+    assert (answer.code, answer.error["hint"].endswith("--base REV")) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_base_that_head_does_not_contain_can_be_judged_but_not_applied(repo: R
     before = repo.git("status", "--porcelain")
     for arguments in ((), ("--dry-run",), ("--index",)):
         answer = apply(repo, addition(name), "--base", "side", *arguments)
-        assert (answer.code, "HEAD does not contain side" in answer.error["message"]) == (2, True)
+        assert (answer.code, "contain side" in answer.error["message"]) == (2, True)
     assert repo.git("status", "--porcelain") == before
     assert not (repo.path / name.decode()).exists()
 
@@ -176,7 +176,7 @@ def test_a_patch_for_a_commit_cannot_be_applied_before_the_first_one(repo: Repo)
     repo.commit({"f": ABC})
     repo.git("checkout", "-q", "--orphan", "fresh")
     answer = apply(repo, addition(b"new"), "--base", "main")
-    assert (answer.code, "HEAD does not contain main" in answer.error["message"]) == (2, True)
+    assert (answer.code, "contain main" in answer.error["message"]) == (2, True)
 
 
 @pytest.mark.parametrize("older", [False, True])

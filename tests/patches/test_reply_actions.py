@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -108,7 +109,8 @@ def test_a_misspelt_parameter_is_told_with_the_right_word(action: ReplyAction, r
     """E5."""
     reply = reply_of(action, [(row.name + "x", value_of(row))])
     hints = [fault.hint for fault in faults(reply) if fault.rule == "unknown-param"]
-    assert hints == [f"did you mean `{row.name}`?"]
+    (hint,) = hints
+    assert f"`{row.name}`" in hint
 
 
 @every_parameter
@@ -176,14 +178,15 @@ def test_the_description_names_every_parameter_and_its_bounds() -> None:
 def test_an_unknown_action_is_told_with_the_one_that_may_be_meant(name: str, meant: str) -> None:
     """E1."""
     fault = only(block(name), "unknown-action")
-    assert fault.hint == f"did you mean `{meant}`?"
+    assert re.findall(r"`(.+?)`", fault.hint) == [meant]
     assert fault.details["actual"] == name
 
 
 @pytest.mark.parametrize("name", ["", "delete_everything", "x" * 200])
 def test_an_unknown_action_that_resembles_none_lists_them_all(name: str) -> None:
     """E1."""
-    assert only(block(name), "unknown-action").hint == "the actions are explore, memory, repair, submit, noop"
+    hint = only(block(name), "unknown-action").hint
+    assert hint.endswith(" explore, memory, repair, submit, noop")
 
 
 def test_explore_takes_its_anchors_and_has_defaults() -> None:
@@ -249,7 +252,7 @@ def test_numbers_below_their_bounds_and_what_is_no_whole_number_are_refused(
     fault = only(reply, "invalid-json-param")
     assert fault.line == 3
     assert says in fault.message
-    assert f"`{name}` takes a whole number from " in fault.hint
+    assert f"`{name}` " in fault.hint
     assert len(fault.message) < 120
 
 
@@ -280,7 +283,8 @@ def test_anchors_are_a_json_list_of_strings(value: str, says: str) -> None:
 def test_a_single_anchor_without_json_is_told_with_the_json_to_write() -> None:
     """E7."""
     fault = only(block("explore", parameter("anchors", "src/a.py")), "invalid-json-param")
-    assert fault.hint == '`anchors` takes a JSON list of strings: ["src/a.py"]'
+    assert fault.hint.startswith("`anchors` ")
+    assert fault.hint.endswith(': ["src/a.py"]')
 
 
 def test_the_line_of_a_json_fault_is_that_in_the_reply() -> None:
@@ -335,9 +339,9 @@ def test_a_repair_needs_its_subplan_and_one_proposal() -> None:
     """E6."""
     assert rules(block("repair")) == ["missing-required-param", "missing-required-param"]
     fault = only(block("repair", parameter("patch", cdata(DIFF))), "missing-required-param")
-    assert fault.message == "repair needs the parameter `subplan`"
+    assert re.findall(r"`(.+?)`", fault.message) == ["subplan"]
     fault = only(block("repair", parameter("subplan", "x")), "missing-required-param")
-    assert fault.message == "repair needs `patch` or `edits`"
+    assert re.findall(r"`(.+?)`", fault.message) == ["patch", "edits"]
     empty = block("repair", parameter("subplan", "x"), parameter("patch", "\n"))
     assert only(empty, "missing-required-param").line == 3
 
@@ -349,7 +353,8 @@ def test_a_repair_takes_a_patch_or_edits_but_not_both() -> None:
     )
     fault = only(reply, "duplicate-param")
     assert fault.line == 4
-    assert "`patch` or `edits`, and `edits` is given on line 3" in fault.message
+    assert fault.details["first_line"] == 3
+    assert "`patch` or `edits`" in fault.message
 
 
 def test_edits_that_are_no_json_are_refused_before_the_gate() -> None:
@@ -364,7 +369,7 @@ def test_edits_that_are_no_json_are_refused_before_the_gate() -> None:
 def test_a_parameter_of_another_action_is_told_with_its_owner() -> None:
     """E5."""
     fault = only(block("submit", parameter("subplan", "x")), "unknown-param")
-    assert fault.hint == "submit takes summary; `subplan` belongs to repair"
+    assert all(word in fault.hint for word in ("submit", "summary", "`subplan`", "repair"))
 
 
 def test_submit_and_noop_need_nothing() -> None:

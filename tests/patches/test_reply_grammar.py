@@ -182,7 +182,7 @@ def test_text_that_belongs_to_no_value_is_told_with_its_line(reply: str, line: i
 def test_a_tag_that_is_nearly_one_is_told_with_the_right_form() -> None:
     """E4."""
     reply = '<function=noop>\n<parameter name="reason">a</parameter>\n</function>'
-    assert only(reply, "extra-text").hint == 'write a parameter as <param name="NAME">value</param>'
+    assert only(reply, "extra-text").hint.endswith(' <param name="NAME">value</param>')
 
 
 def test_no_parameter_is_called_missing_where_one_may_have_been_lost() -> None:
