@@ -118,8 +118,7 @@ def test_the_last_refusal_says_who_lets_it_go_on() -> None:
     report = replace(refused(), retry=Retry(False, 6, 5, "git patchgate attempts reset a-7f3a"))
     assert "git patchgate attempts reset a-7f3a" in review(report, TRIED)
     assert feedback(report).endswith(
-        "no attempts left of 5; a maintainer can allow more: "
-        "git patchgate attempts reset a-7f3a\n```\n"
+        "no attempts left of 5; a maintainer can allow more: git patchgate attempts reset a-7f3a\n```\n"
     )
 
 
