@@ -77,7 +77,7 @@ def test_two_retries_of_one_attempt_do_not_both_land(repo: Repo) -> None:
     late = apply(repo, change_of(), "--retry-of", first, FIRST=first)
     assert "accepted" in ran(repo)
     assert (late.code, late.errors) == (3, ["concurrent-change"])
-    assert "of the same chain was applied meanwhile" in late.findings[0]["message"]
+    assert "same chain" in late.findings[0]["message"]
     assert status(repo) == " M sub/g\n"
 
 
@@ -87,7 +87,7 @@ def test_a_refusal_beside_an_attempt_that_landed_offers_no_retry(repo: Repo) -> 
     late = apply(repo, change_of(new=b"bad 2"), "--retry-of", first, FIRST=first)
     assert "accepted" in ran(repo)
     assert (late.code, late.errors, late.report["retry"]) == (1, ["build-failed"], None)
-    assert any("was applied meanwhile" in warning for warning in late.report["warnings"])
+    assert any("meanwhile" in warning for warning in late.report["warnings"])
 
 
 class Meanwhile(FaultPoints):
@@ -198,7 +198,7 @@ def test_recovery_records_such_a_patch_without_its_files(repo: Repo) -> None:
     answer = apply(repo, many(), LEDGER=str(place))
     assert (answer.code, answer.report["attempt"]["applied"]) == (0, True)
     place.rmdir()
-    assert "was applied, and is now recorded" in repo.run("recover").out
+    assert "now recorded" in repo.run("recover").out
     made = find(Ledger(str(repo.path / ".git")), answer.report["attempt"]["id"])
     assert made is not None
     assert (made.applied, made.files, made.patch_id) == (True, (), None)

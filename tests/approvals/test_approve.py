@@ -119,7 +119,7 @@ def test_a_person_at_a_terminal_sees_what_it_is_and_says_yes(repo: Repo) -> None
 def test_any_other_answer_approves_nothing(repo: Repo, typed: bytes) -> None:
     answer = at_terminal(repo, "approve", "@staged", *WHY, typed=typed)
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.endswith("nothing was approved: you did not answer yes\n")
+    assert "nothing was approved" in answer.err
     assert not (repo.path / ".git" / "patchgate" / "approvals.jsonl").exists()
     assert repo.check().verdict == "rejected"
 
@@ -127,10 +127,9 @@ def test_any_other_answer_approves_nothing(repo: Repo, typed: bytes) -> None:
 def test_nobody_at_a_terminal_can_approve_nothing(repo: Repo) -> None:
     answer = repo.run("approve", "@staged", *WHY, stdin=b"yes\n")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == (
-        "error: an approval needs a terminal, to ask you, or a signature\n"
-        "help: run it in a terminal, or add --sign\n"
-    )
+    error, help_line = answer.err.splitlines()
+    assert (error.startswith("error: "), "terminal" in error) == (True, True)
+    assert (help_line.startswith("help: "), "--sign" in help_line) == (True, True)
 
 
 @pytest.mark.parametrize("typed", [b"y\n", b"Yes\n"])
@@ -147,7 +146,7 @@ def test_where_an_agent_runs_nobody_approves_and_nobody_resets(repo: Repo) -> No
             answer = repo.cli(*arguments, *WHY, **marked)
             assert (answer.code, answer.out) == (2, "")
             assert name in answer.err
-            assert "in your own terminal" in answer.err
+            assert "terminal" in answer.err
     assert "CLAUDECODE" in at_terminal(repo, "approve", "@staged", *WHY, CLAUDECODE="1").err
     assert repo.check().verdict == "rejected"
     assert not (repo.path / ".git" / "patchgate" / "approvals.jsonl").exists()
@@ -206,7 +205,7 @@ def test_git_must_know_who_it_is(repo: Repo) -> None:
     env = {"GIT_COMMITTER_NAME": "", "GIT_COMMITTER_EMAIL": ""}
     answer = approve(repo, "@staged", **env)
     assert answer.code == 2
-    assert "error: git does not know who you are\nhelp: git config user.name" in answer.err
+    assert "\nhelp: git config user.name" in answer.err
 
 
 # Why.
@@ -301,7 +300,7 @@ def test_what_was_only_observed_is_not_what_was_refused_last(repo: Repo) -> None
 
 def test_nothing_was_refused_last(repo: Repo) -> None:
     answer = refuse(repo, "--last", *WHY)
-    assert (answer.code, "error: nothing was refused here\n" in answer.err) == (2, True)
+    assert (answer.code, "nothing was refused" in answer.err) == (2, True)
 
 
 def test_what_was_refused_last_is_not_staged_any_more(repo: Repo) -> None:
@@ -309,7 +308,8 @@ def test_what_was_refused_last_is_not_staged_any_more(repo: Repo) -> None:
     repo.stage({"vendor/x": "another\n"})
     answer = refuse(repo, "--last", *WHY)
     assert answer.code == 2
-    assert "is no longer staged\nhelp: git add the files, then: git patchgate approve @staged" in answer.err
+    assert "no longer staged\nhelp: git add " in answer.err
+    assert "then: git patchgate approve @staged " in answer.err
 
 
 @pytest.mark.parametrize(
@@ -385,14 +385,14 @@ def test_a_name_of_a_commit(repo: Repo) -> None:
 def test_a_name_that_means_two_changes_is_refused(repo: Repo) -> None:
     commit = repo.commit()
     refused_event(repo, repo.check(commit), commit=None, change_id="sha256:" + commit[:12] + "0" * 52)
-    assert "means more than one change" in refuse(repo, commit[:12], *WHY).err
+    assert "more than one change" in refuse(repo, commit[:12], *WHY).err
     assert approve(repo, commit).code == 0
 
 
 def test_the_first_digits_of_two_changes_are_refused(repo: Repo) -> None:
     for last in "12":
         refused_event(repo, repo.check(), change_id="sha256:" + "0123456789abcdef" * 3 + last * 16)
-    assert "means more than one change" in refuse(repo, "sha256:0123456789", *WHY).err
+    assert "more than one change" in refuse(repo, "sha256:0123456789", *WHY).err
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,8 @@ def test_a_name_that_means_nothing_is_refused(repo: Repo, name: str) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["@staged", "--last"]])
 def test_one_change_is_approved_at_a_time(repo: Repo, arguments: list[str]) -> None:
-    assert "approve takes one change" in refuse(repo, *arguments, *WHY).err
+    answer = refuse(repo, *arguments, *WHY)
+    assert (answer.code, "one change" in answer.err) == (2, True)
 
 
 # What cannot be approved.
@@ -430,27 +431,23 @@ def test_an_accepted_change(repo: Repo) -> None:
     repo.git("reset", "-q", "--hard")
     repo.stage({"b": "b\n"})
     answer = refuse(repo, "@staged", *WHY)
-    assert (answer.code, "the staged change is accepted: there is nothing to approve" in answer.err) == (
-        2,
-        True,
-    )
+    assert (answer.code, "staged change is accepted" in answer.err) == (2, True)
 
 
 def test_nothing_staged_tells_of_commit_a(repo: Repo) -> None:
     repo.git("reset", "-q")
     answer = refuse(repo, "@staged", *WHY)
     assert answer.code == 2
-    assert (
-        "changes nothing, so there is nothing to approve\nhelp: git commit -a and git commit PATH"
-        in answer.err
-    )
+    assert "changes nothing" in answer.err
+    assert "\nhelp: git commit -a and git commit PATH" in answer.err
 
 
 def test_an_invariant(repo: Repo) -> None:
     repo.stage({"patchgate.toml": POLICY + "# more\n"})
     answer = refuse(repo, "@staged", *WHY)
     assert answer.code == 2
-    assert "policy-change-not-alone is an invariant: no approval can allow it\nhelp: " in answer.err
+    assert "policy-change-not-alone is an invariant" in answer.err
+    assert "\nhelp: " in answer.err
     assert refuse(repo, "@staged", "--rule", "deny-prefix", *WHY).code == 2
 
 
@@ -462,7 +459,7 @@ def test_a_commit_whose_message_is_refused_too(repo: Repo) -> None:
     assert repo.check(commit).report["approve"] is None
     answer = refuse(repo, commit, *WHY)
     assert answer.code == 2
-    assert "is about its message: fix that first" in answer.err
+    assert " its message" in answer.err
     repo.git("commit", "-q", "--amend", "-m", "Vendor the parser")
     assert approve(repo, "HEAD").code == 0
 
@@ -474,13 +471,14 @@ def test_a_change_that_was_not_judged(repo: Repo) -> None:
     assert repo.check().verdict == "undecided"
     answer = refuse(repo, "@staged", *WHY)
     assert answer.code == 3
-    assert "could not be judged, so nobody can approve it: governance could not decide" in answer.err
+    assert ": governance " in answer.err
 
 
 def test_a_rule_that_does_not_refuse_it(repo: Repo) -> None:
     answer = refuse(repo, "@staged", "--rule", "deny-suffix", *WHY)
-    assert "deny-suffix does not refuse the staged change\nhelp: one of: deny-prefix\n" in answer.err
-    assert "there is no rule deny-\\x1b" in refuse(repo, "@staged", "--rule", "deny-\x1b", *WHY).err
+    assert "error: deny-suffix " in answer.err
+    assert ": deny-prefix\n" in answer.err
+    assert "no rule deny-\\x1b" in refuse(repo, "@staged", "--rule", "deny-\x1b", *WHY).err
     assert "path-control is an invariant" in refuse(repo, "@staged", "--rule", "path-control", *WHY).err
 
 
@@ -496,7 +494,7 @@ def test_one_rule_of_two_is_set_aside(repo: Repo) -> None:
 def test_what_is_approved_already(repo: Repo) -> None:
     assert approve(repo, "@staged").code == 0
     answer = approve(repo, "@staged")
-    assert (answer.code, "the staged change is approved already" in answer.err) == (2, True)
+    assert (answer.code, "approved already" in answer.err) == (2, True)
     assert len(written(repo)) == 1
 
 
@@ -537,7 +535,7 @@ def test_a_commit_that_a_push_refused_is_approved_under_the_policy_that_refused_
     assert repo.check(commit).verdict == "accepted"
     for arguments in (["--last"], [commit[:12]]):
         answer = at_terminal(repo, "approve", *arguments, *WHY, typed=b"no\n")
-        assert f"refused by {strict}:patchgate.toml" in answer.err or "refused by " in answer.err
+        assert f"refused by {strict}:patchgate.toml" in answer.err
     assert approve(repo, "--last").code == 0
     assert repo.check(commit, "--policy-from", strict).verdict == "accepted"
 
@@ -593,7 +591,7 @@ def test_a_ledger_that_cannot_be_written_is_told_and_the_approval_holds(repo: Re
     events.mkdir(parents=True)
     answer = approve(repo, "@staged")
     assert answer.code == 0
-    assert "warning: this was not recorded in the ledger" in answer.err
+    assert "warning: this was not recorded" in answer.err
     assert repo.check().verdict == "accepted"
 
 
@@ -602,7 +600,7 @@ def test_an_approval_that_cannot_be_written_is_none(repo: Repo) -> None:
     place.mkdir(parents=True)
     answer = approve(repo, "@staged")
     assert (answer.code, answer.out) == (3, "")
-    assert "error: the approval could not be written (approvals.jsonl: " in answer.err
+    assert " (approvals.jsonl: " in answer.err
     assert repo.check().verdict == "rejected"
 
 
@@ -696,7 +694,7 @@ def test_an_approval_without_a_signature_is_signed_later(signing: Repo) -> None:
     assert approve(signing, "@staged").code == 0
     assert sign(signing).code == 0
     answer = sign(signing)
-    assert (answer.code, "is approved already" in answer.err) == (2, True)
+    assert (answer.code, "approved already" in answer.err) == (2, True)
     assert signing.check().findings[0]["details"]["approved"]["signed"] is True
 
 
@@ -768,7 +766,7 @@ def test_a_key_that_is_none(signing: Repo, named: str) -> None:
     signing.git("config", "user.signingKey", named)
     answer = sign(signing)
     assert (answer.code, answer.out) == (3, "")
-    assert "error: ssh-keygen could not sign: " in answer.err
+    assert "error: ssh-keygen " in answer.err
 
 
 @needs_ssh_keygen
@@ -776,7 +774,7 @@ def test_a_key_with_a_passphrase_must_be_in_ssh_agent(signing: Repo, tmp_path: P
     locked = Key.make(tmp_path, "locked", passphrase="a secret")
     signing.git("config", "user.signingKey", str(locked.path))
     answer = sign(signing)
-    assert (answer.code, "help: load the key first: ssh-add" in answer.err) == (3, True)
+    assert (answer.code, ": ssh-add" in answer.err) == (3, True)
 
 
 @needs_ssh_keygen
@@ -785,7 +783,7 @@ def test_a_signature_that_would_not_count_is_not_kept(signing: Repo, tmp_path: P
     signing.git("config", "user.signingKey", str(stranger.path))
     answer = sign(signing)
     assert (answer.code, answer.out) == (2, "")
-    assert "error: the signature would not count for HEAD:patchgate.toml: " in answer.err
+    assert " would not count for HEAD:patchgate.toml: " in answer.err
     assert signing.try_git("rev-parse", "-q", "--verify", REF).returncode != 0
     assert list(Ledger(str(signing.path / ".git")).events()) == []
 
@@ -795,10 +793,7 @@ def test_without_signers_in_the_base_no_signature_counts(repo: Repo, key: Key) -
     repo.git("config", "user.signingKey", str(key.path))
     answer = sign(repo)
     assert answer.code == 2
-    assert (
-        "there is no .patchgate/allowed_signers for HEAD:patchgate.toml\nhelp: add your public key"
-        in answer.err
-    )
+    assert " no .patchgate/allowed_signers for HEAD:patchgate.toml\nhelp: " in answer.err
 
 
 @needs_ssh_keygen
@@ -811,7 +806,7 @@ def test_without_ssh_keygen_nothing_is_signed(signing: Repo, tmp_path: Path) -> 
                 (tools / tool).symlink_to(f"{folder}/{tool}")
     answer = signing.run("approve", "@staged", "--sign", *WHY, PATH=str(tools))
     assert (answer.code, answer.out) == (3, "")
-    assert "error: ssh-keygen was not found\nhelp: install ssh-keygen, or put it on PATH\n" in answer.err
+    assert "error: ssh-keygen was not found\nhelp: " in answer.err
 
 
 @needs_ssh_keygen
@@ -839,7 +834,8 @@ def test_a_commit_is_approved_in_a_bare_repository(signing: Repo, tmp_path: Path
     answer = sign(bare, commit)
     assert answer.code == 0, answer.err
     assert elsewhere(bare, commit).verdict == "accepted"
-    assert "is not a known change or commit" in sign(bare, "sha256:" + "1" * 64).err
+    unknown = sign(bare, "sha256:" + "1" * 64)
+    assert (unknown.code, "sha256:" + "1" * 64 in unknown.err) == (2, True)
 
 
 @needs_ssh_keygen
