@@ -9,9 +9,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from patchgate.commands.test_results import ReportCounts
 from patchgate.components import capture_run
 from patchgate.components.baseline_file import Baseline, read_baseline
-from patchgate.components.capture_run import CapturedComponent, CaptureResult
+from patchgate.components.capture_run import (
+    NO_TEST_FILES,
+    Capture,
+    CapturedComponent,
+    CaptureResult,
+    Ending,
+)
 from patchgate.components.component_output import capture_json, capture_schema, capture_text
 from patchgate.errors import UndecidedError, UsageError
 from tests.component_world import capture, contract
@@ -48,6 +55,15 @@ def recorded(repo: Repo) -> dict[str, tuple[str, str]]:
 def staged(repo: Repo, path: str) -> tuple[str, str]:
     mode, oid, _ = repo.ask("ls-files", "-s", path).split("\t")[0].split(" ")
     return mode, oid
+
+
+def refused_run(done: Capture) -> capture_run.TestRun:
+    """Give the run of the only component, which was refused."""
+    (each,) = done.components
+    assert (done.exit_code, each.result) == (1, CaptureResult.REFUSED)
+    assert each.run is not None
+    assert each.run.reason == each.reason
+    return each.run
 
 
 def test_a_component_whose_tests_pass_is_recorded_as_the_index_has_it(repo: Repo) -> None:
@@ -91,8 +107,8 @@ def test_a_failing_test_records_nothing_and_its_output_is_shown(repo: Repo) -> N
     done = captured(repo)
     (each,) = done.components
     assert (done.exit_code, each.result) == (1, CaptureResult.REFUSED)
-    assert each.reason == "its only test failed"
     assert each.run is not None
+    assert (each.run.ending, each.run.counts) == (Ending.FAILED, ReportCounts(failed=1))
     assert any("assert 6 == 4" in line for line in each.run.tail)
     assert baseline(repo) is None
     assert not (repo.path / ".patchgate").exists()
@@ -117,23 +133,21 @@ EMPTY = {
 @pytest.mark.parametrize("tests", EMPTY.values(), ids=EMPTY)
 def test_a_run_in_which_no_test_passes_records_nothing_and_says_so(repo: Repo, tests: str) -> None:
     repo.stage({TESTS: tests})
-    done = captured(repo)
-    assert done.exit_code == 1
-    assert done.components[0].reason.startswith(("none of its tests ran", "none of its tests passed"))
+    assert refused_run(captured(repo)).ending is Ending.EMPTY
     assert baseline(repo) is None
 
 
 def test_a_run_that_only_collects_is_empty(tmp_path: Path) -> None:
     repo = shaping(tmp_path, "python", "-m", "pytest", "--collect-only", "-q", "{tests}")
-    done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "none of its tests ran: 0 were collected")
+    run = refused_run(captured(repo))
+    assert (run.ending, run.counts) == (Ending.EMPTY, ReportCounts())
 
 
 def test_a_run_that_hides_its_failures_behind_a_good_exit_code_fails(repo: Repo) -> None:
     hide = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
     repo.stage({"tests/conftest.py": hide, CODE: WRONG})
-    done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "its only test failed")
+    run = refused_run(captured(repo))
+    assert (run.ending, run.counts) == (Ending.FAILED, ReportCounts(failed=1))
 
 
 EXIT = "\nimport pytest\n@pytest.fixture\ndef stop():\n    pytest.exit('stop', 0)\n"
@@ -155,23 +169,21 @@ EXIT = "\nimport pytest\n@pytest.fixture\ndef stop():\n    pytest.exit('stop', 0
 )
 def test_a_run_that_a_test_breaks_off_is_refused_whatever_its_exit_code(repo: Repo, tests: str) -> None:
     repo.stage({TESTS: tests + "\ndef test_never():\n    assert False\n"})
-    done = captured(repo, PYTEST_ADDOPTS="-s")
-    (each,) = done.components
-    assert (done.exit_code, each.result) == (1, CaptureResult.REFUSED)
-    assert each.reason == "its tests stopped before all of them had run"
+    run = refused_run(captured(repo, PYTEST_ADDOPTS="-s"))
+    assert run.ending is Ending.FAILED
+    assert "stopped" in run.reason
     assert baseline(repo) is None
 
 
 def test_a_run_that_ends_before_it_reports_is_no_proof(repo: Repo) -> None:
     repo.stage({TESTS: GOOD + "\ndef test_end():\n    import os; os._exit(0)\n"})
-    done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "pytest exited with 0 and reported no tests")
+    run = refused_run(captured(repo))
+    assert (run.ending, run.counts) == (Ending.EMPTY, None)
 
 
 def test_tests_that_are_not_there_are_a_refusal(repo: Repo) -> None:
     repo.git("rm", "-q", TESTS)
-    done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "it has no test files")
+    assert refused_run(captured(repo)) is NO_TEST_FILES
 
 
 def test_what_helps_the_tests_is_recorded_and_not_collected(tmp_path: Path) -> None:
@@ -240,7 +252,7 @@ def test_the_policy_is_that_of_what_is_recorded(tmp_path: Path) -> None:
 def test_a_component_that_is_not_declared_is_told_with_the_one_that_was_meant(repo: Repo) -> None:
     with pytest.raises(UsageError) as told:
         captured(repo, "shapign")
-    assert told.value.hint == "did you mean `shaping`?"
+    assert "`shaping`" in (told.value.hint or "")
 
 
 def test_the_tests_import_what_is_recorded_and_nothing_installed(repo: Repo, tmp_path: Path) -> None:
@@ -264,9 +276,7 @@ def test_the_source_roots_are_those_of_the_policy(tmp_path: Path) -> None:
 
 
 def test_options_of_the_caller_for_pytest_are_kept(repo: Repo) -> None:
-    (each,) = captured(repo, PYTEST_ADDOPTS="-k nothing_of_that_name").components
-    assert each.result is CaptureResult.REFUSED
-    assert each.reason.startswith("none of its tests ran")
+    assert refused_run(captured(repo, PYTEST_ADDOPTS="-k nothing_of_that_name")).ending is Ending.EMPTY
 
 
 def test_gits_variables_do_not_reach_the_tests(repo: Repo) -> None:
@@ -290,7 +300,7 @@ def test_a_conflict_in_the_index_leaves_it_undecided(repo: Repo) -> None:
     repo.commit({CODE: "main\n"})
     assert repo.try_git("merge", "-q", "side").returncode == 1
     for from_disk in (False, True):
-        with pytest.raises(UndecidedError, match="is not merged"):
+        with pytest.raises(UndecidedError, match=f"{CODE}.* merged"):
             captured(repo, from_disk=from_disk)
 
 
@@ -331,7 +341,9 @@ def test_where_one_of_several_fails_nothing_is_written(repo: Repo) -> None:
     assert done.exit_code == 1
     assert [each.result for each in done.components] == [CaptureResult.NOT_RECORDED, CaptureResult.REFUSED]
     assert not (repo.path / ".patchgate").exists()
-    assert "refused: nothing was captured, because of cutting" in list(capture_text(done))
+    (verdict,) = (line for line in capture_text(done) if line.startswith("refused: "))
+    assert "cutting" in verdict
+    assert "shaping" not in verdict
 
 
 def test_what_one_components_tests_leave_does_not_help_those_of_another(repo: Repo) -> None:
@@ -340,14 +352,18 @@ def test_what_one_components_tests_leave_does_not_help_those_of_another(repo: Re
     finds = GOOD.replace("shaping", "cutting") + "\ndef test_left():\n    open('left')\n"
     repo.stage({TESTS: leaves, "tests/test_cutting.py": finds})
     done = captured(repo, "shaping", "cutting")
-    assert done.components[1].reason == "1 of its 2 tests failed"
-    assert done.warnings == ("the tests of `shaping` changed src/cutting/__init__.py; this is not recorded",)
+    run = done.components[1].run
+    assert run is not None
+    assert run.counts == ReportCounts(passed=1, failed=1)
+    (warning,) = done.warnings
+    assert warning.index("`shaping`") < warning.index("src/cutting/__init__.py")
 
 
 def test_files_that_the_tests_change_are_told_and_neither_recorded_nor_written(repo: Repo) -> None:
     repo.stage({TESTS: GOOD + f"\ndef test_change():\n    open({CODE!r}, 'w').close()\n"})
     done = captured(repo)
-    assert done.warnings == (f"the tests of `shaping` changed {CODE}; this is not recorded",)
+    (warning,) = done.warnings
+    assert warning.index("`shaping`") < warning.index(CODE)
     assert recorded(repo)[CODE] == staged(repo, CODE)
     assert (repo.path / CODE).read_text() == files()[CODE]
 
@@ -356,7 +372,8 @@ def test_a_component_without_an_implementation_is_warned_of(repo: Repo) -> None:
     repo.git("rm", "-q", CODE)
     repo.stage({TESTS: "def test_it():\n    assert True\n"})
     done = captured(repo)
-    assert (done.exit_code, done.warnings) == (0, ("`shaping` has no implementation files",))
+    (warning,) = done.warnings
+    assert (done.exit_code, "`shaping`" in warning, "implementation" in warning) == (0, True, True)
 
 
 CONTRACT = "contracts/shaping/interface.json"
@@ -378,7 +395,7 @@ def refused_contract(repo: Repo, witness: Path, *, from_disk: bool = False) -> C
     assert (done.exit_code, each.result, each.run) == (1, CaptureResult.REFUSED, None)
     assert (witness.exists(), baseline(repo)) == (False, before)
     told = list(capture_text(done))
-    assert told[-1] == "refused: nothing was captured, because of shaping"
+    assert (told[-1].partition(":")[0], told[-1].split()[-1]) == ("refused", "shaping")
     assert [f"    {line}" for line in each.mistakes] == [line for line in told if line.startswith("    ")]
     jsonschema.validate(json.loads(capture_json(done)), capture_schema())
     return each
@@ -387,10 +404,10 @@ def refused_contract(repo: Repo, witness: Path, *, from_disk: bool = False) -> C
 @pytest.mark.parametrize(
     ("content", "line", "words"),
     [
-        ("<<<<<<< x\n", 1, "conflict marker"),
-        ("{\n", 1, "ends too early"),
-        ("[]\n", 1, "a contract is a JSON object"),
-        ('{"component_id": "shaping",\n"version": "1.0.0",\n"colour": 1}\n', 3, "`colour`: unknown key"),
+        ("<<<<<<< x\n", 1, "conflict"),
+        ("{\n", 1, "ends"),
+        ("[]\n", 1, "object"),
+        ('{"component_id": "shaping",\n"version": "1.0.0",\n"colour": 1}\n', 3, "`colour`: "),
         ('{"component_id": "shaping",\n"version": "1.0.0",\n"version": "1.0.1"}\n', 3, "`version`: "),
     ],
 )
@@ -401,7 +418,6 @@ def test_a_contract_that_cannot_be_read_is_refused_with_its_mistakes(
     witness.unlink()
     repo.stage({CONTRACT: content})
     each = refused_contract(repo, witness)
-    assert each.reason == "its contract cannot be read"
     assert each.hint == "git patchgate component validate shaping"
     assert each.mistakes[0].startswith(f"{CONTRACT}:{line}: ")
     assert words in each.mistakes[0]
@@ -411,23 +427,24 @@ def test_of_many_mistakes_of_a_contract_the_first_are_shown(repo: Repo, witness:
     repo.stage({CONTRACT: json.dumps({f"key{number}": 1 for number in range(50)}, indent=1)})
     each = refused_contract(repo, witness)
     assert len(each.mistakes) == 6
-    assert each.mistakes[-1] == "and 47 more"
+    assert "47" in each.mistakes[-1].split()
     assert all(line.isprintable() for line in each.mistakes)
 
 
 def test_a_contract_too_large_to_read_is_refused_without_a_line(repo: Repo, witness: Path) -> None:
     repo.stage({CONTRACT: " " * (2 << 20)})
     (mistake,) = refused_contract(repo, witness).mistakes
-    assert mistake.startswith(f"{CONTRACT}: the file has 2,097,152 bytes")
+    assert mistake.startswith(f"{CONTRACT}: ")
+    assert " 2,097,152 bytes" in mistake
 
 
 def test_a_contract_that_is_not_there_or_no_regular_file_is_refused(repo: Repo, witness: Path) -> None:
     repo.git("rm", "-q", CONTRACT)
     each = refused_contract(repo, witness)
-    assert (each.reason, each.mistakes) == (f"its contract {CONTRACT} does not exist", ())
+    assert (CONTRACT in each.reason, "exist" in each.reason, each.mistakes) == (True, True, ())
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{CONTRACT}")
     each = refused_contract(repo, witness)
-    assert each.reason == f"its contract {CONTRACT} is not a regular file"
+    assert (CONTRACT in each.reason, "regular" in each.reason) == (True, True)
     repo.git("update-index", "--force-remove", CONTRACT)
     place = repo.path / CONTRACT
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -483,8 +500,11 @@ def test_other_commands_are_believed_by_exit_code_report_and_what_they_say(
     assert done.exit_code == code
     assert (baseline(repo) is None) == (code != 0)
     if code == 0 and "pytest" not in " ".join(command):
-        assert done.components[0].reason == "its test command exited with 0 and reported no counts"
-        assert done.warnings == ("the tests of `shaping` were not counted: its command wrote no report",)
+        run = done.components[0].run
+        assert run is not None
+        assert (run.ending, run.counts) == (Ending.PASSED, None)
+        (warning,) = done.warnings
+        assert "`shaping`" in warning
     else:
         assert done.warnings == ()
 
@@ -494,7 +514,7 @@ def test_tests_that_take_too_long_leave_it_undecided(tmp_path: Path, monkeypatch
     repo = shaping(tmp_path, "sh", "-c", "while :; do :; done")
     done = captured(repo)
     assert (done.exit_code, done.components[0].result) == (3, CaptureResult.UNDECIDED)
-    assert "took longer than 0.2 s" in done.components[0].reason
+    assert " 0.2 s" in done.components[0].reason
     assert baseline(repo) is None
 
 
@@ -546,7 +566,7 @@ def test_the_document_is_as_its_schema_says(repo: Repo) -> None:
 
 def test_a_folder_that_cannot_be_written_is_told(repo: Repo) -> None:
     (repo.path / ".patchgate").write_text("")
-    with pytest.raises(UndecidedError, match="is not a folder"):
+    with pytest.raises(UndecidedError, match="folder"):
         captured(repo)
 
 
@@ -563,14 +583,14 @@ def test_the_command_says_what_to_do_next(repo: Repo) -> None:
     first = repo.cli("baseline", "capture", "-q", "shaping")
     assert (first.code, first.err) == (0, "")
     assert first.out.splitlines()[0] == "shaping: 1 test passed"
-    assert first.out.splitlines()[-1] == f"to commit it: git add {BASELINE}"
+    assert first.out.splitlines()[-1].endswith(f": git add {BASELINE}")
     repo.git("add", BASELINE)
     added = repo.cli("baseline", "capture", "shaping")
-    assert added.out.splitlines()[-1] == "to commit it: git commit"
+    assert added.out.splitlines()[-1].endswith(": git commit")
     repo.commit()
     same = repo.cli("baseline", "capture", "shaping")
     hint = "git patchgate baseline capture shaping --reverify"
-    assert same.out.splitlines()[-1] == f"nothing to commit; to record that the tests passed today: {hint}"
+    assert same.out.splitlines()[-1].endswith(f": {hint}")
     again = repo.cli("baseline", "capture", "shaping", "--reverify", "--commit-note")
     assert again.code == 0
     assert again.out.splitlines()[-1].endswith("git push REMOTE refs/notes/patchgate-verified")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components.capture_run import CapturedComponent, CaptureResult
+from patchgate.components.capture_run import CapturedComponent, CaptureResult, Ending
 from patchgate.components.component_output import capture_text
 from tests.component_world import contract, declared
 from tests.components.capture_world import BASELINE, CODE, TESTS, baseline, captured, files, shaping
@@ -54,9 +54,11 @@ def test_scripts_of_which_an_interpreter_would_run_the_first_alone_are_refused_b
     each = slug(repo)
     assert each.result is CaptureResult.REFUSED
     program = command[0].rpartition("/")[2]
-    assert each.reason == f"{program} would run only {ONE} and pass it the other file as an argument"
+    assert each.reason.startswith(f"{program} ")
+    assert ONE in each.reason
+    assert TWO not in each.reason
     repo.stage({"test/c_test.sh": ""})
-    assert slug(repo).reason.endswith("and pass it the 2 others as arguments")
+    assert "2" in slug(repo).reason.split()
     assert not (tmp_path / "witness").exists()
     assert baseline(repo, "slug") is None
 
@@ -70,7 +72,7 @@ def test_what_is_proposed_instead_runs_every_script(tmp_path: Path) -> None:
     policy = (repo.path / "patchgate.toml").read_text()
     repo.stage({"patchgate.toml": policy.replace('test_command = ["/bin/sh", "{tests}"]', proposed)})
     each = slug(repo)
-    assert (each.result, each.reason) == (CaptureResult.REFUSED, "its tests failed: exit code 1")
+    assert (each.result, each.reason.split()[-1]) == (CaptureResult.REFUSED, "1")
     assert (tmp_path / "witness").read_text() == "ran\nran\n"
     repo.stage({TWO: ""})
     assert slug(repo).result is CaptureResult.RECORDED
@@ -94,17 +96,18 @@ def test_several_files_may_be_given_to_what_takes_them(tmp_path: Path, command: 
 def test_of_a_command_that_printed_nothing_the_command_line_is_told(tmp_path: Path) -> None:
     repo = scripts(tmp_path, "sh", "-c", 'sh "$1"; exit 3', "it", "{tests}")
     each = slug(repo)
-    assert each.reason == "its tests failed: exit code 3"
+    assert (each.result, each.reason.split()[-1]) == (CaptureResult.REFUSED, "3")
     line = f"sh -c 'sh \"$1\"; exit 3' it {ONE} {TWO}"
-    assert each.hint == f"fix the tests, then capture again; this command printed nothing: {line}"
+    assert (each.hint or "").endswith(f": {line}")
     repo.stage({ONE: "echo told\n"})
-    assert slug(repo).hint == "fix what the output shows, then capture again"
+    assert "sh -c" not in (slug(repo).hint or "")
 
 
 def test_where_no_test_ran_the_command_is_named_among_what_to_mend(tmp_path: Path) -> None:
     repo = scripts(tmp_path, "python", "-m", "pytest", "-q", "{tests}")
     each = slug(repo)
-    assert each.reason == "none of its tests ran: 0 were collected"
+    assert each.run is not None
+    assert (each.result, each.run.ending) == (CaptureResult.REFUSED, Ending.EMPTY)
     assert each.hint is not None
     assert "`test_command`" in each.hint
 
@@ -124,13 +127,15 @@ def test_files_that_are_not_staged_are_told_as_not_tested(tmp_path: Path) -> Non
     unstaged(repo)
     (warning,) = captured(repo).warnings
     named = f"{CODE}, src/shaping/gone.py, {LATER}"
-    assert warning == f"not staged, so not tested: {named}; git add them, or add --worktree"
+    assert f": {named}; " in warning
+    assert "--worktree" in warning
     repo.git("add", "-A", "src/shaping")
     assert captured(repo).warnings == ()
     repo.commit({BASELINE: baseline(repo) or b""})
     repo.write(TESTS, "")
     (warning,) = captured(repo, reverify=True).warnings
-    assert warning == f"not staged, so not tested: {TESTS}; git add it, then capture again"
+    assert f": {TESTS}; " in warning
+    assert "--worktree" not in warning
 
 
 def test_of_many_files_that_are_not_staged_the_first_are_named(tmp_path: Path) -> None:
@@ -138,8 +143,10 @@ def test_of_many_files_that_are_not_staged_the_first_are_named(tmp_path: Path) -
     for number in range(10, 30):
         repo.write(f"src/shaping/m{number}.py")
     (warning,) = captured(repo).warnings
-    assert warning.startswith("not staged, so not tested: src/shaping/m10.py, ")
-    assert "src/shaping/m14.py, and 15 more; git add them" in warning
+    assert ": src/shaping/m10.py, " in warning
+    assert "src/shaping/m14.py, " in warning
+    assert "src/shaping/m15.py" not in warning
+    assert " 15 more; " in warning
 
 
 def test_a_file_that_was_only_touched_or_is_ignored_is_not_told(tmp_path: Path) -> None:
@@ -158,12 +165,12 @@ def test_what_to_commit_after_worktree_is_all_that_was_recorded(tmp_path: Path) 
     done = captured(repo, from_disk=True)
     assert done.warnings == ()
     last = list(capture_text(done))[-1]
-    assert last == f"to commit it: git add {BASELINE} {CODE} src/shaping/gone.py '{LATER}'"
+    assert last.endswith(f": git add {BASELINE} {CODE} src/shaping/gone.py '{LATER}'")
     repo.git("checkout", "-q", "README.md")
     repo.git("add", BASELINE, CODE, "src/shaping/gone.py", LATER)
     assert json.loads(repo.run("baseline", "status", "--format", "json").out)["components"]
-    assert list(capture_text(captured(repo, from_disk=True)))[-1] == "to commit it: git commit"
+    assert list(capture_text(captured(repo, from_disk=True)))[-1].endswith(": git commit")
     repo.write(CODE, files()[CODE])
     captured(repo, from_disk=True)
     repo.git("add", BASELINE)
-    assert list(capture_text(captured(repo, from_disk=True)))[-1] == f"to commit it: git add {CODE}"
+    assert list(capture_text(captured(repo, from_disk=True)))[-1].endswith(f": git add {CODE}")

@@ -95,7 +95,8 @@ def test_before_the_first_commit_the_index_is_listed(tmp_path: Path) -> None:
     made.stage({"patchgate.toml": declared("first"), "contracts/first/interface.json": contract("first")})
     assert shown(made, "list").out.splitlines()[1].split() == ["first", "-", "1.0.0", "0", "0", "no"]
     answer = made.cli("component", "tests", "first")
-    assert (answer.code, answer.err.splitlines()[0]) == (2, "error: there is no component `first` in HEAD")
+    error = answer.err.splitlines()[0]
+    assert (answer.code, "`first`" in error, error.endswith(" HEAD")) == (2, True, True)
 
 
 def test_a_bare_repository_shows_head(repo: Repo, tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_without_a_component_nothing_is_listed_and_the_way_to_one_is_told(tmp_pa
     for verb in ("list", "graph"):
         answer = made.cli("component", verb)
         assert (answer.code, answer.out) == (0, "")
-        assert answer.err.startswith("no component is declared in the index: add a table [components.ID]")
+        assert "[components.ID]" in answer.err
     assert valid(made, "components", "list")["components"] == []
     assert valid(made, "component-graph", "graph")["dependencies"] == []
 
@@ -167,8 +168,8 @@ def test_an_unknown_id_is_refused_with_the_one_that_was_meant(repo: Repo) -> Non
     for verb in ("tests", "validate"):
         answer = repo.cli("component", verb, "shapin\x1b")
         assert (answer.code, answer.out) == (2, "")
-        assert "there is no component `shapin\\x1b`" in answer.err
-        assert "did you mean `shaping`?" in answer.err
+        assert "`shapin\\x1b`" in answer.err
+        assert "`shaping`" in answer.err
 
 
 def test_a_policy_of_the_index_that_is_broken_is_told_with_its_line(repo: Repo) -> None:
@@ -203,7 +204,7 @@ def test_a_contract_that_breaks_its_word_is_rejected_in_every_form_of_report(rep
 def test_validate_without_ids_asks_what_the_staged_change_touches(repo: Repo) -> None:
     assert repo.cli("component", "validate", "-q").code == 0
     told = repo.cli("component", "validate").err
-    assert told == "no staged file touches a component; --all validates every component\n"
+    assert ("staged" in told, "--all" in told, told.count("\n")) == (True, True, 1)
     repo.stage({"src/other/a.py": ""})
     assert repo.cli("component", "validate", "-q").out == ""
     repo.stage(
@@ -222,18 +223,22 @@ def test_validate_tells_how_many_contracts_it_looked_at(repo: Repo) -> None:
     def told(*arguments: str) -> str:
         return repo.cli("component", "validate", *arguments).err
 
+    def numbers(line: str) -> list[int]:
+        return [int(word) for word in line.split() if word.isdecimal()]
+
     for form in ("full", "text", "concise"):
-        assert told("--all", "--format", form) == "3 contracts validated, 1 baseline compared\n"
-    assert told("agents") == "1 contract validated\n"
-    assert told("store") == "0 contracts validated\n"
+        assert numbers(told("--all", "--format", form)) == [3, 1]
+    assert numbers(told("agents")) == [1]
+    assert numbers(told("store")) == [0]
     assert (
         told("--all", "-q") == told("--all", "--format", "json") == told("--all", "--format", "sarif") == ""
     )
-    assert told("--all", "--fail-fast") == "3 contracts validated, up to the first error\n"
+    fast = told("--all", "--fail-fast")
+    assert (numbers(fast), " first " in fast) == ([3], True)
     repo.stage({"contracts/agents/interface.json": contract("agents", "shaping", version="2.0.0")})
-    assert told() == "1 contract validated\n"
+    assert numbers(told()) == [1]
     repo.stage({"contracts/wire_schemas/interface.json": contract("wire_schemas")})
-    assert told() == "3 contracts validated, 1 baseline compared\n"
+    assert numbers(told()) == [3, 1]
 
 
 def test_validate_tells_where_no_component_is_declared(tmp_path: Path) -> None:
@@ -243,12 +248,13 @@ def test_validate_tells_where_no_component_is_declared(tmp_path: Path) -> None:
     for arguments in ((), ("--all",)):
         answer = made.cli("component", "validate", *arguments)
         assert answer.code == 0
-        assert answer.err.startswith("no component is declared in the index: ")
-        assert answer.err.endswith(", and git add it\n")
+        assert "[components.ID]" in answer.err
+        assert answer.err.endswith("git add it\n")
         assert made.cli("component", "validate", *arguments, "-q").err == ""
     unknown = made.cli("component", "validate", "shaping")
-    assert (unknown.code, "no component is declared in the index" in unknown.err) == (2, True)
+    assert (unknown.code, "no component " in unknown.err, " index" in unknown.err) == (2, True, True)
     made.git("clone", "-q", "--bare", str(made.path), str(tmp_path / "bare"))
     bare = made.at(tmp_path / "bare")
     for verb in (("list",), ("graph",), ("validate", "--all")):
-        assert bare.cli("component", *verb).err.startswith("no component is declared in HEAD: add a table")
+        err = bare.cli("component", *verb).err
+        assert (" HEAD" in err, "[components.ID]" in err) == (True, True)

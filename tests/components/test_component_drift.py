@@ -154,8 +154,8 @@ def test_each_row_is_told_at_the_commit_of_the_commit_and_in_the_status(repo: Re
 
 
 UNREADABLE: dict[str, tuple[str, str, str, str, int]] = {
-    "conflict markers": (BASELINE, '"files": {\n', '"files": {\n<<<<<<< ours\n', "conflict markers", 4),
-    "a later version": (BASELINE, "patchgate.baseline/1", "patchgate.baseline/2", "a newer patchgate", 29),
+    "conflict markers": (BASELINE, '"files": {\n', '"files": {\n<<<<<<< ours\n', "conflict", 4),
+    "a later version": (BASELINE, "patchgate.baseline/1", "patchgate.baseline/2", "newer", 29),
     "no JSON": (CONTRACT, '"area",', '"area"', "not JSON", 8),
     "an unknown key": (CONTRACT, '"version"', '"surprise": 1,\n  "version"', "unknown key `surprise`", 3),
     "itself twice": (CONTRACT, '"version"', '"component_id": "shaping",\n  "version"', "first on line 2", 3),
@@ -163,7 +163,7 @@ UNREADABLE: dict[str, tuple[str, str, str, str, int]] = {
         CONTRACT,
         '"version"',
         '"external_dependencies": ["../x"],\n  "version"',
-        "`../x` points outside the repository",
+        "`../x` points outside",
         3,
     ),
 }
@@ -255,7 +255,8 @@ def test_files_that_go_without_their_baseline_are_told_with_the_way_out(repo: Re
     missing = [each for each in repo.check().findings if each["rule"] == "drift-missing"]
     assert sorted(each["path"] for each in missing) == sorted((CONTRACT, CODE, "src/shaping/more.py"))
     for each in missing:
-        assert "remove its declaration from patchgate.toml in a separate commit" in each["hint"]
+        assert "patchgate.toml" in each["hint"]
+        assert "separate commit" in each["hint"]
 
 
 def test_a_merge_does_not_launder_what_its_other_side_did_before_there_was_a_baseline(tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ def test_a_contract_that_is_too_large_is_a_finding_whoever_asks(tmp_path: Path) 
     repo.stage({BASE: b" " * (BIG_FILE + 1)})
     (finding,) = (each for each in repo.check().findings if each["rule"] == "contract-invalid")
     size = f"{BIG_FILE + 1:,}"
-    assert finding["message"] == f"the file has {size} bytes; the limit is 1,048,576"
+    assert f" {size} bytes" in finding["message"]
+    assert " 1,048,576" in finding["message"]
     assert "contract-invalid" in found_by(repo, everything=True)
     listed = repo.cli("component", "list", "--format", "json")
     assert [each["contract"]["state"] for each in listed.report["components"]] == [

@@ -121,7 +121,7 @@ def test_a_dependency_that_is_nothing_is_a_warning_with_the_name_that_was_meant(
     seen = view({"shaping": ["routng"]})
     (finding,) = told(seen)
     assert (finding.rule, finding.level.value, finding.line) == ("dependency-unknown", "warning", 5)
-    assert finding.hint == "did you mean `routing`?"
+    assert "`routing`" in (finding.hint or "")
     assert told(replace(seen, externals={"routng": True})) == []
 
 
@@ -131,15 +131,17 @@ def test_a_dependency_on_a_module_of_a_component_is_told_by_whose_it_is() -> Non
     owners = {"shop.routing": "routing", "src/routing/": "routing", "mine": "shaping"}
     first, second = told(replace(seen, externals=externals, owners=owners))
     assert (first.rule, first.level.value, first.line) == ("dependency-unknown", "warning", 5)
-    assert first.message == "`shop.routing` is a module of component `routing`"
-    assert first.hint == "name the component: `routing`"
-    assert second.message == "`src/routing/` is a path of component `routing`"
+    for finding, name, kind in ((first, "shop.routing", "module"), (second, "src/routing/", "path")):
+        assert finding.details["pattern"] == name
+        assert {f"`{name}`", kind, "`routing`"} <= set(finding.message.split())
+        assert "`routing`" in (finding.hint or "")
 
 
 def test_every_correction_of_a_name_is_told() -> None:
     (finding,) = told(view({"shaping": ["Routing"]}))
     assert (finding.rule, finding.level.value) == ("dependency-corrected", "warning")
-    assert finding.message == "`Routing` was read as `routing`, which differs only in case"
+    assert finding.message.index("`Routing`") < finding.message.index("`routing`")
+    assert "case" in finding.message
 
 
 def test_a_dependency_without_a_contract_is_refused() -> None:
@@ -156,11 +158,8 @@ def test_the_number_of_findings_about_what_a_contract_needs_is_bounded_and_no_er
     assert len(found) == 101
     assert [finding.rule for finding in found].count("external-missing") == 1
     assert [finding.line for finding in found[:-1]] == [*range(5, 104), 20]
-    assert (found[-1].message, found[-1].rule, found[-1].line) == (
-        "201 more about the dependencies of `disk` not shown",
-        "dependency-unknown",
-        104,
-    )
+    assert (found[-1].rule, found[-1].line) == ("dependency-unknown", 104)
+    assert {"201", "`disk`"} <= set(found[-1].message.split())
     exact = replace(needs, dependencies=needs.dependencies[:99])
     assert len(told(replace(seen, facts={**seen.facts, "disk": exact}, asked=frozenset({"disk"})))) == 100
 
@@ -172,8 +171,8 @@ def test_an_external_that_is_not_there_is_refused_and_one_that_is_is_not() -> No
     seen = replace(seen, facts=known, modules=("tools.path",), externals={"shapes": True})
     first, second = told(seen)
     assert (first.rule, first.level.value, first.line) == ("external-missing", "error", 20)
-    assert first.hint == "did you mean `tools.path`?"
-    assert second.hint == "`storage` is a component: name it in `dependencies`"
+    assert "`tools.path`" in (first.hint or "")
+    assert (second.hint or "").index("`storage`") < (second.hint or "").index("`dependencies`")
 
 
 def test_a_cycle_is_shown_once_as_a_path_from_its_smallest_id() -> None:
@@ -322,7 +321,7 @@ def test_files_that_two_components_claim_are_one_finding_however_many_they_are()
     (finding,) = told(replace(view({}), shared=shared))
     assert (finding.rule, finding.level.value) == ("component-shared-file", "error")
     assert "`disk`, `shaping`" in finding.message
-    assert "claim the same files: " in finding.message
+    assert finding.details["components"] == ["disk", "shaping"]
     assert "6 more" in finding.message
 
 

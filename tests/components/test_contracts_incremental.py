@@ -127,8 +127,9 @@ def test_a_module_of_another_component_is_no_dependency_and_that_is_told(tmp_pat
     kind = "path" if "/" in name else "module"
     for told in (Desk(repo).told("HEAD"), Desk(repo).told("HEAD", "HEAD^")):
         ((rule, _, _, message, hint),) = told
-        assert (rule, message) == ("dependency-unknown", f"`{name}` is a {kind} of component `money`")
-        assert hint == "name the component: `money`"
+        assert rule == "dependency-unknown"
+        assert {f"`{name}`", kind, "`money`"} <= set(str(message).split())
+        assert "`money`" in str(hint)
 
 
 @pytest.mark.parametrize("name", ["shop", "shop.loose", "src", "invoice.__init__", "src/invoice", "money"])

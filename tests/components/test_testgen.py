@@ -248,17 +248,16 @@ def test_the_module_is_made_of_head_and_of_the_index_only_where_that_is_asked_fo
     repo.stage({CONTRACT: json.dumps(PROMISED | {"version": "2.0"})})
     repo.write(CONTRACT, "{}")
     answer = repo.cli("component", "tests", "shaping")
-    assert (answer.out, answer.err) == (
-        first,
-        "these are the tests of HEAD; the staged contract differs: use --staged\n",
-    )
+    assert (answer.out, answer.err.count("\n"), answer.err.split()[-1]) == (first, 1, "--staged")
+    assert " HEAD" in answer.err
     staged = repo.cli("component", "tests", "shaping", "--cached")
     assert staged.out == first.replace('VERSION = "1.2.0"', 'VERSION = "2.0"')
     assert staged.err == ""
     repo.git("rm", "-q", "-f", "--cached", "--", CONTRACT)
     gone = repo.cli("component", "tests", "shaping", "--cached")
     assert (gone.code, gone.out) == (2, "")
-    assert f"the index has no {CONTRACT}" in gone.err
+    assert "index" in gone.err
+    assert CONTRACT in gone.err
 
 
 AWKWARD: list[Any] = [
@@ -473,4 +472,5 @@ def test_a_contract_that_is_a_symlink_is_not_followed(repo: Repo) -> None:
     repo.commit({"patchgate.toml": POLICY})
     answer = repo.cli("component", "tests", "shaping")
     assert (answer.code, answer.out) == (2, "")
-    assert "is not a regular file" in answer.err
+    assert CONTRACT in answer.err
+    assert "regular" in answer.err
