@@ -103,8 +103,9 @@ def test_top_help_lists_the_commands_in_the_order_of_use_and_says_the_exit_codes
     out = repo.cli("-h").out
     places = [out.index(f"\n  {name} ") for name in ("init", "check", "explain", "policy", "schema")]
     assert places == sorted(places)
-    assert "check: may this land?" in out
-    assert "0 accepted, 1 rejected, 2 wrong arguments" in out
+    last = " ".join(out.split("\n\n")[-1].split())
+    numbers = [last.index(code) for code in ("0 accepted", "1 rejected", "2 wrong", "3 undecided")]
+    assert numbers == sorted(numbers)
 
 
 def test_git_finds_the_command_as_its_own(repo: Repo) -> None:
@@ -126,20 +127,20 @@ def test_an_unknown_command_gets_a_did_you_mean(repo: Repo, typed: list[str], me
     answer = repo.cli(*typed)
     assert answer.code == 2
     assert answer.out == ""
-    assert f"Did you mean '{meant}'?" in answer.err
+    assert f"'{meant}'?" in answer.err
 
 
 def test_a_command_that_resembles_none_gets_no_guess(repo: Repo) -> None:
     answer = repo.cli("zzz")
     assert answer.code == 2
-    assert "no such command 'zzz'" in answer.err
-    assert "mean" not in answer.err
+    assert "'zzz'" in answer.err
+    assert "?" not in answer.err
 
 
 def test_an_unknown_rule_gets_a_did_you_mean(repo: Repo) -> None:
     answer = repo.cli("explain", "deny-prefx")
     assert answer.code == 2
-    assert "did you mean deny-prefix?" in answer.err
+    assert " deny-prefix?" in answer.err
 
 
 def test_the_directory_can_be_named_before_and_after_the_command(repo: Repo, tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_explain_reads_a_path_from_where_the_user_stands(repo: Repo) -> None:
     assert answer.out.startswith("runs/deep/x, by HEAD:patchgate.toml\n  refused: deny-prefix")
     above = repo.cli("explain", "--path", "../../../x", cwd=repo.path / "runs" / "deep")
     assert above.code == 2
-    assert "leaves the repository" in above.err
+    assert "leaves" in above.err
 
 
 def test_exit_codes_are_0_accepted_1_rejected_2_usage_3_undecided(repo: Repo) -> None:
@@ -223,7 +224,7 @@ def test_what_could_not_be_begun_is_an_error_document_with_exit_3(repo: Repo) ->
 def test_a_revision_that_looks_like_an_option_is_a_revision_after_two_dashes(repo: Repo) -> None:
     answer = repo.cli("check", "--", "--all")
     assert answer.code == 2
-    assert "--all is not a revision" in answer.err
+    assert answer.err.startswith("error: --all ")
 
 
 def test_init_asks_only_where_somebody_can_answer(repo: Repo) -> None:
@@ -237,15 +238,15 @@ def test_init_asks_only_where_somebody_can_answer(repo: Repo) -> None:
 def test_a_file_is_no_revision_and_the_way_to_check_it_is_named(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     repo.commit({"src/a.py": "a\n", "b.patch": "x\n"})
-    for name, way in (
-        ("src/a.py", "git add src/a.py && git patchgate check, or git patchgate explain --path src/a.py"),
+    for name, *ways in (
+        ("src/a.py", "git add src/a.py && git patchgate check", "git patchgate explain --path src/a.py"),
         ("b.patch", "git patchgate check --patch b.patch"),
     ):
         answer = repo.check(name)
         assert answer.code == 2
-        assert answer.error["hint"] == way
-    assert repo.check("nothing").error["message"].startswith("unknown revision")
-    assert "is a file" in repo.check("a.py", cwd=repo.path / "src").error["message"]
+        assert all(way in answer.error["hint"] for way in ways)
+    assert "git patchgate" not in repo.check("nothing").error["hint"]
+    assert "a.py" in repo.check("a.py", cwd=repo.path / "src").error["hint"]
 
 
 def test_staged_has_one_spelling_and_git_s_own_is_the_same(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,9 +29,11 @@ implementation = ["shop/*.py"]
 [analyses.nothing]
 command = ["true"]
 """
-CLAMPED = "claims.contradiction_scan_max_files: 5000 is more than 1000, so 1000 is used"
-REPLACED = 'claims.contradiction_guard_enabled: "no" is neither true nor false, so true is used'
-WARNINGS = (f"warning: patchgate.toml:2: {CLAMPED}", f"warning: patchgate.toml:3: {REPLACED}")
+# Place, key, and the values in the warning: what stands there first, what is used last.
+WARNINGS = (
+    ("patchgate.toml:2", "claims.contradiction_scan_max_files", ("5000", "1000")),
+    ("patchgate.toml:3", "claims.contradiction_guard_enabled", ('"no"', "true")),
+)
 # Every command that reads a policy, as it reads one.
 READERS = {
     "init": ("init", "--show"),
@@ -54,6 +58,15 @@ WITHOUT_POLICY = {"log", "install", "uninstall", "recover", "attempts", "agent",
 def warned(answer: Answer) -> list[str]:
     """Give what was told of the policy on standard error."""
     return [line for line in answer.err.splitlines() if " claims." in line]
+
+
+def read(lines: Iterable[str]) -> tuple[tuple[str, str, tuple[str, str]], ...]:
+    """Split warnings as `WARNINGS` has them."""
+    found = [line.removeprefix("warning: ").split(": ", 2) for line in lines]
+    values = [re.findall(r'\d+|"[^"]*"|\btrue\b(?= is used)', text) for _, _, text in found]
+    return tuple(
+        (place, key, (each[0], each[-1])) for (place, key, _), each in zip(found, values, strict=True)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +94,16 @@ def test_every_command_is_one_that_reads_a_policy_or_one_that_does_not() -> None
 def test_every_command_tells_once_what_of_the_policy_cannot_be_used(repo: Repo, name: str) -> None:
     """C26: with file, line and key, before the error of a command that ends with one."""
     answer = repo.cli(*READERS[name])
-    assert warned(answer) == list(WARNINGS)
+    assert read(warned(answer)) == WARNINGS
+    assert all(line.startswith("warning: ") for line in warned(answer))
     assert "Traceback" not in answer.err
-    assert not any(line in answer.out for line in WARNINGS)
+    assert not any(f"{place}: {key}" in answer.out for place, key, _ in WARNINGS)
 
 
 def test_a_document_has_them_among_its_warnings(repo: Repo) -> None:
     for arguments in (("check",), ("apply", "bad.patch")):
         answer = repo.cli(*arguments, "--format", "json")
-        assert [f"warning: {each}" for each in json.loads(answer.out)["warnings"]] == list(WARNINGS)
-        assert warned(answer) == list(WARNINGS)
+        assert read(json.loads(answer.out)["warnings"]) == read(warned(answer)) == WARNINGS
 
 
 def test_a_commit_that_is_judged_in_full_tells_them_once(repo: Repo) -> None:
@@ -115,17 +128,14 @@ def test_a_server_tells_them_to_who_pushes(repo: Repo) -> None:
     repo.commit({"a.py": "one = 4\n"})
     done = repo.try_git("push", str(server.path), "main")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.decode().count("claims.contradiction_scan_max_files: 5000 is more than 1000") == 1
+    assert done.stderr.decode().count("claims.contradiction_scan_max_files: 5000 ") == 1
 
 
 def test_what_a_staged_change_brings_is_told_too_and_what_it_mends_is_told_no_more(repo: Repo) -> None:
     repo.git("reset", "-q", "--hard")
     repo.stage({"patchgate.toml": POLICY.replace("max_files = 5000", "max_files = 0")})
-    lines = warned(repo.cli("check"))
-    assert [line.partition("max_files: ")[2] for line in lines if "max_files" in line] == [
-        "5000 is more than 1000, so 1000 is used",
-        "0 is less than 1, so 1 is used",
-    ]
+    told = read(line for line in warned(repo.cli("check")) if "max_files" in line)
+    assert [values for _, _, values in told] == [("5000", "1000"), ("0", "1")]
     repo.commit({"patchgate.toml": POLICY.replace("5000", "50").replace('"no"', "true")})
     assert warned(repo.cli("check")) == []
 
@@ -144,5 +154,5 @@ def test_many_warnings_are_ten_lines_and_a_number_and_nothing_raw_reaches_the_te
     repo.policy('[claims]\nmarkers = ["\\u001b[31m\\u202e", ' + "5, " * 40 + "]\n")
     lines = repo.cli("check").err.splitlines()
     assert len(lines) == 11
-    assert lines[-1] == "warning: 1 more warnings about the policies that were read"
+    assert lines[-1].startswith("warning: 1 more ")
     assert not any(set("\x1b\u202e") & set(line) for line in lines)

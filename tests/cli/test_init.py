@@ -61,11 +61,11 @@ def test_init_lists_the_exceptions_of_other_tools_that_it_finds(repo: Repo) -> N
     assert answer.code == 0
     raw = (repo.path / "patchgate.toml").read_bytes()
     assert parse(raw, "patchgate.toml").verify.suppressions == tuple(sorted(lists, key=str.encode))
-    assert "suppression files in [verify] suppressions: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
+    assert "[verify] suppressions: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
     repo.commit()
     repo.commit({"new-baseline.json": "{}\n"})
     again = repo.cli("init", "--yes").out
-    assert "suppression files could be in [verify] suppressions: new-baseline.json\n" in again
+    assert "[verify] suppressions: new-baseline.json\n" in again
 
 
 def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:
@@ -101,7 +101,7 @@ def test_init_never_overwrites_a_policy(repo: Repo) -> None:
     repo.policy("# mine\n")
     answer = repo.cli("init", "--yes")
     assert answer.code == 0
-    assert answer.out.startswith("found a policy (HEAD:patchgate.toml); nothing was written\n")
+    assert "(HEAD:patchgate.toml)" in answer.out.splitlines()[0]
     assert (repo.path / "patchgate.toml").read_bytes() == b"# mine\n"
 
 
@@ -111,7 +111,7 @@ def test_init_never_overwrites_a_file_that_is_not_committed(repo: Repo) -> None:
     for _ in range(2):
         answer = repo.cli("init", "--yes")
         assert answer.code == 0
-        assert answer.out.startswith("found patchgate.toml, which is not committed; nothing was written")
+        assert answer.out.startswith("found patchgate.toml, which is not committed")
         assert (repo.path / "patchgate.toml").read_bytes() == b"# a draft\n"
 
 
@@ -121,7 +121,7 @@ def test_init_leaves_a_dangling_symlink_alone(repo: Repo) -> None:
     repo.link("patchgate.toml", str(outside))
     answer = repo.cli("init", "--yes")
     assert answer.code == 0
-    assert "nothing was written" in answer.out
+    assert answer.out.startswith("found patchgate.toml, which is not committed")
     assert os.readlink(repo.path / "patchgate.toml") == str(outside)
     assert not outside.exists()
 
@@ -132,7 +132,7 @@ def test_init_in_a_bare_repository_says_where_to_run_it(repo: Repo) -> None:
     bare = repo.at(repo.path.parent / "bare.git")
     answer = bare.cli("init", "--yes")
     assert answer.code == 2
-    assert "a bare repository has no working tree" in answer.err
+    assert " bare " in answer.err
     assert not (bare.path / "patchgate.toml").exists()
 
 
@@ -144,7 +144,8 @@ def test_init_where_the_folder_cannot_be_written_is_one_sentence(repo: Repo) -> 
     answer = repo.cli("init", "--yes")
     repo.path.chmod(0o755)
     assert answer.code == 3
-    assert "patchgate.toml could not be written" in answer.err
+    assert "patchgate.toml" in answer.err
+    assert "Permission denied" in answer.err
 
 
 def test_the_rehearsal_counts_by_rule_and_names_the_value_that_would_have_given_none(repo: Repo) -> None:
@@ -193,7 +194,7 @@ def test_the_rehearsal_and_check_agree_on_the_commit_that_brings_the_first_polic
     assert repo.check("HEAD").errors == ["policy-change-not-alone"]
     out = repo.cli("init", "--yes", CI="true").out
     assert ": 1 would be rejected, 0 undecided" in out
-    assert "policy-change-not-alone (error): 1 finding in 1 commit" in out
+    assert "policy-change-not-alone (error): 1 finding " in out
 
 
 def test_the_rehearsal_and_check_agree_on_every_commit(repo: Repo) -> None:
@@ -230,7 +231,8 @@ def test_history_that_cannot_be_read_keeps_no_hook_from_being_installed(repo: Re
         )
     answer = repo.cli("init", "--yes")
     assert (answer.code, answer.err) == (0, "")
-    assert "trial run: not possible: the tree " in answer.out
+    (line,) = (line for line in answer.out.splitlines() if line.startswith("trial run: not possible: "))
+    assert "a.py" in line
     assert answer.out.endswith(INSTALLED)
 
 
@@ -252,7 +254,9 @@ def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None
     repo.commit({"README.md": "one\n"})
     repo.commit({"Readme.md": "two\n"}, "A name that collides")
     out = repo.cli("init", "--yes").out
-    assert "path-collision (error): 1 finding in 1 commit; this rule has no setting" in out
+    (line,) = (line for line in out.splitlines() if line.startswith("  path-collision (error): 1 finding "))
+    assert "no setting" in line
+    assert " = " not in line
 
 
 def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: Repo) -> None:
@@ -269,7 +273,7 @@ def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it
         (repo.path / "patchgate.toml").unlink(missing_ok=True)
         answer = at_terminal(repo, "init", typed=typed, CI="true")
         assert answer.code == 0
-        assert "May commits add submodules? [y/N]" in answer.err
+        assert "submodules? [y/N]" in answer.err
         text = (repo.path / "patchgate.toml").read_text()
         commit, agent = text.split("[policy.commit]")[1].split("[policy.agent]")
         assert f"\nallow_gitlinks = {written}\n" in commit
@@ -300,7 +304,7 @@ def test_init_in_a_build_writes_the_policy_and_installs_nothing(repo: Repo) -> N
     repo.commit({"a.py": "one\n"})
     answer = repo.cli("init", "--yes", CI="true")
     assert answer.code == 0
-    assert "CI=true: no hooks installed" in answer.out
+    assert "CI=true: " in answer.out
     assert (repo.path / "patchgate.toml").exists()
     assert not (repo.path / ".git/hooks/pre-push").exists()
 

@@ -79,7 +79,7 @@ def test_a_refusal_of_a_person_names_the_key_its_line_and_the_change_to_it(tmp_p
         assert f"patchgate.toml:{line}" in found[rule]["hint"], rule
         assert found[rule]["details"]["key"] == key, rule
     assert 'allow_symlinks = "inside" (patchgate.toml:10)' in found["symlink"]["hint"]
-    assert 'remove "artifact" from' in found["deny-class"]["hint"]
+    assert '"artifact"' in found["deny-class"]["hint"]
     everything = repo.cli("check").out
     assert "maintainer" not in everything
     assert "person" not in everything
@@ -101,7 +101,7 @@ def test_a_default_that_decides_is_named_as_one_where_it_would_be_set(tmp_path: 
             in (found["gitlink"]["hint"])
         )
         assert "policy.commit.deny_classes = [] in" in found["deny-class"]["hint"]
-        assert "vendor/sub out of the change" in found["gitlink"]["hint"]
+        assert "vendor/sub" in found["gitlink"]["hint"]
 
 
 def test_a_refusal_of_an_agent_names_a_maintainer_and_no_way_to_change_the_policy(tmp_path: Path) -> None:
@@ -111,10 +111,11 @@ def test_a_refusal_of_an_agent_names_a_maintainer_and_no_way_to_change_the_polic
     repo.gitlink("src/sub")
     found = hints(repo, "--profile", "agent")
     for rule in ("deny-class", "gitlink", "symlink"):
-        assert found[rule]["hint"].endswith("or have a maintainer commit it"), rule
-        assert "set policy" not in found[rule]["hint"]
+        assert "maintainer" in found[rule]["hint"], rule
+        assert "policy." not in found[rule]["hint"], rule
+        assert "patchgate.toml" not in found[rule]["hint"], rule
     text = repo.cli("check", "--profile", "agent").out
-    assert "help: have a maintainer change the policy" in text
+    assert any("maintainer" in line and "policy" in line for line in text.splitlines() if line[:5] == "help:")
 
 
 def test_the_help_fits_what_the_change_does_to_the_file(tmp_path: Path) -> None:
@@ -125,11 +126,15 @@ def test_the_help_fits_what_the_change_does_to_the_file(tmp_path: Path) -> None:
     repo.git("mv", "src/plain", "src/came.pem")
     repo.stage({"src/new.pem": "n\n", "src/keep.pem": "changed\n"})
     found = {each["path"]: each["hint"] for each in repo.check().findings if each["level"] == "error"}
-    assert found["src/new.pem"].startswith("leave src/new.pem out of the change;")
-    assert found["src/keep.pem"].startswith("leave src/keep.pem unchanged;")
-    assert found["src/old.pem"].startswith("keep src/old.pem, or add src/old.pem to policy.allow_delete")
-    assert found["src/move.pem"].startswith("leave src/move.pem where it is, or add ")
-    assert found["src/came.pem"].startswith("leave src/plain where it is;")
+    firsts = {path: hint.partition(";")[0] for path, hint in found.items()}
+    assert firsts["src/new.pem"].startswith("leave src/new.pem out")
+    assert firsts["src/keep.pem"].startswith("leave src/keep.pem unchanged")
+    assert firsts["src/old.pem"].startswith("keep src/old.pem")
+    assert "add src/old.pem to policy.allow_delete" in firsts["src/old.pem"]
+    assert firsts["src/move.pem"].startswith("leave src/move.pem where")
+    assert " add src/move.pem to policy.allow_delete" in firsts["src/move.pem"]
+    assert firsts["src/came.pem"].startswith("leave src/plain where")
+    assert "allow_delete" not in firsts["src/came.pem"]
 
 
 def test_every_mistake_of_a_policy_comes_with_its_hint_from_every_command(tmp_path: Path) -> None:
@@ -154,8 +159,8 @@ def test_every_mistake_of_a_policy_comes_with_its_hint_from_every_command(tmp_pa
         repo.cli("verify").err + repo.cli("verify").out,
     ]
     for each in told:
-        assert "did you mean `required_version`?" in each
-        assert "did you mean `deny_prefixes`?" in each
+        assert "`required_version`?" in each
+        assert "`deny_prefixes`?" in each
         assert "patchgate.toml:4" in each
 
 
@@ -177,8 +182,8 @@ def test_an_article_fits_its_name_and_documented_example_keys_are_no_secrets(tmp
     repo.stage({"docs.md": f"{examples[0]} {real}\n", "b": "npm" + "_" + "aB3d" * 9 + "\n"})
     found = repo.check().findings
     assert [(each["rule"], each["path"]) for each in found] == [("secret", "b"), ("secret", "docs.md")]
-    assert "an npm token" in found[0]["message"]
-    assert "an AWS access key" in found[1]["message"]
+    assert "an npm " in found[0]["message"]
+    assert "an AWS " in found[1]["message"]
 
 
 def test_what_pre_commit_has_said_is_not_said_again_by_the_transaction(tmp_path: Path) -> None:

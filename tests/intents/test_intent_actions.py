@@ -300,7 +300,8 @@ def test_more_files_than_one_commit_may_touch_are_told(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
     assert not any("one commit" in each for each in declared(repo, *"abcde").warnings)
     (said,) = (each for each in declared(repo, *"ghijkl").warnings if "one commit" in each)
-    assert said.startswith("6 files are allowed, but one commit may touch only 5 files")
+    assert said.startswith("6 files ")
+    assert " 5 files" in said
     repo.policy("[policy.agent]\nmax_files = 7\n")
     assert not any("one commit" in each for each in declared(repo, *"mnopqrs").warnings)
 
@@ -330,10 +331,10 @@ def test_a_glob_that_takes_other_files_than_one_would_think_is_told(tmp_path: Pa
     assert declared(repo, "src/*.py").warnings == ()
     assert declared(repo, "pages/[id].tsx").warnings == ()
     (warning,) = declared(repo, "app/[x].tsx").warnings
-    assert "app/[x].tsx is the name of a file" in warning
+    assert warning.startswith("app/[x].tsx ")
     assert "1 other file (app/x.tsx)" in warning
     (warning,) = declared(repo, "lib/*").warnings
-    assert "lib/* matches no file" in warning
+    assert warning.startswith("lib/* matches no file")
     for odd in ("x[", "x[z-a]", "x[!", "x[]"):
         assert declared(repo, odd).exit_code == 0
 
@@ -357,7 +358,7 @@ def test_a_policy_of_head_that_cannot_be_used_ends_the_declaration(tmp_path: Pat
 
 def test_a_bare_repository_has_no_intents(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path, "--bare")
-    with pytest.raises(UsageError, match="needs a working tree"):
+    with pytest.raises(UsageError, match="working tree"):
         declared(repo, "a")
 
 
@@ -597,9 +598,9 @@ def test_without_an_id_the_active_one_of_this_worktree_is_meant(tmp_path: Path) 
     other = worktree(repo, tmp_path)
     with pytest.raises(UsageError, match="no intent"):
         renew(opened(repo), None, caller(repo))
-    with pytest.raises(UsageError, match="unknown intent i-00000000"):
+    with pytest.raises(UsageError, match="i-00000000"):
         clear(opened(repo), "i-00000000", caller(repo))
-    with pytest.raises(UsageError, match="unknown intent"):
+    with pytest.raises(UsageError, match="unknown"):
         recover(opened(repo), "../../x", caller(repo))
     first = intent_in(declared(repo, "a"))
     waiting = intent_in(declared(repo, "a", queue=True))
@@ -636,7 +637,7 @@ def test_a_damaged_intent_stops_declarations_and_can_be_cleared(tmp_path: Path) 
         lambda: find_intents(opened(repo), None, caller(repo)),
         lambda: clear(opened(repo), None, caller(repo)),
     ):
-        with pytest.raises(UndecidedError, match="cannot be read"):
+        with pytest.raises(UndecidedError, match=broken.id):
             call()
     found, damaged = all_intents(opened(repo))
     assert (found, len(damaged)) == ((whole, waiting), 1)
@@ -645,7 +646,7 @@ def test_a_damaged_intent_stops_declarations_and_can_be_cleared(tmp_path: Path) 
     assert (done.exit_code, done.promoted, len(done.warnings)) == (0, (), 1)
     done = clear(opened(other), broken.id, caller(repo, 2))
     assert (done.intent, [each.id for each in done.promoted]) == (None, [waiting.id])
-    assert "cannot be read" in done.warnings[0]
+    assert broken.id in done.warnings[0]
     assert not (repo.path / ".git" / MARKER).exists()
     assert not place.exists()
 
@@ -664,7 +665,7 @@ def test_an_intent_that_cannot_be_written_leaves_no_marker(tmp_path: Path) -> No
     folder = repo.path / ".git" / "patchgate"
     folder.mkdir()
     (folder / "intents").write_text("in the way")
-    with pytest.raises(UndecidedError, match="cannot be changed") as refused:
+    with pytest.raises(UndecidedError, match="changed") as refused:
         declared(repo, "a")
     assert refused.value.hint
     assert not (repo.path / ".git" / MARKER).exists()
@@ -749,7 +750,7 @@ def test_the_holder_is_who_called_git_not_git(tmp_path: Path) -> None:
 @pytest.mark.parametrize("owner", ["x", "0", "-1", "²", "9" * 30, "gone"])
 def test_an_owner_that_does_not_run_is_refused(tmp_path: Path, owner: str) -> None:
     repo = quiet(tmp_path)
-    with pytest.raises(UsageError, match="not a running process"):
+    with pytest.raises(UsageError, match="running"):
         declared(repo, "a", PATCHGATE_OWNER=ended() if owner == "gone" else owner)
     assert stored(repo) == ()
 
@@ -794,5 +795,6 @@ def test_a_declared_file_that_is_changed_already_is_warned_of(tmp_path: Path) ->
     repo.write("a", "begun\n")
     repo.write("b", "begun\n")
     (warning,) = declared(repo, "a").warnings
-    assert warning.startswith("a is dirty, and what is in it now is not attributed to i-")
+    assert warning.startswith("a is dirty")
+    assert " i-" in warning
     assert declared(repo, "c").warnings == ()

@@ -47,7 +47,7 @@ def test_a_whole_piece_of_work_in_words(tmp_path: Path) -> None:
     assert (said.code, said.err) == (0, "")
     name = said.out.split()[1]
     assert said.out.startswith(f"declared {name} (expires in 1 hour 30 minutes, at ")
-    assert "commits here may touch only 2 files" in said.out
+    assert "2 files" in said.out
     shown = repo.cli("intent", "show")
     lines = [line.strip() for line in shown.out.splitlines()]
     assert lines[0] == f"{name} (active): the work is due"
@@ -122,17 +122,19 @@ def test_a_refusal_names_who_has_the_file_and_the_next_step(tmp_path: Path) -> N
     refused = declare(repo, "--allow", "a")
     assert (refused.code, refused.out) == (1, "")
     first, second, last = refused.err.splitlines()
-    assert first == "refused: another intent has this file"
+    assert first.startswith("refused: ")
     assert second.startswith(f"  {name} has a: the work is due (this worktree; expires in ")
-    assert last.startswith(
-        "help: it is of this worktree: continue under it, clear it (git patchgate intent clear"
-    )
+    assert last.startswith("help: ")
+    assert "(git patchgate intent clear" in last
     repo.git("worktree", "add", "-q", str(tmp_path / "two"))
     other = repo.cli("intent", "declare", "-m", "due", "--allow", "a", cwd=tmp_path / "two")
-    assert other.err.splitlines()[-1].startswith("help: wait until it is cleared")
+    *_, last = other.err.splitlines()
+    assert last.startswith("help: wait ")
+    assert "intent clear" not in last
     queued = declare(repo, "--allow", "a", "--queue")
     assert queued.code == 0
-    assert "commits here may touch only files that they do not have" in queued.out
+    assert queued.out.startswith("queued ")
+    assert "commits here may " in queued.out
 
 
 @pytest.mark.parametrize(
@@ -229,7 +231,7 @@ def test_what_is_expired_and_what_is_dead_is_told_with_the_next_step(tmp_path: P
     )
     dead = repo.cli("intent", "show")
     assert f"{name} (dead)" in dead.out
-    assert "process 1 on elsewhere, which has ended" in dead.out
+    assert "process 1 on elsewhere" in dead.out
     assert f"next: git patchgate intent recover {name}" in dead.out
     intents.write(replace(intent, renewed=Moment(intent.declared.wall - 60), seen=long_ago))
     expired = repo.cli("intent", "list")

@@ -74,8 +74,8 @@ def test_what_another_intent_has_is_unexpected_to_one_that_waits_and_says_who() 
     assert (check.unexpected, check.taken) == (paths("a"), ((path("a"), "i-ff"),))
     (found,) = scope_findings(mine, check)
     assert (found.rule, found.path) == ("scope-unexpected", path("a"))
-    assert "i-ff has this file" in found.message
-    assert (found.hint or "").endswith("or wait until i-ff is cleared")
+    assert found.message.startswith("i-ff has ")
+    assert " wait until i-ff " in (found.hint or "")
 
 
 def test_a_name_like_a_pattern_allows_that_very_file() -> None:
@@ -140,10 +140,10 @@ def test_each_file_is_named_with_the_command_that_takes_it_out() -> None:
         ("scope-forbidden", path("no"), Level.ERROR),
         ("scope-unexpected", path("a b"), Level.ERROR),
     ]
-    assert [each.message for each in found] == [
-        "control files are forbidden to every intent",
-        "i-0123456789 forbids this file",
-        "i-0123456789 does not allow this file",
+    assert [each.message.split()[:2] for each in found] == [
+        ["control", "files"],
+        ["i-0123456789", "forbids"],
+        ["i-0123456789", "does"],
     ]
     assert "(git restore --staged 'a b')" in (found[2].hint or "")
 
@@ -159,10 +159,13 @@ def test_of_many_files_the_first_are_named_and_the_rest_are_counted() -> None:
     wrong = [f"{letter}{number:02}" for letter in "fu" for number in range(MOST_NAMED + 2)]
     found = list(scope_findings(intent(scope), check_scope(scope, paths(*wrong))))
     assert len(found) == 2 * (MOST_NAMED + 1)
-    rest = [each.message for each in found if each.path is None]
-    assert rest == ["2 more files are forbidden", "2 more files are not allowed by i-0123456789"]
+    rest = [each for each in found if each.path is None]
+    assert [each.rule for each in rest] == ["scope-forbidden", "scope-unexpected"]
+    assert all(each.message.startswith("2 more files ") for each in rest)
+    assert "i-0123456789" in rest[1].message
     one = list(scope_findings(intent(scope), check_scope(scope, paths(*wrong[: MOST_NAMED + 1]))))
-    assert one[-1].message == "1 more file is forbidden"
+    assert one[-1].rule == "scope-forbidden"
+    assert one[-1].message.startswith("1 more file ")
 
 
 def test_a_message_that_names_other_intents_as_well_is_told() -> None:
@@ -170,18 +173,20 @@ def test_a_message_that_names_other_intents_as_well_is_told() -> None:
     assert list(trailer_findings(mine, [mine.id, mine.id])) == []
     (found,) = trailer_findings(mine, ["i-ff\x1b", mine.id, "i-ee"])
     assert (found.rule, found.level) == ("intent-trailer", Level.NOTE)
-    assert found.message == "the message also names i-ff\\x1b, which does not bind this commit"
-    assert "remove that line" in (found.hint or "")
+    assert " i-ff\\x1b" in found.message
+    assert mine.id not in found.message
+    assert "i-ee" not in found.message
+    assert "remove " in (found.hint or "")
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (3600, "expired, so"),
-        (3605, "expired 5 seconds ago, so"),
-        (3600 + 61, "expired 1 minute ago, so"),
-        (3600 * 3, "expired 2 hours ago, so"),
-        (3600 + 86_400 * 2, "expired 2 days ago, so"),
+        (3600, "expired,"),
+        (3605, "expired 5 seconds ago,"),
+        (3600 + 61, "expired 1 minute ago,"),
+        (3600 * 3, "expired 2 hours ago,"),
+        (3600 + 86_400 * 2, "expired 2 days ago,"),
     ],
 )
 def test_an_intent_whose_time_is_over_is_told_with_both_ways_on(seconds: float, said: str) -> None:
@@ -195,7 +200,7 @@ def test_an_intent_whose_time_is_over_is_told_with_both_ways_on(seconds: float, 
 
 
 def test_a_clock_that_went_back_says_no_length_of_time() -> None:
-    assert "expired, so" in expired_finding(intent(IntentScope(paths("a"))), Moment(10.0)).message
+    assert "expired," in expired_finding(intent(IntentScope(paths("a"))), Moment(10.0)).message
 
 
 def test_an_intent_that_waits_is_told() -> None:

@@ -98,10 +98,10 @@ def test_a_repository_without_hooks_is_told_what_to_run_and_fix_runs_it(tmp_path
     repo.policy('[policy]\ndeny_prefixes = ["secrets"]\n')
     answer = repo.cli("doctor")
     assert (answer.code, answer.err) == (1, "")
-    assert answer.out.splitlines()[1:] == [
-        f"  error: patchgate is not installed in {repo.path}/.git/hooks: changes land unchecked",
-        "    git patchgate install",
-    ]
+    _, told, remedy = answer.out.splitlines()
+    assert told.startswith("  error: ")
+    assert f" {repo.path}/.git/hooks" in told
+    assert remedy == "    git patchgate install"
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
     assert answer.out.splitlines() == [
@@ -222,7 +222,7 @@ def test_hooks_path_of_the_command_line_is_seen(tmp_path: Path) -> None:
     repo = installed(tmp_path)
     done = repo.try_git("-c", "core.hooksPath=/dev/null", "patchgate", "doctor")
     assert done.returncode == 1
-    assert b"error: core.hooksPath is /dev/null (git -c or GIT_CONFIG_* variables)" in done.stdout
+    assert b"error: core.hooksPath is /dev/null (git -c or GIT_CONFIG_*" in done.stdout
     assert repo.try_git("patchgate", "doctor").returncode == 0
 
 
@@ -238,11 +238,10 @@ def test_a_commit_that_walked_past_is_named_and_does_not_close_the_gate(tmp_path
     head = repo.ask("rev-parse", "HEAD")
     answer = repo.cli("doctor")
     assert answer.code == 0
-    said = "1 commit on local branches has no receipt, so no hook accepted them here"
-    assert answer.out.splitlines()[1:] == [
-        f"  warning: {said}: {head[:12]} (main)",
-        f"    git patchgate check {head}",
-    ]
+    _, told, remedy = answer.out.splitlines()
+    assert told.startswith("  warning: 1 commit ")
+    assert told.endswith(f": {head[:12]} (main)")
+    assert remedy == f"    git patchgate check {head}"
 
 
 def test_hooks_that_the_framework_moved_away_are_told_and_put_back_before_it(tmp_path: Path) -> None:
@@ -254,8 +253,9 @@ def test_hooks_that_the_framework_moved_away_are_told_and_put_back_before_it(tmp
     )
     told = repo.cli("doctor")
     assert (told.code, told.out.splitlines()[0]) == (0, f"{repo.path}: {ALL_WELL}")
-    assert "warning: pre-commit: the hook of pre-commit runs ours as pre-commit.legacy" in told.out
-    assert "warning: pre-push: the hook of pre-commit reads the refs of the push" in told.out
+    for event in ("pre-commit", "pre-push"):
+        (line,) = (line for line in told.out.splitlines() if f"warning: {event}: " in line)
+        assert f"{event}.legacy" in line
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
     assert answer.out.endswith("; run before ours: pre-commit (pre-commit), pre-push (pre-commit)\n")

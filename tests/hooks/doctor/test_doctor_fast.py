@@ -61,47 +61,40 @@ def examined(repo: Repo) -> Diagnosis:
     return examine(open_repository(repo.env, str(repo.path)), repo.env)
 
 
-SLOW = "so every commit gets the slower full check"
 COPY_PATH = f"{{fast}}/{__version__}/recognise.pyc"
-NEXT = "the next commit gets the slower full check"
-FAULTS: dict[str, tuple[Callable[[Repo], object], str]] = {
-    "nothing": (lambda repo: shutil.rmtree(fast(repo)), f"{{fast}}/active is missing, {SLOW}"),
-    "no active": (lambda repo: (fast(repo) / "active").unlink(), f"{{fast}}/active is missing, {SLOW}"),
+# What is damaged, and pieces of the warning about it, in their order.
+FAULTS: dict[str, tuple[Callable[[Repo], object], tuple[str, ...]]] = {
+    "nothing": (lambda repo: shutil.rmtree(fast(repo)), ("{fast}/active", "missing")),
+    "no active": (lambda repo: (fast(repo) / "active").unlink(), ("{fast}/active", "missing")),
     "active has no end": (
         lambda repo: active(repo, f"1 {__version__} /x"),
-        f"{{fast}}/active is damaged, {SLOW}",
+        ("{fast}/active", "damaged"),
     ),
     "active of other shims": (
         lambda repo: active(repo, f"2 {__version__} /x\n"),
-        f"{{fast}}/active is damaged, {SLOW}",
+        ("{fast}/active", "damaged"),
     ),
     "active leads elsewhere": (
         lambda repo: active(repo, "1 ../../x /bin/sh\n"),
-        f"{{fast}}/active is damaged, {SLOW}",
+        ("{fast}/active", "damaged"),
     ),
     "another version": (
         lambda repo: active(repo, f"1 0.0.9 {sys.executable}\n"),
-        f"the fast path was made by patchgate 0.0.9, but this is {__version__}; {NEXT}",
+        ("patchgate 0.0.9", __version__),
     ),
     "interpreter gone": (
         lambda repo: active(repo, f"1 {__version__} /no/such\x1b[31mpython\n"),
-        f"/no/such\\x1b[31mpython, which runs the fast path, is gone, {SLOW}",
+        ("/no/such\\x1b[31mpython", "gone"),
     ),
-    "interpreter fails": (
-        lambda repo: starting(repo, "exit 3"),
-        f"{{folder}}/python, which runs the fast path, does not start as a Python, {SLOW}",
-    ),
+    "interpreter fails": (lambda repo: starting(repo, "exit 3"), ("{folder}/python", "start")),
     "another Python": (
         lambda repo: starting(repo, "echo 51057136 2b0e0d0a"),
-        f"{COPY_PATH} was compiled for another Python than {{folder}}/python, {SLOW}",
+        (COPY_PATH, "another Python", "{folder}/python"),
     ),
-    "no copy": (
-        lambda repo: copy(repo).unlink(),
-        f"{COPY_PATH} is missing, {SLOW}",
-    ),
+    "no copy": (lambda repo: copy(repo).unlink(), (COPY_PATH, "missing")),
     "copy cut short": (
         lambda repo: copy(repo).write_bytes(copy(repo).read_bytes()[:-1]),
-        f"{{fast}}/{__version__}/recognise.pyc is damaged, or of another build of patchgate {__version__}",
+        (COPY_PATH, "damaged", f"patchgate {__version__}"),
     ),
 }
 NOTES: dict[str, tuple[Callable[[Repo], object], str]] = {
@@ -109,19 +102,19 @@ NOTES: dict[str, tuple[Callable[[Repo], object], str]] = {
     "bound to nothing": (lambda repo: policy_with(repo, tool=()), "damaged"),
     "another version": (
         lambda repo: policy_with(repo, tool=("0.0.9", *tool()[1:])),
-        "of another patchgate or another Python",
+        "another",
     ),
     "another Python": (
         lambda repo: policy_with(repo, tool=(*tool()[:2], 1)),
-        "of another patchgate or another Python",
+        "another",
     ),
     "upgraded": (
         lambda repo: policy_with(repo, stamp=(*stamp()[:3], stamp()[3] + 1)),
-        "of another patchgate or another Python",
+        "another",
     ),
     "removed": (
         lambda repo: policy_with(repo, stamp=("/no/such", *stamp()[1:])),
-        "of another patchgate or another Python",
+        "another",
     ),
 }
 
@@ -133,15 +126,17 @@ def test_what_keeps_the_fast_path_from_working_is_one_warning_that_fix_mends(
 ) -> None:
     repo = installed(tmp_path)
     assert examined(repo).findings == ()
-    damage, words = FAULTS[fault]
+    damage, pieces = FAULTS[fault]
     damage(repo)
     diagnosis = examined(repo)
     (found,) = diagnosis.findings
     assert found.level is Level.WARNING
-    assert found.what == words.format(fast=fast(repo), folder=tmp_path)
+    places = [found.what.find(piece.format(fast=fast(repo), folder=tmp_path)) for piece in pieces]
+    assert min(places) >= 0, found.what
+    assert places == sorted(places), found.what
     assert (found.remedy, diagnosis.runs) == ("git patchgate doctor --fix", True)
     answer = repo.cli("doctor", "--fix")
-    assert answer.out.startswith("fixed: the cache for fast commits was rebuilt\n")
+    assert answer.out.startswith("fixed: ")
     assert examined(repo).findings == ()
 
 
@@ -149,11 +144,11 @@ def test_what_keeps_the_fast_path_from_working_is_one_warning_that_fix_mends(
 @pytest.mark.parametrize("fault", NOTES)
 def test_a_compiled_policy_that_cannot_be_used_is_one_note_that_fix_mends(tmp_path: Path, fault: str) -> None:
     repo = installed(tmp_path)
-    damage, words = NOTES[fault]
+    damage, word = NOTES[fault]
     damage(repo)
     (found,) = examined(repo).findings
     assert found.level is Level.NOTE
-    assert found.what == f"the compiled policy at HEAD is {words}; {NEXT}"
+    assert -1 < found.what.find(" HEAD ") < found.what.find(word)
     assert repo.cli("doctor", "--fix").out.startswith("fixed: ")
     assert examined(repo).findings == ()
 
@@ -196,7 +191,8 @@ def test_under_hooks_that_all_repositories_share_the_first_commit_makes_it(tmp_p
     assert examined(repo).findings == ()
     fast(repo).mkdir()
     active(repo, "damaged\n")
-    assert repo.cli("doctor", "--fix").out.startswith("fixed: the cache for fast commits was rebuilt\n")
+    assert repo.cli("doctor", "--fix").out.startswith("fixed: ")
+    assert examined(repo).findings == ()
 
 
 def test_json_says_that_fix_may_mend_it(tmp_path: Path) -> None:
@@ -204,9 +200,9 @@ def test_json_says_that_fix_may_mend_it(tmp_path: Path) -> None:
     copy(repo).unlink()
     (found,) = repo.cli("doctor", "--format", "json").report["findings"]
     assert (found["level"], found["fixable"], found["events"]) == ("warning", True, ["pre-commit"])
-    assert repo.cli("doctor", "--fix", "--format", "json").report["fixed"] == [
-        "fixed: the cache for fast commits was rebuilt"
-    ]
+    (fixed,) = repo.cli("doctor", "--fix", "--format", "json").report["fixed"]
+    assert fixed.startswith("fixed: ")
+    assert repo.cli("doctor", "--format", "json").report["findings"] == []
 
 
 def test_what_cannot_be_mended_is_told_in_one_line(tmp_path: Path) -> None:
@@ -215,7 +211,7 @@ def test_what_cannot_be_mended_is_told_in_one_line(tmp_path: Path) -> None:
     fast(repo).write_text("in the way")
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
-    assert answer.out.startswith("not fixed: the cache for fast commits could not be written (")
+    assert answer.out.startswith("not fixed: ")
 
 
 def test_a_folder_in_the_way_is_told_and_stays(tmp_path: Path) -> None:
@@ -223,8 +219,9 @@ def test_a_folder_in_the_way_is_told_and_stays(tmp_path: Path) -> None:
     (fast(repo) / "active").unlink()
     (fast(repo) / "active").mkdir()
     answer = repo.cli("doctor", "--fix")
-    assert answer.out.startswith("not fixed: the cache for fast commits could not be written (")
-    assert f"warning: {fast(repo)}/active cannot be read (Is a directory), {SLOW}\n" in answer.out
+    assert answer.out.startswith("not fixed: ")
+    (line,) = (line for line in answer.out.splitlines() if f"warning: {fast(repo)}/active " in line)
+    assert "(Is a directory)" in line
     assert (fast(repo) / "active").is_dir()
 
 

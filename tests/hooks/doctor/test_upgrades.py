@@ -181,15 +181,17 @@ def test_what_is_damaged_is_judged_in_full_and_made_anew_and_doctor_does_so_befo
         return
     assert (told.code, "    git patchgate doctor --fix\n" in told.out) == (0, True)
     fixed = story.tool.run(story.repo, "doctor", "--fix")
-    assert fixed.out == f"fixed: the cache for fast commits was rebuilt\n{healthy}"
+    assert fixed.out.startswith("fixed: ")
+    assert fixed.out.partition("\n")[2] == healthy
     assert (story.commits(), story.refuses()) == ("fast", True)
 
 
 def test_doctor_mends_hooks_and_what_they_keep_after_an_upgrade(story: Story) -> None:
     story.tool.upgrade("2.0.0")
     told = story.tool.run(story.repo, "doctor").out
-    assert "warning: pre-commit: it was installed by patchgate 1.0.0, but this is 2.0.0\n" in told
-    assert "warning: the fast path was made by patchgate 1.0.0, but this is 2.0.0" in told
+    for hook in ("pre-commit: ", "the fast path "):
+        (line,) = (line for line in told.splitlines() if f"warning: {hook}" in line)
+        assert line.index("patchgate 1.0.0") < line.index("2.0.0")
     fixed = story.tool.run(story.repo, "doctor", "--fix").out
     assert fixed.splitlines()[-1] == f"{story.repo.path}: 5 of 5 hooks reach patchgate 2.0.0"
     assert (story.active(), story.commits(), story.refuses()) == ("2.0.0", "fast", True)
@@ -199,7 +201,8 @@ def test_a_stale_policy_is_seen_and_mended(story: Story) -> None:
     version = story.fast / "1.0.0"
     story.tool.upgrade("1.0.0")
     told = story.tool.run(story.repo, "doctor").out
-    assert "note: the compiled policy at HEAD is of another patchgate or another Python" in told
+    assert "note: the compiled policy at HEAD " in told
+    assert "    git patchgate doctor --fix\n" in told
     before = (version / "recognise.pyc").read_bytes()
     assert "fixed: " in story.tool.run(story.repo, "doctor", "--fix").out
     assert (version / "recognise.pyc").read_bytes() == before
