@@ -40,7 +40,7 @@ def test_each_folder_is_visited_once_after_the_one_above_it(given_paths: list[Re
 def test_more_names_than_the_limit_are_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "MAX_FOLDER_BYTES", 1 + 3 + 5)
     assert len(folders_above([RepoPath(b"d/" * 3 + b"f")] * 2)) == 4
-    with pytest.raises(UndecidedError, match="more than 9 bytes"):
+    with pytest.raises(UndecidedError, match=" 9 bytes"):
         folders_above([RepoPath(b"d/" * 3 + b"f"), RepoPath(b"e/f")])
 
 

@@ -349,10 +349,10 @@ def test_an_open_folder_takes_single_names_only(name: bytes, tmp_path: Path) -> 
             lambda: folder.remove(name),
         ]
         for call in calls:
-            with pytest.raises(OSError, match="no single name"):
+            with pytest.raises(OSError, match="single"):
                 call()
         if name and name != b"a/b":
-            with pytest.raises(OSError, match="no single name"):
+            with pytest.raises(OSError, match="single"):
                 folder.child(name)
         assert folder.names() == [b"own"]
     assert (tmp_path / "a").read_bytes() == b"outside"

@@ -149,5 +149,5 @@ def test_of_a_large_object_only_its_head_is_taken(repo: Repo, objects: Objects) 
     for _ in range(2):
         assert objects.head(oid, 20) == content[:20]
         assert objects.header(oid) == Header(oid, "blob", len(content))
-    with pytest.raises(UndecidedError, match="is not in this repository"):
+    with pytest.raises(UndecidedError, match="111111"):
         objects.head("1" * 40, 1)

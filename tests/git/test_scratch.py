@@ -332,9 +332,9 @@ def test_a_tree_that_a_command_replaced_by_a_link_is_not_written_through(trial: 
     (other / "precious").write_text("mine\n")
     with trial.tree() as scratch:
         trial.run(scratch, f"rm -rf ../tree; ln -s '{other}' ../tree")
-        with pytest.raises(UndecidedError, match="removed or replaced"):
+        with pytest.raises(UndecidedError, match="replaced"):
             scratch.changed()
-        with pytest.raises(UndecidedError, match="removed or replaced"):
+        with pytest.raises(UndecidedError, match="replaced"):
             scratch.restore_files()
     assert contents(other) == {"precious": b"0 mine\n"}
 
@@ -616,9 +616,9 @@ def test_touched_files_are_alone_written_as_a_checkout_would_and_outside_of_git(
 def test_a_cache_folder_inside_the_repository_is_refused(trial: Trial, inside: str) -> None:
     trial.repo.commit({"a": "a\n"})
     trial.cache = trial.repo.path / inside
-    with pytest.raises(UndecidedError, match="inside the repository"), trial.tree():
+    with pytest.raises(UndecidedError, match="inside"), trial.tree():
         pass
-    with pytest.raises(UndecidedError, match="inside the repository"), trial.touched({"a": b"b\n"}):
+    with pytest.raises(UndecidedError, match="inside"), trial.touched({"a": b"b\n"}):
         pass
 
 
@@ -630,7 +630,7 @@ def test_a_conflict_is_undecided(trial: Trial) -> None:
     repo.git("checkout", "-q", "main")
     repo.commit({"a": "c\n"})
     repo.try_git("merge", "other")
-    with pytest.raises(UndecidedError, match="unresolved merge conflict"), trial.tree():
+    with pytest.raises(UndecidedError, match="conflict"), trial.tree():
         pass
 
 

@@ -231,7 +231,7 @@ def test_a_path_in_conflict_is_undecided_and_a_conflict_elsewhere_stays(repo: Re
         change.change(b"g", b"new\n")
         staged = change.made()
         change.files.append(FileChange(RepoPath(b"f"), Entry(REGULAR, oid), None))
-        with pytest.raises(UndecidedError, match="f has an unresolved merge conflict"):
+        with pytest.raises(UndecidedError, match=r"^f .*conflict"):
             change.differing()
         change.put(staged)
     assert repo.ask("ls-files", "--unmerged").count("\n") == 2
@@ -317,7 +317,7 @@ def test_a_disk_that_refuses_to_flush_is_undecided(repo: Repo) -> None:
     repo.commit({"f": "f\n"})
     with staging(repo) as change:
         change.change(b"f", b"new\n")
-        with pytest.raises(UndecidedError, match="could not be flushed to the disk"):
+        with pytest.raises(UndecidedError, match="flushed"):
             store_objects(change.repository, change.store, change.files, faults=Faults([Fault(1, Kind.EIO)]))
 
 

@@ -391,10 +391,10 @@ def test_our_own_lock_that_is_held_is_undecided() -> None:
     with world(ONE) as here:
         (here.git / "patchgate").mkdir()
         with acquire(here.git / "patchgate/apply.lock", timeout_seconds=0):
-            with pytest.raises(UndecidedError, match="is held by this process"):
+            with pytest.raises(UndecidedError, match="this process"):
                 here.write()
             (here.git / "patchgate/transactions/left").mkdir(parents=True)
-            with pytest.raises(UndecidedError, match="is held by"):
+            with pytest.raises(UndecidedError, match="held"):
                 recover(here.repository, patience_seconds=0)
         here.recover()
         here.assert_settled(here.old)
@@ -403,7 +403,7 @@ def test_our_own_lock_that_is_held_is_undecided() -> None:
 def test_nothing_is_written_on_top_of_an_interrupted_transaction() -> None:
     with world(ONE) as here:
         killed_when_all_is_in_place(here)
-        with pytest.raises(UndecidedError, match="was interrupted") as caught:
+        with pytest.raises(UndecidedError, match="interrupted") as caught:
             here.write()
         assert "git patchgate recover" in (caught.value.hint or "")
         here.recover()

@@ -209,7 +209,7 @@ def test_an_old_content_that_somebody_removed_is_told() -> None:
         killed_when_all_is_in_place(here)
         (aside,) = here.root.glob(".patchgate-*")
         aside.unlink()
-        with pytest.raises(DirtyWorkspaceError, match="its old content is gone"):
+        with pytest.raises(DirtyWorkspaceError, match="gone"):
             here.recover()
         (here.root / "a").write_bytes(b"old\n")
         assert here.recover() == ["undone"]

@@ -598,7 +598,8 @@ def test_uninstall_leaves_a_script_that_was_written_over_ours(chain: Chain) -> N
     os.unlink(chain.hooks / "pre-commit")
     chain.put("#!/bin/sh\n: 2\n")
     answer = chain.repo.cli("uninstall")
-    assert "pre-commit: another tool has installed its own" in answer.out
+    (line,) = (line for line in answer.out.splitlines() if "pre-commit: " in line)
+    assert "another tool" in line
     assert (chain.hooks / "pre-commit").read_text(encoding="utf-8") == "#!/bin/sh\n: 2\n"
     assert (chain.hooks / "pre-commit.patchgate-prev").read_text(encoding="utf-8") == "#!/bin/sh\n: 1\n"
 

@@ -37,7 +37,7 @@ def test_a_hook_that_takes_longer_than_its_budget_is_in_the_log_and_in_doctor(tm
     assert len(slow(repo)) == 2
     assert f"slow pre-commit: {event['ms']} ms (budget: 1 ms)" in repo.cli("log").out
     (line,) = (each for each in repo.cli("doctor").out.splitlines() if "budget_ms" in each)
-    assert "pre-commit took longer than [hooks] budget_ms 2 times within 7 days" in line
+    assert all(part in line for part in ("pre-commit", "[hooks] budget_ms", " 2 times ", " 7 days"))
 
 
 def test_what_is_long_ago_or_foreign_is_not_reported(tmp_path: Path) -> None:

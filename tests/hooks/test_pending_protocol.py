@@ -482,9 +482,8 @@ def test_a_receipt_that_cannot_be_written_is_a_warning(session: Session) -> None
     session.leave()
     done = session.repo.try_git("commit", "-q", "-n", "-m", "Second")
     assert done.returncode == 0
-    assert done.stderr.decode().splitlines() == [
-        "patchgate: warning: no receipt of this commit could be written; the verdict is not affected"
-    ]
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("patchgate: warning: no receipt ")
 
 
 def test_a_landing_that_cannot_be_written_is_a_warning(session: Session) -> None:
@@ -492,7 +491,7 @@ def test_a_landing_that_cannot_be_written_is_a_warning(session: Session) -> None
     session.leave()
     done = session.repo.try_git("commit", "-q", "-n", "-m", "Second")
     assert done.returncode == 0
-    assert b"warning: no receipt of this commit" in done.stderr
+    assert b"warning: no receipt " in done.stderr
     assert session.recorder.asked == []
 
 

@@ -217,7 +217,7 @@ def test_what_stands_where_the_marker_belongs_is_to_be_removed(tmp_path: Path, k
         place.symlink_to(repo.path / "a")
     with pytest.raises(UndecidedError) as info:
         find_intents(opened(repo), None, caller(repo))
-    assert (info.value.hint or "").startswith("remove it;")
+    assert (info.value.hint or "").startswith("remove ")
 
 
 def test_a_repository_whose_path_holds_a_line_feed_is_told(tmp_path: Path) -> None:

@@ -48,15 +48,17 @@ def test_a_child_that_a_signal_ended_has_a_negative_code() -> None:
 
 
 def test_a_program_that_is_missing_is_undecided_and_named() -> None:
-    with pytest.raises(UndecidedError, match="patchgate-no-such was not found") as caught:
+    with pytest.raises(UndecidedError, match=r"patchgate-no-such .*not found") as caught:
         run(["patchgate-no-such"], cwd=None, env=ENV)
-    assert caught.value.hint == "install patchgate-no-such, or put it on PATH"
+    assert caught.value.hint is not None
+    assert "install patchgate-no-such" in caught.value.hint
+    assert " PATH" in caught.value.hint
 
 
 def test_a_file_that_is_no_program_is_undecided(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("text", encoding="utf-8")
-    with pytest.raises(UndecidedError, match="could not be started"):
+    with pytest.raises(UndecidedError, match="start"):
         run([str(plain)], cwd=None, env=ENV)
 
 
@@ -66,22 +68,22 @@ def test_a_working_directory_that_is_missing_is_undecided(tmp_path: Path) -> Non
 
 
 def test_a_child_that_takes_too_long_is_ended() -> None:
-    with pytest.raises(UndecidedError, match="took longer than"):
+    with pytest.raises(UndecidedError, match="longer"):
         run(["sleep", "600"], cwd=None, env=ENV, seconds=0.2)
 
 
 def test_a_child_that_closes_its_output_and_stays_is_ended() -> None:
-    with pytest.raises(UndecidedError, match="took longer than"):
+    with pytest.raises(UndecidedError, match="longer"):
         run(["sh", "-c", "exec sleep 600 >&- 2>&-"], cwd=None, env=ENV, seconds=0.2)
 
 
 def test_a_child_that_does_not_read_is_ended() -> None:
-    with pytest.raises(UndecidedError, match="took longer than"):
+    with pytest.raises(UndecidedError, match="longer"):
         run(["sleep", "600"], cwd=None, env=ENV, stdin=b"x" * MEBIBYTE, seconds=0.2)
 
 
 def test_a_child_that_writes_too_much_is_ended() -> None:
-    with pytest.raises(UndecidedError, match="wrote more than 1 MiB"):
+    with pytest.raises(UndecidedError, match="1 MiB"):
         run(["yes"], cwd=None, env=ENV, max_output=MEBIBYTE)
 
 
@@ -140,7 +142,7 @@ def test_a_flood_of_errors_does_not_block_a_conversation() -> None:
 def test_a_conversation_that_takes_too_long_is_ended() -> None:
     with Child(["sleep", "600"], cwd=None, env=ENV, seconds=0.2) as child:
         assert child.out.read() == b""
-        with pytest.raises(UndecidedError, match="took longer than"):
+        with pytest.raises(UndecidedError, match="longer"):
             child.finish()
 
 

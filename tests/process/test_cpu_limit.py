@@ -29,7 +29,7 @@ SLOW = {
 @pytest.mark.parametrize("kind", SLOW)
 def test_a_slow_expression_is_stopped_and_named(kind: str) -> None:
     rules = ContentRules(False, False, (re.compile(b"x"), re.compile(SLOW[kind])), CpuBudget(SHORT))
-    with pytest.raises(UndecidedError, match=r"content\.deny\[1\] takes too long") as raised:
+    with pytest.raises(UndecidedError, match=r"content\.deny\[1\]") as raised:
         rules.suspects([b"short", LINE])
     assert raised.value.hint
 
@@ -87,5 +87,5 @@ def test_another_thread_gets_its_result() -> None:
 def test_a_slow_marker_of_the_policy_is_stopped_and_named() -> None:
     own = MarkerSettings("mine", SLOW["alternatives"].decode(), "a")
     markers = Markers([own], CpuBudget(SHORT))
-    with pytest.raises(UndecidedError, match=r"the marker mine of claims\.markers takes too long"):
+    with pytest.raises(UndecidedError, match=r"\bmine of claims\.markers"):
         markers.own_in(markers.all[-1], LINE)

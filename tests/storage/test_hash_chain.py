@@ -244,7 +244,7 @@ def test_the_limit_of_a_record_is_inclusive(tmp_path: Path) -> None:
     path = tmp_path / "events"
     hash_chain.append(path, {"text": ""})
     room = MAX_LINE - path.stat().st_size
-    with pytest.raises(UndecidedError, match="longer than the limit"):
+    with pytest.raises(UndecidedError, match="limit"):
         hash_chain.append(path, {"text": "x" * (room + 1)})
     for _ in range(2):
         hash_chain.append(path, {"text": "x" * room})
@@ -257,7 +257,7 @@ def test_a_last_line_without_bounds_is_refused(tmp_path: Path) -> None:
     path = _chain(tmp_path)
     with path.open("ab") as file:
         file.write(b" " * (10 * MAX_LINE) + b"\n")
-    with pytest.raises(UndecidedError, match=r"line 5 .* is longer"):
+    with pytest.raises(UndecidedError, match=r"line 5 .* longer"):
         hash_chain.append(path, {"letter": "x"})
 
 

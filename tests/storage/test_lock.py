@@ -84,7 +84,7 @@ def test_a_holder_without_a_readable_name_is_still_a_holder(tmp_path: Path, reco
     path.write_bytes(record)
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(UndecidedError, match="did not record its id"), acquire(path, timeout_seconds=0):
+        with pytest.raises(UndecidedError, match="record"), acquire(path, timeout_seconds=0):
             pass
 
 

@@ -144,7 +144,7 @@ COPY, KEPT = _made()
 def test_an_interpreter_that_a_shim_could_not_start_is_not_recorded(tmp_path: Path, interpreter: str) -> None:
     warning = write_copy(str(tmp_path), interpreter)
     assert warning is not None
-    assert warning.endswith("every commit gets the slower full check")
+    assert "full check" in warning
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,7 +173,7 @@ def test_where_nothing_can_be_written_there_is_one_sentence(tmp_path: Path) -> N
     (tmp_path / "patchgate").write_text("in the way")
     warning = write_copy(str(tmp_path), sys.executable)
     assert warning is not None
-    assert "could not be written" in warning
+    assert "could not be written (" in warning
 
 
 def test_the_copies_of_other_versions_go_and_nothing_else_does(tmp_path: Path) -> None:
@@ -391,9 +391,9 @@ def test_install_makes_the_copy_and_uninstall_removes_all_of_it(tmp_path: Path) 
     assert is_copy_current(str(repo.path / ".git"))
     renew_at_head(opened(repo))
     (repo.path / ".git/patchgate/fast/active").unlink()
-    assert repo.cli("install").out == (
-        "the hooks in .git/hooks are up to date; rebuilt the cache for fast commits\n"
-    )
+    told = repo.cli("install").out
+    assert told.startswith("the hooks in .git/hooks are up to date; rebuilt ")
+    assert is_copy_current(str(repo.path / ".git"))
     repo.cli("uninstall")
     assert not (repo.path / ".git/patchgate/fast").exists()
 
@@ -410,5 +410,6 @@ def test_install_warns_where_the_copy_cannot_be_made_and_the_hooks_are_in(tmp_pa
     (repo.path / ".git/patchgate/fast").write_text("in the way")
     answer = repo.cli("install")
     assert answer.code == 0
-    assert answer.err.startswith("warning: the cache for fast commits could not be written (")
+    assert answer.err.startswith("warning: ")
+    assert "could not be written (" in answer.err
     assert (repo.path / ".git/hooks/pre-commit").exists()
