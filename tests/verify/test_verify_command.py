@@ -44,12 +44,12 @@ def test_a_whole_piece_of_work_with_real_ruff(tmp_path: Path) -> None:
     refused = repo.cli("verify")
     assert refused.code == 1
     lines = refused.out.splitlines()
-    assert lines[0] == "rejected: 1 finding is new in the files of the intent: prices.py:1 F401"
+    assert lines[0].startswith("rejected: 1 ")
+    assert lines[0].endswith(": prices.py:1 F401")
     assert "  prices.py:1  F401  `os` imported but unused" in lines
-    assert lines[-2:] == [
-        "help: fix what the analyses report, then git patchgate verify",
-        "rejected: regression, threshold-crossed",
-    ]
+    assert lines[-2].startswith("help: ")
+    assert lines[-2].endswith(" git patchgate verify")
+    assert lines[-1] == "rejected: regression, threshold-crossed"
     repo.stage({"prices.py": PRICES.replace("count * price", "round(count * price, 2)")})
     assert repo.cli("verify").code == 0
     # Somebody else's commit comes in between.
@@ -59,7 +59,7 @@ def test_a_whole_piece_of_work_with_real_ruff(tmp_path: Path) -> None:
     told = repo.cli("verify")
     assert told.code == 0
     assert told.out.startswith("accepted: ")
-    assert "new findings elsewhere, not from the intent (1):" in told.out
+    assert " elsewhere" in told.out
     assert "  stock.py:1  F401  `os` imported but unused" in told.out
     assert "Count the stock" in told.out
 
