@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,13 @@ def test_init_writes_a_policy_that_says_why_in_comments_and_equals_the_defaults_
     repo.commit()
     after = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
     assert {key for key in before if before[key] != after[key]} == {"policy.deny"}
+
+
+def trial_run(text: str) -> tuple[int, int, int]:
+    """Give the numbers of the trial run: commits looked at, rejected, undecided."""
+    found = re.search(r"^trial run .*?(\d+) commits?: (\d+) .*rejected, (\d+) undecided$", text, re.MULTILINE)
+    assert found is not None, text
+    return int(found[1]), int(found[2]), int(found[3])
 
 
 def shown(repo: Repo) -> list[str]:
@@ -156,18 +164,20 @@ def test_the_rehearsal_counts_by_rule_and_names_the_value_that_would_have_given_
     repo.commit({"keys/server.pem": "x\n"}, "A key")
     repo.commit({"large": b"x" * 1_048_577}, "A large file")
     lines = repo.cli("init", "--yes").out.splitlines()
-    assert lines[1] == "trial run on the last 6 commits: 3 would be rejected, 0 undecided"
+    assert trial_run(lines[1]) == (6, 3, 0)
     assert lines[-1] + "\n" == INSTALLED
-    assert sorted(lines[2:-1]) == [
+    for line, (count, value) in zip(
+        sorted(lines[2:-1]),
         (
-            "  conflict-marker (error): 2 findings in 1 commit; "
-            "no findings with [content] conflict_markers = false"
+            ("  conflict-marker (error): 2 findings in 1 commit; ", " [content] conflict_markers = false"),
+            ("  deny-class (error): 1 finding in 1 commit; ", ' deny_classes without "artifact"'),
+            ("  deny-pattern (error): 1 finding in 1 commit; ", ' [rules] deny-pattern = "off"'),
+            ("  max-file-bytes (warning): 1 finding in 1 commit; ", " max_file_bytes = 1048577"),
+            ("  max-files (warning): 1 finding in 1 commit; ", " max_files = 53"),
         ),
-        '  deny-class (error): 1 finding in 1 commit; no findings with deny_classes without "artifact"',
-        '  deny-pattern (error): 1 finding in 1 commit; no findings with [rules] deny-pattern = "off"',
-        "  max-file-bytes (warning): 1 finding in 1 commit; no findings with max_file_bytes = 1048577",
-        "  max-files (warning): 1 finding in 1 commit; no findings with max_files = 53",
-    ]
+        strict=True,
+    ):
+        assert (line.startswith(count), line.endswith(value)) == (True, True), line
 
 
 @pytest.mark.parametrize(("value", "expected"), [("53", False), ("52", True)])
@@ -188,12 +198,12 @@ def test_the_rehearsal_and_check_agree_on_the_commit_that_brings_the_first_polic
         repo.commit({"a.py": "one\n"})
     repo.commit({"src/a.py": "x = 1\n", "pyproject.toml": "[tool.patchgate.policy]\n"})
     assert repo.check("HEAD").verdict == "accepted"
-    assert ": 0 would be rejected, 0 undecided" in repo.cli("init", "--yes", CI="true").out
+    assert trial_run(repo.cli("init", "--yes", CI="true").out)[1:] == (0, 0)
     # A later policy does not come along with something else, in the one as in the other.
     repo.commit({"src/a.py": "x = 2\n", "pyproject.toml": "[tool.patchgate.policy]\nmax_file_bytes = 9\n"})
     assert repo.check("HEAD").errors == ["policy-change-not-alone"]
     out = repo.cli("init", "--yes", CI="true").out
-    assert ": 1 would be rejected, 0 undecided" in out
+    assert trial_run(out)[1:] == (1, 0)
     assert "policy-change-not-alone (error): 1 finding " in out
 
 
@@ -212,7 +222,7 @@ def test_the_rehearsal_and_check_agree_on_every_commit(repo: Repo) -> None:
     made = repo.ask("rev-list", f"{adopting}~1").split()
     answers = [repo.check("--policy-from", adopting, commit) for commit in made]
     refused = sum(answer.verdict == "rejected" for answer in answers)
-    assert f"trial run on the last {len(made)} commits: {refused} would be rejected, 0 undecided" in out
+    assert trial_run(out) == (len(made), refused, 0)
     for rule in {rule for answer in answers for rule in answer.rules}:
         assert f"  {rule} (" in out
     assert refused == 4
@@ -247,7 +257,8 @@ def test_the_rehearsal_looks_at_the_last_200_commits_and_no_further(repo: Repo) 
     repo.git("fast-import", "--quiet", stdin=b"".join(stream))
     repo.git("reset", "-q", "--hard")
     lines = repo.cli("init", "--yes").out.splitlines()
-    assert lines[1:-1] == ["trial run on the last 200 commits: 0 would be rejected, 0 undecided"]
+    (line,) = lines[1:-1]
+    assert trial_run(line) == (200, 0, 0)
 
 
 def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None:
@@ -296,7 +307,7 @@ def test_init_installs_the_hooks_and_says_which(repo: Repo) -> None:
     repo.commit({"a.py": "one\n"})
     assert repo.cli("init", "--yes").out.endswith(INSTALLED)
     again = repo.cli("init", "--yes").out
-    assert again.endswith("the hooks in .git/hooks are up to date; nothing changed\n")
+    assert "the hooks in .git/hooks are up to date" in again.splitlines()[-1]
     assert (repo.path / ".git/hooks/pre-push").exists()
 
 

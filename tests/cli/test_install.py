@@ -71,7 +71,8 @@ def test_a_second_install_changes_nothing_at_all(repo: Repo) -> None:
     repo.cli("install")
     before = state(repo.path / ".git")
     answer = repo.cli("install")
-    assert (answer.code, answer.out) == (0, "the hooks in .git/hooks are up to date; nothing changed\n")
+    assert (answer.code, answer.out.count("\n")) == (0, 1)
+    assert answer.out.startswith("the hooks in .git/hooks are up to date")
     assert state(repo.path / ".git") == before
 
 
@@ -93,7 +94,10 @@ def test_uninstall_leaves_nothing_but_the_record(repo: Repo) -> None:
     assert after == before
     assert b"patchgate.trustref" not in repo.git("config", "--list")
     assert config[1][1].startswith(config[0][1])
-    assert repo.cli("uninstall").out == "no patchgate hooks were installed here\n"
+    again = repo.cli("uninstall")
+    assert again.code == 0
+    assert again.out.startswith("no ")
+    assert "removed" not in again.out
 
 
 def test_the_hooks_that_were_installed_judge_a_commit(repo: Repo) -> None:

@@ -194,9 +194,9 @@ def test_a_torn_last_line_is_a_warning_and_the_rest_is_shown(repo: Repo, ledger:
         file.write(b'{"event":{"kin')
     answer = repo.cli("log", "--format", form)
     assert (answer.code, answer.out) == (0, whole)
-    assert answer.err == (
-        "warning: line 4 of the ledger was cut short by a crash; the next event moves it aside\n"
-    )
+    (line,) = answer.err.splitlines()
+    assert line.startswith("warning: line 4 ")
+    assert "cut short" in line
     ledger.record("pushed", PUSHED)
     assert repo.cli("log").err == ""
 

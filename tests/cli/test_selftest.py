@@ -20,7 +20,7 @@ def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
     results = list(selftest(os.environ))
     assert [each.rule for each in results] == list(RULES)
     assert [each.rule for each in results if not each.is_raised] == []
-    assert summary(results).endswith(f"{len(RULES)} of {len(RULES)} rules raised from their built-in case\n")
+    assert summary(results).splitlines()[-1].startswith(f"{len(RULES)} of {len(RULES)} rules raised")
 
 
 def test_a_rule_without_a_case_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,8 @@ def test_a_case_that_breaks_another_rule_is_told(monkeypatch: pytest.MonkeyPatch
     results = {each.rule: each for each in selftest(os.environ)}
     assert not results["secret"].is_raised
     assert "secret" in summary(list(results.values()))
-    assert "NOT RAISED, but conflict-marker" in summary(list(results.values()))
+    (line,) = (each for each in summary(list(results.values())).splitlines() if "NOT RAISED" in each)
+    assert line.index("secret") < line.index("conflict-marker")
 
 
 def test_the_command_ends_with_1_where_a_rule_is_not_raised(

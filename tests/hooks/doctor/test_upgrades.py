@@ -112,9 +112,10 @@ def test_where_no_patchgate_is_left_nothing_is_recognised_and_the_line_that_mend
     story.tool.remove()
     story.repo.stage({"b": "1\n"})
     done = story.repo.try_git("commit", "-q", "-m", "x")
-    assert (
-        b"this commit is refused\nhelp: install patchgate again, then run: git patchgate install\n"
-    ) in done.stderr
+    first, second = done.stderr.splitlines()[:2]
+    assert first.endswith(b"this commit is refused")
+    assert second.startswith(b"help: install patchgate ")
+    assert second.endswith(b": git patchgate install")
     assert (done.returncode, story.repo.ask("rev-parse", "HEAD")) == (1, before)
 
 
@@ -201,7 +202,9 @@ def test_a_stale_policy_is_seen_and_mended(story: Story) -> None:
     version = story.fast / "1.0.0"
     story.tool.upgrade("1.0.0")
     told = story.tool.run(story.repo, "doctor").out
-    assert "note: the compiled policy at HEAD " in told
+    (line,) = (line for line in told.splitlines() if "note: " in line)
+    assert " HEAD " in line
+    assert "another" in line
     assert "    git patchgate doctor --fix\n" in told
     before = (version / "recognise.pyc").read_bytes()
     assert "fixed: " in story.tool.run(story.repo, "doctor", "--fix").out
