@@ -195,7 +195,8 @@ def test_keys_of_mistakes_in_a_pyproject_begin_with_the_table() -> None:
     (found,) = mistakes("[tool.x]\na = 1\n[tool.patchgate.policy]\ndeny = ['a', 1]\n", pyproject=True)
     assert (found.key, found.line) == ("tool.patchgate.policy.deny[1]", 4)
     (found,) = mistakes("tool.patchgate = 1", pyproject=True)
-    assert (found.key, found.message) == ("tool.patchgate", "expected a table, got an integer")
+    assert found.key == "tool.patchgate"
+    assert re.search("table.*integer", found.message)
 
 
 # ---- mistakes --------------------------------------------------------------------------------------------
@@ -232,75 +233,77 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_their_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "words"),
     [
-        ("policy = 5", "expected a table, got an integer"),
-        ("[policy]\ndeny = 5", "expected a list of strings, got an integer"),
-        ("[policy]\ndeny = [1.0]", "expected a string, got a float"),
-        ("[policy]\ndeny = [[]]", "expected a string, got a list"),
-        ("[policy]\ndeny = {a = 1}", "expected a list of strings, got a table"),
-        ("[policy]\ndeny = 1979-05-27", "expected a list of strings, got a date or time"),
-        ("[policy]\nallow_roots = 'src'", "expected a list of strings, got a string"),
-        ("[policy]\nmax_file_bytes = 1.0", 'expected a whole number of 0 or more or "off", got a float'),
-        ("[policy]\nmax_file_bytes = true", 'expected a whole number of 0 or more or "off", got a boolean'),
-        ("[policy]\nmax_file_bytes = -1", 'expected a whole number of 0 or more or "off", got -1'),
-        ("[policy]\nmax_file_bytes = '1'", 'expected a whole number of 0 or more or "off", got "1"'),
-        ("[policy.commit]\nallow_modes = 'true'", "expected true or false, got a string"),
-        ("[policy.commit]\nallow_symlinks = 1", 'expected true, false or "inside", got an integer'),
-        ("[policy.commit]\nallow_gitlinks = 'inside'", 'expected true, false or "bump", got "inside"'),
+        ("policy = 5", "table integer"),
+        ("[policy]\ndeny = 5", "list strings integer"),
+        ("[policy]\ndeny = [1.0]", "string float"),
+        ("[policy]\ndeny = [[]]", "string list"),
+        ("[policy]\ndeny = {a = 1}", "list strings table"),
+        ("[policy]\ndeny = 1979-05-27", "list strings date"),
+        ("[policy]\nallow_roots = 'src'", "list strings string"),
+        ("[policy]\nmax_file_bytes = 1.0", 'whole number 0 "off" float'),
+        ("[policy]\nmax_file_bytes = true", 'whole number 0 "off" boolean'),
+        ("[policy]\nmax_file_bytes = -1", 'whole number 0 "off" -1'),
+        ("[policy]\nmax_file_bytes = '1'", 'whole number 0 "off" "1"'),
+        ("[policy.commit]\nallow_modes = 'true'", "true false string"),
+        ("[policy.commit]\nallow_symlinks = 1", 'true false "inside" integer'),
+        ("[policy.commit]\nallow_gitlinks = 'inside'", 'true false "bump" "inside"'),
         (
             "[policy]\ndeny_classes = 'lock'",
-            'expected a list of "lock", "binary", "media", "artifact" or "output", got "lock"',
+            'list "lock" "binary" "media" "artifact" "output" "lock"',
         ),
         (
             "[policy]\ndeny_classes = ['lok']",
-            'expected "lock", "binary", "media", "artifact" or "output", got "lok"',
+            '"lock" "binary" "media" "artifact" "output" "lok"',
         ),
-        ("required_version = 1.0", "expected a string, got a float"),
-        ("[content]\nsecrets = 'off'", "expected true or false, got a string"),
-        ("rules = []", "expected a table, got a list"),
-        ("[rules]\nsecret = true", 'expected "error", "warning", "note" or "off", got a boolean'),
-        ("[overrides]\npaths = ['a']", "expected a list of tables, got a table"),
-        ("overrides = [1]", "expected a table, got an integer"),
-        ("[[overrides]]\npaths = []", "the list must not be empty"),
-        ("[[overrides]]", "`paths` is missing"),
+        ("required_version = 1.0", "string float"),
+        ("[content]\nsecrets = 'off'", "true false string"),
+        ("rules = []", "table list"),
+        ("[rules]\nsecret = true", '"error" "warning" "note" "off" boolean'),
+        ("[overrides]\npaths = ['a']", "list tables table"),
+        ("overrides = [1]", "table integer"),
+        ("[[overrides]]\npaths = []", "list empty"),
+        ("[[overrides]]", "`paths` missing"),
     ],
 )
-def test_a_value_of_the_wrong_type_is_told_in_plain_words(text: str, message: str) -> None:
-    assert mistake(text).message == message
+def test_a_value_of_the_wrong_type_is_told_with_what_is_expected_and_what_is_there(
+    text: str, words: str
+) -> None:
+    assert re.search(".*".join(map(re.escape, words.split())), mistake(text).message)
 
 
 @pytest.mark.parametrize(
     ("text", "key", "hint"),
     [
-        ("[polcy]", "polcy", "did you mean `policy`?"),
-        ("[policy]\ndeny_prefix = []", "policy.deny_prefix", "did you mean `deny_prefixes`?"),
-        ("[policy.commit]\nmax-files = 1", "policy.commit.max-files", "did you mean `max_files`?"),
-        ("deny_suffixes = []", "deny_suffixes", "it belongs in [policy]"),
-        ("conflict_markers = true", "conflict_markers", "it belongs in [content]"),
+        ("[polcy]", "polcy", "`policy`"),
+        ("[policy]\ndeny_prefix = []", "policy.deny_prefix", "`deny_prefixes`"),
+        ("[policy.commit]\nmax-files = 1", "policy.commit.max-files", "`max_files`"),
+        ("deny_suffixes = []", "deny_suffixes", "[policy]"),
+        ("conflict_markers = true", "conflict_markers", "[content]"),
         (
             "allow_symlinks = true",
             "allow_symlinks",
-            "it belongs in [policy.commit], [policy.agent] or [[overrides]]",
+            "[policy.commit], [policy.agent] or [[overrides]]",
         ),
         (
             "[content]\nq = 1",
             "content.q",
-            "the keys of this table are secrets, conflict_markers, deny",
+            "secrets, conflict_markers, deny",
         ),
         ("[policy]\n'a b' = 1", 'policy."a b"', None),
-        ("[rules]\nmax-file = 'off'", "rules.max-file", "did you mean `max-files`?"),
-        ("[rules]\nsecret = 'of'", "rules.secret", "did you mean `off`?"),
-        ("[overrides]\npaths = ['a']", "overrides", "write [[overrides]] with two brackets"),
-        ("[policy]\ndeny = 'a'", "policy.deny", "put it in brackets, even if it is only one"),
-        ("[content]\nsecrets = 'true'", "content.secrets", "write it without quotes"),
+        ("[rules]\nmax-file = 'off'", "rules.max-file", "`max-files`"),
+        ("[rules]\nsecret = 'of'", "rules.secret", "`off`"),
+        ("[overrides]\npaths = ['a']", "overrides", "[[overrides]]"),
+        ("[policy]\ndeny = 'a'", "policy.deny", "brackets"),
+        ("[content]\nsecrets = 'true'", "content.secrets", "quotes"),
     ],
 )
 def test_a_mistake_says_what_was_probably_meant(text: str, key: str, hint: str | None) -> None:
     found = mistake(text)
     assert found.key == key
     assert found.hint
-    assert hint is None or found.hint == hint
+    assert hint is None or hint in found.hint
 
 
 def test_the_level_of_an_invariant_cannot_be_set() -> None:
@@ -309,7 +312,8 @@ def test_the_level_of_an_invariant_cannot_be_set() -> None:
     for rule in invariants:
         for level in ("off", "error"):
             found = mistake(f"[rules]\n{rule} = '{level}'")
-            assert f"`{rule}` is an invariant" in found.message
+            assert f"`{rule}`" in found.message
+            assert "invariant" in found.message
             assert found.line == 2
 
 
@@ -444,8 +448,8 @@ def test_an_ordinary_expression_is_accepted(expression: str) -> None:
 )
 def test_a_version_specifier_that_cannot_be_read_is_a_mistake(specifier: str) -> None:
     found = mistake(f"required_version = {json.dumps(specifier)}")
-    assert (found.key, "not a list of version clauses" in found.message) == ("required_version", True)
-    with pytest.raises(ValueError, match="not a list of version clauses"):
+    assert (found.key, "clauses" in found.message) == ("required_version", True)
+    with pytest.raises(ValueError, match="clauses"):
         version_satisfies(specifier, "1.0")
 
 
