@@ -311,7 +311,7 @@ def test_nothing_is_written_through_a_symlink(repo: Repo, tmp_path: Path, linked
     witness = tmp_path / "witness"
     repo.stage({TESTS: GOOD + f"\nopen({str(witness)!r}, 'w').close()\n"})
     repo.link(linked, str(target))
-    with pytest.raises(UndecidedError, match=r"symlink|not a regular file"):
+    with pytest.raises(UndecidedError, match=r"symlink|regular"):
         captured(repo)
     assert list(target.iterdir()) == []
     assert not witness.exists()
