@@ -161,7 +161,7 @@ def test_an_age_is_a_number_and_a_unit(text: str, seconds: int) -> None:
     "text", ["", "30", "d", "-1d", "1.5d", "30 d", "30D", "1y", "9999999d", "٣d", "1d\n"]
 )
 def test_any_other_age_is_a_wrong_argument(text: str) -> None:
-    with pytest.raises(UsageError, match="age"):
+    with pytest.raises(UsageError, match="an age"):
         seconds_of(text)
 
 

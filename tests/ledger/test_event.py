@@ -32,7 +32,7 @@ def test_an_event_is_a_flat_object_with_kind_time_and_version() -> None:
 
 def test_every_kind_can_be_recorded_and_no_other() -> None:
     assert all(written(kind)[0]["kind"] == kind for kind in KINDS)
-    with pytest.raises(ValueError, match="unknown kind of event 'refuse'"):
+    with pytest.raises(ValueError, match="'refuse'"):
         written("refuse")
 
 

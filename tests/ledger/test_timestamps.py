@@ -49,10 +49,10 @@ def test_a_date_without_a_zone_is_local_time() -> None:
     ],
 )
 def test_what_is_no_date_is_refused_and_never_taken_for_now(when: str) -> None:
-    with pytest.raises(UsageError, match="is not a date") as caught:
+    with pytest.raises(UsageError, match="not a date") as caught:
         parse_date(when, NOW)
     assert caught.value.message.isprintable()
-    assert caught.value.hint == "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'"
+    assert str(caught.value.hint).endswith(" 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'")
 
 
 @given(st.integers(-30_000_000_000, 250_000_000_000), st.integers(-30_000_000_000, 250_000_000_000))

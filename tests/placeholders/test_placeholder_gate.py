@@ -198,7 +198,8 @@ def test_the_hint_is_the_next_step_of_the_rule(rule: str) -> None:
 def test_a_body_that_is_not_whole_is_told_as_such() -> None:
     text = 'def f(x):\n    if x:\n        raise NotImplementedError("x")\n    return x'
     message = only(agents(added("a.py", text))).message
-    assert message == "an unfinished function is left in a.py (not-implemented)"
+    assert "unfinished" in message
+    assert message.endswith(" a.py (not-implemented)")
 
 
 def test_a_function_whose_header_is_added_and_whose_text_was_not_read_is_undecided() -> None:
@@ -265,7 +266,7 @@ def test_a_line_can_allow_a_placeholder_with_a_reason_and_the_verdict_shows_it(r
 def test_without_a_reason_nothing_is_allowed_and_agents_allow_nothing() -> None:
     bare = only(case(added("a.py", f"{TODO} {ALLOW}placeholder-word"), toml=LOUD))
     assert bare.level is Level.ERROR
-    assert bare.hint == "give a reason: patchgate: " + "allow placeholder-word REASON"
+    assert str(bare.hint).endswith("patchgate: " + "allow placeholder-word REASON")
     finding = only(agents(added("a.py", f"{TODO} {ALLOW}placeholder-word because"), toml=LOUD))
     assert finding.level is Level.ERROR
     assert "suppressed" not in finding.details

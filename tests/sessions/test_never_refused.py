@@ -66,7 +66,7 @@ def test_a_pull_of_commits_that_break_the_policy(twins: Twins, form: str, ahead:
         commit(twins, EDIT, "Change another file")
     said = twins.git("pull", "-q", form, "--no-edit" if form == "--no-rebase" else "-q")
     assert names_all(said, bad), said
-    assert "you need not fix them" in said
+    assert "need not" in said
 
 
 def test_a_pull_of_what_follows_the_policy_says_nothing(twins: Twins) -> None:

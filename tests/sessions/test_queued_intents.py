@@ -39,9 +39,11 @@ def refused(repo: Repo, files: dict[str, str], *options: str) -> str:
 def test_while_it_waits_commits_touch_only_those_of_its_files_that_no_other_has(repo: Repo) -> None:
     for options in ((), ("-n",)):
         said = refused(repo, {"a": "2\n"}, *options)
-        assert f"error[scope-unexpected]: {FIRST} has this file" in said
+        assert f"error[scope-unexpected]: {FIRST} " in said
+        assert "--> a" in said
         said = refused(repo, {"c": "2\n"}, *options)
-        assert f"error[scope-unexpected]: {SECOND} does not allow this file" in said
+        assert f"error[scope-unexpected]: {SECOND} " in said
+        assert "--> c" in said
     repo.stage({"b": "2\n"})
     done = repo.try_git("commit", "-q", "-m", "Change b")
     assert (done.returncode, b"intent-queued" in done.stdout + done.stderr) == (0, True)
@@ -61,7 +63,7 @@ def test_one_whose_worktree_was_deleted_has_no_files(repo: Repo, tmp_path: Path)
     assert repo.try_git("commit", "-q", "-m", "Change a").returncode == 0
     # A locked worktree may come back: git keeps it, and so does its intent.
     (Path(common_dir(repo)) / "worktrees" / "other" / "locked").touch()
-    assert f"{FIRST} has this file" in refused(repo, {"a": "3\n"})
+    assert f"error[scope-unexpected]: {FIRST} " in refused(repo, {"a": "3\n"})
 
 
 def test_beside_an_active_intent_the_one_that_waits_binds_what_it_alone_allows(repo: Repo) -> None:
@@ -70,7 +72,9 @@ def test_beside_an_active_intent_the_one_that_waits_binds_what_it_alone_allows(r
         repo.stage({name: "2\n"})
         repo.git("commit", "-q", "-m", f"Change {name}")
         assert made(repo)[-1] == (owner, (repo.ask("rev-parse", "HEAD"),))
-    assert "i-0000000003 does not allow this file" in refused(repo, {"b": "3\n", "c": "3\n"})
+    said = refused(repo, {"b": "3\n", "c": "3\n"})
+    assert "error[scope-unexpected]: i-0000000003 does not allow " in said
+    assert "--> b" in said
 
 
 def test_where_the_other_intents_cannot_be_read_nothing_is_free(repo: Repo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -69,11 +70,11 @@ def test_a_false_claim_is_contradicted_with_exit_code_3(repo: Repo) -> None:
     assert (told.code, told.err) == (3, "")
     lines = told.out.splitlines()
     assert lines[0].startswith("contradicted: ")
-    assert "scanned in the index: 2 files, 40 bytes (1 deliverable, 1 changed file)" in lines
+    (scanned,) = (line for line in lines if line.startswith("scanned in the index: "))
+    assert re.findall(r"\d+", scanned) == ["2", "40", "1", "1"]
     assert "coverage: sufficient" in lines
-    assert lines[-1] == (
-        f"inconclusive, not passed: parse_inconclusive instead of {CODE}; confidence 0.5 instead of 0.9"
-    )
+    assert lines[-1].startswith("inconclusive, not passed: parse_inconclusive ")
+    assert re.findall(rf"{CODE}|0\.\d", lines[-1]) == [CODE, "0.5", "0.9"]
     value = document(repo)
     assert (value["passed"], value["reason_code"], value["severity_class"], value["confidence"]) == (
         *(False, "parse_inconclusive", "inconclusive"),
@@ -91,7 +92,7 @@ def test_a_true_claim_is_upheld_with_its_place_and_exit_code_1(repo: Repo) -> No
     assert lines[0].startswith("upheld: ")
     assert lines[2] == "placeholders (1):"
     assert lines[3].startswith("  docs/report.md:3  placeholder-bracket")
-    assert lines[-1] == f"not passed: {CODE}, as the verifier said"
+    assert lines[-1].startswith(f"not passed: {CODE}, ")
     assert "secret words" not in told.out
     value = document(repo)
     assert {key: value[key] for key in VERDICT} == VERDICT
@@ -107,10 +108,11 @@ def test_a_claim_that_cannot_be_judged_names_the_file_and_the_next_step_with_exi
     assert (told.code, told.err) == (1, "")
     lines = told.out.splitlines()
     assert lines[0].startswith("undecided: ")
-    assert "coverage: insufficient: not every file that counts was scanned whole" in lines
-    assert "  docs/never-written.md: no such file in the index (deliverable)" in lines
+    assert any(line.startswith("coverage: insufficient: ") for line in lines)
+    (missing,) = (line for line in lines if line.startswith("  docs/never-written.md: "))
+    assert missing.endswith(" (deliverable)")
     assert lines[-2].startswith("help: ")
-    assert lines[-1] == f"not passed: {CODE}, as the verifier said"
+    assert lines[-1].startswith(f"not passed: {CODE}, ")
     value = document(repo)
     assert (value["reason_code"], value["confidence"]) == (CODE, 0.9)
     found = value["metadata"]
@@ -129,7 +131,7 @@ def test_what_claims_nothing_of_a_placeholder_is_handed_back_unchanged(repo: Rep
         key: each for key, each in VERDICT.items() if key not in {"reason_code", "feedback"}
     }
     assert (value["metadata"]["scan_mode"], value["metadata"]["scanned_file_count"]) == (None, 0)
-    assert claim(repo).out.splitlines()[-1] == "not passed: wrong_numbers, as the verifier said"
+    assert claim(repo).out.splitlines()[-1].startswith("not passed: wrong_numbers, ")
 
 
 def test_a_hard_invariant_blocks_whatever_a_scan_would_say(repo: Repo) -> None:
@@ -140,16 +142,18 @@ def test_a_hard_invariant_blocks_whatever_a_scan_would_say(repo: Repo) -> None:
         assert (value["outcome"], value["passed"], value["metadata"]["scan_mode"]) == ("upheld", False, None)
     ask(repo, passed=True, severity_class="hard_invariant")
     assert document(repo)["passed"] is False
-    assert claim(repo).out.splitlines()[-1].endswith(" blocks, although the verifier passed it")
+    last = claim(repo).out.splitlines()[-1]
+    assert last.startswith("not passed: ")
+    assert " blocks, " in last
     ask(repo, passed=True, reason_code=None, severity_class="hard_invariant")
-    blocks = "not passed: a hard invariant blocks, although the verifier passed it"
-    assert claim(repo).out.splitlines()[-1] == blocks
+    last = claim(repo).out.splitlines()[-1]
+    assert last.startswith("not passed: a hard invariant blocks, ")
 
 
 def test_only_a_verdict_that_had_passed_ends_with_0(repo: Repo) -> None:
     ask(repo, passed=True, reason_code=None, severity_class=None, feedback="")
     told = claim(repo)
-    assert (told.code, told.out.splitlines()[-1]) == (0, "passed: as the verifier said")
+    assert (told.code, told.out.splitlines()[-1].startswith("passed: ")) == (0, True)
     assert claim(repo, "-q") == Answer(0, "", "")
     assert document(repo)["outcome"] == "passed"
 
@@ -374,7 +378,7 @@ def test_the_help_loads_nothing_heavy_and_an_adjudication_neither(repo: Repo) ->
 
 def test_the_list_of_commands_asks_whether_the_reviewer_is_right(repo: Repo) -> None:
     told = " ".join(repo.cli("-h").out.split())
-    assert "check: may this land? verify: did quality drop? claim: is the reviewer right?" in told
+    assert re.search(r" check: .*\? verify: .*\? claim: .*\?", told)
     assert "git patchgate claim [OPTIONS] [FILE|-]" in repo.cli("claim", "-h").out
     assert "\nCommands:\n  stats  " in repo.cli("claim", "-h").out
     assert "git patchgate claim stats" in repo.cli("claim", "stats", "-h").out

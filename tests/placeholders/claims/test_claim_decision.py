@@ -65,8 +65,9 @@ def test_a_claim_with_a_match_is_upheld() -> None:
     assert not found.passed
     assert (found.reason_code, found.severity_class, found.confidence) == (CODE, "major", 0.9)
     assert found.contradicted_reason_code is None
-    assert found.why == "a placeholder is in a.md:2 (placeholder-word), and 1 more place"
-    assert found.next_step == "replace the placeholder, and run the verifier again"
+    assert found.why is not None
+    assert " a.md:2 (placeholder-word), and 1 more " in found.why
+    assert found.next_step
 
 
 def test_a_match_upholds_a_claim_also_where_coverage_is_insufficient() -> None:
@@ -91,10 +92,9 @@ def test_a_claim_without_a_match_is_contradicted_where_enough_was_scanned() -> N
     assert (found.reason_code, found.severity_class) == ("parse_inconclusive", "inconclusive")
     assert found.contradicted_reason_code == CODE
     assert found.confidence == 0.5
-    assert found.why == (
-        "no placeholder was found in 1 file, and every file that the claim is about was read whole"
-    )
-    assert found.next_step == "ask the verifier for the file and the line; this is not a pass"
+    assert found.why is not None
+    assert " in 1 file, " in found.why
+    assert "not a pass" in str(found.next_step)
 
 
 def test_a_claim_without_a_match_stands_where_too_little_was_scanned() -> None:
@@ -105,7 +105,7 @@ def test_a_claim_without_a_match_stands_where_too_little_was_scanned() -> None:
     assert not found.passed
     assert (found.reason_code, found.severity_class, found.confidence) == (CODE, "major", 0.9)
     assert found.contradicted_reason_code is None
-    assert found.why.endswith(", but that is not enough: gone.md was not scanned whole (no such file)")
+    assert ": gone.md " in found.why
 
 
 def test_another_claim_is_unchanged() -> None:
@@ -211,10 +211,7 @@ def test_with_the_guard_off_the_claim_stands() -> None:
     assert found.outcome is ClaimOutcome.UNCHANGED
     assert (found.reason_code, found.confidence, found.guard_enabled) == (CODE, 0.9, False)
     assert found.is_placeholder_claim
-    assert (
-        found.next_step
-        == "set `claims.contradiction_guard_enabled = true` to check the claim against the files"
-    )
+    assert "`claims.contradiction_guard_enabled = true`" in str(found.next_step)
 
 
 def test_a_scan_that_was_not_made_contradicts_nothing() -> None:
@@ -259,9 +256,7 @@ def test_files_of_prior_attempts_evidence_and_the_fallback_alone_are_not_enough(
     for candidates in ([], prior("a.md"), evidence("a.md", "b.md")):
         found = judged(tree, candidates)
         assert reasons(found) == ("no_canonical_or_changed_candidate_scanned",)
-        assert (
-            found.next_step == "name the deliverable: `--deliverable PATH`, or `deliverables` in the verdict"
-        )
+        assert "`--deliverable PATH`" in str(found.next_step)
 
 
 def test_where_nothing_was_scanned_all_that_is_missing_is_told() -> None:
@@ -271,7 +266,7 @@ def test_where_nothing_was_scanned_all_that_is_missing_is_told() -> None:
         "no_canonical_or_changed_candidate_scanned",
         "minimum_file_coverage_not_met",
     )
-    assert found.why.endswith("no file was scanned")
+    assert "no file " in found.why
 
 
 UNREAD = {
@@ -362,7 +357,7 @@ def test_without_strict_coverage_any_file_is_enough_and_the_answer_says_so() -> 
     found = judged(Tree({"other.md": CLEAN}), canonical("gone.md"), permissive)
     assert found.outcome is ClaimOutcome.CONTRADICTED
     assert not found.strict_coverage
-    assert "strict coverage is off" in found.why
+    assert "strict coverage" in found.why
     assert reasons(judged(Tree(), canonical("gone.md"), permissive)) == ("no_files_scanned",)
     assert judged(Tree({"other.md": TODO}), [], permissive).outcome is ClaimOutcome.UPHELD
 
@@ -398,7 +393,7 @@ def test_three_changed_files_and_a_cap_of_two_are_undecided() -> None:
     found = judged(tree, current("a.md", "b.md", "c.md"), config, replace(ROOMY, max_files=2))
     assert found.outcome is ClaimOutcome.UNDECIDED
     assert reasons(found) == ("cap_exhausted_before_priority_scan", "priority_candidate_unscanned:cap")
-    assert found.next_step == "raise `claims.contradiction_scan_max_files`, or name fewer files"
+    assert "`claims.contradiction_scan_max_files`" in str(found.next_step)
 
 
 def test_a_cap_that_cuts_the_fallback_keeps_the_claim_and_one_that_leaves_nothing_unread_does_not() -> None:
@@ -435,7 +430,8 @@ def test_the_step_for_a_missing_file_fits_what_was_scanned(read_from: str, step:
 def test_a_name_that_a_terminal_would_obey_is_quoted() -> None:
     found = decide(CLAIM, scanned(Tree(), [Candidate(Tier.CANONICAL, RepoPath(b"\x1b[31m.md"))]), SETTINGS)
     assert "\x1b" not in found.why + str(found.next_step)
-    assert found.next_step == "git add PATH, or scan the working tree: --worktree"
+    assert str(found.next_step).startswith("git add PATH, ")
+    assert str(found.next_step).endswith(" --worktree")
     claim = Claim(False, "PATCH_\x1b[31m", feedback="x")
     assert "\x1b" not in decide(claim, None, SETTINGS).why
 

@@ -75,7 +75,7 @@ def test_without_a_ledger_everything_is_nothing_and_no_rate_is_known(tmp_path: P
     repo = Repo.create(tmp_path)
     told = text(repo)
     assert (told.code, told.out) == (0, "0 adjudications\n")
-    assert told.err == "the ledger is empty: nothing has been recorded in this repository\n"
+    assert told.err.startswith("the ledger is empty: ")
     value = stats(repo)
     assert (value["adjudications"], value["downgrade_rate"], value["reversal_rate"]) == (0, None, None)
 
@@ -165,7 +165,8 @@ def test_a_number_of_units_ago_is_counted_back_from_now(tmp_path: Path) -> None:
 def test_what_is_no_date_is_exit_code_2(tmp_path: Path) -> None:
     told = text(Repo.create(tmp_path), "--since=\x1b[31m")
     assert (told.code, told.out) == (2, "")
-    assert "is not a date\nhelp: write one as 2026-01-31" in told.err
+    assert " date\nhelp: " in told.err
+    assert " 2026-01-31" in told.err
     assert told.err.replace("\n", "").isprintable()
 
 
