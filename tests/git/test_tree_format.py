@@ -57,8 +57,8 @@ def test_what_is_cut_off_is_malformed(entries: dict[bytes, Entry], cut: int) -> 
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (raw((b"100644", b"a"), (b"100644", b"a")), "it contains a twice"),
-        (raw((b"100644", b"a"), (b"100644", b"a.b"), (b"40000", b"a")), "it contains a twice"),
+        (raw((b"100644", b"a"), (b"100644", b"a")), " a twice"),
+        (raw((b"100644", b"a"), (b"100644", b"a.b"), (b"40000", b"a")), " a twice"),
         (raw((b"40000", b"a"), (b"100644", b"a.b")), "not sorted"),
         (raw((b"100644", b"")), "incomplete"),
         (raw((b"100644", b"a/b")), "incomplete"),

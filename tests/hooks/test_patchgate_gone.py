@@ -250,7 +250,7 @@ def test_the_hook_says_how_it_is_removed_by_hand(stranded: Stranded) -> None:
         text = (stranded.hooks / name).read_text(encoding="utf-8")
         assert text.split("\n")[1] == "# patchgate hook 1"
         assert "git patchgate uninstall" in text
-        assert "By hand: " in text
+        assert "By hand" in text
         (stranded.hooks / name).unlink()
     stranded.repo.stage({"b": "1\n"})
     stranded.repo.git("commit", "-q", "-m", "x")

@@ -216,32 +216,32 @@ def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        (DeclareOptions("", ["a"]), "needs a reason"),
-        (DeclareOptions(" \n", ["a"]), "needs a reason"),
-        (DeclareOptions("two\nlines", ["a"]), "more than one line"),
+        (DeclareOptions("", ["a"]), "needs"),
+        (DeclareOptions(" \n", ["a"]), "needs"),
+        (DeclareOptions("two\nlines", ["a"]), "one line"),
         (DeclareOptions("\x1b[31mred", ["a"]), "unprintable"),
         (DeclareOptions("x" * 1001, ["a"]), "1000 characters"),
-        (DeclareOptions("due", []), "must allow at least one file"),
-        (DeclareOptions("due", [], ["a"]), "must allow at least one file"),
+        (DeclareOptions("due", []), "at least one"),
+        (DeclareOptions("due", [], ["a"]), "at least one"),
         (DeclareOptions("due", ["/etc/passwd"]), "absolute"),
         (DeclareOptions("due", ["../a"]), "has \\.\\."),
         (DeclareOptions("due", ["src/../a"]), "has \\.\\."),
         (DeclareOptions("due", ["a"], ["src/../../a"]), "has \\.\\."),
         (DeclareOptions("due", ["a"], [], [".."]), "has \\.\\."),
-        (DeclareOptions("due", [".git/config"]), "belongs to git"),
-        (DeclareOptions("due", ["a"], ["src/.GIT/hooks/x"]), "belongs to git"),
+        (DeclareOptions("due", [".git/config"]), "belongs"),
+        (DeclareOptions("due", ["a"], ["src/.GIT/hooks/x"]), "belongs"),
         (DeclareOptions("due", [".patchgate/"]), "control file"),
-        (DeclareOptions("due", ["a"], ["src/.git/"]), "belongs to git"),
-        (DeclareOptions("due", ["src"], [], ["src/"]), "both allowed and forbidden"),
+        (DeclareOptions("due", ["a"], ["src/.git/"]), "belongs"),
+        (DeclareOptions("due", ["src"], [], ["src/"]), "both"),
         (DeclareOptions("due", ["patchgate.toml"]), "control file"),
         (DeclareOptions("due", ["a"], [".patchgate/allowed_signers"]), "control file"),
-        (DeclareOptions("due", ["src/x"], [], ["src/*"]), "both allowed and forbidden"),
+        (DeclareOptions("due", ["src/x"], [], ["src/*"]), "both"),
         (DeclareOptions("due", ["a"] * 1001), "at most 1000"),
-        (DeclareOptions("due", ["a"], ttl="59s"), "out of bounds"),
-        (DeclareOptions("due", ["a"], ttl="25h"), "out of bounds"),
-        (DeclareOptions("due", ["a"], lease="0s"), "out of bounds"),
-        (DeclareOptions("due", ["a"], ttl="1m", lease="2m"), "out of bounds"),
-        (DeclareOptions("due", ["a"], ttl="3600"), "not a time"),
+        (DeclareOptions("due", ["a"], ttl="59s"), "--ttl .*bounds"),
+        (DeclareOptions("due", ["a"], ttl="25h"), "--ttl .*bounds"),
+        (DeclareOptions("due", ["a"], lease="0s"), "--lease .*bounds"),
+        (DeclareOptions("due", ["a"], ttl="1m", lease="2m"), "--lease .*bounds"),
+        (DeclareOptions("due", ["a"], ttl="3600"), "--ttl .*time"),
     ],
 )
 def test_what_cannot_stand_is_refused_and_nothing_is_made(
@@ -260,7 +260,7 @@ def test_what_cannot_stand_is_refused_and_nothing_is_made(
     "text", ["", "1", "1d", "-1m", "+1m", "1.5h", "1 h", "1H", "²m", "٣m", "99999999s", "h", "1h\n"]
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="not a time"):
+    with pytest.raises(UsageError, match=r"--ttl .*time"):
         parse_seconds(text, "--ttl", 0, 10**9)
 
 

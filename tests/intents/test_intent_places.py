@@ -226,7 +226,7 @@ def test_a_repository_whose_path_holds_a_line_feed_is_told(tmp_path: Path) -> No
         said = repo.cli(*arguments)
         assert (said.code, said.out) == (3, "")
         assert "line feed" in said.err
-        assert "git was not found" not in said.err
+        assert "not found" not in said.err
     os.rename(repo.path.parent, tmp_path / "one line")
     whole = repo.at(tmp_path / "one line" / repo.path.name)
     whole.write("fol\nder/c")
