@@ -170,8 +170,8 @@ def test_a_key_that_is_missing_is_told_at_its_object() -> None:
     ("raw", "line", "words"),
     [
         (b"", 1, "empty"),
-        (b"[]", 1, "a contract is a JSON object"),
-        (b"\n\n7", 3, "a contract is a JSON object"),
+        (b"[]", 1, "JSON object"),
+        (b"\n\n7", 3, "JSON object"),
         (b'{"component_id": "a",\n"version": }', 2, "not JSON"),
         (b"{" * 100_000, 1, "not JSON"),
         (b'{"a":' * 100_000, 1, "nested"),
