@@ -10,6 +10,7 @@ import pytest
 from patchgate.cli import selftest as room
 from patchgate.cli.selftest import CASES, selftest, summary
 from patchgate.report.rules import RULES
+from tests.golden.messages import recorded, refused
 from tests.world import Answer, Repo
 
 # All of them are run once; what is told of a wrong case shows in a few.
@@ -21,6 +22,8 @@ def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
     assert [each.rule for each in results] == list(RULES)
     assert [each.rule for each in results if not each.is_raised] == []
     assert summary(results).splitlines()[-1].startswith(f"{len(RULES)} of {len(RULES)} rules raised")
+    # `python -m tests.golden.messages` writes the file again.
+    assert refused(results)["REFUSALS"] == recorded()["REFUSALS"]
 
 
 def test_a_rule_without_a_case_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import click
 
 import patchgate
 from patchgate.cli.cli import COMMANDS, cli
-from patchgate.cli.selftest import refusals, selftest
+from patchgate.cli.selftest import Raised, refusals, selftest
 from tests.world import Repo
 
 GOLDEN = Path(__file__).parent / "messages.txt"
@@ -86,11 +86,25 @@ SPEAKING = {"Fault", "Mistake", "of"}
 """Calls beside `raise` whose first sentence reaches a user: `Finding.of` among them."""
 
 
-def golden() -> str:
-    """Render everything: mistakes on the command line, refusals, help pages, all other sentences."""
-    parts = ("MISTAKES ON THE COMMAND LINE", _mistakes()), ("REFUSALS", refusals(list(selftest(os.environ))))
-    more = ("HELP", "\n".join(_help_pages())), ("SENTENCES", "\n".join(_sentences()) + "\n")
-    return "\n".join(f"{title}\n{'=' * len(title)}\n\n{_steady(text)}" for title, text in (*parts, *more))
+def golden() -> dict[str, str]:
+    """Render everything but the refusals: mistakes on the command line, help pages, all other sentences."""
+    return {
+        "MISTAKES ON THE COMMAND LINE": _steady(_mistakes()),
+        "HELP": _steady("\n".join(_help_pages())),
+        "SENTENCES": _steady("\n".join(_sentences()) + "\n"),
+    }
+
+
+def refused(results: list[Raised]) -> dict[str, str]:
+    """Render the refusal of each rule."""
+    return {"REFUSALS": _steady(refusals(results))}
+
+
+def recorded() -> dict[str, str]:
+    """Read the sections of the golden file."""
+    text = GOLDEN.read_text(encoding="utf-8")
+    parts = re.split(r"(?m)^([A-Z ]+)\n=+\n\n", text)
+    return {title: part.removesuffix("\n") for title, part in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def _mistakes() -> str:
@@ -186,7 +200,9 @@ def _steady(text: str) -> str:
 
 def main() -> None:
     """Write the file."""
-    GOLDEN.write_text(golden(), encoding="utf-8")
+    sections = golden() | refused(list(selftest(os.environ)))
+    parts = (f"{title}\n{'=' * len(title)}\n\n{sections[title]}\n" for title in sorted(sections))
+    GOLDEN.write_text("".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
