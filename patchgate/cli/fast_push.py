@@ -1,12 +1,13 @@
 """Recognises an ordinary push of a few commits, for pre-push: exit code 99 accepts it, as in `hooks.fast`.
 
-    … | python -E -P -c 'from … import run; run()' GIT_DIR COMMON_DIR VERSION REMOTE REF
-
-The shim passes on pushes of a few new commits in a line onto one existing branch, none of an agent. Standard
-input has for each commit, parents first: its id, a blank, its parent's id, LF; a pinned `git diff-tree`; NUL
-and `whole`; at the end `all`. Every commit is checked by its effect, and must have a receipt. A recognised
-push is recorded; any other gets the full check.
+The shim passes on pushes of a few new commits in a line onto one existing branch, none of an agent. Every
+commit is checked by its effect, and must have a receipt. A recognised push is recorded; any other gets the
+full check.
 """
+
+# … | python -E -P -c 'from … import run; run()' GIT_DIR COMMON_DIR VERSION REMOTE REF
+# Standard input has for each commit, parents first: its id, a blank, its parent's id, LF; a pinned
+# `git diff-tree`; NUL and `whole`; at the end `all`.
 
 import os
 import sys

@@ -1,9 +1,8 @@
 """Commits as intents see them: their trailers, which are new, and how a trailer gets into a message.
 
-A commit is new if no branch, remote or fetch has it. It is a replay if it is the same change as one that the
-update replaces, as after a rebase: every added and removed line is the same, whitespace included. Where a
-conflict was resolved, git's map of the rebase in progress names the replaced commit, if it touches no other
-files. `intents` decides what follows.
+A commit is new if no branch, remote or fetch has it. It is a replay if it adds and removes the same lines,
+whitespace included, as a commit that the update replaces. Where a conflict was resolved, git's map of the
+rebase in progress names the replaced commit, if it touches no other files. `intents` decides what follows.
 """
 
 from __future__ import annotations

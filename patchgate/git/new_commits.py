@@ -1,9 +1,8 @@
 """Find the new commits that an update of a branch brings in.
 
-Known are the branch's own commits, those of remote-tracking refs, and the tips at install; for a new branch
-also those of any branch or FETCH_HEAD. `HEAD` and `--all` are not used: at the last step of a rebase the
-detached `HEAD` has the new commits already. Commits that were fetched from this repository, or that this
-worktree's reflog shows as made here, are its own.
+Known are the branch's own commits, those of remote-tracking refs, the tips at install; for a new branch those
+of any branch or FETCH_HEAD too. `HEAD` and `--all` are not used: at the last step of a rebase, `HEAD` has the
+new commits. Commits fetched from this repository, or made here by this worktree's reflog, are its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Find the operation in progress (a rebase, a merge), the command that runs now, and who pushes.
 
-An operation shows in the files of the git directory (`wt-status.c` reads the same). A single revert, reset
-or switch leaves no file: the arguments of a process above the hook show it, and a push from a worktree of
-the same repository. A `git receive-pack` that is started separately is not found, so the
-answer is evidence and not proof.
+An operation shows in the files of the git directory (`wt-status.c` reads the same). A single revert, reset or
+switch leaves none: the arguments of a process above the hook show it, and a push from a worktree of this
+repository. Somebody's own `git receive-pack` is not found: the answer is evidence, not proof.
 """
 
 from __future__ import annotations

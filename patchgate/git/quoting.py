@@ -1,9 +1,8 @@
 """Print bytes of a repository safely, and quote the names in patch headers as git does.
 
-`quote_path` quotes as git does (`core.quotePath=false`), and also escapes what can deceive a reader
-("Trojan Source", CVE-2021-42574): C1 and bidirectional controls, Unicode line separators. A name in a patch
-is read only in the form that git writes (`quote_c_style`): other readers may decode other forms
-differently.
+`quote_path` quotes as git does (`core.quotePath=false`), and escapes what can deceive a reader ("Trojan
+Source", CVE-2021-42574): C1 and bidirectional controls, Unicode line separators. A name in a patch is read
+only in the form that git writes (`quote_c_style`): other readers may decode other forms differently.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Follow symbolic refs as git does before it writes, and read the reflog of a worktree.
 
-Before git 2.46 no hook runs when a symbolic ref is set, so the ref that is written counts, not the name
-that was given. Git writes `logs/HEAD` even with `--no-verify`, but a user can edit it: it is evidence and
-not proof. Sources: git-symbolic-ref, git-reflog, refs.c, and the messages of git 2.39 (builtin/commit.c,
-sequencer.c, builtin/merge.c, builtin/am.c).
+Before git 2.46 no hook runs when a symbolic ref is set, so the ref that is written counts, not the name given.
+Git writes `logs/HEAD` even with `--no-verify`, but a user can edit it: it is evidence, not proof. Sources:
+git-symbolic-ref, git-reflog, and git 2.39's refs.c, sequencer.c, builtin/{commit,merge,am}.c.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """pre-commit and pre-merge-commit: check what git is about to commit, and leave a pending receipt.
 
-The reference-transaction hook, which sees parent and commit, checks the rest: budgets and intents while
-commits are replayed, and a change that restores a path as it was before HEAD (an amend looks like any
-commit here). For those there is no verdict and no receipt here; with an intent in this worktree there is no
-receipt either.
+reference-transaction, which sees parent and commit, checks the rest: budgets and intents while commits are
+replayed, and a change that restores a path as it was before HEAD (an amend looks like any commit here). For
+those, and with an intent in this worktree, no receipt is left.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Storage: lock, append, replace atomically and flush. See `docs/decisions/storage.md`.
 
-Belongs here: locks between processes, atomic replacement, the hash-chained append-only file, and the few
-calls that change a disk, each a numbered step that a test can make fail. Does not: what the bytes mean,
-git, the environment, texts of verdicts. Public: `Value`, `lock.acquire`, `atomic_write.write_atomically`,
-`signals.defer_signals`, `hash_chain`, `record`, `owner.Owner`, `temporary_folder.TemporaryFolder`, and, for
-longer protocols, `filesystem` and `open_folder.OpenFolder`.
-
-An `OSError` is passed on unchanged, because only the caller knows what it costs. `UndecidedError` is for
-what this folder finds: a lock that is held, a damaged chain, a record that is too large.
+Belongs here: the few calls that change a disk, each a numbered step that a test can make fail. Does not: what the
+bytes mean, git, texts of verdicts. An `OSError` is passed on, because only the caller knows what it costs;
+`UndecidedError` is for what is found here: a lock that is held, a damaged chain, a record that is too large.
 """
 
 from __future__ import annotations

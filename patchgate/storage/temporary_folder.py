@@ -1,9 +1,8 @@
 """A temporary folder that is always removed: by its owner, or after a kill by the next process.
 
-The owner keeps a lock on a file in it, which the kernel drops when the owner ends. Only a folder of this
-user with such a file, unlocked, is ever removed; and an empty folder whose name names a process that has
-ended, for an owner that was killed before it could write. Nothing here must survive a crash, so nothing is
-a numbered step.
+The owner keeps a lock on a file in it, which the kernel drops when the owner ends. Only a folder of this user
+with such a file, unlocked, is removed; and an empty one whose name names a process that has ended before it
+could write. Nothing here must survive a crash, so nothing is a numbered step.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Temporary folders outside the repository: recorded before they are made, and removed by their record.
 
-After a kill, a folder is removed only if the owner in its record has ended, and if it is the same folder
-(device and inode), under the record's token in a cache folder's `touched` or `kept`. A name alone never
-removes anything. A record is in `<common dir>/patchgate/scratch/`. It survives a kill; after a power cut a
-folder may remain without one.
+After a kill, a folder is removed only if the owner in its record has ended and it is the same folder (device
+and inode), under the record's token in a cache folder's `touched` or `kept`; never by its name alone. Records
+are in `<common dir>/patchgate/scratch/`; after a power cut a folder may remain without one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The one whole tree that is cached for a repository, and updated from one patch to the next.
 
-It is reused only if the last use ended well, with every file as git wrote it, and nothing that conversions
-depend on has changed since. The file that says so is in the user's repository and is removed while the tree
-is in use. So after a kill the tree is made again elsewhere: a command that still runs may write to the old
-one.
+It is reused only if the last use ended well, with every file as git wrote it, and what conversions depend on
+is unchanged. The file that says so is in the user's repository, and is removed during use: after a kill the
+tree is made again elsewhere, because a command that still runs may write to the old one.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """The cache files of the fast path: their names and formats, and whether they are current. Writes nothing.
 
-Below `<git common dir>/patchgate/`:
-
-    fast/active                   MEANING VERSION INTERPRETER, one line
-    fast/VERSION/recognise.pyc    the recogniser, compiled
-    fast/VERSION/KEY              a compiled policy; KEY names both files of the root that can hold one
-
 If one is missing, damaged or of another version, the full check runs, and writes it again.
 """
 
 from __future__ import annotations
+
+# Below `<git common dir>/patchgate/`:
+#     fast/active                   MEANING VERSION INTERPRETER, one line
+#     fast/VERSION/recognise.pyc    the recogniser, compiled
+#     fast/VERSION/KEY              a compiled policy; KEY names both files of the root that can contain one
 
 import marshal
 import os

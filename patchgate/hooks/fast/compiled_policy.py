@@ -1,9 +1,8 @@
 """Compiles a policy into plain values by which the fast path recognises a clean commit.
 
-If a gate would report anything, be it a note, the compiled policy must match; if only the compiled policy
-matches, the full check runs, which only costs time. It covers changes that add, modify or delete regular
-files with plain ASCII names; the caller passes on everything else, and checks collisions and lengths of
-names.
+If a gate would report anything, even a note, the compiled policy must match; if only the compiled policy
+matches, the full check runs, which only costs time. It covers added, modified and deleted regular files with
+plain ASCII names; the caller passes on everything else, and checks collisions and lengths of names.
 """
 
 from __future__ import annotations
