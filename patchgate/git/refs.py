@@ -1,6 +1,6 @@
 """Follow symbolic refs as git does before it writes, and read the reflog of a worktree.
 
-Before git 2.46 no hook runs when a symbolic ref is set, so the ref that is written counts, not the name given.
+Before git 2.46 no hook runs when a symbolic ref is set, so the ref that is written counts, not its name.
 Git writes `logs/HEAD` even with `--no-verify`, but a user can edit it: it is evidence, not proof. Sources:
 git-symbolic-ref, git-reflog, and git 2.39's refs.c, sequencer.c, builtin/{commit,merge,am}.c.
 """

@@ -1,7 +1,7 @@
 """Storage: lock, append, replace atomically and flush. See `docs/decisions/storage.md`.
 
-Belongs here: the few calls that change a disk, each a numbered step that a test can make fail. Does not: what the
-bytes mean, git, texts of verdicts. An `OSError` is passed on, because only the caller knows what it costs;
+Belongs here: the few calls that change a disk, each a numbered step that a test can make fail. Does not: what
+the bytes mean, git, texts of verdicts. An `OSError` is passed on: only the caller knows what it costs.
 `UndecidedError` is for what is found here: a lock that is held, a damaged chain, a record that is too large.
 """
 
