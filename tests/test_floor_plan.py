@@ -106,6 +106,7 @@ IMPURE = {
 }
 NAMELESS = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "tools_common"}
 MOST_LINES = 450
+MOST_DOCSTRING = 5
 SEEN_BY_MOUTHS_ALONE = {"os.environ", "os.getenv", "sys.argv", "sys.stdin", "sys.stdout", "sys.stderr"}
 
 
@@ -327,9 +328,19 @@ def test_a_module_has_a_name_of_its_own_and_says_what_it_does() -> None:
             wrong.append(f"{module} is longer than {MOST_LINES} lines")
         if not NAMELESS.isdisjoint(module.split(".")):
             wrong.append(f"{module} has a name that says nothing")
-        if not ast.get_docstring(ast.parse(text)) and module != "patchgate.__main__":
-            wrong.append(f"{module} has no docstring")
+        said = (ast.get_docstring(ast.parse(text)) or "").splitlines()
+        if (not said and module != "patchgate.__main__") or len(said) > MOST_DOCSTRING:
+            wrong.append(f"{module} has no docstring, or one of more than {MOST_DOCSTRING} lines")
     assert wrong == []
+
+
+def test_a_class_name_occurs_once_in_the_package() -> None:
+    found: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name.lstrip("_"), []).append(module)
+    assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
 
 
 def test_the_reader_of_imports_sees_every_kind_of_import(tmp_path: Path) -> None:

@@ -5,11 +5,6 @@ If one is missing, damaged or of another version, the full check runs, and write
 
 from __future__ import annotations
 
-# Below `<git common dir>/patchgate/`:
-#     fast/active                   MEANING VERSION INTERPRETER, one line
-#     fast/VERSION/recognise.pyc    the recogniser, compiled
-#     fast/VERSION/KEY              a compiled policy; KEY names both files of the root that can contain one
-
 import marshal
 import os
 import re
@@ -22,6 +17,10 @@ import patchgate
 from patchgate import __version__
 from patchgate.git.model import Entry
 
+# Below `<git common dir>/patchgate/`:
+#     fast/active                   MEANING VERSION INTERPRETER, one line
+#     fast/VERSION/recognise.pyc    the recogniser, compiled
+#     fast/VERSION/KEY              a compiled policy; KEY names both files of the root that can contain one
 MEANING = 1
 """The version of the protocol of shim and copy; with another number, a shim uses the full check."""
 ACTIVE = "active"
