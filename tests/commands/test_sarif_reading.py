@@ -483,7 +483,7 @@ def test_no_more_text_is_held_than_there_is_room_and_a_file_is_asked_for_twice_a
         (json.dumps(document(run())).encode() + b"{}", "expected the end"),
         (b'{"version": "2.1.0", "x": [NaN], "runs": []}', "contains NaN"),
         (json.dumps(document(run())).encode("utf-16"), "not UTF-8"),
-        (b'{"version": "2.1.0", "runs": [' + b"[" * 5000, "nested|no object|no JSON"),
+        (b'{"version": "2.1.0", "runs": [' + b"[" * 5000, "nested|not JSON|not a JSON object"),
     ],
     ids=lambda each: each if isinstance(each, str) else "told",
 )
