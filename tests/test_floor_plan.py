@@ -107,6 +107,7 @@ IMPURE = {
 NAMELESS = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "tools_common"}
 MOST_LINES = 450
 MOST_DOCSTRING = 5
+MOST_FUNCTION = 60
 SEEN_BY_MOUTHS_ALONE = {"os.environ", "os.getenv", "sys.argv", "sys.stdin", "sys.stdout", "sys.stderr"}
 
 
@@ -332,6 +333,18 @@ def test_a_module_has_a_name_of_its_own_and_says_what_it_does() -> None:
         if (not said and module != "patchgate.__main__") or len(said) > MOST_DOCSTRING:
             wrong.append(f"{module} has no docstring, or one of more than {MOST_DOCSTRING} lines")
     assert wrong == []
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = [
+        f"{module}:{node.lineno} {node.name}"
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= MOST_FUNCTION
+    ]
+    assert long == []
 
 
 def test_a_class_name_occurs_once_in_the_package() -> None:

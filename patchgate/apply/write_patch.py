@@ -146,6 +146,9 @@ class _StoppedError(UndecidedError):
         self.finding = finding
 
 
+_SAVED = "a file was changed while the patch was written; that change is saved in"
+
+
 def write_judged(
     repository: Repository,
     judged: PatchVerdict,
@@ -201,10 +204,7 @@ def write_judged(
         return _refused([_dirty(error)])
     except UndecidedError as error:
         return _undecided(error)
-    late = tuple(
-        f"a file was changed while the patch was written; that change is saved in {place}"
-        for place in landing.kept
-    )
+    late = (f"{_SAVED} {place}" for place in landing.kept)
     gate = GateOutcome("apply", Outcome.PASS)
     return WriteResult((gate,), warnings=(*warnings, *late), landing=landing)
 

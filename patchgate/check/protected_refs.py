@@ -92,11 +92,11 @@ class RefRules:
         commits: Mapping[str, str | None],
         asked: CheckOptions,
     ) -> None:
-        self._repository = repository
-        self._objects = objects
-        self._destination = destination
-        self._commits = commits
-        self._asked = asked
+        self.repository = repository
+        self.objects = objects
+        self.destination = destination
+        self.commits = commits
+        self.asked = asked
         self.policies = TreePolicies(objects)
         self._defaults = _default_refs(destination)
         self._aliases: dict[str, list[str]] = {}
@@ -115,7 +115,7 @@ class RefRules:
     @property
     def name(self) -> str:
         """The remote's name, for messages."""
-        return self._destination.name
+        return self.destination.name
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -144,23 +144,23 @@ class RefRules:
         Args:
             unlisted: the names that count where that policy names no protected refs.
         """
-        found = self._at(self._commits.get(self._destination.reported.get(ref, "")))
+        found = self._at(self.commits.get(self.destination.reported.get(ref, "")))
         if found.is_absent:
             return False
         listed = found.policy.config.push.protected_refs if found.policy is not None else None
         if listed is None:
-            return not self._destination.is_confirmed and matches_ref(unlisted, ref)
+            return not self.destination.is_confirmed and matches_ref(unlisted, ref)
         return matches_ref(listed, ref)
 
     def _is_unseen(self, ref: str) -> bool:
         """Return whether the commit that git reports for a ref is not here."""
-        reported = self._destination.reported.get(ref)
-        return reported is not None and self._commits.get(reported) is None
+        reported = self.destination.reported.get(ref)
+        return reported is not None and self.commits.get(reported) is None
 
     def _is_shared(self, ref: str) -> bool:
         """Return whether a ref may be a default branch by its name, and has or may have a policy."""
         if self._is_unseen(ref):
-            return not self._destination.is_confirmed and matches_ref(_SHARED_BRANCHES, ref)
+            return not self.destination.is_confirmed and matches_ref(_SHARED_BRANCHES, ref)
         return self._names_itself(ref, _SHARED_BRANCHES)
 
     def is_governed(self, update: RefUpdate) -> bool:
@@ -171,14 +171,14 @@ class RefRules:
         """
         if not self.is_protected(update.ref):
             return self._is_shared(update.ref)
-        is_known = self._destination.is_empty or self.default_tip is not None
+        is_known = self.destination.is_empty or self.default_tip is not None
         return not (is_known and self._has_no_policy([update]))
 
     def is_before_policy(self, updates: Sequence[RefUpdate]) -> bool:
         """Return whether neither the default branch nor any ref of a push has a policy yet, for certain."""
-        if self._destination.default is None and not self._destination.is_empty:
+        if self.destination.default is None and not self.destination.is_empty:
             return False
-        return (self._destination.is_empty or self.default_tip is not None) and self._has_no_policy(updates)
+        return (self.destination.is_empty or self.default_tip is not None) and self._has_no_policy(updates)
 
     def has_no_policy(self, revision: str) -> bool:
         """Return whether a revision has no policy, not even a broken one."""
@@ -186,23 +186,23 @@ class RefRules:
 
     def _has_no_policy(self, updates: Sequence[RefUpdate]) -> bool:
         """Return whether there is no trusted policy, and the default branch and these refs have none."""
-        if self._asked.policy_from is not None:
+        if self.asked.policy_from is not None:
             return False
-        is_certain = self._destination.judges_all or self._destination.is_confirmed
+        is_certain = self.destination.judges_all or self.destination.is_confirmed
         names = dict.fromkeys((*self._defaults, *(() if is_certain else USUAL_BRANCHES)))
-        places = [self._destination.had[ref] for ref in names if ref in self._destination.had]
+        places = [self.destination.had[ref] for ref in names if ref in self.destination.had]
         places += [update.old for update in updates if update.old is not None]
-        found = [self._commits.get(place) for place in places]
+        found = [self.commits.get(place) for place in places]
         return all(commit is not None and self.has_no_policy(commit) for commit in found)
 
     def _find_governing(self) -> _Governing:
-        place = self._asked.policy_from or self.default_tip
-        if place is None and not self._destination.judges_all:
+        place = self.asked.policy_from or self.default_tip
+        if place is None and not self.destination.judges_all:
             # Nothing is known of the remote: take the protected refs of this repository.
             place = "HEAD"
         found = self._at(place)
         if found.policy is not None and place is not None:
-            named = self._asked.place
+            named = self.asked.place
             shown = printable(named) if named is not None else place[:12] if place != "HEAD" else place
             return _Governing(found.policy, shown)
         return _Governing(built_in(), BUILT_IN, found.fault)
@@ -211,7 +211,7 @@ class RefRules:
     def default_tip(self) -> str | None:
         """The commit of the default branch there, where it is known and here."""
         for ref in self._defaults:
-            tip = self._commits.get(self._destination.had.get(ref, ""))
+            tip = self.commits.get(self.destination.had.get(ref, ""))
             if tip is not None:
                 return tip
         return None
@@ -224,12 +224,12 @@ class RefRules:
         What this clone alone says of the default branch does not count for a ref that has a policy.
         """
         tip = self.default_tip
-        if self._destination.judges_all:
+        if self.destination.judges_all:
             moving = [update for update in updates if self.is_protected(update.ref)]
-            own = self._commits.get(moving[0].old or "") if len(moving) == 1 else None
+            own = self.commits.get(moving[0].old or "") if len(moving) == 1 else None
         else:
-            own = self._commits.get(self._destination.reported.get(ref, ""))
-            if own is not None and not self._destination.is_confirmed and not self.has_no_policy(own):
+            own = self.commits.get(self.destination.reported.get(ref, ""))
+            if own is not None and not self.destination.is_confirmed and not self.has_no_policy(own):
                 return [own]
         return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
 
@@ -239,13 +239,13 @@ class RefRules:
 
     def key_of(self, revision: str) -> Key:
         """Name the policy that a revision has; equal keys have equal policies."""
-        header = self._objects.header(revision + "^{tree}")
+        header = self.objects.header(revision + "^{tree}")
         return self.policies.key(header.oid) if header else (None, None)
 
     def signers_of(self, revision: str) -> str | None:
         """Return the object of the signers of a revision; None if it has none."""
-        header = self._objects.header(revision + "^{tree}")
-        entry = self._objects.entry(header.oid, ALLOWED_SIGNERS.raw) if header else None
+        header = self.objects.header(revision + "^{tree}")
+        entry = self.objects.entry(header.oid, ALLOWED_SIGNERS.raw) if header else None
         return entry.oid if entry else None
 
     def judged_by(self, update: RefUpdate) -> str | None:
@@ -256,9 +256,9 @@ class RefRules:
         parents branched off before the policy. They are used only where a ref is new or forced; where that
         ancestor has no policy, what the ref had or the default branch has one.
         """
-        if self._asked.policy_from is not None:
-            return self._asked.policy_from
-        if not (self._destination.judges_all or self.is_protected(update.ref)):
+        if self.asked.policy_from is not None:
+            return self.asked.policy_from
+        if not (self.destination.judges_all or self.is_protected(update.ref)):
             return None
         chosen = next((each for each in self._in_question(update) if not self._at(each).is_absent), None)
         if chosen is None:
@@ -266,20 +266,20 @@ class RefRules:
         found = self._at(chosen)
         if found.fault is not None:
             self._unreadable[
-                f"the policy of {chosen[:12]}, which {self._destination.name} has, cannot be read "
+                f"the policy of {chosen[:12]}, which {self.destination.name} has, cannot be read "
                 f"({found.fault.in_one_line}): each commit was judged by its parent's"
             ] = None
         return chosen if found.policy is not None else None
 
     def _in_question(self, update: RefUpdate) -> Iterator[str]:
         """Name the commits whose policy may judge what a ref gets: the first that has one does."""
-        tip = self._commits.get(update.new or "")
-        old = self._commits.get(self._destination.had.get(update.ref, "")) if update.old is not None else None
+        tip = self.commits.get(update.new or "")
+        old = self.commits.get(self.destination.had.get(update.ref, "")) if update.old is not None else None
         base = old or self.default_tip
         if tip is None or base is None:
             return
         if old is None or not self.reaches(tip, old):
-            nearest = nearest_first_parent(self._repository, tip, base)
+            nearest = nearest_first_parent(self.repository, tip, base)
             if nearest is not None:
                 yield nearest
             elif update.ref.startswith(NOTES):
@@ -320,7 +320,7 @@ class RefRules:
         """Make the verdict on a ref: rejected by an error, undecided with a reason."""
         is_failed = any(finding.level is Level.ERROR for finding in findings)
         outcome = Outcome.FAIL if is_failed else Outcome.UNDECIDED if reason else Outcome.PASS
-        empty = self._objects.empty_tree
+        empty = self.objects.empty_tree
         return ChangeVerdict(
             change=Change.of(empty, empty, ()),
             source=Source("ref", ref=update.ref),
@@ -356,7 +356,7 @@ class RefRules:
 
     def _findings(self, update: RefUpdate, protection: Decision | bool, keeps: bool) -> list[Finding]:
         decision = protection if isinstance(protection, Decision) else None
-        is_here = self._commits.get(update.old or "") is not None
+        is_here = self.commits.get(update.old or "") is not None
         move = RefMove(
             ref=update.ref, old=update.old, new=update.new, keeps=keeps, is_here=is_here, decision=decision
         )
@@ -369,23 +369,23 @@ class RefRules:
 
     def _keeps(self, update: RefUpdate) -> bool | None:
         """Return whether the new commit contains the old one; None if a shallow history hides it."""
-        old, new = self._commits.get(update.old or ""), self._commits.get(update.new or "")
+        old, new = self.commits.get(update.old or ""), self.commits.get(update.new or "")
         if update.ref.startswith(TAGS):
             return False
         if old is not None and new is not None and self.reaches(new, old):
             return True
-        return None if self._repository.shallow and new is not None else False
+        return None if self.repository.shallow and new is not None else False
 
     def reaches(self, commit: str, ancestor: str) -> bool:
         """Return whether one commit reaches another; asks git once."""
         pair = (ancestor, commit)
         if pair not in self._ancestry:
-            self._ancestry[pair] = is_ancestor(self._repository, ancestor, commit)
+            self._ancestry[pair] = is_ancestor(self.repository, ancestor, commit)
         return self._ancestry[pair]
 
     def _not_seen(self, update: RefUpdate) -> str | None:
-        old, name = update.old or "", self._destination.name
-        if type_of(self._objects, old) is not None:
+        old, name = update.old or "", self.destination.name
+        if type_of(self.objects, old) is not None:
             return None
         return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: git fetch {name}"
 
@@ -397,9 +397,9 @@ class RefRules:
             # Its own commits are judged, and git shows them in the place of others (git-replace).
             replaced = show_ref(update.ref)
             return f"{replaced} would make git show one object instead of another: leave it out"
-        if self._commits.get(update.new) is not None:
+        if self.commits.get(update.new) is not None:
             return None
-        kind = type_of(self._objects, update.new)
+        kind = type_of(self.objects, update.new)
         if kind is None:
             return (
                 f"{show_ref(update.ref)} would get {update.new[:12]}, which is incomplete here: run git fsck"

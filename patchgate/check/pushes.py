@@ -7,7 +7,7 @@ Which policy judges which commit; a commit that several refs bring is judged onc
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
@@ -125,22 +125,7 @@ def judge_push_to(
             return KnownCommits(tuple(answered)) if answered else all_known_to(kind)
 
         governed = {update.ref for update in updates if terms.is_governed(update)}
-        news = NewCommits(
-            repository=repository,
-            updates=updates,
-            commits=commits,
-            is_protected=governed.__contains__,
-            known_to=known_to,
-        )
-        push = _PushCheck(
-            objects=objects,
-            destination=destination,
-            commits=commits,
-            asked=asked,
-            terms=terms,
-            news=news,
-            now=now,
-        ).judge(updates, moves=moves)
+        push = _judge(terms, updates, governed.__contains__, known_to, now=now, moves=moves)
         push = replace(push, report=with_fetch(repository, remote, updates, commits, push.report))
     return _with_deepen_hint(repository, remote, push)
 
@@ -210,22 +195,36 @@ def judge_received(
             answered = terms.answered_for(ref, updates)
             return KnownCommits(tuple(answered)) if answered else protected()
 
-        news = NewCommits(
-            repository=repository,
-            updates=updates,
-            commits=commits,
-            is_protected=terms.is_protected,
-            known_to=known_to,
-        )
-        return _PushCheck(
-            objects=objects,
-            destination=destination,
-            commits=commits,
-            asked=asked,
-            terms=terms,
-            news=news,
-            now=now,
-        ).judge(updates, moves=True)
+        return _judge(terms, updates, terms.is_protected, known_to, now=now, moves=True)
+
+
+def _judge(
+    terms: RefRules,
+    updates: Sequence[RefUpdate],
+    is_protected: Callable[[str], bool],
+    known_to: Callable[[RefGroup, str], KnownCommits],
+    *,
+    now: float | None,
+    moves: bool,
+) -> PushVerdict:
+    """Judge the new commits of a push; `known_to` names what a ref's repository has already."""
+    news = NewCommits(
+        repository=terms.repository,
+        updates=updates,
+        commits=terms.commits,
+        is_protected=is_protected,
+        known_to=known_to,
+    )
+    check = _PushCheck(
+        objects=terms.objects,
+        destination=terms.destination,
+        commits=terms.commits,
+        asked=terms.asked,
+        terms=terms,
+        news=news,
+        now=now,
+    )
+    return check.judge(updates, moves=moves)
 
 
 def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, str]) -> dict[str, str | None]:

@@ -231,10 +231,7 @@ def run(
         environment |= report_options(environment, report)
     file, missing = locate_program(settings, environment)
     if missing:
-        reason, hint = describe_missing(missing)
-        return replace(
-            outcome, status=CommandStatus.NOT_STARTED, reason=f"was not started: {reason}", hint=hint
-        )
+        return _not_started(outcome, *describe_missing(missing))
     with new_file(log_path, "the log ", _AGAIN) as log:
         ended = run_command(
             argv,
@@ -248,12 +245,13 @@ def run(
             tick=tick,
         )
     if ended.fault is not None:
-        reason, hint = _start_fault(ended, ended.fault, settings)
         os.unlink(log_path)
-        return replace(
-            outcome, status=CommandStatus.NOT_STARTED, reason=f"was not started: {reason}", hint=hint
-        )
+        return _not_started(outcome, *_start_fault(ended, ended.fault, settings))
     return _ended(outcome, ended, settings, os.path.basename(log_path), mask)
+
+
+def _not_started(outcome: CommandOutcome, reason: str, hint: str | None) -> CommandOutcome:
+    return replace(outcome, status=CommandStatus.NOT_STARTED, reason=f"was not started: {reason}", hint=hint)
 
 
 def locate_program(

@@ -222,6 +222,16 @@ _ASKED = (
 )
 
 
+_FIXED = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+
+
 def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     """Find and open the repository that git itself would use in `directory` with `environ`.
 
@@ -238,15 +248,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         raise UsageError(
             f"the folder {printable(directory)} does not exist", "name an existing folder with -C"
         )
-    base = {
-        **allowed_environment(environ),
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_GRAFT_FILE": os.devnull,
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-    }
+    base = allowed_environment(environ) | _FIXED
     variables = {
         name: environ[name] for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR") if environ.get(name)
     }

@@ -32,6 +32,15 @@ FETCH, RECEIVE = "fetch", "receive-pack"
 Pusher = Callable[[Repository], Repository | None]
 
 
+def _close(
+    repository: Repository, gate: ScopeGate, makings: Sequence[IntentCommits], *, stops: bool
+) -> Sequence[str]:
+    """Touch the intent under which commits were made, and record them if they land."""
+    if makings:
+        gate.touch()
+    return () if stops else record_made(repository, makings)
+
+
 def judge_transaction(
     repository: Repository,
     lines: bytes,
@@ -83,10 +92,7 @@ def judge_transaction(
         warnings |= dict.fromkeys(judged.report.warnings)
         changes.extend(judged.report.changes)
     warnings |= dict.fromkeys(add_receipts(known.receipts, changes))
-    if makings:
-        gate.touch()
-    if stopping is None:
-        warnings |= dict.fromkeys(record_made(repository, makings))
+    warnings |= dict.fromkeys(_close(repository, gate, makings, stops=stopping is not None))
     whole = Report(tuple(changes), tuple(warnings))
     if updates:
         whole = without_repeats(repository, whole, stops=stopping is not None)

@@ -219,8 +219,14 @@ def _facts(inputs: VerificationInputs, compared: AnalysisComparison | None) -> V
         after_gate=any(state.fails_after for state in compared.thresholds),
         warnings=(*inputs.warnings, *map(reasons.never_measured, _unmeasured(compared))),
     )
-    if inputs.faults:
-        return facts
+    return facts if inputs.faults else _with_owners(facts, inputs, compared)
+
+
+def _with_owners(
+    facts: VerificationResult, inputs: VerificationInputs, compared: AnalysisComparison
+) -> VerificationResult:
+    """Split what got worse by whether the intent's own changes caused it."""
+    intent = inputs.intent
     is_own = (
         ownership_test(intent.scope, frozenset(inputs.dirty), inputs.since) if intent is not None else None
     )
