@@ -17,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
+from patchgate.git.repository import known_versions
+
 _SCRIPT = """\
 #!/bin/sh
 folder='{folder}'
@@ -137,6 +139,8 @@ class CutGit:
         for place in self.folder.glob("*.*"):
             place.unlink()
         (self.folder / "plan").write_text(f"{plan}\n", encoding="ascii")
+        # So that the numbers of the calls are the same each time.
+        known_versions.clear()
         return ask()
 
     def _calls(self) -> Iterator[Call]:

@@ -20,12 +20,12 @@ FIRST, SECOND = "i-0000000001", "i-0000000002"
 
 def git_dir(repo: Repo) -> str:
     """Git's folder of this worktree."""
-    return repo.ask("rev-parse", "--absolute-git-dir")
+    return repo.git_dir
 
 
 def common_dir(repo: Repo) -> str:
     """Git's folder that all worktrees share."""
-    return repo.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
+    return repo.common_dir
 
 
 def paths(names: Sequence[str]) -> tuple[RepoPath, ...]:

@@ -75,8 +75,7 @@ def statement_for(change: Mapping[str, Any], rules: Sequence[str] = (), **other:
 
 def approve_here(repo: Repo, statement: Statement) -> None:
     """Let a statement without a signature lie on this machine."""
-    common = repo.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
-    assert LocalApprovals(common).add(statement) is None
+    assert LocalApprovals(repo.common_dir).add(statement) is None
 
 
 def elsewhere(repo: Repo, *arguments: str, **env: Any) -> Answer:

@@ -146,8 +146,28 @@ class Repo:
         """Make an empty repository in `folder`/repo; `arguments` go to `git init`."""
         repo = cls(folder / "repo", pinned_environment(folder / "home"))
         repo.path.mkdir(parents=True)
-        repo.git("init", "-q", "-b", "main", *arguments)
+        repo._repeated(lambda: repo.git("init", "-q", "-b", "main", *arguments), "init", *arguments)
         return repo
+
+    @cached_property
+    def git_dir(self) -> str:
+        """Git's folder of this worktree."""
+        return self.ask("rev-parse", "--absolute-git-dir")
+
+    @cached_property
+    def common_dir(self) -> str:
+        """Git's folder that all worktrees share."""
+        return self.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
+
+    def head(self) -> str:
+        """Return the id of the commit at HEAD."""
+        # Asking git takes longer, and thousands of tests ask.
+        with contextlib.suppress(OSError):
+            head = (self.path / ".git" / "HEAD").read_text()
+            oid = (self.path / ".git" / head.removeprefix("ref: ").strip()).read_text().strip()
+            if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", oid):
+                return oid
+        return self.ask("rev-parse", "HEAD")
 
     def at(self, path: Path) -> Repo:
         """Name another place (a clone, a linked worktree) in the same world."""
@@ -215,13 +235,7 @@ class Repo:
     def _commit(self, message: str, *arguments: str) -> str:
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "--no-verify", "-m", message, *arguments)
-        # Asking git takes longer, and thousands of tests commit.
-        with contextlib.suppress(OSError):
-            head = (self.path / ".git" / "HEAD").read_text()
-            oid = (self.path / ".git" / head.removeprefix("ref: ").strip()).read_text().strip()
-            if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", oid):
-                return oid
-        return self.ask("rev-parse", "HEAD")
+        return self.head()
 
     def _repeated(self, run: Callable[[], T], *step: object) -> T:
         """Run a step, or repeat it from memory, if this repository is in its pinned world."""

@@ -29,7 +29,7 @@ from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.model import Change, Entry, Source
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
-from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.repository import BIG_FILE, Repository, git_version
 from patchgate.git.revisions import tree_named
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
@@ -189,7 +189,7 @@ def message_settings(repository: Repository) -> tuple[Cleanup, str | None]:
             key, has_value, value = setting.partition(b"\n")
             name = key.decode("utf-8", "replace").lower()
             if name == _COMMENT_STRING:
-                if _git_version(repository) < _KNOWS_STRINGS:
+                if git_version(repository.environment) < _KNOWS_STRINGS:
                     continue
                 name = _COMMENT
             # The last one counts.
@@ -208,9 +208,3 @@ def message_settings(repository: Repository) -> tuple[Cleanup, str | None]:
 def _is_true(value: bytes | None) -> bool:
     # A key without a value is true (git-config); `commit.verbose` may be a number too.
     return value is None or value.lower() not in {b"", b"0", b"false", b"no", b"off"}
-
-
-def _git_version(repository: Repository) -> tuple[int, ...]:
-    words = repository.output("version").decode("ascii", "replace").split(" ")
-    parts = words[2].split(".")[:2] if len(words) > 2 else []
-    return tuple(int(part) if part.isdigit() else 0 for part in parts)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.hook_managers import HookFile, read_hook
 from patchgate.git.quoting import printable
-from patchgate.git.repository import ANY_CODE, Repository, failed, version_in
+from patchgate.git.repository import ANY_CODE, Repository, failed, git_version
 from patchgate.process import Completed, allowed_environment, run
 
 LOCAL_EVENTS = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "reference-transaction")
@@ -102,7 +102,7 @@ class GitEnvironment:
 
     def version(self) -> tuple[int, ...]:
         """Ask for git's version."""
-        return version_in(self.ask((), self.repository.git_dir, "version", answers=(0,)).out)
+        return git_version(self.environment)
 
     def programs(self) -> str:
         """Ask for the folder of git's programs, which comes first in a hook's PATH."""

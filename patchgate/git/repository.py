@@ -263,7 +263,9 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     is_answered = found.code == 0 or (found.code > 0 and lines[2:3] == ["true"] and b"work tree" in found.err)
     if len(lines) < 5 or not is_answered:
         raise _not_opened(found)
-    _require_version(base)
+    if (version := git_version(base)) < MINIMUM_GIT:
+        text = ".".join(str(part) for part in version)
+        raise UndecidedError(f"git {text} is too old", "install git 2.39.2 or newer")
     git_dir, bare, object_format, prefix = lines[0], lines[2] == "true", lines[3], lines[4]
     common_dir = os.path.normpath(os.path.join(directory, lines[1]))
     work_tree = None if bare or found.code != 0 else work_tree_said
@@ -304,24 +306,25 @@ def _not_opened(found: Completed) -> UsageError | UndecidedError:
     return UndecidedError(f"git cannot open this repository: {printable(text)}", "run git status to see why")
 
 
-def _require_version(env: Mapping[str, str]) -> None:
-    said = run(["git", "version"], cwd=None, env=env)
-    version = version_in(said.out if said.code == 0 else b"")
-    if version < MINIMUM_GIT:
-        text = ".".join(str(part) for part in version)
-        raise UndecidedError(f"git {text} is too old", "install git 2.39.2 or newer")
+# By PATH. One process opens several repositories: worktrees, scratch folders, the folder of a remote.
+known_versions: dict[str, tuple[int, ...]] = {}
 
 
-def version_in(said: bytes) -> tuple[int, ...]:
-    """Parse the output of `git version`.
+def git_version(environment: Mapping[str, str]) -> tuple[int, ...]:
+    """Ask the git of an environment for its version, once in a process for each PATH.
 
     Raises:
-        UndecidedError: it has none.
+        UndecidedError: git could not be started, or printed no version.
     """
-    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
+    path = environment.get("PATH", "")
+    if path in known_versions:
+        return known_versions[path]
+    done = run(["git", "version"], cwd=None, env=environment)
+    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", done.out if done.code == 0 else b"")
     if found is None:
         raise UndecidedError("git did not print its version", "install git 2.39.2 or newer")
-    return tuple(int(part or 0) for part in found.groups())
+    known_versions[path] = tuple(int(part or 0) for part in found.groups())
+    return known_versions[path]
 
 
 def _limits(git_dir: str, common_dir: str, object_format: str) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from patchgate.report.schema import json_schema
 from tests.proposals import ABC, PERMISSIVE, addition, change_of, deletion, moved
+from tests.schemas import require_valid
 from tests.world import EXECUTABLE, Answer, Repo
 
 TRUE = '[commands.lint]\nkind = "lint"\ncommand = ["true"]\n'
@@ -37,7 +37,7 @@ def apply(repo: Repo, patch: bytes, *arguments: str, cwd: Path | None = None, **
     """Apply a patch that comes on standard input; the report is held to its schema."""
     answer = repo.run("apply", "-", "--format", "json", *arguments, stdin=patch, cwd=cwd, **env)
     if answer.code in {0, 1, 3} and "changes" in answer.report:
-        jsonschema.validate(answer.report, json_schema())
+        require_valid(answer.report, json_schema())
     return answer
 
 

@@ -6,11 +6,11 @@ import json
 import os
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from patchgate.report.schema import json_schema
 from tests.proposals import ABC, change_of
+from tests.schemas import require_valid
 from tests.world import Answer, Repo
 
 SECRET = "s3cr3tvalue"
@@ -45,6 +45,7 @@ def status(repo: Repo) -> str:
 # ---- secrets ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("form", ["text", "full", "json"])
 @pytest.mark.parametrize(
     ("script", "env"),
@@ -76,7 +77,7 @@ def test_a_line_of_a_file_that_is_a_secret_is_not_shown_by_a_finding(repo: Repo,
     assert SECRET not in answer.out + answer.err
     assert "***" in answer.out
     if form == "json":
-        jsonschema.validate(answer.report, json_schema())
+        require_valid(answer.report, json_schema())
         (place,) = (Path(answer.report["attempt"]["dir"]) / "artifacts/report.json",)
         assert json.loads(place.read_bytes())["changes"] == answer.report["changes"]
 
@@ -86,7 +87,7 @@ def test_paths_and_ids_stay_though_a_secret_is_like_them(repo: Repo) -> None:
     patch = change_of(b"folder/g", old=b"other")
     answer = apply(repo, patch, "--format", "json", MY_TOKEN="hunk-mismatch", A_TOKEN="folder/g")
     assert answer.errors == ["hunk-mismatch"]
-    jsonschema.validate(answer.report, json_schema())
+    require_valid(answer.report, json_schema())
     assert answer.findings[0]["path"] == "folder/g"
 
 

@@ -25,6 +25,7 @@ from patchgate.git.quoting import is_printable
 from patchgate.ledger.ledger import Ledger
 from patchgate.storage.record import START, Json, canonical_event, line_of
 from tests.apply.attempt_world import CANDIDATE, attempt, chances, opened, touched
+from tests.schemas import require_valid
 from tests.signing import at_terminal
 from tests.world import Answer, Repo
 
@@ -78,7 +79,7 @@ def objects(answer: Answer, schema: dict[str, Any]) -> dict[str, Any]:
     assert answer.code == 0, answer.err
     assert answer.out.isascii()
     loaded = json.loads(answer.out)
-    jsonschema.validate(loaded, schema)
+    require_valid(loaded, schema)
     assert isinstance(loaded, dict)
     return loaded
 
@@ -309,7 +310,7 @@ def test_each_document_has_its_schema(history: Repo, name: str) -> None:
         "attempt": ("attempts", "show", "a-1fff"),
         "event": ("log", "-n", "1"),
     }[name]
-    jsonschema.validate(json.loads(history.cli(*command, "--format", "json").out), schema)
+    require_valid(json.loads(history.cli(*command, "--format", "json").out), schema)
 
 
 # Prune.

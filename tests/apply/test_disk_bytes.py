@@ -111,7 +111,7 @@ def side(mode: str, oid: str) -> Entry | None:
 def proposed(repo: Repo) -> World:
     """Make a patch of the working tree against HEAD, and put HEAD back."""
     repo.commit(None, "New")
-    new = repo.ask("rev-parse", "HEAD")
+    new = repo.head()
     patch = repo.git("diff", "--binary", "--full-index", "--no-renames", "HEAD~", "HEAD")
     repo.git("reset", "-q", "--hard", "HEAD~")
     return World(repo, patch, new)
@@ -454,7 +454,7 @@ def test_a_submodule_changes_in_the_index_alone(tmp_path: Path) -> None:
     patch = repo.git("diff", "--full-index", "HEAD~", "HEAD")
     repo.git("reset", "-q", "--hard", "HEAD~")
     (repo.path / "module").mkdir(exist_ok=True)
-    world = World(repo, patch, repo.ask("rev-parse", "HEAD"))
+    world = World(repo, patch, repo.head())
     with pytest.raises(UndecidedError, match="only the index"), world.judged():
         pass
     with world.judged(with_index=True) as (repository, judged, state):

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import jsonschema
 import pytest
 
 from patchgate.report.schema import json_schema
 from tests.apply.test_apply import apply, attempt_of, command
 from tests.proposals import ABC, addition, change_of, moved
+from tests.schemas import require_valid
 from tests.world import Answer, Repo
 
 NO_LIMITS = """[policy]
@@ -52,7 +52,7 @@ def last_event(repo: Repo) -> dict[str, Any]:
 
 
 def checked(answer: Answer) -> dict[str, Any]:
-    jsonschema.validate(answer.report, json_schema())
+    require_valid(answer.report, json_schema())
     return answer.report
 
 

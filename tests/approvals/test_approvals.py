@@ -252,7 +252,7 @@ def test_it_survives_a_rebase_that_leaves_those_files_alone(repo: Repo) -> None:
     repo.git("checkout", "-q", "main")
     repo.commit({"a": "another\n", "c": "c\n"})
     repo.git("rebase", "-q", "main", "topic")
-    new = repo.ask("rev-parse", "HEAD")
+    new = repo.head()
     assert new != old
     assert repo.check("HEAD").verdict == "accepted"
     assert repo.check("HEAD").change["id"] != repo.check(old).change["id"]
@@ -524,7 +524,7 @@ def test_a_signer_whom_the_change_itself_adds_does_not_count(tmp_path: Path, key
 
 @needs_ssh_keygen
 def test_a_signer_who_is_added_before_counts_only_where_that_policy_judges(repo: Repo, key: Key) -> None:
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     allow(repo, key.allowed())
     note_for(repo, key.sign(statement_for(repo.check().change)))
     repo.commit()
@@ -541,7 +541,7 @@ def test_a_signer_who_is_added_before_counts_only_where_that_policy_judges(repo:
 
 @needs_ssh_keygen
 def test_a_branch_named_like_the_base_does_not_bring_signers(repo: Repo, key: Key) -> None:
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     commit = repo.commit()
     repo.git("checkout", "-q", "-b", base[:12], base)
     repo.commit({SIGNERS: key.allowed()})
@@ -755,11 +755,11 @@ def test_two_notes_that_git_merged_by_cat_sort_uniq_both_count(
     signed_repo.stage({"b.exe": "x\n"})
     change = signed_repo.check().change
     second = Key.make(tmp_path, "second")
-    base = signed_repo.ask("rev-parse", "HEAD")
+    base = signed_repo.head()
     signed_repo.git("stash", "-q")
     signed_repo.commit({SIGNERS: key.allowed() + second.allowed("second@example.com")})
     signed_repo.git("stash", "pop", "-q", "--index")
-    assert base != signed_repo.ask("rev-parse", "HEAD")
+    assert base != signed_repo.head()
     note_for(signed_repo, key.sign(statement_for(change, ["deny-prefix"])))
     note_for(
         signed_repo, second.sign(statement_for(change, ["deny-suffix"])), ref="refs/notes/theirs", fanout=1

@@ -527,7 +527,7 @@ def test_the_policy_of_another_revision_and_another_profile(repo: Repo) -> None:
 def test_a_commit_that_a_push_refused_is_approved_under_the_policy_that_refused_it(repo: Repo) -> None:
     """The remote has a strict policy; the commits on the way relax it, which the remote does not know yet."""
     repo.git("reset", "-q", "--hard")
-    strict = repo.ask("rev-parse", "HEAD")
+    strict = repo.head()
     repo.policy("[policy]\n")
     commit = repo.commit({"vendor/x": "x\n"})
     refused_event(repo, repo.check(commit, "--policy-from", strict))

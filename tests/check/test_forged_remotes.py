@@ -67,7 +67,7 @@ def refused(report: Report) -> list[str | None]:
 def test_main_is_judged_whatever_branch_this_clone_takes_for_the_default_one(
     local: Clone, packed: bool
 ) -> None:
-    there = local.ask("rev-parse", "HEAD")
+    there = local.head()
     unlisted = local.policy(POLICY + "[push]\nprotected_refs = []\n")
     local.git("checkout", "-q", "--orphan", "without")
     local.git("rm", "-q", "-r", "-f", ".")
@@ -100,7 +100,7 @@ def test_a_real_push_of_what_a_forged_ref_reaches_is_refused(tmp_path: Path) -> 
 
 
 def test_the_policy_that_main_has_judges_it_under_another_default_branch(local: Clone) -> None:
-    there = local.ask("rev-parse", "HEAD")
+    there = local.head()
     local.policy(WEAK + "[push]\nprotected_refs = []\n")
     local.has("origin/feature", "HEAD")
     local.set_head("feature")
@@ -123,7 +123,7 @@ def test_main_is_neither_deleted_nor_forced_under_another_default_branch(local: 
 @pytest.mark.parametrize("head", ["", "feature"])
 @pytest.mark.parametrize("name", SHARED)
 def test_a_shared_branch_is_judged_from_what_the_remote_has_there(local: Clone, name: str, head: str) -> None:
-    there = local.ask("rev-parse", "HEAD")
+    there = local.head()
     bad = local.bad()
     local.has("upstream/any", bad)
     local.has("origin/feature", bad)
@@ -154,7 +154,7 @@ def test_the_past_is_judged_where_main_has_a_policy_under_another_default_branch
 
 def test_a_protected_branch_knows_only_what_the_remote_has_there(tmp_path: Path) -> None:
     local = made(tmp_path, LISTING)
-    there = local.ask("rev-parse", "HEAD")
+    there = local.head()
     bad = local.bad()
     local.has("origin/main", bad)
     assert refused(local.pushed("refs/heads/release/1", old=there)) == [bad]
@@ -169,7 +169,7 @@ def test_a_protected_branch_knows_only_what_the_remote_has_there(tmp_path: Path)
 
 def test_each_of_several_protected_branches_is_judged_from_its_own_value(tmp_path: Path) -> None:
     local = made(tmp_path, LISTING)
-    first = local.ask("rev-parse", "HEAD")
+    first = local.head()
     second, third = local.commit({"a": "x\n"}), local.commit({"b": "x\n"})
     lines = [f"x {third} {MAIN} {second}", f"x {third} refs/heads/release/1 {first}"]
     for told in (lines, lines[::-1]):
@@ -199,7 +199,7 @@ def test_a_branch_of_ones_own_goes_on_from_what_another_remote_has(local: Clone)
     local.git("rm", "-q", "-r", "-f", ".")
     start = local.commit({"a": "a\n"})
     local.policy(POLICY)
-    old = local.ask("rev-parse", "HEAD")
+    old = local.head()
     local.git("checkout", "-q", "--detach", start)
     local.commit({"old": "<<<<<<< HEAD\n"}, "Left-over markers")
     local.has("upstream/main", "HEAD")
@@ -230,7 +230,7 @@ def test_a_shared_branch_without_a_policy_takes_what_the_default_branch_has(loca
 
 def test_what_the_policy_of_a_branch_leaves_out_is_no_shared_branch(tmp_path: Path) -> None:
     local = made(tmp_path, POLICY + '[push]\nprotected_refs = ["refs/heads/release/*"]\n')
-    there = local.ask("rev-parse", "HEAD")
+    there = local.head()
     local.has("upstream/any", local.bad())
     for ref in (MAIN, "refs/heads/trunk", TOPIC):
         report = local.pushed(ref, old=there)
@@ -239,7 +239,7 @@ def test_what_the_policy_of_a_branch_leaves_out_is_no_shared_branch(tmp_path: Pa
 
 def test_a_repository_in_a_folder_says_itself_which_its_default_branch_is(tmp_path: Path) -> None:
     local, server = pair(tmp_path, policy=POLICY)
-    there = local.ask("rev-parse", "HEAD")
+    there = local.head()
     local.git("push", "-q", "--no-verify", "origin", "main:refs/heads/trunk")
     local.git("fetch", "-q", "origin")
     local.git("remote", "set-head", "origin", "trunk")

@@ -264,7 +264,7 @@ def test_a_hook_config_that_does_not_name_the_tool_is_none(repo: Repo) -> None:
 
 
 def test_a_range_judges_each_commit_by_the_policy_before_it(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.commit({"secret/1": "x\n"})
     repo.policy('[policy]\ndeny_prefixes = ["runs", "secret"]\n')
     repo.commit({"secret/2": "x\n"})
@@ -282,7 +282,7 @@ def test_a_range_that_begins_to_read_lines_midway_reads_them(repo: Repo) -> None
     quiet = "[content]\nsecrets = false\nconflict_markers = false\n"
     limits = '[policy]\nmax_file_bytes = "off"\n[policy.commit]\nmax_added_lines = "off"\n'
     repo.policy(limits + quiet)
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     marker = "<<<<<<< ours\n"
     repo.commit({"1": marker})
     repo.policy(limits + '[content]\nsecrets = false\ndeny = ["ours"]\n')
@@ -302,7 +302,7 @@ def test_a_range_that_begins_to_read_lines_midway_reads_them(repo: Repo) -> None
 
 
 def test_two_branches_of_a_range_are_each_judged_by_their_own_policy(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.git("checkout", "-q", "-b", "side")
     repo.policy("[policy]\n")
     repo.commit({"runs/side": "x\n"})

@@ -209,7 +209,7 @@ def test_the_message_of_a_merge(session: Session, arguments: tuple[str, ...]) ->
     repo.git("commit", "-q", "--no-verify", "--allow-empty", "-m", "Base")
     repo.git("branch", "-f", "side", "HEAD~1")
     repo.git("switch", "-q", "side")
-    repo.commit({"b": repo.ask("rev-parse", "HEAD")}, "Aside")
+    repo.commit({"b": repo.head()}, "Aside")
     repo.git("switch", "-q", "main")
     session.typed.write_bytes(b"# note\n" if "--cleanup=scissors" not in arguments else b"Note\n")
     editor = shlex.quote(str(repo.path.parent / "above"))

@@ -96,10 +96,10 @@ def test_by_default_it_only_warns(session: Session) -> None:
 
 
 def test_where_the_policy_says_so_it_refuses_and_tells_where_the_message_is(strict: Session) -> None:
-    before = strict.repo.ask("rev-parse", "HEAD")
+    before = strict.repo.head()
     done = strict.repo.try_git("commit", "--allow-empty", "-m", VAGUE + ".")
     assert done.returncode == 1
-    assert strict.repo.ask("rev-parse", "HEAD") == before
+    assert strict.repo.head() == before
     told = done.stderr.decode()
     assert "error[message-subject-period]: " in told
     assert "\n --> message:1\n" in told
@@ -336,7 +336,7 @@ def test_nothing_is_written(strict: Session) -> None:
 
 def test_commits_that_walked_past_the_hook_are_held_against_the_message_gate(strict: Session) -> None:
     repo = strict.repo
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.commit({"b": "b\n"}, "Fine")
     repo.commit({"b": "c\n"}, f"Subject\n\n# as needed\n{VAGUE}")
     repo.git("commit", "-q", "-n", "--allow-empty", "--allow-empty-message", "-m", "")
@@ -372,7 +372,7 @@ def test_by_default_the_messages_of_commits_are_not_read(session: Session) -> No
 
 def test_a_policy_judges_the_messages_of_the_commits_after_it(session: Session) -> None:
     repo = session.repo
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.commit({"b": "b\n"}, VAGUE)
     repo.commit({"patchgate.toml": '[rules]\nmessage-vague = "error"\n'}, "Set the policy as needed")
     repo.commit({"b": "c\n"}, "Mend it as needed")

@@ -105,7 +105,7 @@ def test_other_messages_leave_a_commit_to_people(repo: Repo, message: str) -> No
 
 
 def test_commits_of_agents_and_people_in_one_range_are_judged_each_by_its_profile(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     for index, message in enumerate(["One", "Two\n\nPatchgate-Run: r", "Three"]):
         repo.commit({f"{index}/{number}": "x\n" for number in range(6)}, message)
     changes = repo.check(f"{start}..HEAD").changes
@@ -157,7 +157,7 @@ def test_a_range_may_leave_out_one_end(repo: Repo, revision: str) -> None:
 
 def test_a_tag_names_its_commit(repo: Repo) -> None:
     repo.git("tag", "-a", "-m", "x", "annotated")
-    assert repo.check("annotated").change["commit"] == repo.ask("rev-parse", "HEAD")
+    assert repo.check("annotated").change["commit"] == repo.head()
 
 
 def test_one_thing_is_judged_at_a_time(repo: Repo) -> None:

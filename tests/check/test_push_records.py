@@ -57,7 +57,7 @@ def give_receipt(repo: Repo, commit: str) -> None:
 def test_a_push_that_is_let_through_is_recorded(local: Local) -> None:
     local.commit({"a": "x\n"})
     local.git("push", "-q", "--no-verify", "origin", "main:refs/heads/topic")
-    old = local.ask("rev-parse", "HEAD")
+    old = local.head()
     tip = local.commit({"b": "x\n"})
     local.judge(f"x {tip} refs/heads/new {ZERO}", f"(delete) {ZERO} refs/heads/topic {old}")
     about = [dict(event.about) for event in events(local) if event.kind == "pushed"]
@@ -99,7 +99,7 @@ def test_a_ledger_that_cannot_be_written_costs_a_warning_and_no_verdict(local: L
 
 
 def test_commits_without_a_receipt_are_named(local: Local) -> None:
-    assert settle(common(local), [local.ask("rev-parse", "HEAD")]) is None
+    assert settle(common(local), [local.head()]) is None
     seen = local.commit({"seen": "x\n"})
     give_receipt(local, seen)
     unseen = [local.commit({f"{number}": "x\n"}) for number in range(3)]
@@ -118,7 +118,7 @@ def test_receipts_spare_no_commit_the_judgement(local: Local) -> None:
 
 
 def test_many_commits_without_a_receipt_make_no_long_line(local: Local) -> None:
-    settle(common(local), [local.ask("rev-parse", "HEAD")])
+    settle(common(local), [local.head()])
     for number in range(7):
         local.commit({f"{number}": "x\n"})
     (warning,) = push_main(local).warnings
@@ -127,7 +127,7 @@ def test_many_commits_without_a_receipt_make_no_long_line(local: Local) -> None:
 
 
 def test_what_was_skipped_is_told_with_its_reason(local: Local) -> None:
-    settle(common(local), [local.ask("rev-parse", "HEAD")])
+    settle(common(local), [local.head()])
     one, two, three = (local.commit({f"{number}": "x\n"}) for number in range(3))
     ledger = Ledger(common(local))
     about = {"hook": "reference-transaction", "ref": "refs/heads/main"}
@@ -141,7 +141,7 @@ def test_what_was_skipped_is_told_with_its_reason(local: Local) -> None:
 
 
 def test_a_damaged_ledger_hides_reasons_and_says_so(local: Local) -> None:
-    settle(common(local), [local.ask("rev-parse", "HEAD")])
+    settle(common(local), [local.head()])
     local.commit({"a": "x\n"})
     place = local.path / ".git/patchgate/events.jsonl"
     place.write_text("no record\nno record either\n")
@@ -264,7 +264,7 @@ judge_push(open_repository(os.environ, os.getcwd()), "origin", "", sys.argv[1].e
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
 def test_an_interrupted_push_leaves_nothing_behind(local: Local, tmp_path: Path, name: str) -> None:
-    start = local.ask("rev-parse", "HEAD")
+    start = local.head()
     local.git("checkout", "-q", "-b", "side")
     local.commit({"side": "x\n"})
     local.git("checkout", "-q", "main")

@@ -260,7 +260,7 @@ def test_a_password_in_a_url_is_neither_shown_nor_kept(local: Local) -> None:
     local.commit({"a": "x\n"})
     local.bad()
     url = "https://me:p@hunter2@example.com/x.git"
-    head = local.ask("rev-parse", "HEAD")
+    head = local.head()
     for tip in (head, f"{head}~1"):
         line = f"x {local.ask('rev-parse', tip)} refs/heads/main {local.ask('rev-parse', 'HEAD~2')}"
         report = local.judge(line, remote=url, url=url)
@@ -458,7 +458,7 @@ def test_a_level_in_the_policy_holds_for_refs(tmp_path: Path) -> None:
 
 
 def test_a_protected_ref_is_judged_by_the_policy_that_the_remote_has(local: Local) -> None:
-    start = local.ask("rev-parse", "HEAD")
+    start = local.head()
     local.policy(WEAK)
     bad = local.bad()
     answer = local.push("origin", "main")
@@ -736,7 +736,7 @@ def test_observing_tells_the_truth_and_lets_the_push_through(tmp_path: Path) -> 
         tmp_path, policy=POLICY + '[hooks]\nmode = "observe"\ndraft_refs = ["refs/heads/wip/*"]\n'
     )
     local.bad()
-    tip, old = local.ask("rev-parse", "HEAD"), local.ask("rev-parse", "HEAD~1")
+    tip, old = local.head(), local.ask("rev-parse", "HEAD~1")
     report = local.judge(f"x {tip} refs/heads/x {old}", f"(delete) {ZERO} refs/heads/main {old}")
     assert (report.verdict, rules(report)) == ("rejected", ["ref-deleted", "deny-prefix"])
     assert all(change.policy.observes for change in report.changes)
@@ -770,7 +770,7 @@ def test_a_sha256_repository_is_judged(tmp_path: Path) -> None:
 
 
 def test_replaced_objects_and_grafts_hide_nothing(local: Local) -> None:
-    start = local.ask("rev-parse", "HEAD")
+    start = local.head()
     bad = local.bad()
     local.git("rm", "-q", "-r", "secrets")
     local.commit()

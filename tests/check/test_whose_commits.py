@@ -107,7 +107,7 @@ def test_a_copied_trailer_makes_no_commit_of_a_remote_the_works_and_is_named(
     shop.git("merge", "-q", "--ff-only", "origin/main")
     told = shop.verify("HEAD")
     assert own(told) == ([], ["Squashed"])
-    tip = other.ask("rev-parse", "HEAD")[:12]
+    tip = other.head()[:12]
     assert any(tip in each and name in each for each in told["warnings"]), told["warnings"]
     # Nobody else has it yet: then nothing speaks against its word.
     shop.git("update-ref", "-d", "refs/remotes/origin/main")

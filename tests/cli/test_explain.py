@@ -140,7 +140,7 @@ def test_explain_path_names_the_line_that_decides(
 
 
 def test_explain_path_speaks_by_the_policy_of_another_revision(repo: Repo) -> None:
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     repo.policy("[policy]\n")
     assert "may be changed" in repo.cli("explain", "--path", "docs/a").out
     assert "refused: outside-allow-roots" in repo.cli("explain", "--path", "docs/a", "--policy-from", old).out

@@ -85,10 +85,10 @@ def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:
 
 def test_init_writes_nothing_but_the_policy_and_the_hooks(repo: Repo) -> None:
     repo.commit({"a.py": "one\n"})
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     repo.cli("init", "--yes")
     assert repo.git("status", "--porcelain") == b"?? patchgate.toml\n"
-    assert repo.ask("rev-parse", "HEAD") == head
+    assert repo.head() == head
 
 
 def test_init_in_a_repository_without_commits_has_nothing_to_rehearse(repo: Repo) -> None:
@@ -237,7 +237,7 @@ def test_history_that_cannot_be_read_keeps_no_hook_from_being_installed(repo: Re
             "reset",
             "-q",
             "--soft",
-            commit_of(repo, good, commit_of(repo, root, repo.ask("rev-parse", "HEAD"))),
+            commit_of(repo, good, commit_of(repo, root, repo.head())),
         )
     answer = repo.cli("init", "--yes")
     assert (answer.code, answer.err) == (0, "")

@@ -333,7 +333,7 @@ def test_what_cannot_be_trusted_is_refused_before_anything_is_written(
 
 
 def test_only_the_first_install_settles_the_tips_that_are_there(repo: Repo) -> None:
-    first = repo.ask("rev-parse", "HEAD")
+    first = repo.head()
     repo.git("branch", "side")
     second = repo.commit({"b": "1\n"})
     repo.git("update-ref", "refs/remotes/origin/main", second)

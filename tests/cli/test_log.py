@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from patchgate.storage import hash_chain
 from patchgate.storage.lock import acquire
 from patchgate.storage.record import START, Json, canonical_event, line_of
 from tests.amount import often
+from tests.schemas import require_valid
 from tests.world import EXECUTABLE, Repo
 
 COMMIT = "1234567890" * 4
@@ -116,7 +116,7 @@ def test_json_is_one_event_a_line_with_full_ids_and_reasons(repo: Repo, ledger: 
     assert (skipped["commits"], skipped["reason"]) == (SKIPPED["commits"], SKIPPED["reason"])
     assert [event.hash for event in ledger.events()] == [refused["hash"], skipped["hash"], pushed["hash"]]
     for event in (pushed, skipped, refused):
-        jsonschema.validate(event, history.json_schema())
+        require_valid(event, history.json_schema())
 
 
 def test_a_refused_commit_that_was_never_made_is_told_as_a_staged_change(repo: Repo, ledger: Ledger) -> None:
@@ -362,7 +362,7 @@ def test_whatever_an_event_holds_it_is_written_on_lines_of_its_own(about: dict[s
     text = history.as_json(event)
     assert text.isascii()
     assert text.isprintable()
-    jsonschema.validate(json.loads(text), history.json_schema())
+    require_valid(json.loads(text), history.json_schema())
 
 
 def _nothing_is_raw(text: str) -> None:

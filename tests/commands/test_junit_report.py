@@ -123,6 +123,7 @@ def pytest_said(folder: Path, module: str, *options: str) -> bytes:
 OPTIONS = pytest.mark.parametrize("options", [(), ("-qqq",), ("--color=yes", "--no-summary")])
 
 
+@pytest.mark.sweep(4)
 @OPTIONS
 @pytest.mark.parametrize("reason", ["stop", "", "one\\ntwo"])
 def test_a_run_that_is_broken_off_between_tests_says_so_in_its_output(

@@ -31,7 +31,7 @@ class Componented(Repo):
         self.stage(files)
         date = f"@{int(self.at_day(day))} +0000"
         self.git("commit", "-q", "--no-verify", "--allow-empty", "-m", message, GIT_COMMITTER_DATE=date)
-        return self.ask("rev-parse", "HEAD")
+        return self.head()
 
     def declare(self, *names: str, more: str = "") -> str:
         """Write the config of some components."""

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from random import Random
 
-import jsonschema
 import pytest
 
 from patchgate.components.baseline_status import baselines_of_head, status_text
 from patchgate.components.component_output import baselines_schema
 from tests.component_world import contract, files
 from tests.components.dated_components import Componented, componented
+from tests.schemas import require_valid
 
 CONTRACT = "contracts/a/interface.json"
 CODE = "src/a/__init__.py"
@@ -175,13 +175,13 @@ def test_what_is_remembered_is_what_would_be_found(tmp_path: Path, seed: int) ->
 def test_hashes_and_dates_are_told_to_programs(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a", "b")
     answer = repo.cli("baseline", "status", "--format", "json")
-    jsonschema.validate(answer.report, baselines_schema())
+    require_valid(answer.report, baselines_schema())
     first, second = answer.report["components"]
     assert [first["id"], second["id"]] == ["a", "b"]
     assert second["dependencies"] == ["a"]
     assert first["staleness"] == "stale"
     assert first["verified_source"] == "commit"
-    assert first["verified_commit"] == repo.ask("rev-parse", "HEAD")
+    assert first["verified_commit"] == repo.head()
     assert len({first["contract_hash"], first["test_hash"], first["impl_hash"]}) == 3
     # A name of the implementation is not in its hash alone: the other's differs by its paths.
     assert first["impl_hash"] != second["impl_hash"]
@@ -197,7 +197,7 @@ def test_every_finding_and_state_fits_the_schema(tmp_path: Path) -> None:
     repo.on(1, {"patchgate.toml": repo.declare("a", "b", "c"), **files("c", "a")})
     repo.on(1, {".patchgate/baselines/b.json": "{}\n", ".patchgate/baselines/old.json": "{}\n"})
     answer = repo.cli("baseline", "status", "--format", "json")
-    jsonschema.validate(answer.report, baselines_schema())
+    require_valid(answer.report, baselines_schema())
     assert answer.code == 1
     assert answer.report["orphans"] == [".patchgate/baselines/old.json"]
     states = {each["id"]: each["staleness"] for each in answer.report["components"]}

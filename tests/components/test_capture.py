@@ -6,7 +6,6 @@ import json
 import os
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from patchgate.commands.test_results import ReportCounts
@@ -33,6 +32,7 @@ from tests.components.capture_world import (
     policy,
     shaping,
 )
+from tests.schemas import require_valid
 from tests.world import Repo
 
 WRONG = "def double(number):\n    return 3 * number\n"
@@ -397,7 +397,7 @@ def refused_contract(repo: Repo, witness: Path, *, from_disk: bool = False) -> C
     told = list(capture_text(done))
     assert (told[-1].partition(":")[0], told[-1].split()[-1]) == ("refused", "shaping")
     assert [f"    {line}" for line in each.mistakes] == [line for line in told if line.startswith("    ")]
-    jsonschema.validate(json.loads(capture_json(done)), capture_schema())
+    require_valid(json.loads(capture_json(done)), capture_schema())
     return each
 
 
@@ -556,10 +556,10 @@ def test_what_a_test_prints_reaches_no_terminal_raw(repo: Repo) -> None:
 
 def test_the_document_is_as_its_schema_says(repo: Repo) -> None:
     for done in (captured(repo), captured(repo)):
-        jsonschema.validate(json.loads(capture_json(done)), capture_schema())
+        require_valid(json.loads(capture_json(done)), capture_schema())
     repo.stage({CODE: WRONG})
     value = json.loads(capture_json(captured(repo)))
-    jsonschema.validate(value, capture_schema())
+    require_valid(value, capture_schema())
     (entry,) = value["components"]
     assert entry["tests"] == {"passed": 0, "failed": 1, "errors": 0, "skipped": 0}
 

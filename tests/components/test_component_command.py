@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from tests.component_world import contract, declared
+from tests.schemas import require_valid
 from tests.world import Answer, Repo
 
 Json = dict[str, Any]
@@ -50,7 +51,7 @@ def valid(repo: Repo, schema: str, *arguments: str) -> Json:
     document = shown(repo, *arguments, "--format", "json").report
     published = repo.cli("schema", schema).report
     jsonschema.Draft202012Validator.check_schema(published)
-    jsonschema.validate(document, published)
+    require_valid(document, published)
     return document
 
 

@@ -238,7 +238,7 @@ def test_a_declared_component_does_not_lose_its_baseline_even_with_all_of_its_fi
 
 
 def test_a_component_goes_by_its_declaration_then_its_files_and_its_baseline(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.stage({"patchgate.toml": ""})
     assert repo.check().errors == []
     repo.commit()
@@ -369,7 +369,7 @@ def test_a_patch_is_judged_as_the_commit_would_be(repo: Repo) -> None:
 
 
 def test_a_commit_of_a_range_is_judged_by_its_own_tree(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.commit({CODE: OTHER_CODE})
     repo.commit({"README.md": "more\n"})
     repo.commit(capture(repo))
@@ -431,7 +431,7 @@ def test_a_level_that_the_policy_names_holds_for_the_milder_findings_of_a_rule_t
 
 
 def test_what_a_component_is_its_own_line_says_whatever_policy_judges(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     wider = POLICY.replace('"src/shaping/**"', '"src/shaping/**", "src/forming/**"')
     repo.commit({"src/forming/x.py": "x = 1\n"})
     repo.commit({"patchgate.toml": wider})
@@ -448,7 +448,7 @@ def test_what_a_component_is_its_own_line_says_whatever_policy_judges(repo: Repo
 
 def test_how_loud_a_rule_is_the_judging_policy_says(tmp_path: Path) -> None:
     repo = make(tmp_path, POLICY + "[rules]\ndrift-implementation = 'error'\n")
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.commit({"patchgate.toml": POLICY})
     repo.commit({CODE: OTHER_CODE})
     assert repo.check("HEAD").errors == []
@@ -497,7 +497,7 @@ PROMISED_WITH_TESTS = {CONTRACT: contract(version="1.1.0", description="More."),
 def test_a_contract_that_changed_before_and_was_not_recorded_excuses_no_lost_test(
     repo: Repo, is_recaptured: bool
 ) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.commit(PROMISED_WITH_TESTS)
     assert told(repo.check("HEAD")) == [("drift-all", "note", CONTRACT)]
     repo.stage({TESTS: LATER_TESTS})
@@ -594,7 +594,7 @@ def test_another_declaration_is_told_and_the_next_capture_settles_it(tmp_path: P
         "contracts/copy.json": contract(),
     }
     repo = make(tmp_path, files={**FILES, **more})
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     repo.stage({"patchgate.toml": policy})
     assert sorted(both(repo)) == sorted(expected)
     repo.stage(capture(repo, policy))
@@ -629,7 +629,7 @@ def test_a_contract_does_not_become_one_of_the_tests_that_changed_with_its_succe
 
 
 def test_a_component_is_renamed_in_four_changes(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     name, baseline = "contracts/forming/interface.json", ".patchgate/baselines/forming.json"
     policy = POLICY.replace("shaping", "forming")
     repo.commit({"patchgate.toml": "[policy]\n"})

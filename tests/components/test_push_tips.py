@@ -33,7 +33,7 @@ class Pushed:
         self.repo.git("remote", "add", "origin", str(self.server.path))
         self.repo.git("fetch", "-q", "origin")
         self.repo.git("remote", "set-head", "origin", "main")
-        self.old = self.repo.ask("rev-parse", "HEAD")
+        self.old = self.repo.head()
 
     def line(self, ref: str, tip: str, old: str) -> str:
         """What git tells pre-push of one ref."""
@@ -41,7 +41,7 @@ class Pushed:
 
     def push(self, day: float, ref: str = "refs/heads/main", old: str | None = None) -> Report:
         """Judge what pre-push would, on a day."""
-        head = self.repo.ask("rev-parse", "HEAD")
+        head = self.repo.head()
         lines = self.line(ref, head, self.old if old is None else old).encode()
         return judge_push(self.repo.opened, "origin", str(self.server.path), lines, self.repo.at_day(day))
 
@@ -49,7 +49,7 @@ class Pushed:
         """Judge what pre-receive would, on a day."""
         refs = ["HEAD:refs/staging/new", *more]
         self.repo.git("push", "-q", str(self.server.path), *refs)
-        head = self.repo.ask("rev-parse", "HEAD")
+        head = self.repo.head()
         lines = f"{self.old} {head} refs/heads/main\n".encode()
         opened = open_repository(self.repo.env, str(self.server.path))
         return judge_receive(opened, lines, self.repo.at_day(day))

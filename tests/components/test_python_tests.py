@@ -388,6 +388,7 @@ def _stairs(size: int, line: str) -> str:
     return "".join(steps) * (size // sum(map(len, steps)) + 1)
 
 
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize(
     "text",
     [

@@ -163,7 +163,7 @@ def _ill_told(answers: Sequence[Answer]) -> list[str]:
 
 def commit_races(program: Program, case: Case, place: Place, seconds: float) -> list[str]:
     """Apply the case's patch while `git commit -a` starts `seconds` later; demand commits without a half."""
-    head = place.repo.ask("rev-parse", "HEAD")
+    head = place.repo.head()
     allowed = _whole_trees(program, case, place)
     process = program.popen(place)
     try:
@@ -173,7 +173,7 @@ def commit_races(program: Program, case: Case, place: Place, seconds: float) -> 
     answer = ended(process)
     problems = []
     tree = place.repo.ask("rev-parse", "HEAD^{tree}")
-    if place.repo.ask("rev-parse", "HEAD") != head and tree not in allowed:
+    if place.repo.head() != head and tree not in allowed:
         names = place.repo.ask("diff", "--name-only", head, "HEAD").split()
         problems.append(f"the commit has half a patch: {len(names)} files")
     now = state_of(place.repo)

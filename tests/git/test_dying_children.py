@@ -237,6 +237,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("dying"))
 
 
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("name", READERS)
 def test_a_reader_gives_the_whole_answer_or_raises_where_its_child_dies(world: World, name: str) -> None:
     def ask() -> object:

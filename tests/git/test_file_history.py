@@ -32,12 +32,12 @@ class Dated(Repo):
             *arguments,
             GIT_COMMITTER_DATE=f"@{day * DAY + 1} +0000",
         )
-        return self.ask("rev-parse", "HEAD")
+        return self.head()
 
     def merge(self, day: int, other: str, *arguments: str) -> str:
         """Merge on a day."""
         self.git("merge", "-q", "-m", "Join", *arguments, other, GIT_COMMITTER_DATE=f"@{day * DAY + 1} +0000")
-        return self.ask("rev-parse", "HEAD")
+        return self.head()
 
     def opened(self) -> Repository:
         return open_repository(self.env, str(self.path))
@@ -177,7 +177,7 @@ def test_the_walk_ends_where_all_are_found(tmp_path: Path) -> None:
     repo.on(12, {"kept/b": "2"})
     (repo.path / ".git" / "objects" / broken[:2] / broken[2:]).unlink()
     wanted = {b"kept/b": repo.ask("rev-parse", "HEAD:kept/b")}
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     assert newest_commits(repo.opened(), head, FOLDER, wanted)[b"kept/b"].seconds // DAY == 12
     # What lies beyond cannot be read, and a reader that needs it gets an error.
     with pytest.raises(UndecidedError):
@@ -192,7 +192,7 @@ def test_a_shallow_history_says_where_it_is_cut_off(tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth=2", f"file://{repo.path}", str(tmp_path / "clone"))
     clone = Dated(tmp_path / "clone", repo.env)
     wanted = {path: repo.ask("rev-parse", b"HEAD:" + path) for path in (b"kept/a", b"kept/b", b"kept/c")}
-    head = clone.ask("rev-parse", "HEAD")
+    head = clone.head()
     assert newest_commits(clone.opened(), head, FOLDER, wanted) == {
         b"kept/a": FileCommit(cut, 11 * DAY + 1, True),
         b"kept/b": FileCommit(cut, 11 * DAY + 1, True),

@@ -91,7 +91,7 @@ def test_a_gitlink_that_a_tracked_setting_ignores_is_seen(repo: Repo) -> None:
     assert repo.check("HEAD").errors == ["gitlink"]
 
 
-@pytest.mark.sweep(26)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize(
     "setting",
     [

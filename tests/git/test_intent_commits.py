@@ -34,7 +34,7 @@ def opened(repo: Repo) -> Repository:
 
 
 def test_the_commits_of_a_range_come_with_what_their_trailers_name(repo: Repo) -> None:
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     texts = {
         "One": (),
         "Two\n\nPatchgate-Intent: i-1\nA: b": ("i-1",),
@@ -78,7 +78,7 @@ def test_a_merge_has_its_own_change_alone(repo: Repo) -> None:
 
 
 def test_only_what_nobody_else_has_is_made_here(repo: Repo) -> None:
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
 
     def commit_on(parent: str, name: str) -> str:
         return repo.ask("commit-tree", "HEAD^{tree}", "-p", parent, "-m", name)
@@ -108,10 +108,10 @@ def test_only_what_nobody_else_has_is_made_here(repo: Repo) -> None:
 
 def rebased(repo: Repo, *files: dict[str, str | bytes]) -> tuple[BranchUpdate, list[str]]:
     """Rebase a commit for each of these on something else; give the update, and the new commits."""
-    first = repo.ask("rev-parse", "HEAD")
+    first = repo.head()
     for number, each in enumerate(files):
         repo.commit(dict(each), f"Number {number}")
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     repo.git("switch", "-q", "--detach", first)
     repo.commit({"a": "upstream\n" + LINES, "z": "z\n"}, "Upstream")
     repo.git("cherry-pick", "--keep-redundant-commits", f"{first}..{old}")
@@ -139,7 +139,7 @@ def test_a_commit_that_was_rebased_is_a_replay_of_what_it_replaces(repo: Repo) -
     ],
 )
 def test_another_byte_makes_another_change(repo: Repo, was: str | bytes, becomes: str | bytes) -> None:
-    first = repo.ask("rev-parse", "HEAD")
+    first = repo.head()
     old = repo.commit({"b": was}, "It")
     repo.git("switch", "-q", "--detach", first)
     new = repo.commit({"b": becomes}, "It")
@@ -149,7 +149,7 @@ def test_another_byte_makes_another_change(repo: Repo, was: str | bytes, becomes
 
 
 def test_a_mode_and_a_name_are_a_part_of_the_change(repo: Repo) -> None:
-    first = repo.ask("rev-parse", "HEAD")
+    first = repo.head()
     old = repo.commit({"n": "1\n"}, "It")
     for name, is_executable in (("n", True), ("m", False)):
         repo.git("checkout", "-q", "--detach", first)
@@ -159,16 +159,16 @@ def test_a_mode_and_a_name_are_a_part_of_the_change(repo: Repo) -> None:
 
 
 def test_nothing_is_no_replay_of_nothing(repo: Repo) -> None:
-    first = repo.ask("rev-parse", "HEAD")
+    first = repo.head()
     old = repo.commit({}, "Empty")
     new = repo.ask("commit-tree", "HEAD^{tree}", "-p", first, "-m", "Also empty")
     assert replays(opened(repo), BranchUpdate(MAIN, old, new), [new]) == {}
 
 
 def test_what_takes_the_place_of_the_tip_undoes_what_it_has_otherwise(repo: Repo) -> None:
-    root = repo.ask("rev-parse", "HEAD")
+    root = repo.head()
     repo.commit({"a": "2\n", "b": "2\n", "n": "2\n"}, "The tip")
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     repo.git("switch", "-q", "--detach", root)
     first = repo.commit({"a": "2\n", "c": "3\n"}, "In its place")
     then = repo.commit({"b": "2\n"}, "On top")
@@ -201,7 +201,7 @@ def test_what_stands_around_a_change_is_no_part_of_it(repo: Repo, at: int) -> No
 
 
 def test_what_a_tag_reaches_is_made_here_where_the_reflog_shows_it(repo: Repo) -> None:
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     theirs = repo.ask("commit-tree", "HEAD^{tree}", "-p", old, "-m", "of somebody else")
     repo.git("tag", "v1", theirs)
     assert made_here(opened(repo), BranchUpdate(MAIN, old, theirs), [], []) == set()
@@ -225,7 +225,7 @@ def stop_with(repo: Repo, folder: str, name: str, *lines: str) -> None:
     ("folder", "name"), [("rebase-merge", "rewritten-list"), ("rebase-apply", "rewritten")]
 )
 def test_git_knows_what_a_person_made_anew_in_a_rebase(repo: Repo, folder: str, name: str) -> None:
-    first = repo.ask("rev-parse", "HEAD")
+    first = repo.head()
     other = repo.commit({"b": "one\n"}, "One")
     old = repo.commit({"a": "one\n"}, "Two")
     repo.git("switch", "-q", "--detach", first)

@@ -240,7 +240,7 @@ def object_file(repo: Repo, name: str) -> Path:
 @pytest.mark.parametrize("damage", ["gone", "garbage", "empty"])
 def test_a_damaged_object_is_undecided(repo: Repo, name: str, damage: str) -> None:
     place = object_file(repo, name)
-    commit = repo.ask("rev-parse", "HEAD")
+    commit = repo.head()
     place.chmod(0o644)
     if damage == "gone":
         place.unlink()
@@ -399,6 +399,7 @@ def test_a_repository_in_a_folder_with_a_newline_is_never_taken_for_another(tmp_
     assert answer.code == 3 or list(answer.files) == ["a"]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

@@ -44,7 +44,7 @@ def newly(repo: Repo, *commands: tuple[str, ...], todo: str = "") -> list[tuple[
     for command in commands:
         repo.git(*command, GIT_EDITOR="true", GIT_SEQUENCE_EDITOR=f"sed -i {todo}" if todo else "true")
     found = {oid: action for oid, action in made(repo).items() if oid not in before}
-    assert repo.ask("rev-parse", "HEAD") in made(repo)
+    assert repo.head() in made(repo)
     return [(action, repo.ask("log", "-1", "--format=%s", oid)) for oid, action in found.items()]
 
 
@@ -148,7 +148,7 @@ def test_what_only_moves_makes_nothing(repo: Repo, tmp_path: Path) -> None:
     before = made(repo)
     for move in moves:
         repo.git(*move)
-    assert repo.ask("rev-parse", "HEAD") == theirs
+    assert repo.head() == theirs
     assert made(repo) == before
     clone = repo.at(tmp_path / "clone")
     repo.git("clone", "-q", str(repo.path), str(clone.path))

@@ -88,7 +88,7 @@ def test_symlinks_and_submodules_are_no_files(tmp_path: Path) -> None:
     repo.gitlink("module")
     repo.git("add", "link")
     repo.git("commit", "-q", "--no-verify", "-m", "Links")
-    before = repo.ask("rev-parse", "HEAD")
+    before = repo.head()
     repo.git("mv", "link", "moved")
     repo.git("rm", "-q", "--cached", "module")
     repo.gitlink("other")

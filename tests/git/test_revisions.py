@@ -70,7 +70,7 @@ def test_a_name_that_fits_one_thing_is_resolved_as_git_does(
 
 
 def test_object_ids_and_the_branch_before_are_resolved(repo: Repo) -> None:
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     for text in (head, head[:10], head.upper(), f"v1-3-g{head[:10]}"):
         assert asked(repo, text) == Revision(head, "commit"), text
     repo.git("switch", "-q", "-c", "other")
@@ -166,5 +166,5 @@ def test_no_child_is_started_for_a_name_that_fits_one_ref(
     repository = open_repository(repo.env, str(repo.path))
     with Objects(repository) as objects:
         monkeypatch.setattr(type(repository), "git", None)
-        for text in ("main", "origin/main", THERE, "HEAD", "HEAD~1", repo.ask("rev-parse", "HEAD")):
+        for text in ("main", "origin/main", THERE, "HEAD", "HEAD~1", repo.head()):
             assert resolve(objects, text) is not None

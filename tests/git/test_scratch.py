@@ -674,7 +674,7 @@ def test_every_kind_of_repository_has_a_scratch_tree(tmp_path: Path, kind: str) 
             assert found == {"a": b"0 b\n", "in/b": b"0 %d\n" % number, "out/c": b"0 c\n"}
             assert "in/b" in trial.run(scratch, "git status --porcelain; git fsck --no-dangling")
             if kind != "unborn":
-                assert trial.run(scratch, "git log -1 --format=%H").strip() == repo.ask("rev-parse", "HEAD")
+                assert trial.run(scratch, "git log -1 --format=%H").strip() == repo.head()
         with trial.touched({"in/b": b"x\n"}) as scratch:
             assert Path(scratch.path, "in/b").read_bytes() == b"x\n"
 

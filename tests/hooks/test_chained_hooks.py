@@ -119,7 +119,7 @@ class Chain:
 
     def commit(self) -> subprocess.CompletedProcess[bytes]:
         """Commit something with all hooks."""
-        self.repo.stage({"a": self.repo.ask("rev-parse", "HEAD")})
+        self.repo.stage({"a": self.repo.head()})
         return self.repo.try_git("commit", "-q", "-m", "Change it.")
 
     def words(self) -> list[str]:
@@ -179,11 +179,11 @@ def test_what_the_chained_hook_stages_is_there_when_ours_judges(chain: Chain) ->
 def test_a_chained_hook_that_refuses_stops_git_before_ours_is_asked(chain: Chain, name: str) -> None:
     chain.put("#!/bin/sh\necho no >&2\nexit 3\n", name)
     install(chain.repo, chain.recorder)
-    head = chain.repo.ask("rev-parse", "HEAD")
+    head = chain.repo.head()
     done = chain.commit()
     assert done.returncode != 0
     assert b"no\n" in done.stderr
-    assert chain.repo.ask("rev-parse", "HEAD") == head
+    assert chain.repo.head() == head
     assert not any(each.startswith(name) for each in chain.recorder.asked)
 
 
@@ -377,7 +377,7 @@ def test_a_push_of_nothing_starts_the_chained_hook_alone(chain: Chain) -> None:
 def test_a_chained_hook_that_does_not_read_is_no_trouble(chain: Chain) -> None:
     chain.put("#!/bin/sh\nexit 0\n", "reference-transaction")
     install(chain.repo, chain.recorder)
-    head = chain.repo.ask("rev-parse", "HEAD")
+    head = chain.repo.head()
     lines = "".join(f"create refs/tags/a-tag-with-a-long-name-{number:06} {head}\n" for number in range(3000))
     done = chain.repo.try_git("update-ref", "--stdin", stdin=lines.encode())
     assert (done.returncode, done.stderr) == (0, b"")
@@ -387,7 +387,7 @@ def test_what_git_says_of_refs_goes_to_both_in_every_phase(chain: Chain) -> None
     chain.put('#!/bin/sh\nwhile read -r line; do echo "$1 $line"; done >>"$SAID"\n', "reference-transaction")
     installs_and_comes_back(chain)
     chain.said.unlink(missing_ok=True)
-    old = chain.repo.ask("rev-parse", "HEAD")
+    old = chain.repo.head()
     new = chain.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", "HEAD^{tree}")
     chain.repo.git("update-ref", "refs/heads/main", new, old)
     words = chain.words()
@@ -408,7 +408,7 @@ def test_what_git_says_to_pre_receive_goes_to_both(chain: Chain) -> None:
     hook.write_text('#!/bin/sh\necho "$0" >>"$SAID"\ncat >>"$SAID"\n', encoding="utf-8")
     hook.chmod(0o755)
     install(remote, chain.recorder, is_server=True)
-    head = chain.repo.ask("rev-parse", "HEAD")
+    head = chain.repo.head()
     chain.repo.git("push", "-q", "origin", "main")
     name, line = chain.words()
     assert name.endswith("hooks/pre-receive")

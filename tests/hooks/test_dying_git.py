@@ -42,7 +42,7 @@ class World:
             repo.stage({"a.py": f"a = {number}\n", "lib/b.py": "b = 1\n"})
             repo.git("commit", "-q", "-m", "Begin")
         repo.git("push", "-q", "origin", "main")
-        self.old = repo.ask("rev-parse", "HEAD")
+        self.old = repo.head()
         self.files = files
         judge = folder / "judge"
         judge.write_text(f"#!/bin/sh\nexit {HANDED_ON}\n", encoding="ascii")

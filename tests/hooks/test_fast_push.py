@@ -66,7 +66,7 @@ class Pusher:
     @property
     def head(self) -> str:
         """The commit of HEAD."""
-        return self.repo.ask("rev-parse", "HEAD")
+        return self.repo.head()
 
     def has(self, branch: str, commit: str) -> None:
         """Let it be known what a branch of the remote has."""

@@ -23,7 +23,7 @@ class Stranded:
         self.repo.git("clone", "-q", "--bare", ".", str(folder / "remote.git"))
         self.remote = self.repo.at(folder / "remote.git")
         self.repo.git("remote", "add", "origin", str(self.remote.path))
-        self.first = self.repo.ask("rev-parse", "HEAD")
+        self.first = self.repo.head()
         self.second = self.repo.commit({"a": "2\n"}, "Second")
         self.repo.git("push", "-q", "origin", "main:ahead")
         self.repo.git("branch", "side")
@@ -76,7 +76,7 @@ def test_pre_commit_refuses(stranded: Stranded) -> None:
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x")
     refused(done, "pre-commit", "so this commit is refused")
-    assert stranded.repo.ask("rev-parse", "HEAD") == stranded.first
+    assert stranded.repo.head() == stranded.first
 
 
 def test_commit_msg_refuses(stranded: Stranded) -> None:
@@ -134,7 +134,7 @@ def test_new_commits_of_a_branch_are_refused(stranded: Stranded) -> None:
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-n", "-m", "x")
     refused(done, "reference-transaction", "so the new commits of a branch are refused")
-    assert stranded.repo.ask("rev-parse", "HEAD") == stranded.first
+    assert stranded.repo.head() == stranded.first
     new = stranded.new_commit()
     assert stranded.repo.try_git("branch", "made", new).returncode != 0
     assert stranded.repo.try_git("update-ref", "refs/heads/side", new).returncode != 0
@@ -186,6 +186,7 @@ PASSING: dict[str, Callable[[Stranded], object]] = {
 }
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", PASSING)
 def test_what_needs_no_judgement_passes(stranded: Stranded, name: str) -> None:
     PASSING[name](stranded)

@@ -32,14 +32,12 @@ class Session:
     @property
     def git_dir(self) -> Path:
         """Git's folder of this worktree."""
-        return Path(self.repo.ask("rev-parse", "--absolute-git-dir"))
+        return Path(self.repo.git_dir)
 
     @property
     def receipts(self) -> str:
         """What stands in the receipts."""
-        place = Path(
-            self.repo.ask("rev-parse", "--path-format=absolute", "--git-common-dir"), "patchgate/receipts"
-        )
+        place = Path(self.repo.common_dir, "patchgate/receipts")
         return place.read_text(encoding="ascii") if place.exists() else ""
 
     def leave(
@@ -53,7 +51,7 @@ class Session:
         raw: bytes | None = None,
     ) -> None:
         """Write the pending receipt of what is staged."""
-        head = head or self.repo.ask("rev-parse", "HEAD")
+        head = head or self.repo.head()
         if raw is None:
             raw = self.repo.git("diff-index", "--cached", *RAW, "HEAD")
         tree = self.repo.ask("write-tree")
@@ -63,7 +61,7 @@ class Session:
     def commit(self, *arguments: str, message: str = "Second") -> str:
         """Commit what is staged, without pre-commit."""
         self.repo.git("commit", "-q", "--no-verify", "--allow-empty", "-m", message, *arguments)
-        return self.repo.ask("rev-parse", "HEAD")
+        return self.repo.head()
 
     def left(self) -> list[str]:
         """What of the protocol is still lying in git's folder; an empty file is used up."""
@@ -156,7 +154,7 @@ def test_from_a_subfolder_it_is_the_same(session: Session) -> None:
     session.leave()
     session.repo.git("commit", "-q", "-n", "-m", "x", cwd=session.repo.path / "deep" / "er")
     assert session.recorder.asked == []
-    assert session.receipts == session.line_of(session.repo.ask("rev-parse", "HEAD"))
+    assert session.receipts == session.line_of(session.repo.head())
 
 
 JUDGED = ["reference-transaction prepared"]
@@ -335,17 +333,17 @@ def test_a_skip_and_the_full_tier_are_asked_for_by_name(session: Session, name: 
 
 
 def test_a_refusal_of_patchgate_stops_git_and_changes_nothing(session: Session) -> None:
-    head = session.repo.ask("rev-parse", "HEAD")
+    head = session.repo.head()
     session.recorder.say(1)
     done = session.repo.try_git("commit", "-q", "-n", "-m", "Second")
     assert done.returncode != 0
-    assert session.repo.ask("rev-parse", "HEAD") == head
+    assert session.repo.head() == head
     assert session.recorder.asked == JUDGED
 
 
 def test_a_child_that_fails_does_not_equal_an_empty_change(tmp_path: Path) -> None:
     session = Session(tmp_path)
-    head = session.repo.ask("rev-parse", "HEAD")
+    head = session.repo.head()
     text = f"tree {'1' * 40}\nparent {head}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n"
     broken = session.repo.git(
         "hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=text.encode()
@@ -429,7 +427,7 @@ def feed(session: Session, shell: str, state: str, *lines: str) -> subprocess.Co
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_both_shells_take_the_same_way(session: Session, shell: str) -> None:
-    head = session.repo.ask("rev-parse", "HEAD")
+    head = session.repo.head()
     new = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
     lines = (f"{head} {new} HEAD", f"{head} {new} refs/heads/main")
     session.leave()
@@ -456,7 +454,7 @@ def test_a_chained_hook_that_fails_too_late_costs_no_receipt(session: Session) -
 
 
 def test_an_aborted_transaction_leaves_no_receipt(session: Session) -> None:
-    head = session.repo.ask("rev-parse", "HEAD")
+    head = session.repo.head()
     new = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
     session.leave()
     assert feed(session, "sh", "prepared", f"{head} {new} refs/heads/main").returncode == 0
@@ -503,7 +501,7 @@ def alone(session: Session, state: str, *lines: str) -> tuple[int, bytes]:
 
 
 def test_stash_fetch_and_tag_start_no_child_in_any_state(session: Session) -> None:
-    head, zero = session.repo.ask("rev-parse", "HEAD"), "0" * 40
+    head, zero = session.repo.head(), "0" * 40
     session.recorder.remove()
     for state in ("preparing", "prepared", "committed", "aborted"):
         for lines in (
@@ -518,7 +516,7 @@ def test_stash_fetch_and_tag_start_no_child_in_any_state(session: Session) -> No
 
 
 def test_a_used_commit_starts_no_child_after_the_refs_are_written(session: Session) -> None:
-    head = session.repo.ask("rev-parse", "HEAD")
+    head = session.repo.head()
     new = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
     git_dir, line = session.git_dir, session.line_of(new)
     session.leave()
@@ -551,7 +549,7 @@ def test_a_stash_while_a_message_is_written_leaves_the_pending_receipt(session: 
 
 
 def test_an_unchanged_branch_does_not_hide_another_one(session: Session) -> None:
-    head = session.repo.ask("rev-parse", "HEAD")
+    head = session.repo.head()
     new = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
     feed(session, "sh", "prepared", f"{head} {head} refs/heads/main", f"{'0' * 40} {new} refs/heads/x")
     assert session.recorder.asked == JUDGED

@@ -237,7 +237,7 @@ def test_the_patch_of_a_reply_that_does_not_hold_is_not_looked_at(repo: Repo) ->
 
 
 def test_a_repair_is_laid_on_the_revision_that_was_named(repo: Repo) -> None:
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     repo.commit({"f": "z\n" + ABC})
     reply = block("repair", SUBPLAN, parameter("patch", cdata(GOOD)))
     answer = judge(repo, reply, "--base", base)

@@ -51,7 +51,7 @@ FOUND = [("placeholder-body", "new.py", 6), ("placeholder-bracket", "notes.md", 
 
 
 def test_staged_worktree_commit_range_and_everything_tracked_are_judged_alike(repo: Repo) -> None:
-    start = repo.ask("rev-parse", "HEAD")
+    start = repo.head()
     for name, content in NEW.items():
         repo.write(name, content)
     answers = {"worktree": repo.check("--worktree")}
@@ -107,7 +107,7 @@ def test_a_push_is_refused(repo: Repo) -> None:
     repo.git("remote", "add", "origin", "../remote.git")
     repo.git("push", "-q", "origin", "main")
     repo.commit(NEW)
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     before = repo.ask("rev-parse", "HEAD~1")
     line = f"refs/heads/main {head} refs/heads/main {before}\n".encode()
     done = repo.run("hook", "pre-push", "origin", "../remote.git", stdin=line)

@@ -11,6 +11,7 @@ from patchgate.errors import ConfigError
 from patchgate.policy.config import json_schema, parse
 from patchgate.policy.settings import AnalysisSettings, Config, ThresholdSettings, VerifySettings
 from patchgate.policy.settings_loader import settings_from
+from tests.schemas import require_valid
 
 FULL = """
 [analyses.ruff]
@@ -69,14 +70,14 @@ def test_without_the_sections_nothing_is_analysed() -> None:
 
 def test_the_schema_takes_what_is_read_and_refuses_what_is_not() -> None:
     schema = json_schema()
-    jsonschema.validate(tomllib.loads(FULL), schema)
+    require_valid(tomllib.loads(FULL), schema)
     for bad in (
         '[analyses.X]\ncommand = ["a"]',
         "[analyses.x]\ncommand = []",
         '[verify]\nstrictness = "lax"',
     ):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(tomllib.loads(bad), schema)
+            require_valid(tomllib.loads(bad), schema)
 
 
 @pytest.mark.parametrize(

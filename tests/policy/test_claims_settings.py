@@ -31,6 +31,7 @@ from patchgate.policy.settings import (
 from patchgate.policy.settings_loader import settings_from
 from patchgate.policy.tree_policies import warnings_of
 from tests.amount import often
+from tests.schemas import require_valid
 
 FILES = "contradiction_scan_max_files"
 TOTAL = "contradiction_scan_max_total_bytes"
@@ -441,7 +442,7 @@ def test_a_pattern_that_cannot_be_used_excludes_nothing_and_is_a_warning(
 def test_the_schema_says_what_each_key_takes() -> None:
     """C26: type, bounds, default and description of every key."""
     schema = json_schema()
-    jsonschema.validate(tomllib.loads(FULL), schema)
+    require_valid(tomllib.loads(FULL), schema)
     table = schema["$defs"]["ClaimsTable"]["properties"]
     assert set(table) == set(KEYS)
     for name, (least, most) in BOUNDS.items():
@@ -459,7 +460,7 @@ def test_the_schema_says_what_each_key_takes() -> None:
         '[placeholders]\nlevel = "loud"',
     ):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(tomllib.loads(bad), schema)
+            require_valid(tomllib.loads(bad), schema)
 
 
 # ---- suffixes ---------------------------------------------------------------------------------------------

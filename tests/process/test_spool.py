@@ -50,6 +50,7 @@ def test_no_control_reaches_the_log_wherever_a_piece_ends(tmp_path: Path, size: 
     assert spool.logged == len(log)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("size", [4096, 50_000, 1 << 16, 1 << 20])
 @pytest.mark.parametrize("filler", [b"x", b"x ", "é".encode(), b"\xff"])
 def test_in_a_line_without_an_end_no_value_is_cut_at_a_border(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema
 import pytest
 
 from patchgate.git.model import Change, Source
@@ -19,6 +18,7 @@ from patchgate.report.schema import json_schema
 from patchgate.report.text import concise, full
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from tests.report.verdict_reports import HOSTILE, POLICY, finding, judged
+from tests.schemas import require_valid
 
 SAID = 'the message says "as needed", which cannot be checked'
 TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -42,7 +42,7 @@ def report(*findings: Finding) -> Report:
 def only_change(given: Report) -> dict[str, Any]:
     """Write a report as JSON, hold it against its schema, and give its only change."""
     made = json.loads(report_json.render(given))
-    jsonschema.validate(made, json_schema())
+    require_valid(made, json_schema())
     (change,) = made["changes"]
     return dict(change)
 

@@ -93,6 +93,7 @@ def mail(each: Household) -> None:
     refused(each.repo, "am", "-q", *mails)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("prepare", "refuse", "abort"),
     [

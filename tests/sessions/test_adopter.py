@@ -35,7 +35,7 @@ def unseen(repo: Repo, files: dict[str, str]) -> str:
         repo.write(name, content)
     repo.git("add", *files)
     repo.git(*OFF, "commit", "-q", "-m", "Slip past")
-    return repo.ask("rev-parse", "HEAD")
+    return repo.head()
 
 
 def commit(
@@ -185,7 +185,7 @@ def test_the_first_mistakes_of_a_person_are_refused_with_the_key_that_decides(ad
 
 def test_each_way_around_is_caught_and_leads_back(adopted: Repo) -> None:
     """With --no-verify, and by rebase, cherry-pick, merge, and a squash of policy and code."""
-    head = adopted.ask("rev-parse", "HEAD")
+    head = adopted.head()
     adopted.write(".env", "A=1\n")
     adopted.git("add", ".env")
     assert told(adopted.try_git("commit", "-q", "-n", "-m", "Slip past")) == (False, [ENV])
@@ -196,7 +196,7 @@ def test_each_way_around_is_caught_and_leads_back(adopted: Repo) -> None:
     evil = unseen(adopted, {".env": "A=1\n"})
     adopted.git(*OFF, "switch", "-q", "topic")
     adopted.commit({CONFIG: FIRST_POLICY + "# More.\n"}, "Explain the policy")
-    topic = adopted.ask("rev-parse", "HEAD")
+    topic = adopted.head()
     for words, back in (
         (("cherry-pick", evil), ("cherry-pick", "--abort")),
         (("merge", "-q", "--no-edit", "evil"), ("merge", "--abort")),
@@ -209,7 +209,7 @@ def test_each_way_around_is_caught_and_leads_back(adopted: Repo) -> None:
         assert told(adopted.try_git(*words)) == (False, [ENV]), words
         adopted.try_git(*back)
         adopted.git(*OFF, "switch", "-q", "topic")
-        assert (adopted.ask("rev-parse", "HEAD"), adopted.git("status", "--porcelain")) == (topic, b""), words
+        assert (adopted.head(), adopted.git("status", "--porcelain")) == (topic, b""), words
     adopted.git(*OFF, "reset", "-q", "--soft", head)
     adopted.stage({CART: "cart = 1\n"})
     assert told(adopted.try_git("commit", "-q", "-m", "Squash")) == (

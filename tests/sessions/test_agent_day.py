@@ -246,7 +246,7 @@ def test_edits_whose_lines_have_moved_say_so_or_say_what_they_replace(repo: Repo
 def test_a_patch_for_an_older_commit_names_the_base_that_fits(repo: Repo) -> None:
     """The line that does not fit, and the commit on which the patch does."""
     patch = diff_of(repo, ("n + 1", "n + 10"))
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     later = (repo.path / PRICE).read_text().replace("def price_2(n)", "def price_2(m)")
     repo.commit({PRICE: later, "docs/more.md": "more\n"})
     answer = sent(repo, "check", patch)

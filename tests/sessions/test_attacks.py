@@ -99,7 +99,7 @@ def test_what_was_told_on_a_draft_is_told_again_on_another_branch(tmp_path: Path
     repo.git("switch", "-q", "-c", "wip")
     repo.stage({"secrets/k": "k\n"})
     repo.git("commit", "-q", "-m", "A draft")
-    bad = repo.ask("rev-parse", "HEAD")
+    bad = repo.head()
     repo.stage({"a": "a\n"})
     repo.git("commit", "-q", "-m", "Good, with a receipt")
     repo.git("branch", "-M", "wip", "main")

@@ -63,4 +63,4 @@ def test_of_two_intents_a_baseline_goes_with_the_one_that_allows_the_file(repo: 
     declare(repo, "README.md", name=SECOND)
     change(repo)
     repo.git("commit", "-q", "-m", "Change the order of the factors")
-    assert made(repo) == [(FIRST, (repo.ask("rev-parse", "HEAD"),))]
+    assert made(repo) == [(FIRST, (repo.head(),))]

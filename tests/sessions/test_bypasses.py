@@ -52,6 +52,7 @@ def test_a_way_past_the_gate_is_caught_or_seen(tmp_path: Path, case: Case) -> No
     assert "Traceback" not in here.said
 
 
+@pytest.mark.sweep(9)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.number}: {case.what}")
 def test_the_same_with_something_harmless_lands(tmp_path: Path, case: Case) -> None:
     here = place(tmp_path / "case", case, bad=False)

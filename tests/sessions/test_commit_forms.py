@@ -282,8 +282,8 @@ def test_a_refusal_in_the_hook_stops_the_commit_and_keeps_everything(session: Se
     repo.write(".git/hooks/pre-commit", f"#!/bin/sh\nexec '{EXECUTABLE}' check\n", executable=True)
     repo.write("runs/x", "x\n")
     repo.git("add", "runs/x")
-    head, status = repo.ask("rev-parse", "HEAD"), repo.git("status", "--porcelain")
+    head, status = repo.head(), repo.git("status", "--porcelain")
     done = repo.try_git("commit", "-m", "x")
     assert done.returncode == 1
     assert b"deny-prefix" in done.stdout + done.stderr
-    assert (repo.ask("rev-parse", "HEAD"), repo.git("status", "--porcelain")) == (head, status)
+    assert (repo.head(), repo.git("status", "--porcelain")) == (head, status)

@@ -54,20 +54,20 @@ def test_an_accepted_commit_gets_its_receipt_without_a_second_judgement(tmp_path
     hook.chmod(0o755)
     repo.git("commit", "-q", "-m", "a")
     assert moved.read_text() == ".git/patchgate-pending\n"
-    assert receipts(repo) == [repo.ask("rev-parse", "HEAD")]
+    assert receipts(repo) == [repo.head()]
     assert (repo.path / ".git" / "patchgate-pending").read_bytes() == b""
     assert (repo.path / ".git" / "patchgate-landing").read_bytes() == b""
 
 
 def test_a_refused_commit_leaves_no_receipt_and_is_in_the_ledger(tmp_path: Path) -> None:
     repo = guarded(tmp_path)
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     repo.stage({"secrets/k": "k\n"})
     done = repo.try_git("commit", "-q", "-m", "bad")
     assert done.returncode == 1
     assert "deny-prefix" in said(done)
     assert "approve: git patchgate approve @staged" in said(done)
-    assert repo.ask("rev-parse", "HEAD") == head
+    assert repo.head() == head
     assert receipts(repo) == []
     (event,) = [each for each in events(repo) if each["kind"] == "refused"]
     assert event["hook"] == "pre-commit"
@@ -116,7 +116,7 @@ def test_an_amend_may_take_back_what_head_itself_brought_in(tmp_path: Path) -> N
     assert "deny-prefix" in said(plain)
     repo.git("commit", "-q", "--amend", "-m", "mended")
     assert repo.ask("ls-tree", "-r", "--name-only", "HEAD").split() == ["a", "patchgate.toml"]
-    assert receipts(repo) == [repo.ask("rev-parse", "HEAD")]
+    assert receipts(repo) == [repo.head()]
 
 
 def test_deleting_what_head_did_not_bring_in_is_refused_at_once(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_every_form_of_commit_is_judged_by_what_it_commits(tmp_path: Path, form:
     assert "deny-content" in said(done)
     repo.write("a", "good\n")
     repo.git("commit", "-q", "-m", "good", *form)
-    assert receipts(repo)[-1] == repo.ask("rev-parse", "HEAD")
+    assert receipts(repo)[-1] == repo.head()
 
 
 def test_a_merge_is_judged_with_the_commits_that_it_brings(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_skip_needs_a_reason_and_is_in_the_ledger_with_its_commit(tmp_path: Pa
     repo.git("commit", "-q", "-m", "bad", PATCHGATE_SKIP="the vendor's test key")
     (event,) = [each for each in events(repo) if each["kind"] == "skipped"]
     assert event["reason"] == "the vendor's test key"
-    assert event["commits"] == [repo.ask("rev-parse", "HEAD")]
+    assert event["commits"] == [repo.head()]
     assert receipts(repo) == []
 
 

@@ -148,6 +148,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("cut"))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     "form",
     ["commit", "range", "merge", "policy-from", "patch", "patch-base"],
@@ -170,6 +171,7 @@ def test_a_revision_or_a_patch_is_undecided_where_a_child_dies(world: World, for
     assert killed["cat-file"] > 1
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("form", ["staged", "worktree", "all", "trusted", "merging"])
 def test_what_is_not_committed_is_undecided_where_a_child_dies(tmp_path: Path, form: str) -> None:
     world = World(tmp_path)
@@ -190,6 +192,7 @@ def test_what_is_not_committed_is_undecided_where_a_child_dies(tmp_path: Path, f
     assert killed["cat-file"] > 1
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     "form", ["pre-commit", "commit-msg", "reference-transaction", "pre-push", "pre-receive"]
 )

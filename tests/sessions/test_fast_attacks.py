@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
     """A repository with hooks and a bad commit that no branch has, tagged."""
     made = Repo.create(tmp_path)
     made.policy(_POLICY)
-    base = made.ask("rev-parse", "HEAD")
+    base = made.head()
     bad = made.commit({"runs/x": "1\n"}, "Bad")
     made.git("reset", "-q", "--hard", base)
     made.git("tag", "bad", bad)
@@ -44,7 +44,7 @@ def _path_of_git_alone(repo: Repo, folder: Path) -> str:
 
 
 def _creating(repo: Repo, number: int, commit: str) -> bytes:
-    good = repo.ask("rev-parse", "HEAD")
+    good = repo.head()
     lines = [f"create refs/tags/t{each} {good}" for each in range(number)]
     return "\n".join([*lines, f"create refs/heads/new {commit}", ""]).encode()
 
@@ -79,6 +79,6 @@ def test_where_there_is_room_and_a_path_the_same_is_refused(repo: Repo) -> None:
     done = repo.try_git("update-ref", "--stdin", stdin=_creating(repo, 20, repo.ask("rev-parse", "bad")))
     assert done.returncode != 0
     assert b"deny-prefix" in done.stderr
-    done = repo.try_git("update-ref", "--stdin", stdin=_creating(repo, 20, repo.ask("rev-parse", "HEAD")))
+    done = repo.try_git("update-ref", "--stdin", stdin=_creating(repo, 20, repo.head()))
     assert done.returncode == 0
     assert _has(repo, "new")

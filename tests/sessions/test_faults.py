@@ -72,7 +72,7 @@ def test_a_full_disk_under_the_ledger_costs_a_warning_and_no_verdict(tmp_path: P
     before = ledger.read_bytes() if ledger.exists() else b""
     ledger.write_bytes(before)
     repo.stage({"secrets/k": "k\n"})
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     limit = max(len(before), 1)
 
     def small_disk() -> None:
@@ -92,7 +92,7 @@ def test_a_full_disk_under_the_ledger_costs_a_warning_and_no_verdict(tmp_path: P
     assert b"warning" in done.stdout
     assert b"Traceback" not in done.stdout + done.stderr
     assert ledger.read_bytes() == before
-    assert repo.ask("rev-parse", "HEAD") == head
+    assert repo.head() == head
 
 
 def test_a_ledger_s_folder_that_is_none_costs_a_warning_and_no_verdict(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_base_policy_with_a_syntax_error_refuses_all_but_its_own_mending(tmp_p
     repo.git("rm", "-q", "--cached", "a")
     repo.write("patchgate.toml", POLICY)
     repo.git("commit", "-q", "-m", "mend", "patchgate.toml")
-    assert receipts(repo) == [repo.ask("rev-parse", "HEAD")]
+    assert receipts(repo) == [repo.head()]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
@@ -238,7 +238,7 @@ def test_in_no_state_does_a_hook_change_files_index_refs_stash_or_config(tmp_pat
         done = repo.run("hook", "pre-commit")
         assert done.code in {0, 1, 3}, done.err
         assert "Traceback" not in done.err + done.out
-        head = repo.ask("rev-parse", "HEAD")
+        head = repo.head()
         line = f"{'0' * 40} {head} refs/heads/made-up\n".encode()
         assert repo.run("hook", "reference-transaction", "prepared", stdin=line).code in {0, 1, 3}
         push = f"refs/heads/main {head} refs/heads/main {'0' * 40}\n".encode()

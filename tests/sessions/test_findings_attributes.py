@@ -141,9 +141,9 @@ def doors(repo: Local, variables: Variables) -> Iterable[tuple[str, Answer | Rep
     yield "every file", judged.check("--all")
     yield "patch", judged.check("--patch", str(place))
     yield "patch on a base", judged.check("--patch", str(place), "--base", "HEAD")
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     repo.git("commit", "-q", "--no-verify", "-m", "Add files")
-    new = repo.ask("rev-parse", "HEAD")
+    new = repo.head()
     yield "commit", judged.check("HEAD")
     yield "range", judged.check(f"{old}..{new}")
     yield "trusted policy", judged.check("--policy-from", old, f"{old}..{new}")
@@ -153,6 +153,7 @@ def doors(repo: Local, variables: Variables) -> Iterable[tuple[str, Answer | Rep
     yield "received", judge_receive(received, f"{old} {new} refs/heads/main\n".encode())
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("place", PLACES)
 def test_what_git_calls_binary_is_judged_by_its_bytes_at_each_door(tmp_path: Path, place: str) -> None:
     repo = made(tmp_path)
@@ -166,11 +167,11 @@ def test_what_git_calls_binary_is_judged_by_its_bytes_at_each_door(tmp_path: Pat
 @pytest.mark.parametrize("form", ["sha1", "sha256"])
 def test_a_bare_server_reads_what_its_attributes_hide(tmp_path: Path, place: str, form: str) -> None:
     repo = made(tmp_path, f"--object-format={form}")
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     server = repo.at(tmp_path / "server.git")
     repo.git("clone", "-q", "--bare", ".", str(server.path))
     repo.git("commit", "-q", "--no-verify", "-m", "Add files")
-    new = repo.ask("rev-parse", "HEAD")
+    new = repo.head()
     repo.git("push", "-q", str(server.path), "HEAD:refs/heads/side")
     server.git("update-ref", "-d", "refs/heads/side")
     # Git 2.43 to 2.45 read the attributes of HEAD in a bare repository without being asked to.

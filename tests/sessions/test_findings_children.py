@@ -123,6 +123,7 @@ def test_such_a_commit_is_not_lost_between_two_batches(world: World, place: int)
     assert (done.code, "accepted" in done.out) == (3, False)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("hook", ["pre-receive", "pre-push", "reference-transaction"])
 def test_a_hook_refuses_a_commit_that_needs_too_much_memory(world: World, hook: str, place: int) -> None:

@@ -43,14 +43,14 @@ def both(tmp_path: Path) -> tuple[Repo, Repo]:
 
 def test_the_server_takes_honest_commands(both: tuple[Repo, Repo]) -> None:
     dev, server = both
-    old, new = dev.ask("rev-parse", "HEAD"), dev.commit({"a": "a\n"})
+    old, new = dev.head(), dev.commit({"a": "a\n"})
     assert f"ok {MAIN}" in push(dev, server, (old, new, MAIN))
     assert server.ask("rev-parse", MAIN) == new
 
 
 def test_a_second_command_for_a_ref_makes_nothing_known(both: tuple[Repo, Repo]) -> None:
     dev, server = both
-    old, bad = dev.ask("rev-parse", "HEAD"), denied(dev)
+    old, bad = dev.head(), denied(dev)
     for commands in (
         [(old, bad, MAIN), (bad, bad, MAIN)],
         [(bad, bad, MAIN), (old, bad, MAIN)],
@@ -64,7 +64,7 @@ def test_a_second_command_for_a_ref_makes_nothing_known(both: tuple[Repo, Repo])
 
 def test_a_false_old_value_makes_nothing_known(both: tuple[Repo, Repo]) -> None:
     dev, server = both
-    old, bad = dev.ask("rev-parse", "HEAD"), denied(dev)
+    old, bad = dev.head(), denied(dev)
     said = push(dev, server, (NONE, bad, "refs/heads/other"), (bad, bad, MAIN))
     (line,) = (line for line in said.splitlines() if old[:12] in line and bad[:12] in line)
     assert MAIN in line
@@ -73,7 +73,7 @@ def test_a_false_old_value_makes_nothing_known(both: tuple[Repo, Repo]) -> None:
 
 def test_main_is_not_deleted_by_a_command_that_says_it_is_not_there(both: tuple[Repo, Repo]) -> None:
     dev, server = both
-    old = dev.ask("rev-parse", "HEAD")
+    old = dev.head()
     dev.git("checkout", "-q", "--orphan", "other")
     other = dev.commit({"b": "b\n"}, "Begin anew")
     for commands in ([(NONE, NONE, MAIN)], [(NONE, NONE, MAIN), (NONE, other, MAIN)], [(NONE, other, MAIN)]):
@@ -83,7 +83,7 @@ def test_main_is_not_deleted_by_a_command_that_says_it_is_not_there(both: tuple[
 
 def test_a_default_branch_that_head_names_as_a_tag_is_still_protected(both: tuple[Repo, Repo]) -> None:
     dev, server = both
-    old = dev.ask("rev-parse", "HEAD")
+    old = dev.head()
     dev.git("push", "-q", "origin", "main:refs/tags/v1")
     server.git("symbolic-ref", "HEAD", "refs/tags/v1")
     assert dev.try_git("push", "-q", "origin", ":main").returncode != 0

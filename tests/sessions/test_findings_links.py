@@ -21,7 +21,7 @@ def made(tmp_path: Path, policy: str = POLICY) -> Repo:
 
 def judged(repo: Repo) -> list[Answer]:
     """Judge what is in the working tree at every door that reads it, and as a commit."""
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     answers = [repo.check("--worktree")]
     repo.git("add", "-A")
     answers.append(repo.check())

@@ -116,7 +116,7 @@ def test_a_branch_of_that_name_is_refused_and_a_tag_of_the_full_name_is_not_take
 def test_an_empty_range_names_both_commits_and_in_a_shallow_clone_it_is_undecided(
     ci: Repo, tmp_path: Path
 ) -> None:
-    base, head = ci.ask("rev-parse", THERE), ci.ask("rev-parse", "HEAD")
+    base, head = ci.ask("rev-parse", THERE), ci.head()
     answer = ci.check(f"HEAD..{THERE}")
     assert (answer.code, answer.changes) == (0, [])
     (warning,) = answer.report["warnings"]

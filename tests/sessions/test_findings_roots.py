@@ -51,7 +51,7 @@ def merged(repo: Repo) -> str:
     """Merge that branch into main."""
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "--allow-unrelated-histories", "--no-verify", "-m", "Join", "other")
-    return repo.ask("rev-parse", "HEAD")
+    return repo.head()
 
 
 def errors(report: Report) -> list[str]:
@@ -105,7 +105,7 @@ def test_the_orphan_as_first_parent_is_none_the_less_the_later_root(repo: Repo, 
     old = repo.ask("rev-parse", "main")
     root = orphan(repo)
     repo.git("merge", "-q", "--allow-unrelated-histories", "--no-verify", "-m", "Join", "main")
-    tip = repo.ask("rev-parse", "HEAD")
+    tip = repo.head()
     assert errors(receive(repo, server, ("refs/heads/main", old, tip))) == ["max-files"]
     assert errors(push(repo, server, "refs/heads/main", old, tip)) == ["max-files"]
     base = "refs/remotes/origin/main"
@@ -180,7 +180,7 @@ def test_where_branches_part_and_none_is_the_usual_one_their_policies_must_agree
 
 def test_under_a_trusted_ref_a_root_that_it_does_not_reach_is_not_the_first(repo: Repo) -> None:
     """Neither in the transaction nor at a push to where nothing is known of, whatever the main line says."""
-    tip = repo.ask("rev-parse", "HEAD")
+    tip = repo.head()
     root = orphan(repo)
     repo.git("update-ref", "refs/remotes/up/stream", tip)
     repo.git("update-ref", "refs/heads/topic", tip)
@@ -216,7 +216,7 @@ def test_an_orphan_that_is_staged_counts_and_is_judged_by_the_main_lines_policy(
 
 
 def test_an_orphan_that_is_staged_counts_where_only_the_named_policy_has_a_history(repo: Repo) -> None:
-    tip = repo.ask("rev-parse", "HEAD")
+    tip = repo.head()
     repo.git("checkout", "-q", "--orphan", "other")
     repo.git("update-ref", "-d", "refs/heads/main")
     assert repo.check().verdict == "accepted"
@@ -262,7 +262,7 @@ def test_the_first_commit_may_be_amended_and_rewritten(repo: Repo, tmp_path: Pat
     amended = fresh.commit({"more": "x\n"}, "Begin", "--amend")
     fresh.git("update-ref", "refs/heads/main", old)
     assert errors(transaction(fresh, "refs/heads/main", old, amended)) == []
-    tip, first = repo.ask("rev-parse", "HEAD"), repo.ask("rev-list", "--max-parents=0", "HEAD")
+    tip, first = repo.head(), repo.ask("rev-list", "--max-parents=0", "HEAD")
     other = repo.ask("commit-tree", f"{first}^{{tree}}", "-m", "Begin otherwise")
     assert errors(transaction(repo, "refs/heads/main", tip, other)) == []
 

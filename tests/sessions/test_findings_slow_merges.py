@@ -66,7 +66,7 @@ def test_what_is_staged_for_such_a_merge_is_undecided(repo: Repo, tip: str) -> N
 
 
 def test_a_ref_that_would_get_such_a_merge_is_undecided(repo: Repo, tip: str) -> None:
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     line = f"{old} {tip} refs/heads/main\n".encode()
     repository = open_repository(repo.env, str(repo.path))
     with pytest.raises(UndecidedError) as received:
@@ -88,7 +88,7 @@ def test_nothing_of_it_is_left_over(
 
 
 def test_a_range_of_many_small_merges_is_judged(repo: Repo) -> None:
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     tree = repo.ask("rev-parse", "HEAD^{tree}")
     side = repo.ask("commit-tree", tree, "-p", base, "-m", "Side")
     tip = base

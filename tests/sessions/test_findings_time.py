@@ -100,7 +100,7 @@ def test_a_path_of_1000_folders_is_applied_committed_and_pushed(folder: Path) ->
     repo.git("add", "-A")
     repo.git("commit", "-q", "-m", "Add a file")
     repo.git("push", "-q", "origin", "main")
-    assert repo.ask("rev-parse", "origin/main") == repo.ask("rev-parse", "HEAD")
+    assert repo.ask("rev-parse", "origin/main") == repo.head()
 
 
 @pytest.mark.parametrize("folders", [5_000, 20_000])
@@ -148,7 +148,7 @@ def test_a_push_with_a_slow_expression_is_undecided_after_two_seconds(tmp_path: 
     repo = Repo.create(tmp_path)
     repo.policy(SLOW)
     served(repo, tmp_path)
-    before = repo.ask("rev-parse", "HEAD")
+    before = repo.head()
     repo.commit({"f": LONG_LINE})
     pushed = repo.try_git("push", "origin", "main")
     assert pushed.returncode != 0

@@ -37,7 +37,7 @@ def _is_kept_out(repo: Repo, *arguments: str) -> str:
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_commit_with_a_malformed_tree_is_never_accepted(seed: Repo, name: str) -> None:
-    parent = seed.ask("rev-parse", "HEAD")
+    parent = seed.head()
     bad = commit_of(seed, MALFORMED[name](seed, rows_of(seed, "HEAD")), parent)
     said = _is_kept_out(seed, bad)
     assert "\0" not in said
@@ -49,7 +49,7 @@ def test_a_commit_with_a_malformed_tree_is_never_accepted(seed: Repo, name: str)
 def test_the_message_names_the_tree_its_place_and_the_commit(seed: Repo) -> None:
     inner = tree(seed, [(FILE, b"b", blob(seed, b"1\n")), (FILE, b"a", blob(seed, b"1\n"))])
     root = tree(seed, ordered([*rows_of(seed, "HEAD"), (FOLDER, b"new", inner)]))
-    bad = commit_of(seed, root, seed.ask("rev-parse", "HEAD"))
+    bad = commit_of(seed, root, seed.head())
     said = _is_kept_out(seed, bad)
     assert f"tree {inner[:12]} (folder new of commit {bad[:12]})" in said
     assert "not sorted" in said
@@ -68,12 +68,12 @@ def with_two_policies(repo: Repo) -> str:
     rows = rows_of(repo, "HEAD")
     place = next(index for index, row in enumerate(rows) if row[1] == b"patchgate.toml")
     rows.insert(place + 1, (FILE, b"patchgate.toml", blob(repo, WEAK)))
-    return commit_of(repo, tree(repo, rows), repo.ask("rev-parse", "HEAD"))
+    return commit_of(repo, tree(repo, rows), repo.head())
 
 
 def test_a_second_policy_in_one_tree_is_obeyed_at_no_door(tmp_path: Path) -> None:
     repo = made(tmp_path)
-    good = repo.ask("rev-parse", "HEAD")
+    good = repo.head()
     bad = with_two_policies(repo)
     assert repo.git("show", f"{bad}:patchgate.toml").decode() == POLICY
     change = repo.commit({"runs/record": "changed\n"})
@@ -110,7 +110,7 @@ def test_a_push_of_a_malformed_tree_lands_on_no_server_and_leaves_no_machine(tmp
     bad = [with_two_policies(repo)]
     rows = rows_of(repo, "HEAD")
     names = ("not sorted", "a file and a folder of one name", "a zero-padded folder")
-    bad += [commit_of(repo, MALFORMED[name](repo, rows), repo.ask("rev-parse", "HEAD")) for name in names]
+    bad += [commit_of(repo, MALFORMED[name](repo, rows), repo.head()) for name in names]
     pre_receive = server.path / "hooks" / "pre-receive"
     write_hook(pre_receive, "hooks.pre_receive", "judge_receive")
     for commit in bad:
@@ -128,7 +128,7 @@ def test_a_push_of_a_malformed_tree_lands_on_no_server_and_leaves_no_machine(tmp
 def test_no_branch_gets_a_malformed_tree_and_none_is_committed_on_it(tmp_path: Path) -> None:
     repo = made(tmp_path)
     repo.install()
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     bad = with_two_policies(repo)
     done = repo.try_git("update-ref", "refs/heads/main", bad)
     assert done.returncode != 0
@@ -154,7 +154,7 @@ def test_git_commits_no_malformed_tree_that_it_keeps_beside_the_index(
     """Its entries look harmless in the index, so pre-commit sees another tree than git commits."""
     repo = made(tmp_path)
     repo.install()
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     new = (FILE, b"docs/x" if form == "two names in one" else b"aa", blob(repo, b"new\n"))
     rows = [*rows_of(repo, "HEAD"), new]
     repo.git("read-tree", tree(repo, ordered(rows) if form == "two names in one" else rows))
@@ -166,7 +166,7 @@ def test_git_commits_no_malformed_tree_that_it_keeps_beside_the_index(
 
 def test_a_malformed_merge_and_one_of_malformed_parents_is_undecided(tmp_path: Path) -> None:
     repo = made(tmp_path)
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     one = repo.commit({"one": "1\n"})
     repo.git("reset", "-q", "--hard", base)
     other = repo.commit({"other": "1\n"})
@@ -181,7 +181,7 @@ def test_a_malformed_merge_and_one_of_malformed_parents_is_undecided(tmp_path: P
 
 
 def test_what_git_wrote_in_its_first_year_is_still_judged(seed: Repo) -> None:
-    parent = seed.ask("rev-parse", "HEAD")
+    parent = seed.head()
     rows = [*rows_of(seed, "HEAD"), (b"100664", b"zz", blob(seed, b"old\n"))]
     assert seed.cli("check", commit_of(seed, tree(seed, rows), parent)).code == 0
     padded = [(b"040000" if row[0] == FOLDER else row[0], *row[1:]) for row in rows_of(seed, "HEAD")]
@@ -194,7 +194,7 @@ def test_a_malformed_tree_that_a_change_does_not_touch_is_not_read(tmp_path: Pat
     repo = made(tmp_path)
     bad = tree(repo, [(FILE, b"b", blob(repo, b"1\n")), (FILE, b"a", blob(repo, b"1\n"))])
     before = tree(repo, ordered([*rows_of(repo, "HEAD"), (FOLDER, b"old", bad)]))
-    first = commit_of(repo, before, repo.ask("rev-parse", "HEAD"))
+    first = commit_of(repo, before, repo.head())
     after = tree(repo, ordered([*rows_of(repo, before), (FILE, b"new", blob(repo, b"1\n"))]))
     assert repo.cli("check", commit_of(repo, after, first)).code == 0
     gone = [row for row in rows_of(repo, after) if row[1] != b"old"]
@@ -207,7 +207,7 @@ def test_a_malformed_tree_that_a_change_does_not_touch_is_not_read(tmp_path: Pat
     ids=["two trees", "the parent first", "no author"],
 )
 def test_a_malformed_commit_is_judged_by_what_git_reads_of_it_or_not_at_all(seed: Repo, header: str) -> None:
-    parent = seed.ask("rev-parse", "HEAD")
+    parent = seed.head()
     bad = ordered([*rows_of(seed, "HEAD"), (FILE, b"zz", blob(seed, b"1\n"))])
     inner = tree(seed, [(FILE, b"record", blob(seed, b"changed\n"))])
     root = tree(seed, [row if row[1] != b"runs" else (FOLDER, b"runs", inner) for row in bad])
@@ -220,7 +220,7 @@ def test_a_malformed_commit_is_judged_by_what_git_reads_of_it_or_not_at_all(seed
 
 
 def test_two_parents_of_one_id_are_one(seed: Repo) -> None:
-    parent = seed.ask("rev-parse", "HEAD")
+    parent = seed.head()
     inner = tree(seed, [(FILE, b"record", blob(seed, b"changed\n"))])
     root = tree(
         seed, [row if row[1] != b"runs" else (FOLDER, b"runs", inner) for row in rows_of(seed, "HEAD")]

@@ -72,7 +72,7 @@ class Shared:
     def receive(self, *refs: str) -> Report:
         """Judge what pre-receive would of refs that get HEAD; of main, where none is named."""
         self.repo.git("push", "-q", "--no-verify", "-f", str(self.server.path), "HEAD:refs/staging/new")
-        head = self.repo.ask("rev-parse", "HEAD")
+        head = self.repo.head()
         lines = "".join(f"{self.old if ref == MAIN else ZERO} {head} {ref}\n" for ref in refs or (MAIN,))
         return judge_receive(open_repository(self.server.env, str(self.server.path)), lines.encode())
 
@@ -193,6 +193,7 @@ LAUNDERED: dict[str, tuple[Story, str]] = {
 }
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("story", LAUNDERED)
 def test_what_one_commit_may_not_do_several_may_not(shared: Shared, story: str) -> None:
     act, rule = LAUNDERED[story]
@@ -265,6 +266,7 @@ LEGITIMATE: dict[str, Story] = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("story", LEGITIMATE)
 def test_work_that_each_commit_may_do_lands_as_a_whole(shared: Shared, story: str) -> None:
     LEGITIMATE[story](shared)

@@ -114,7 +114,7 @@ def framework(
     }
     ours = Path(sys.executable).parent
     program = (programs if request.param == "prek" else ours) / request.param
-    rev = Repo(source, pinned_environment(cache / "home")).ask("rev-parse", "HEAD")
+    rev = Repo(source, pinned_environment(cache / "home")).head()
     env["PATH"] = f"{programs}:{pinned_environment(cache / 'home')['PATH']}"
     made = Framework(program, source, rev, env)
     repo = made.installed(tmp_path_factory.mktemp("first"))
@@ -167,12 +167,12 @@ def test_this_tree_can_be_tried_without_an_installation(framework: Framework, re
 
 def test_a_commit_is_refused_and_mended_is_accepted(repo: Repo) -> None:
     stage(repo, BAD | {"plain/a": "a\n"})
-    before = repo.ask("rev-parse", "HEAD")
+    before = repo.head()
     refused = repo.try_git("commit", "-m", "Add a file")
     assert refused.returncode == 1
     assert "error[deny-prefix]" in said_by(refused)
     assert "--> secrets/key" in said_by(refused)
-    assert repo.ask("rev-parse", "HEAD") == before
+    assert repo.head() == before
     repo.git("rm", "-q", "--cached", "secrets/key")
     repo.git("commit", "-q", "-m", "Add a file")
     assert repo.ask("show", "--format=", "--name-only", "HEAD") == "plain/a"

@@ -33,7 +33,7 @@ def on_no_branch(repo: Repo) -> str:
     repo.git("switch", "-q", "--detach")
     repo.stage({"b": "2\n"})
     repo.git("commit", "-q", "-n", "-m", "Change b")
-    oid = repo.ask("rev-parse", "HEAD")
+    oid = repo.head()
     repo.git("switch", "-q", "main")
     return oid
 
@@ -44,6 +44,7 @@ def refused(repo: Repo, *command: str) -> None:
     assert b"error[scope-unexpected]" in done.stderr, done.stderr
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "place", [".", "{path}", "{path}/.git", "{path}/.git/", "file://{path}", "../repo", "{link}"]
 )
@@ -166,7 +167,7 @@ def test_a_conflict_that_a_person_solves_in_a_rebase_stays_what_was_before(
     far.commit({"n": numbered(l10="theirs")}, "Change 10")
     far.git("push", "-q")
     before_the_intent(repo, {"n": numbered(l10="mine")}, {"m": "1\n"})
-    old = repo.ask("rev-parse", "HEAD")
+    old = repo.head()
     repo.git("fetch", "-q")
     how = ["--apply"] if backend == "apply" else ["--merge"]
     assert repo.try_git("rebase", "-q", *how, "origin/main").returncode != 0
@@ -192,4 +193,4 @@ def test_two_that_become_one_are_no_replay(repo: Repo) -> None:
     # It is told as the branch had it: every file is as before.
     done = repo.try_git("rebase", "-q", "-i", "HEAD~2", GIT_SEQUENCE_EDITOR="sed -i 2s/^pick/fixup/")
     assert done.returncode == 0, done.stderr
-    assert made(repo) == [(FIRST, (repo.ask("rev-parse", "HEAD"),))]
+    assert made(repo) == [(FIRST, (repo.head(),))]

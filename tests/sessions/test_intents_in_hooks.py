@@ -33,7 +33,7 @@ def text_of(repo: Repo, commit: str = "HEAD") -> str:
 
 
 def head(repo: Repo) -> str:
-    return repo.ask("rev-parse", "HEAD")
+    return repo.head()
 
 
 def refused(repo: Repo, *command: str, rule: str = "scope-unexpected") -> str:

@@ -55,6 +55,7 @@ def names_all(said: str, commits: list[str]) -> bool:
     return all(each[:7] in said for each in commits)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("form", ["--ff-only", "--rebase", "--no-rebase"])
 @pytest.mark.parametrize("ahead", [False, True])
 def test_a_pull_of_commits_that_break_the_policy(twins: Twins, form: str, ahead: bool) -> None:
@@ -192,7 +193,7 @@ def test_a_branch_forced_to_where_it_is(twins: Twins) -> None:
 def test_a_branch_put_back_to_what_it_was(twins: Twins) -> None:
     twins.both(lambda each: each.plant(BAD))
     twins.both(lambda each: each.plant(WORSE))
-    old = twins.gated.repo.ask("rev-parse", "HEAD")
+    old = twins.gated.repo.head()
     twins.git("reset", "-q", "--hard", "HEAD~2")
     twins.git("reset", "-q", "--hard", "ORIG_HEAD")
     twins.git("branch", "-f", "unused", "HEAD~2")

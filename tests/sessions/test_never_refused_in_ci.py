@@ -48,7 +48,7 @@ def test_a_checkout_as_an_action_does_it(twins: Twins) -> None:
     twins.git("checkout", "-q", "--force", "-B", "main", "refs/remotes/origin/main", where="ci")
     # The next build in the same folder.
     twins.both(lambda each: each.upstream({"secrets/other": "x\n"}))
-    newer = twins.gated.other.ask("rev-parse", "HEAD")
+    newer = twins.gated.other.head()
     twins.git("checkout", "-q", "--detach", where="ci")
     twins.git("branch", "-q", "--delete", "--force", "main", where="ci")
     twins.git("clean", "-ffdx", where="ci")

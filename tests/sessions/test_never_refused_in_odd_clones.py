@@ -55,7 +55,7 @@ def bad_upstream(twins: Twins) -> None:
             each.upstream(files)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("command", TAKE_OVER)
 @pytest.mark.parametrize("ahead", [False, True])
 def test_taking_over_what_the_remote_has(twins: Twins, command: str, ahead: bool) -> None:
@@ -142,7 +142,7 @@ def test_ways_back_stay_open_where_nothing_can_be_judged(twins: Twins, broken: o
     twins.both(lambda each: each.plant({"plain/a": "ours\n"}))
     old = twins.gated.repo.ask("rev-parse", "HEAD~1")
     twins.both(broken)
-    here = twins.gated.repo.ask("rev-parse", "HEAD")
+    here = twins.gated.repo.head()
     for operation in ("merge", "rebase", "cherry-pick"):
         for each in (twins.gated, twins.plain):
             assert each.repo.try_git(*OFF, operation, "side").returncode == 1

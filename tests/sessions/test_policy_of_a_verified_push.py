@@ -19,7 +19,7 @@ def set_policy(shop: Workshop, text: str) -> str:
     """Commit a policy, past the hooks."""
     shop.stage({"patchgate.toml": text})
     shop.git(*UNHOOKED, "commit", "-q", "-m", "Set another policy")
-    return shop.ask("rev-parse", "HEAD")
+    return shop.head()
 
 
 def push(shop: Workshop, *words: str) -> subprocess.CompletedProcess[bytes]:
@@ -38,6 +38,7 @@ def assert_refused(
     assert what in said(done)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -35,7 +35,7 @@ def test_a_push_into_a_checked_out_repository_never_meets_its_scope(repo: Repo) 
             other.env["PATCHGATE_SKIP"] = "it is judged elsewhere"
         done = other.try_git("push", "-q", "origin", f"HEAD:{name}")
         assert (done.returncode, b"scope" in done.stderr) == (0, False), done.stderr
-        assert repo.ask("rev-parse", name) == other.ask("rev-parse", "HEAD")
+        assert repo.ask("rev-parse", name) == other.head()
     assert made(repo) == []
     # The policy still judges what is pushed, and the intent what is committed here.
     repo.stage({"b": "3\n"})

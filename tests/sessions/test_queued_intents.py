@@ -28,10 +28,10 @@ def repo(tmp_path: Path) -> Repo:
 
 def refused(repo: Repo, files: dict[str, str], *options: str) -> str:
     """Try to commit files, which must be refused; take them back, and give what was said."""
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     repo.stage(files)
     done = repo.try_git("commit", "-q", "-m", "Change it", *options)
-    assert (done.returncode != 0, repo.ask("rev-parse", "HEAD")) == (True, head)
+    assert (done.returncode != 0, repo.head()) == (True, head)
     repo.git("reset", "-q", "--hard")
     return done.stderr.decode() + done.stdout.decode()
 
@@ -47,7 +47,7 @@ def test_while_it_waits_commits_touch_only_those_of_its_files_that_no_other_has(
     repo.stage({"b": "2\n"})
     done = repo.try_git("commit", "-q", "-m", "Change b")
     assert (done.returncode, b"intent-queued" in done.stdout + done.stderr) == (0, True)
-    assert made(repo) == [(SECOND, (repo.ask("rev-parse", "HEAD"),))]
+    assert made(repo) == [(SECOND, (repo.head(),))]
     assert repo.ask("log", "-1", "--format=%(trailers:key=Patchgate-Intent,valueonly)") == SECOND
 
 
@@ -71,7 +71,7 @@ def test_beside_an_active_intent_the_one_that_waits_binds_what_it_alone_allows(r
     for name, owner in (("c", "i-0000000003"), ("b", SECOND)):
         repo.stage({name: "2\n"})
         repo.git("commit", "-q", "-m", f"Change {name}")
-        assert made(repo)[-1] == (owner, (repo.ask("rev-parse", "HEAD"),))
+        assert made(repo)[-1] == (owner, (repo.head(),))
     said = refused(repo, {"b": "3\n", "c": "3\n"})
     assert "error[scope-unexpected]: i-0000000003 does not allow " in said
     assert "--> b" in said

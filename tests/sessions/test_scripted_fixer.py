@@ -153,6 +153,7 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("name", CASES)
 def test_a_refusal_is_mended_in_one_step_by_what_it_says(repo: Repo, name: str) -> None:
     rule = name.partition(":")[0]
@@ -202,6 +203,7 @@ def test_what_a_person_has_to_know_of_says_so(repo: Repo, rule: str) -> None:
     assert [each["who_can_fix"] for each in found] == ["person"]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_parts_of_a_split_are_the_whole_and_each_is_accepted(repo: Repo, seed: int) -> None:
     """Each list, given to `--only`, is a patch of its own: renames whole, deletions and lock files too."""

@@ -33,7 +33,7 @@ def named(repo: Repo) -> str:
 def bound(repo: Repo) -> str:
     """Give the intent of HEAD, of which its message and the ledger tell the same."""
     name, commits = made(repo)[-1]
-    assert commits == (repo.ask("rev-parse", "HEAD"),)
+    assert commits == (repo.head(),)
     assert named(repo) == name
     return name
 
@@ -54,7 +54,7 @@ def test_an_amend_of_the_message_alone_leaves_a_commit_with_its_intent(two: Repo
     two.stage({"a": "2\n"})
     two.git("commit", "-q", "-m", "Change a")
     two.git("commit", "-q", "--amend", *options)
-    assert made(two)[-1] == (FIRST, (two.ask("rev-parse", "HEAD"),))
+    assert made(two)[-1] == (FIRST, (two.head(),))
     assert named(two) == ("" if "-n" in options else FIRST)
 
 

@@ -18,7 +18,7 @@ def sneak(repo: Repo, name: str, content: str = "x\n") -> str:
     """Commit while no hook runs."""
     repo.stage({name: content})
     repo.git(*NO_HOOKS, "commit", "-q", "-m", name)
-    return repo.ask("rev-parse", "HEAD")
+    return repo.head()
 
 
 def test_the_next_commit_tells_of_a_bad_one_by_its_name_and_only_once(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_good_one_gets_its_receipt_and_nothing_is_said(tmp_path: Path) -> None
     repo.stage({"a": "a\n"})
     done = repo.try_git("commit", "-q", "-m", "a")
     assert said(done) == ""
-    assert receipts(repo) == [good, repo.ask("rev-parse", "HEAD")]
+    assert receipts(repo) == [good, repo.head()]
 
 
 def test_a_transaction_tells_it_where_pre_commit_does_not_run(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def skipped(repo: Repo) -> str:
     """Let a bad commit through with a reason, and one on top of it that is accepted."""
     repo.stage({"secrets/k": "k\n"})
     repo.git("commit", "-q", "-m", "bad", PATCHGATE_SKIP="a vendor's test key")
-    bad = repo.ask("rev-parse", "HEAD")
+    bad = repo.head()
     assert commit(repo, "above") == ""
     return bad
 
@@ -164,6 +164,7 @@ def by_renaming_over_it(repo: Repo) -> None:
     repo.git("branch", "-q", "-M", "other")
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "come", [anew, by_a_new_branch, by_a_reset, by_a_fast_forward, by_a_merge, by_renaming_over_it]
 )
@@ -197,7 +198,7 @@ def test_what_a_merge_brought_in_is_told_where_another_branch_begins_on_the_merg
     assert commit(repo, "d") == ""
     done = repo.try_git("merge", "-q", "--no-edit", "side")
     assert done.returncode == 0, said(done)
-    assert receipts(repo)[-1] == repo.ask("rev-parse", "HEAD")
+    assert receipts(repo)[-1] == repo.head()
     assert commit(repo, "on draft") == ""
     repo.git("switch", "-q", "-c", "keen")
     assert bad[:12] in commit(repo, "on keen")

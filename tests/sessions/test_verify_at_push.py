@@ -40,7 +40,7 @@ def land(shop: Workshop, files: dict[str, str], message: str = "Change it well")
     shop.stage(dict(files))
     done = shop.try_git("commit", "-q", "-m", message)
     assert done.returncode == 0, said(done)
-    return shop.ask("rev-parse", "HEAD")
+    return shop.head()
 
 
 def events(shop: Workshop, kind: str) -> list[dict[str, Any]]:

@@ -264,7 +264,7 @@ def ordinary_work_goes_on(each: Household) -> None:
     each.repo.git("commit", "-q", "-m", "Work on")
 
 
-@pytest.mark.sweep(14)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_each_way_out_leads_back(tmp_path: Path, operation: Operation) -> None:
     each, before, ways = refuse(tmp_path / "first", operation)

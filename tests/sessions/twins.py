@@ -127,7 +127,7 @@ class Household:
             repo.write(name, content)
         repo.git(*OFF, "add", "--", *files)
         repo.git(*OFF, "commit", "-q", "-m", message, "--", *files)
-        return repo.ask("rev-parse", "HEAD")
+        return repo.head()
 
     def plant_branch(self, name: str, *commits: Mapping[str, Content], start: str = "HEAD") -> list[str]:
         """Make a branch of planted commits and come back; give their ids."""

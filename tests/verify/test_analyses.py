@@ -164,7 +164,7 @@ def test_an_analysis_that_removes_its_tree_was_not_evaluated_and_the_others_are(
 
 def test_each_analysis_sees_the_tree_alone_and_the_commit_as_head(tmp_path: Path) -> None:
     desk = Desk.begin(tmp_path, ONE)
-    wanted = desk.ask("rev-parse", "HEAD")
+    wanted = desk.head()
     desk.commit({"a.py": "committed since\n", "later.py": "later\n"})
     desk.write("untracked.py")
     seen = tmp_path / "seen"

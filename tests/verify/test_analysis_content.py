@@ -59,7 +59,7 @@ def test_the_tree_of_the_working_tree_has_what_is_not_ignored(tmp_path: Path) ->
     repo = Repo.create(tmp_path)
     head = files_before(repo)
     repo.commit({".gitignore": "*.log\n"})
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     repo.stage({"a/b/c.py": "c = 2\n"})
     repo.write("a/b/c.py", "c = 3\n")
     repo.write("untracked folder/x.py", "x = 1\n")

@@ -102,7 +102,7 @@ def test_the_document_says_everything_of_a_run(tmp_path: Path) -> None:
     repo.stage({"a.py": UNUSED})
     told = documented(repo.cli("analyze", "--format", "json"))
     assert (told["schema"], told["outcome"], told["target"]) == ("patchgate.analysis/2", "findings", "staged")
-    assert (told["tree"], told["commit"]) == (repo.ask("write-tree"), repo.ask("rev-parse", "HEAD"))
+    assert (told["tree"], told["commit"]) == (repo.ask("write-tree"), repo.head())
     assert (told["is_stable"], told["unstable"]) == (None, [])
     ruff, size = told["runs"]
     (result,) = ruff["results"]

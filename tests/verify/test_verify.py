@@ -48,7 +48,7 @@ def test_a_root_commit_is_held_against_the_empty_tree(tmp_path: Path) -> None:
 
 
 def test_a_base_is_compared_without_any_intent(shop: Workshop) -> None:
-    first = shop.ask("rev-parse", "HEAD")
+    first = shop.head()
     shop.commit({"a.py": BAD})
     shop.commit({"b.py": "2\n"})
     shop.declare("b.py")

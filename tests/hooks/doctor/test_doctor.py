@@ -211,7 +211,7 @@ def test_asking_real_hooks_changes_nothing_and_tells_nobody(tmp_path: Path) -> N
     without_hooks(repo, "add", "-A")
     without_hooks(repo, "commit", "-qm", "Walk past the gate")
     repo.stage({"secrets/l": "x\n"})
-    repo.write(".git/MERGE_HEAD", repo.ask("rev-parse", "HEAD") + "\n")
+    repo.write(".git/MERGE_HEAD", repo.head() + "\n")
     repo.cli("doctor")
     before = everything(repo.path)
     assert repo.cli("doctor").code == 0
@@ -235,7 +235,7 @@ def test_a_commit_that_walked_past_is_named_and_does_not_close_the_gate(tmp_path
     repo.write("secrets/k")
     repo.git("add", "-A")
     without_hooks(repo, "commit", "-qm", "Walk past the gate")
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     answer = repo.cli("doctor")
     assert answer.code == 0
     _, told, remedy = answer.out.splitlines()

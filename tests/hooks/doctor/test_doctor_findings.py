@@ -497,8 +497,8 @@ def other_git(folder: Path, version: str) -> dict[str, str]:
     """A git that says it is another version, and is the real one for all else."""
     real = subprocess.run(["sh", "-c", "command -v git"], capture_output=True, text=True, check=True).stdout
     text = f'#!/bin/sh\n[ "$*" != version ] || exec echo git version {version}\nexec {real.strip()} "$@"\n'
-    write_hook(folder / "other/git", text)
-    return {"PATH": f"{folder / 'other'}:{EXECUTABLE.parent}:{os.environ['PATH']}"}
+    write_hook(folder / version / "git", text)
+    return {"PATH": f"{folder / version}:{EXECUTABLE.parent}:{os.environ['PATH']}"}
 
 
 def test_hooks_that_config_names_are_ignored_by_an_older_git_and_that_is_told(tmp_path: Path) -> None:
@@ -755,7 +755,7 @@ def test_what_a_killed_hook_left_is_a_note_with_the_line_that_removes_it(tmp_pat
 
 def test_a_pending_receipt_of_the_commit_at_hand_is_no_leftover(tmp_path: Path) -> None:
     repo = installed(tmp_path)
-    head = repo.ask("rev-parse", "HEAD")
+    head = repo.head()
     text = f"patchgate.pending/2 {__version__} accepted\n{head} refs/heads/main\n- -\n"
     (repo.path / ".git/patchgate-pending").write_text(text)
     assert findings(examined(repo)) == []
@@ -790,7 +790,7 @@ def test_hooks_that_are_skipped_in_this_shell_are_told(tmp_path: Path) -> None:
 def walked_past(folder: Path) -> Repo:
     """A repository whose first commit was there at install, and where hooks do not run afterwards."""
     repo = installed(folder)
-    assert settle(str(repo.path / ".git"), [repo.ask("rev-parse", "HEAD")]) is None
+    assert settle(str(repo.path / ".git"), [repo.head()]) is None
     repo.git("config", "core.hooksPath", "/nowhere")
     return repo
 
@@ -824,7 +824,7 @@ def test_at_most_five_are_named_and_the_rest_is_counted(tmp_path: Path) -> None:
 
 def test_commits_with_a_receipt_of_a_remote_or_from_before_the_install_are_not_named(tmp_path: Path) -> None:
     repo = walked_past(tmp_path)
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     oid = repo.commit({"a": "1\n"})
     assert Receipts(str(repo.path / ".git")).add([(oid, repo.ask("rev-parse", "HEAD^{tree}"), base)]) is None
     assert said(examined(repo), Level.WARNING) == ""
@@ -836,7 +836,7 @@ def test_commits_with_a_receipt_of_a_remote_or_from_before_the_install_are_not_n
 
 def test_a_rewrite_that_changes_no_tree_raises_no_alarm_and_one_on_another_base_does(tmp_path: Path) -> None:
     repo = walked_past(tmp_path)
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     oid = repo.commit({"a": "1\n"})
     Receipts(str(repo.path / ".git")).add([(oid, repo.ask("rev-parse", "HEAD^{tree}"), base)])
     repo.git("commit", "-q", "--amend", "-m", "Other words")

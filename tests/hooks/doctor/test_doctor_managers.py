@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from patchgate.hooks.doctor import json_schema
 from tests.hooks.doctor.test_doctor_findings import put, write_hook
+from tests.schemas import require_valid
 from tests.world import Answer, Repo
 
 YAML = """\
@@ -46,7 +46,7 @@ def managed(folder: Path, by: str, events: tuple[str, ...] = TYPES) -> Repo:
 def told(answer: Answer) -> tuple[int, set[tuple[str, str]]]:
     """Give the exit code, and level and event of each finding of the hooks."""
     (place,) = answer.report["worktrees"]
-    jsonschema.validate(answer.report, json_schema())
+    require_valid(answer.report, json_schema())
     return answer.code, {(each["level"], event) for each in place["findings"] for event in each["events"]}
 
 

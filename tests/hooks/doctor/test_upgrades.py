@@ -108,7 +108,7 @@ def test_a_patchgate_on_path_takes_over_where_the_recorded_one_is_gone(story: St
 def test_where_no_patchgate_is_left_nothing_is_recognised_and_the_line_that_mends_it_is_told(
     story: Story,
 ) -> None:
-    before = story.repo.ask("rev-parse", "HEAD")
+    before = story.repo.head()
     story.tool.remove()
     story.repo.stage({"b": "1\n"})
     done = story.repo.try_git("commit", "-q", "-m", "x")
@@ -116,7 +116,7 @@ def test_where_no_patchgate_is_left_nothing_is_recognised_and_the_line_that_mend
     assert first.endswith(b"this commit is refused")
     assert second.startswith(b"help: install patchgate ")
     assert second.endswith(b": git patchgate install")
-    assert (done.returncode, story.repo.ask("rev-parse", "HEAD")) == (1, before)
+    assert (done.returncode, story.repo.head()) == (1, before)
 
 
 def test_where_the_package_alone_is_gone_its_interpreter_recognises_nothing(story: Story) -> None:

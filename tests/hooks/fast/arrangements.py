@@ -111,7 +111,7 @@ def told(line: str) -> Arrange:
     """Say how far branches were told, of `{head}`."""
 
     def arrange(world: World) -> None:
-        text = line.format(head=world.repo.ask("rev-parse", "HEAD"))
+        text = line.format(head=world.repo.head())
         (world.state / "told").write_text(text, encoding="ascii")
 
     return arrange
@@ -155,7 +155,7 @@ def origin_has(name: str, line: str) -> Arrange:
     def arrange(world: World) -> None:
         place = world.git_dir / "refs" / "remotes" / "origin" / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(line.format(head=world.repo.ask("rev-parse", "HEAD")), encoding="ascii")
+        place.write_text(line.format(head=world.repo.head()), encoding="ascii")
 
     return arrange
 
@@ -173,7 +173,7 @@ def long_path(world: World) -> None:
 def settle(world: World) -> None:
     """Let HEAD be among what was there at install."""
     with open(world.state / "settled", "a", encoding="ascii") as file:
-        file.write(world.repo.ask("rev-parse", "HEAD") + "\n")
+        file.write(world.repo.head() + "\n")
 
 
 def attributes(line: str) -> Arrange:
@@ -212,7 +212,7 @@ def tagged(world: World) -> None:
 
 def merging(world: World) -> None:
     """Leave a merge that waits to be committed."""
-    head = world.repo.ask("rev-parse", "HEAD")
+    head = world.repo.head()
     (world.git_dir / "MERGE_HEAD").write_text(head + "\n", encoding="ascii")
 
 

@@ -60,13 +60,12 @@ class World:
     @property
     def git_dir(self) -> Path:
         """Git's folder of this worktree."""
-        return Path(self.repo.ask("rev-parse", "--absolute-git-dir"))
+        return Path(self.repo.git_dir)
 
     @property
     def state(self) -> Path:
         """What patchgate keeps in this repository."""
-        common = self.repo.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
-        return Path(common, "patchgate")
+        return Path(self.repo.common_dir, "patchgate")
 
     @property
     def copy(self) -> Path:

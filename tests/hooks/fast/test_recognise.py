@@ -169,10 +169,10 @@ def test_each_form_of_commit_is_recognised(worlds: Worlds, arguments: tuple[str,
     world = worlds()
     world.repo.stage({"a": "2\n"})
     world.repo.write("b", "2\n")
-    before = world.repo.ask("rev-parse", "HEAD")
+    before = world.repo.head()
     # The stub refuses whatever is handed on.
     world.repo.git("commit", *arguments)
-    assert world.repo.ask("rev-parse", "HEAD") != before
+    assert world.repo.head() != before
 
 
 def test_commit_all_is_handed_on_for_what_it_stages_by_itself(worlds: Worlds) -> None:
@@ -367,7 +367,7 @@ def active(line: str) -> Callable[[World], None]:
 
 def replace_head(world: World) -> None:
     """Let git believe that HEAD already has what is staged."""
-    before = world.repo.ask("rev-parse", "HEAD")
+    before = world.repo.head()
     world.repo.stage({"a": "<<<<<<< HEAD\n"})
     after = world.repo.ask("commit-tree", "-m", "x", world.repo.ask("write-tree"))
     world.repo.git("replace", before, after)

@@ -131,7 +131,7 @@ class Sessions:
         assert judged == set()
         answer = tree.check("HEAD")
         assert (answer.verdict, answer.findings) == ("accepted", [])
-        assert receipts(self.repo)[-1] == tree.ask("rev-parse", "HEAD")
+        assert receipts(self.repo)[-1] == tree.head()
 
     def _change(self, tree: Repo) -> list[str]:
         chosen = self.chance.sample(NAMES, self.chance.randint(1, 3))

@@ -140,7 +140,7 @@ def test_what_any_ref_of_the_server_reaches_is_not_new(local: Local, server: Ser
 
 
 def test_a_policy_that_is_weakened_on_the_way_judges_nothing_yet(local: Local, server: Server) -> None:
-    start = local.ask("rev-parse", "HEAD")
+    start = local.head()
     weaker = local.policy(WEAK)
     bad = local.bad()
     for ref in ("refs/heads/main", "refs/heads/topic", "refs/tags/v1"):
@@ -157,7 +157,7 @@ def test_a_policy_that_is_weakened_on_the_way_judges_nothing_yet(local: Local, s
 def test_a_new_ref_is_judged_by_the_nearest_policy_of_the_default_branch(
     local: Local, server: Server
 ) -> None:
-    before = local.ask("rev-parse", "HEAD")
+    before = local.head()
     local.policy(POLICY.replace("secrets", "vault"))
     local.git("push", "-q", "origin", "main")
     local.git("checkout", "-q", "-b", "topic", before)
@@ -280,7 +280,7 @@ def test_a_branch_from_before_the_policy_is_judged_by_the_default_branch(
 
 
 def test_main_is_not_reached_by_way_of_another_branch(local: Local, server: Server) -> None:
-    start = local.ask("rev-parse", "HEAD")
+    start = local.head()
     local.git("checkout", "-q", "-b", "dev")
     local.policy(WEAK)
     assert server.receive(local, "origin", "dev").code == 0
@@ -314,7 +314,7 @@ def test_a_branch_that_was_judged_is_judged_once_more_where_it_comes_to_main(
     local.git("checkout", "-q", "main")
     local.git("merge", "-q", "--no-ff", "--no-verify", "-m", "Merge topic", "topic")
     answer = server.receive(local, "origin", "main")
-    merged = local.ask("rev-parse", "HEAD")
+    merged = local.head()
     assert (answer.code, [change["commit"] for change in answer.changes]) == (0, [*made, merged])
 
 

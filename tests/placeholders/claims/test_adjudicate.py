@@ -291,7 +291,7 @@ def test_where_the_time_is_over_the_claim_stands(shared: Repo) -> None:
 
 def test_conflicts_are_undecided(own: Repo) -> None:
     """C2: what cannot be read contradicts nobody; in the working tree a conflict is text like any other."""
-    base = own.ask("rev-parse", "HEAD")
+    base = own.head()
     own.commit({"docs/out.md": "# One\n"})
     own.git("checkout", "-q", "-b", "other", base)
     own.commit({"docs/out.md": "# Other\n"})

@@ -304,7 +304,7 @@ def test_an_unknown_key_of_claims_is_a_warning_and_no_adjudication_ends_by_it(re
 
 
 def test_a_passed_verdict_passes_beside_a_conflict_and_its_files_are_not_on_record(repo: Repo) -> None:
-    base = repo.ask("rev-parse", "HEAD")
+    base = repo.head()
     repo.commit({"docs/report.md": "# One\n"})
     repo.git("checkout", "-q", "-b", "other", base)
     repo.commit({"docs/report.md": "# Other\n"})
