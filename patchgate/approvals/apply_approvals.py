@@ -16,11 +16,21 @@ from typing import TYPE_CHECKING
 from patchgate.git.model import change_id
 from patchgate.git.quoting import printable
 from patchgate.report.rules import Level, Stage
-from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Outcome, Report, Verdict
+from patchgate.report.verdict import (
+    OWNER_RULE,
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Json,
+    Outcome,
+    Report,
+    Verdict,
+)
 from patchgate.report.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.approvals.grants import Grant
+    from patchgate.check.hook_decision import ApprovalSources
     from patchgate.git.repository import Repository
 
 LOCAL, PUSH = "local", "push"
@@ -55,36 +65,33 @@ def undecided_gates(change: ChangeVerdict) -> list[GateOutcome]:
 def _rules_in_question(change: ChangeVerdict) -> frozenset[str]:
     """List the rules that refuse a change; none if no approval can help."""
     errors = errors_of(change)
+    owned = {OWNER_RULE} if change.owned and change.lands_on else set[str]()
     is_in_question = any(may_be_approved(change, finding) for finding in errors)
-    return frozenset(each.rule for each in errors) if is_in_question else frozenset()
+    return frozenset({each.rule for each in errors} | owned if is_in_question else owned)
 
 
-def apply_approvals(
-    repository: Repository,
-    report: Report,
-    *,
-    local: bool,
-    notes: Sequence[str] = ("refs/notes/patchgate-approvals",),
-) -> Report:
-    """Find the approvals for what a report refuses, and apply them.
+def apply_approvals(repository: Repository, report: Report, sources: ApprovalSources) -> Report:
+    """Find the approvals for what a report refuses, apply them, and ask for those of owners.
 
-    It costs nothing if nothing is refused that can be approved. Why an approval does not count is a
-    warning.
-
-    Args:
-        repository: where approvals and signers are read.
-        report: what was judged.
-        local: whether approvals without a signature count: on this machine, until the push.
-        notes: commits or full refs of notes where signed ones are, a quarantined commit too.
+    It costs nothing if nothing is refused that can be approved, and no path has owners. Why an approval does
+    not count is a warning.
     """
     refusing = [_rules_in_question(change) for change in report.changes]
-    if not any(refusing):
+    has_owners = any(change.owned for change in report.changes)
+    if not any(refusing) and not has_owners:
         return report
     from patchgate.approvals.grants import find_grants
 
-    grants, warnings = find_grants(repository, report.changes, refusing, local=local, notes=notes)
-    done = apply_grants(report, grants)
-    return replace(done, warnings=(*done.warnings, *warnings)) if warnings else done
+    grants: Sequence[Sequence[Grant]] = [()] * len(report.changes)
+    if any(refusing) or any(change.lands_on for change in report.changes):
+        grants, warnings = find_grants(repository, report.changes, refusing, sources)
+        report = apply_grants(report, grants)
+        report = replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
+    if has_owners:
+        from patchgate.approvals.owners import require_owners
+
+        report = require_owners(repository, report, grants, sources)
+    return report
 
 
 def apply_grants(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
@@ -170,10 +177,16 @@ def approve_command(
         return None
     if any(each.verdict is Verdict.UNDECIDED or undecided_gates(each) for each in refused):
         return None
-    if not all(may_be_approved(change, each) for change in refused for each in errors_of(change)):
+    errors = [(change, each) for change in refused for each in errors_of(change)]
+    if not all(each.rule == OWNER_RULE or may_be_approved(change, each) for change, each in errors):
         return None
     asked: list[str] = []
-    for key, text in (("--policy-from", policy_from or _judged_by(refused[0])), ("--profile", profile)):
+    refs = {str(each.details["ref"]) for _, each in errors if each.rule == OWNER_RULE}
+    for key, text in (
+        ("--policy-from", policy_from or _judged_by(refused[0])),
+        ("--profile", profile),
+        ("--for", min(refs, default=None)),
+    ):
         asked += [key, shlex.quote(text)] if text is not None else []
     words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
     return " ".join([*words, "--sign"] if place == PUSH else words)

@@ -20,12 +20,15 @@ from patchgate.storage import hash_chain
 from patchgate.storage.record import Json
 
 SCHEMA = "patchgate.approval/1"
+BOUND_SCHEMA = "patchgate.approval/2"
 MOST_LINE = 64 << 10
 MOST_LINES = 1000
 
 _MOST_WHO = 300
 _MOST_RULES = 200
 _KEYS = frozenset({"at", "by", "change_id", "policy", "reason", "rules", "schema"})
+_BOUND = ("repository", "ref", "rules_commit", "expires")
+_MOST_BOUND = 300
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _RULE = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -42,7 +45,9 @@ class Statement:
     """A maintainer's exception: these rules do not refuse this change under this policy.
 
     `change_id` and `policy` are digests (`sha256:…`), `by` is the claimed author (`Name <address>`), `at`
-    is in UTC, ISO 8601, whole seconds.
+    and `expires` are in UTC, ISO 8601, whole seconds. `repository` is the `[governance] id`, `ref` the full
+    name of the branch that gets the change, `rules_commit` the last commit there that changed control files.
+    None: the approval is not bound to it; one that is bound to nothing has the first version of the form.
 
     Raises:
         ValueError: a value is wrong; the message says which.
@@ -54,6 +59,10 @@ class Statement:
     reason: str
     by: str
     at: str
+    repository: str | None = None
+    ref: str | None = None
+    rules_commit: str | None = None
+    expires: str | None = None
 
     def __post_init__(self) -> None:
         for name, text in (("change_id", self.change_id), ("policy", self.policy)):
@@ -66,13 +75,20 @@ class Statement:
         for name, text, most in (("reason", self.reason, MOST_REASON), ("by", self.by, _MOST_WHO)):
             if not 0 < len(text) <= most or not all(map(is_printable, text)) or text != text.strip():
                 raise ValueError(f"{name} is empty, too long, or cannot be printed")
-        if not _AT.fullmatch(self.at):
-            raise ValueError("at is not a time")
+        for name, at in (("at", self.at), ("expires", self.expires or self.at)):
+            if not _AT.fullmatch(at):
+                raise ValueError(f"{name} is not a time")
+        for bound in (self.repository, self.ref, self.rules_commit):
+            if bound is not None and (not 0 < len(bound) <= _MOST_BOUND or not all(map(is_printable, bound))):
+                raise ValueError("what it is bound to is empty, too long, or cannot be printed")
 
     def plain(self) -> dict[str, Json]:
         """Return it as a JSON object."""
+        bound = {name: getattr(self, name) for name in _BOUND}
+        is_bound = any(value is not None for value in bound.values())
         return {
-            "schema": SCHEMA,
+            **(bound if is_bound else {}),
+            "schema": BOUND_SCHEMA if is_bound else SCHEMA,
             "change_id": self.change_id,
             "policy": self.policy,
             "rules": list(self.rules),
@@ -92,14 +108,23 @@ class Statement:
         Raises:
             ValueError: it is not a statement.
         """
-        if not isinstance(value, Mapping) or set(value) != _KEYS or value["schema"] != SCHEMA:
-            raise ValueError("it is not a statement of this version")
+        if not isinstance(value, Mapping):
+            raise ValueError("it is not a statement")
+        is_bound = value.get("schema") == BOUND_SCHEMA
+        keys = _KEYS | set(_BOUND) if is_bound else _KEYS
+        if set(value) != keys or value["schema"] not in {SCHEMA, BOUND_SCHEMA}:
+            raise ValueError("it is not a statement of a known version")
+        bound = {name: value[name] for name in _BOUND} if is_bound else {}
+        if not all(each is None or isinstance(each, str) for each in bound.values()):
+            raise ValueError("a value is not text")
         rules = value["rules"]
         texts = [value[name] for name in ("change_id", "policy", "reason", "by", "at")]
         if not isinstance(rules, list) or not all(isinstance(text, str) for text in [*rules, *texts]):
             raise ValueError("a value is not text")
         change_id, policy, reason, by, at = texts
-        return cls(change_id=change_id, policy=policy, rules=tuple(rules), reason=reason, by=by, at=at)
+        return cls(
+            change_id=change_id, policy=policy, rules=tuple(rules), reason=reason, by=by, at=at, **bound
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from patchgate.approvals.apply_approvals import apply_approvals, errors_of, may_be_approved, undecided_gates
+from patchgate.approvals.apply_approvals import (
+    apply_approvals,
+    errors_of,
+    may_be_approved,
+    undecided_gates,
+)
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, identity
+from patchgate.approvals.binding import NOT_BOUND, Binding
 from patchgate.approvals.signatures import base_tree, check_signature, sign, signers_of
 from patchgate.check.commits import check_revision
+from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions, trusted_options
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
@@ -29,7 +36,16 @@ from patchgate.ledger.ledger import Event, Ledger
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.rules import RULES, Stage
-from patchgate.report.verdict import ChangeVerdict, Finding, Json, Outcome, Report, Verdict
+from patchgate.report.verdict import (
+    OWNER_RULE,
+    ChangeVerdict,
+    Finding,
+    Json,
+    Outcome,
+    OwnedPaths,
+    Report,
+    Verdict,
+)
 from patchgate.report.wording import describe_gate, name_change
 
 STAGED = "@staged"
@@ -187,10 +203,11 @@ def _places(repository: Repository, commit: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """What an approval would allow: the change, and the findings that refuse it."""
+    """What an approval would allow: the change, the findings that refuse it, and its paths with owners."""
 
     change: ChangeVerdict
     findings: tuple[Finding, ...]
+    owned: tuple[OwnedPaths, ...] = ()
 
     @property
     def id(self) -> str:
@@ -200,17 +217,27 @@ class Exemption:
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that the approval allows, sorted, each once."""
-        return tuple(sorted({finding.rule for finding in self.findings}))
+        owned = {OWNER_RULE} if self.owned else set()
+        return tuple(sorted({finding.rule for finding in self.findings} | owned))
 
     @property
     def name(self) -> str:
         """The change's name for messages."""
         return f"{name_change(self.change)} ({self.id[: len('sha256:') + 12]})"
 
-    def state(self, reason: str, by: str, at: str) -> Statement:
+    def state(self, reason: str, by: str, at: str, bound: Binding = NOT_BOUND) -> Statement:
         """Make the statement of a maintainer."""
         return Statement(
-            change_id=self.id, policy=self.change.policy.digest, rules=self.rules, reason=reason, by=by, at=at
+            change_id=self.id,
+            policy=self.change.policy.digest,
+            rules=self.rules,
+            reason=reason,
+            by=by,
+            at=at,
+            repository=bound.repository,
+            ref=bound.ref,
+            rules_commit=bound.rules_commit,
+            expires=bound.expires,
         )
 
 
@@ -237,21 +264,22 @@ def exempt(
         UndecidedError: a part of the change was not judged.
     """
     name = name_change(change)
-    _require_judged(change, name)
+    owned = change.owned if signed and (not rules or OWNER_RULE in rules) else ()
+    _require_judged(change, name, is_owned=bool(owned))
     if any(not may_be_approved(change, finding) for finding in errors_of(change)):
         raise _out_of_reach(change, name)
-    left = apply_approvals(repository, Report((change,)), local=not signed).changes[0]
-    if left.verdict is Verdict.ACCEPTED:
+    left = apply_approvals(repository, Report((change,)), ApprovalSources(local=not signed)).changes[0]
+    if left.verdict is Verdict.ACCEPTED and not owned:
         raise UsageError(f"the {name} is approved already", "no approval is needed")
-    known = sorted({finding.rule for finding in errors_of(left)})
+    known = sorted({finding.rule for finding in errors_of(left)} | ({OWNER_RULE} if owned else set()))
     for rule in rules:
         if rule not in known:
             raise _not_refusing(rule, name, known)
     findings = tuple(each for each in errors_of(left) if not rules or each.rule in rules)
-    return Exemption(left, findings)
+    return Exemption(left, findings, owned)
 
 
-def _require_judged(change: ChangeVerdict, name: str) -> None:
+def _require_judged(change: ChangeVerdict, name: str, *, is_owned: bool) -> None:
     owing = undecided_gates(change)
     if change.verdict is Verdict.UNDECIDED or owing:
         # An undecided gate comes first: it is why the others were not run.
@@ -265,7 +293,7 @@ def _require_judged(change: ChangeVerdict, name: str) -> None:
             f"the {name} changes nothing, so there is nothing to approve",
             "git commit -a and git commit PATH stage only when they run: git add the files, then approve",
         )
-    if change.verdict is Verdict.ACCEPTED:
+    if change.verdict is Verdict.ACCEPTED and not is_owned:
         raise UsageError(f"the {name} is accepted: there is nothing to approve", "no approval is needed")
 
 
@@ -314,7 +342,7 @@ def grant_signed(
     """
     signed = sign(repository, statement, environ.get("SSH_AUTH_SOCK"))
     with Objects(repository) as objects:
-        principal = _require_signer(objects, exemption.change, signed)
+        principal, warning = _require_signer(objects, exemption, signed)
         anchor = anchor_of(objects, exemption.id)
     add_line(
         repository,
@@ -324,23 +352,30 @@ def grant_signed(
         message=f"Approve {', '.join(statement.rules)} for {exemption.id}",
         identity=identity(environ),
     )
-    return Granted(principal, _record(repository, exemption, statement, principal, True))
+    return Granted(principal, warning + _record(repository, exemption, statement, principal, True))
 
 
-def _require_signer(objects: Objects, change: ChangeVerdict, signed: SignedStatement) -> str:
-    """Check a signature as others will, before it is saved; return the principal."""
+def _require_signer(
+    objects: Objects, exemption: Exemption, signed: SignedStatement
+) -> tuple[str, tuple[str, ...]]:
+    """Check a signature as others will, before it is saved; return the principal, and warnings."""
+    change = exemption.change
     tree = base_tree(objects, change)
     signers = signers_of(objects, tree) if tree is not None else None
     place = printable(change.policy.origin)
     hint = "add your public key there, in a separate commit (ssh-keygen(1), ALLOWED SIGNERS, has the form)"
     if signers is None:
-        raise UsageError(
-            f"the signature would not count: there is no .patchgate/allowed_signers for {place}", hint
-        )
-    done = check_signature(signed, signers, objects.repository.environment)
-    if done.principal is None:
-        raise UsageError(f"the signature would not count for {place}: {done.why}", hint)
-    return done.principal
+        why = f"the signature would not count: there is no .patchgate/allowed_signers for {place}"
+    else:
+        done = check_signature(signed, signers, objects.repository.environment)
+        if done.principal is not None:
+            return done.principal, ()
+        why = f"the signature would not count for {place}: {done.why}"
+    if not any(owned.is_policy for owned in exemption.owned):
+        raise UsageError(why, hint)
+    # That is how the first signers come in, and how a lost key is replaced.
+    where = "it counts only where the command line of the server or of CI names your key (--signer)"
+    return signed.statement.by, (f"{place} does not name your key as a signer's; {where}",)
 
 
 def _record(

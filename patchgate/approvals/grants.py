@@ -8,17 +8,21 @@ push brings. What does not count gets a warning where it is about a refused chan
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, read_lines
 from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature, signers_of
+from patchgate.check.hook_decision import ApprovalSources
 from patchgate.errors import UndecidedError
 from patchgate.git.model import change_id
 from patchgate.git.notes import anchor_of, read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import iso
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.report.verdict import ChangeVerdict
 
 # A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
@@ -29,11 +33,17 @@ _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An approval that counts: the statement, its author, and whether a signature proves the author."""
+    """An approval that counts: the statement, its author, and whether a signature proves the author.
+
+    `key` is the public key of the signature; `from_server` is whether it counts because the server (or the
+    command line of CI) names the key, and the base does not.
+    """
 
     statement: Statement
     by: str
     signed: bool
+    key: bytes = b""
+    from_server: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +64,7 @@ def find_grants(
     repository: Repository,
     changes: Sequence[ChangeVerdict],
     refusing: Sequence[frozenset[str]],
-    *,
-    local: bool,
-    notes: Sequence[str],
+    sources: ApprovalSources,
 ) -> tuple[list[list[Grant]], list[str]]:
     """Find, for each change, the approvals that count, with warnings about those that do not.
 
@@ -67,11 +75,11 @@ def find_grants(
     """
     warnings: list[str] = []
     own, fault = _of_this_machine(repository)
-    if fault is not None and local:
+    if fault is not None and sources.local:
         warnings.append(fault)
     grants: list[list[Grant]] = [[] for _ in changes]
     with Objects(repository) as objects:
-        reader = _Notes(objects, notes, warnings)
+        reader = _Notes(objects, sources, warnings)
         for mine, change, rules in zip(grants, changes, refusing, strict=True):
             if not rules:
                 continue
@@ -79,11 +87,11 @@ def find_grants(
             signed = reader.read(wanted)
             mine.extend(reader.checked(wanted, signed))
             unsigned = own.get(wanted.id, [])
-            if local:
+            if sources.local:
                 mine.extend(Grant(each, each.by, False) for each in unsigned if wanted.is_meant_by(each))
             helping = [grant.statement.rules for grant in mine]
             if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
-                warnings += _hints(wanted, unsigned, signed, local=local)
+                warnings += _hints(wanted, unsigned, signed, local=sources.local)
     return grants, list(dict.fromkeys(warnings))
 
 
@@ -118,18 +126,19 @@ def _hints(
 class _Notes:
     """Reads the notes about refused changes and checks their signatures."""
 
-    def __init__(self, objects: Objects, places: Sequence[str], warnings: list[str]) -> None:
+    def __init__(self, objects: Objects, sources: ApprovalSources, warnings: list[str]) -> None:
         self._objects = objects
-        self._places = places
+        self._sources = sources
+        self._now = iso(time.time() if sources.now is None else sources.now)
         self._warnings = warnings
         self._signers: dict[str, bytes | None] = {}
-        self._checked: dict[tuple[SignedStatement, str], SignatureCheck] = {}
+        self._checked: dict[tuple[SignedStatement, str | None], SignatureCheck] = {}
 
     def read(self, wanted: _RefusedChange) -> list[SignedStatement]:
         """Read every signed statement of the notes about a change, not yet verified."""
         anchor = anchor_of(self._objects, wanted.id)
         everything: list[SignedStatement] = []
-        for place in self._places:
+        for place in self._sources.notes:
             try:
                 for note in read_notes(self._objects, place, anchor):
                     found, n_bad = read_lines(note)
@@ -143,7 +152,12 @@ class _Notes:
 
     def checked(self, wanted: _RefusedChange, found: Sequence[SignedStatement]) -> Iterator[Grant]:
         """Yield those that are about this change under this policy, and whose signature is valid."""
-        meant = [signed for signed in found if wanted.is_meant_by(signed.statement)]
+        meant = []
+        for signed in found:
+            if wanted.is_meant_by(signed.statement):
+                fault = self._fault(wanted, signed.statement)
+                meant += [] if fault else [signed]
+                self._warnings += [fault] if fault else []
         if not meant:
             return
         try:
@@ -152,7 +166,7 @@ class _Notes:
         except UndecidedError as error:
             self._warnings.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
             return
-        if tree is None or signers is None:
+        if (tree is None or signers is None) and not self._sources.signers:
             origin = printable(wanted.change.policy.origin)
             self._warnings.append(
                 f"{_NO_SIGNERS} the tree that the policy {origin} is from, so no signature counts"
@@ -162,17 +176,36 @@ class _Notes:
             more = len(meant) - _MOST_CHECKS
             self._warnings.append(f"{more} more approvals of {_name(wanted)} were not checked")
         for signed in meant[:_MOST_CHECKS]:
-            done = self._check(signed, tree, signers)
+            done = self._check(signed, tree, signers or b"")
+            from_server = done.principal is None and bool(self._sources.signers)
+            if from_server:
+                done = self._check(signed, None, self._sources.signers)
             if done.principal is not None:
-                yield Grant(signed.statement, done.principal, True)
+                yield Grant(signed.statement, done.principal, True, done.key, from_server)
             else:
                 claimed = printable(signed.statement.by)
                 self._warnings.append(
                     f"an approval of {_name(wanted)} in the name of {claimed} does not count: {done.why}"
                 )
 
-    def _check(self, signed: SignedStatement, tree: str, signers: bytes) -> SignatureCheck:
-        """Check a signature, once for each tree that names signers."""
+    def _fault(self, wanted: _RefusedChange, statement: Statement) -> str | None:
+        """Say why a statement about a change does not count, whoever signed it."""
+        name = f"the approval of {_name(wanted)} by {printable(statement.by)} of {statement.at}"
+        here = wanted.change.policy.repository
+        if statement.expires is not None and statement.expires <= self._now:
+            return f"{name} does not count: it expired at {statement.expires}"
+        if statement.repository is not None and statement.repository != here:
+            this = printable(here) if here else "not set"
+            return (
+                f"{name} does not count: it is for the repository {printable(statement.repository)}, and "
+                f"[governance] id is {this} here"
+            )
+        return None
+
+    def _check(self, signed: SignedStatement, tree: str | None, signers: bytes) -> SignatureCheck:
+        """Check a signature, once for each tree that names signers; None: those of the server."""
+        if not signers:
+            return SignatureCheck(None, f"there is no {ALLOWED_SIGNERS.quoted}")
         key = (signed, tree)
         if key not in self._checked:
             if len(self._checked) >= _MOST_CHECKS_IN_ALL:

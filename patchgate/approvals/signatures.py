@@ -6,6 +6,7 @@ A signature counts if ssh-keygen finds a principal of `.patchgate/allowed_signer
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from patchgate.approvals.approvals import SignedStatement, Statement
+from patchgate.approvals.signers import MOST_SIGNERS, is_gpg_key
 from patchgate.check.judging_policy import BUILT_IN, OWN_POLICY
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -23,8 +25,8 @@ from patchgate.process import Completed, run
 from patchgate.report.verdict import ChangeVerdict
 
 _NAMESPACE = "patchgate"
+_MAGIC = b"SSHSIG"
 _SSH_KEYGEN = "ssh-keygen"
-_MOST_SIGNERS = 1 << 20
 _SECONDS = 30.0
 _MOST_PRINCIPALS = 20
 _PATTERN = re.compile(r"[*?!]")
@@ -35,10 +37,11 @@ _KINDS = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
 
 @dataclass(frozen=True, slots=True)
 class SignatureCheck:
-    """The result of a signature check: the principal who made it, or None and the reason."""
+    """The result of a signature check: the principal who made it and the public key, or the reason."""
 
     principal: str | None
     why: str = ""
+    key: bytes = b""
 
 
 def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
@@ -67,7 +70,7 @@ def signers_of(objects: Objects, tree: str) -> bytes | None:
         UndecidedError: an object is missing, or the file has more than 1 MiB.
     """
     entry = objects.entry(tree, ALLOWED_SIGNERS.raw)
-    return objects.read(entry.oid, _MOST_SIGNERS) if entry is not None and entry.is_file else None
+    return objects.read(entry.oid, MOST_SIGNERS) if entry is not None and entry.is_file else None
 
 
 def check_signature(
@@ -108,9 +111,24 @@ def check_signature(
         for principal in _candidates(signed.statement.by, principals):
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
             if done.code == 0:
-                return SignatureCheck(principal)
+                return SignatureCheck(principal, key=public_key_of(signed.signature))
             why = _not_good(done)
         return SignatureCheck(None, why)
+
+
+def public_key_of(signature: str) -> bytes:
+    """Return the public key in a signature whose form is right; empty if it has none.
+
+    Source: OpenSSH, PROTOCOL.sshsig: the magic word, a version, then the key as a string with its length.
+    """
+    try:
+        raw = base64.b64decode("".join(signature.split("\n")[1:-2]), validate=True)
+    except ValueError:
+        return b""
+    start = len(_MAGIC) + 8
+    length = int.from_bytes(raw[len(_MAGIC) + 4 : start], "big")
+    key = raw[start : start + length]
+    return key if raw.startswith(_MAGIC) and len(key) == length else b""
 
 
 def _candidates(by: str, principals: list[str]) -> list[str]:
@@ -155,6 +173,8 @@ def sign(repository: Repository, statement: Statement, agent: str | None) -> Sig
             place = os.path.join(folder, "key.pub")
             with open(place, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(literal + "\n")
+        elif is_gpg_key(named) and not os.path.isfile(place):
+            raise UsageError("user.signingKey names a key of GPG; approvals are signed with SSH keys", _HINT)
         elif not os.path.isfile(place):
             raise UsageError(f"user.signingKey names no file: {printable(named, 200)}", _HINT)
         # Without a file's name it signs what it reads. It has no terminal, so it cannot ask for a passphrase.

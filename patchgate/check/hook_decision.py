@@ -52,19 +52,29 @@ def blocks(change: ChangeVerdict, branch: str | None) -> bool:
     return branch is None or not matches_ref(change.policy.draft_refs, branch)
 
 
-def with_approvals(
-    repository: Repository, report: Report, *, local: bool, notes: Sequence[str] = (APPROVALS_REF,)
-) -> Report:
-    """Apply the approvals for what a report refuses.
+@dataclass(frozen=True, slots=True)
+class ApprovalSources:
+    """Where approvals are, and which count.
 
-    Args:
-        local: whether approvals without a signature count: on this machine, until the push.
-        notes: commits or full refs of notes where signed ones are, a quarantined commit too.
+    `local` is whether those without a signature count: on this machine, until the push. `notes` are commits
+    or full refs of notes where signed ones are, a quarantined commit too. `signers` are the signers that the
+    server or the command line of CI names, in the form of an allowed_signers file. `is_final` is whether
+    nothing judges after this: on a server and in CI. `now` is in seconds since the epoch; None: this moment.
     """
-    if report.verdict is Verdict.ACCEPTED:
+
+    local: bool
+    notes: Sequence[str] = (APPROVALS_REF,)
+    signers: bytes = b""
+    is_final: bool = False
+    now: float | None = None
+
+
+def with_approvals(repository: Repository, report: Report, sources: ApprovalSources) -> Report:
+    """Apply the approvals for what a report refuses, and ask for those of the owners of its paths."""
+    if report.verdict is Verdict.ACCEPTED and not any(change.owned for change in report.changes):
         return report
     for _, apply_approvals in feature_functions("apply_approvals"):
-        report = apply_approvals(repository, report, local=local, notes=notes)
+        report = apply_approvals(repository, report, sources)
     return report
 
 
@@ -85,7 +95,9 @@ def decide(
         local: whether approvals without a signature count.
         most: how many refusals are recorded; None: all. Each is flushed to the disk.
     """
-    report = with_approvals(repository, report, local=local)
+    # pre-commit has named the owners.
+    if report.verdict is not Verdict.ACCEPTED or hook != "reference-transaction":
+        report = with_approvals(repository, report, ApprovalSources(local))
     bad = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
     if not bad:
         return HookDecision(report, stops=False)

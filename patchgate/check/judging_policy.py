@@ -7,7 +7,7 @@ old policy and the new one. The first policy judges itself. A broken policy can 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from patchgate.check.case import Case, Governance, MergedFolder
@@ -19,10 +19,18 @@ from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.change_sources import LoadedChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in, require_version
-from patchgate.report.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
+from patchgate.report.verdict import (
+    Budget,
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Outcome,
+    OwnedPaths,
+    PolicyReference,
+)
 
 OWN_POLICY = "this change"
 BUILT_IN = "built-in defaults"
@@ -144,7 +152,22 @@ def judge_reading(
         gates=outcomes,
         findings=findings,
         limits=_limits(case),
+        owned=tuple(_owned(case, rules)),
     )
+
+
+def _owned(case: Case, rules: PolicySides) -> Iterator[OwnedPaths]:
+    """Yield the paths of a change that have owners, by the policy before it."""
+    controls = case.governance.controls
+    if controls:
+        # Without a table, a signer approves who may sign, and what becomes of owners that cannot be read.
+        is_broken = rules.before.fault is not None
+        own = tuple(sorted(controls)) if is_broken else tuple(controls & {ALLOWED_SIGNERS})
+        if own:
+            yield OwnedPaths(paths=own, is_policy=True)
+    if rules.before.policy is not None and rules.before.policy.config.owners:
+        paths = {file.path for file in case.change.files} | {*case.copied}
+        yield from rules.before.policy.owned(paths, controls)
 
 
 def _case(scene: FactSources, reading: LoadedChange, governance: Governance, *, has_budgets: bool) -> Case:
@@ -204,6 +227,7 @@ def reference(policy: Policy, place: str, profile: Profile, tree: str | None = N
         judges_messages=policy.judges_messages(profile),
         tree=tree,
         budget_ms=hooks.budget_ms,
+        repository=policy.config.governance.id,
     )
 
 

@@ -10,6 +10,7 @@ from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
+from patchgate.git.pushes import BRANCHES
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
@@ -29,7 +30,8 @@ class CheckOptions:
     judges commits that had none before them. `firsts` are the root commits that count as the first of their
     repository; None: find out. `since` is the commit before a range: its policy judges a root in the range,
     which is not the first. `scoped_commits` are those made under the intents of this worktree. `in_full`
-    counts lines and computes patch ids even if the policy does not need them, for a JSON report. `counted` is
+    counts lines and computes patch ids even if the policy does not need them, for a JSON report. `target` is
+    the full name (refs/heads/…) of the branch in which the change lands, where that is known. `counted` is
     called after every hundred commits, with how many are judged, and of how many.
     """
 
@@ -42,6 +44,7 @@ class CheckOptions:
     policy_name: str | None = None
     since: str | None = None
     in_full: bool = False
+    target: str | None = None
     counted: Callable[[int, int], None] | None = None
 
     @property
@@ -96,7 +99,15 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
         found = resolve(objects, policy_from)
     if found is None:
         raise _unknown_policy()
-    return CheckOptions(found.oid, policy_name=policy_from)
+    return CheckOptions(found.oid, policy_name=policy_from, target=_branch_of(found.ref))
+
+
+def _branch_of(ref: str | None) -> str | None:
+    """Return the branch that a full name means: itself, or that of a remote; None if it means no branch."""
+    if ref is None or ref.startswith(BRANCHES):
+        return ref
+    remote = ref.removeprefix("refs/remotes/")
+    return BRANCHES + remote.partition("/")[2] if remote != ref and "/" in remote else None
 
 
 def _unknown_policy() -> UsageError:

@@ -126,6 +126,14 @@ class RefRules:
         """Return whether a ref of the remote is protected, also by its own policy."""
         return self._protection(ref) is not None or self._names_itself(ref, USUAL_BRANCHES)
 
+    def is_owned(self, ref: str) -> bool:
+        """Return whether changes to a ref need the approvals of owners.
+
+        Protected refs do, and every branch of a server that has no default branch yet.
+        """
+        is_beginning = self.destination.judges_all and self.default_tip is None
+        return self.is_protected(ref) or (is_beginning and ref.startswith(BRANCHES))
+
     def _protection(self, ref: str) -> Decision | bool | None:
         """Find what protects a ref, by any name: an entry of the config, or (True) a default branch."""
         names = [ref, *self._aliases.get(ref, ())]

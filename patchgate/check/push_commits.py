@@ -22,7 +22,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.report.rules import Level
-from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, Report, Verdict
+from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, ProtectedRef, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count
 
 
@@ -332,6 +332,28 @@ def _line(spared: Sequence[ChangeVerdict], number: int, adding: Sequence[str]) -
         f"{len(spared):,} of {count(number, 'commit')} {_PAST} ({named}) would not pass "
         f"({', '.join(rules[:_NAMED])}{more}); they are not refused"
     )
+
+
+def with_protected_refs(
+    terms: RefRules, news: NewCommits, updates: Sequence[RefUpdate], changes: Sequence[ChangeVerdict]
+) -> list[ChangeVerdict]:
+    """Name for each change to owned paths every protected ref that gets it, not only the first."""
+    if not any(change.owned for change in changes):
+        return list(changes)
+    lands_on: dict[str, list[ProtectedRef]] = {}
+    for update in updates:
+        tip = terms.commits.get(update.new or "")
+        if tip is None or not terms.is_owned(update.ref):
+            continue
+        had = terms.commits.get(terms.destination.had.get(update.ref, "")) or terms.default_tip
+        for oid in news.first_refs([(update.ref, tip)]):
+            lands_on.setdefault(oid, []).append(ProtectedRef(update.ref, had))
+    return [
+        replace(change, lands_on=tuple(lands_on.get(change.source.commit or "", ())))
+        if change.owned
+        else change
+        for change in changes
+    ]
 
 
 def with_fetch(

@@ -24,6 +24,7 @@ from patchgate.check.push_commits import (
     commits_before_policy,
     is_known_to,
     with_fetch,
+    with_protected_refs,
 )
 from patchgate.check.refs import show_ref
 from patchgate.git.history import Commit
@@ -290,6 +291,7 @@ class _PushCheck:
             changes += found
         changes, notes = allow_commits_before_policy(past, changes)
         warnings |= dict.fromkeys(notes)
+        changes = with_protected_refs(self._terms, self._news, updates, changes)
         for _, with_push in feature_functions("with_push"):
             changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}

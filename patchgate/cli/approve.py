@@ -33,6 +33,13 @@ _MOST_PATHS = 20
     "--rule", "rules", multiple=True, metavar="RULE", help="Allow it for this rule only; repeatable."
 )
 @click.option("--sign", is_flag=True, help="Sign it with user.signingKey, so that the push accepts it too.")
+@click.option(
+    "--for",
+    "branch",
+    metavar="REF",
+    help="With --sign: the branch that gets the change, such as refs/heads/main.",
+)
+@click.option("--expires", metavar="TIME", help="With --sign: after this it does not count: 30d, 12h, 2w.")
 @click.option("--policy-from", metavar="REV", help="Use the policy of REV.")
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="Use the limits of this profile.")
 @in_repository
@@ -43,6 +50,8 @@ def approve_command(
     reason: str | None,
     rules: tuple[str, ...],
     sign: bool,
+    branch: str | None,
+    expires: str | None,
     policy_from: str | None,
     profile: str | None,
 ) -> int:
@@ -58,16 +67,15 @@ def approve_command(
             "approve takes one change", 'git patchgate approve @staged --reason "..."; or --last, or an ID'
         )
     from patchgate.check.message_rules import check_reason
+    from patchgate.ledger.timestamps import parse_span
 
     reason = check_reason(reason or "")
-    refuse_agents("an approval")
-    if not sign:
-        require_terminal(
-            "an approval needs a terminal, to ask you, or a signature", "run it in a terminal, or add --sign"
-        )
+    lasts = None if expires is None else parse_span(expires)
+    _require_person(signs=sign, is_bound=branch is not None or expires is not None)
     repository = open_to_write(context)
     from patchgate.approvals.approvals import who_approves
     from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused_change, resolve_change
+    from patchgate.approvals.binding import NOT_BOUND, bind
     from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from
     from patchgate.ledger.ledger import iso
     from patchgate.policy.policy import Profile
@@ -82,8 +90,9 @@ def approve_command(
     exemption = exempt(repository, found, rules, signed=sign)
     by = who_approves(repository, os.environ)
     _show_exemption(exemption, reason, by)
-    at = iso(time.time())
-    statement = exemption.state(reason, by, at)
+    at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)
+    bound = bind(repository, exemption.change, branch, end) if sign else NOT_BOUND
+    statement = exemption.state(reason, by, at, bound)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)
     elif confirm("Approve this change?"):
@@ -96,6 +105,21 @@ def approve_command(
     return 0
 
 
+def _require_person(*, signs: bool, is_bound: bool) -> None:
+    """Refuse agents, and anyone who can neither sign nor answer a question.
+
+    Raises:
+        UsageError: an agent runs this, there is no terminal, or something is bound that is not signed.
+    """
+    if is_bound and not signs:
+        raise UsageError("--for and --expires need --sign", "add --sign, or leave them out")
+    refuse_agents("an approval")
+    if not signs:
+        require_terminal(
+            "an approval needs a terminal, to ask you, or a signature", "run it in a terminal, or add --sign"
+        )
+
+
 def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
     """Show on standard error what would be approved."""
     from patchgate.git.quoting import printable
@@ -104,12 +128,18 @@ def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
     write_error(f"{exemption.name}, refused by {safe(exemption.change.policy.origin)}:")
     for rule in exemption.rules:
         findings = [finding for finding in exemption.findings if finding.rule == rule]
+        if not findings:
+            continue
         write_error(f"  {rule}: {safe(findings[0].message)}")
         places = list(dict.fromkeys(show_place(finding) for finding in findings))
         for place in [place for place in places if place][:_MOST_PATHS]:
             write_error(f"    {place}")
         if len(places) > _MOST_PATHS:
             write_error(f"    and {len(places) - _MOST_PATHS} more")
+    for owned in exemption.owned:
+        write_error("  paths that have owners:")
+        for path in owned.paths[:_MOST_PATHS]:
+            write_error(f"    {path.quoted}")
     write_error(f"reason: {printable(reason, 1000)}")
     write_error(f"by: {by}")
 

@@ -14,6 +14,8 @@ from patchgate.cli.output import Progress, read_input, show
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
@@ -28,6 +30,13 @@ if TYPE_CHECKING:
 @click.option("--edits", metavar="FILE", help="Check structured edits (JSON); - is standard input.")
 @click.option("--base", metavar="REV", help="With --patch or --edits: apply it to REV, then merge.")
 @click.option("--policy-from", metavar="REV", help="Use the policy of REV.")
+@click.option(
+    "--signer",
+    "signers",
+    multiple=True,
+    metavar="KEY|FILE",
+    help="With --policy-from: an SSH key whose approvals count, or a file of them; repeatable.",
+)
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="Use the limits of this profile.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the change is rejected.")
 @report_options
@@ -41,6 +50,7 @@ def check_command(
     edits: str | None,
     base: str | None,
     policy_from: str | None,
+    signers: tuple[str, ...],
     profile: str | None,
     exit_zero: bool,
     form: str,
@@ -59,13 +69,12 @@ def check_command(
         raise UsageError(f"{forms} cannot be combined", "use one of them")
     if base is not None and not is_proposal:
         raise UsageError("--base needs --patch or --edits", "remove --base")
-    repository = open_here(context)
+    if signers and policy_from is None:
+        raise UsageError("--signer needs --policy-from", "name the branch that the change lands on")
+    keys, repository = _read_signers(signers), open_here(context)
     from patchgate.apply.recovery import pending_warnings
-    from patchgate.check.policy_lookup import CheckOptions, trusted_options
-    from patchgate.policy.policy import Profile
 
-    asked = CheckOptions(policy_from) if policy_from is not None else trusted_options(repository)
-    asked = replace(asked, profile=Profile(profile) if profile else None, in_full=form == "json")
+    asked = replace(_options(repository, policy_from, profile), in_full=form == "json")
     if is_proposal:
         from patchgate.patches.check_patch import check_patch
 
@@ -86,11 +95,30 @@ def check_command(
         from patchgate.check.pending import check_pending
 
         report = check_pending(repository, asked, whole_tree=worktree)
-    if report.verdict == "rejected" and not (is_proposal or everything):
-        report = _with_approvals(repository, report, asked.place, profile)
+    if not (is_proposal or everything):
+        report = _with_approvals(repository, report, asked, keys, is_final=policy_from is not None)
     report = replace(report, warnings=(*report.warnings, *pending_warnings(repository)))
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return 0 if exit_zero and report.verdict == "rejected" else report.verdict.exit_code
+
+
+def _options(repository: Repository, policy_from: str | None, profile: str | None) -> CheckOptions:
+    from patchgate.check.policy_lookup import resolve_policy_from, trusted_options
+    from patchgate.policy.policy import Profile
+
+    if policy_from is not None:
+        asked = resolve_policy_from(repository, policy_from)
+    else:
+        asked = trusted_options(repository)
+    return replace(asked, profile=Profile(profile) if profile else None)
+
+
+def _read_signers(signers: Sequence[str]) -> bytes:
+    if not signers:
+        return b""
+    from patchgate.approvals.signers import read_signers
+
+    return read_signers(signers)
 
 
 def _of_commits(
@@ -132,14 +160,27 @@ def _require_no_file(error: UsageError, name: str, directory: str) -> None:
 
 
 def _with_approvals(
-    repository: Repository, report: Report, policy_from: str | None, profile: str | None
+    repository: Repository, report: Report, asked: CheckOptions, signers: bytes, *, is_final: bool
 ) -> Report:
-    """Apply the approvals that are valid here, and name the command that grants one."""
+    """Apply the approvals that are valid here, and name the command that grants one.
+
+    Args:
+        signers: those of --signer, as an allowed_signers file.
+        is_final: whether the change is judged as it lands on the branch of `asked`.
+    """
+    if report.verdict == "accepted" and not any(change.owned for change in report.changes):
+        return report
     from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
-    from patchgate.check.hook_decision import with_approvals
+    from patchgate.check.hook_decision import ApprovalSources, with_approvals
+    from patchgate.report.verdict import ProtectedRef
 
     # A CI machine may keep its clone, and an unsigned approval there proves nothing.
     place = PUSH if os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
-    report = with_approvals(repository, report, local=place == LOCAL)
-    line = approve_command(report, place=place, policy_from=policy_from, profile=profile)
+    if is_final:
+        here = (ProtectedRef(asked.target, asked.policy_from),)
+        report = replace(report, changes=tuple(replace(each, lands_on=here) for each in report.changes))
+    sources = ApprovalSources(local=place == LOCAL, signers=signers, is_final=is_final)
+    report = with_approvals(repository, report, sources)
+    profile = None if asked.profile is None else asked.profile.value
+    line = approve_command(report, place=place, policy_from=asked.place, profile=profile)
     return replace(report, approve=line)

@@ -181,19 +181,32 @@ _PROGRAM = "git-patchgate"
 @click.option(
     "--trust-ref", metavar="REF", help="Always use the policy of REF, such as refs/remotes/origin/main."
 )
+@click.option(
+    "--signer",
+    "signers",
+    multiple=True,
+    metavar="KEY|FILE",
+    help="With --server: an SSH key whose approvals count, or a file of them; repeatable.",
+)
 @in_repository
-def install_command(context: click.Context, server: bool, everywhere: bool, trust_ref: str | None) -> None:
+def install_command(
+    context: click.Context, server: bool, everywhere: bool, trust_ref: str | None, signers: tuple[str, ...]
+) -> None:
     """Install the hooks; existing hooks run before them.
 
     Installing again updates the hooks, or changes nothing. With CI=true in the environment, nothing is
     installed.
     """
+    if signers and not server:
+        raise UsageError("--signer needs --server", "elsewhere .patchgate/allowed_signers names the signers")
     if is_ci(os.environ):
         write(f"{NOTHING_IN_CI}\n")
         return
     repository = open_to_write(context)
+    from patchgate.approvals.signers import read_signers, write_server_signers
     from patchgate.hooks.install import install_hooks
 
+    keys = read_signers(signers)
     done = install_hooks(
         repository,
         os.environ,
@@ -203,6 +216,9 @@ def install_command(context: click.Context, server: bool, everywhere: bool, trus
         trust_ref=trust_ref,
     )
     report_installed(done)
+    if keys:
+        write_server_signers(repository, keys)
+        write(f"{len(keys.splitlines())} signers of this server may approve any change of the rules\n")
 
 
 NOTHING_IN_CI = "CI=true: no hooks installed; run git patchgate check in the build instead"

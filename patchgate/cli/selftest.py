@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from patchgate.apply.selftest_cases import raised_by_applying
 from patchgate.check.commits import check_revision
+from patchgate.check.hook_decision import ApprovalSources, with_approvals
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.pushes import judge_push_to
 from patchgate.check.selftest_case import ProposalKind, SelftestCase
@@ -271,6 +272,14 @@ CASES: tuple[SelftestCase, ...] = (
         "ref-deleted", b"(delete) " + b"0" * 40 + b" refs/heads/main OURS\n", kind=ProposalKind.PUSH
     ),
     SelftestCase("ref-forced", b"x OTHER refs/heads/main OURS\n", kind=ProposalKind.PUSH),
+    SelftestCase(
+        "owner-approval-missing",
+        b"x OURS refs/heads/main PARENT\n",
+        '[policy]\n[[owners]]\npaths = ["src/**"]\n',
+        ProposalKind.PUSH,
+        neighbour=b"x OURS refs/heads/topic PARENT\n",
+        then={"src/app.py": "1\n"},
+    ),
     _message_case("message-subject-missing", b"Signed-off-by: A <a@example.com>\n"),
     _message_case("message-subject-too-long", b"x" * 73, b"x" * 72),
     _message_case("message-subject-period", b"Add the parser.\n"),
@@ -343,10 +352,12 @@ def _check(repository: Repository, case: SelftestCase, proposal: bytes, base: st
         ref = "refs/selftest/other"
         repository.output("fast-import", "--quiet", "--force", stdin=commit_stream(ref, {}))
         other = repository.output("rev-parse", ref).strip()
-        lines = proposal.replace(b"OURS", base.encode("ascii")).replace(b"OTHER", other)
-        return judge_push_to(
-            repository, Remote("origin"), read_pushed(repository, lines), CheckOptions()
-        ).report
+        parent = repository.output("rev-parse", f"{base}^@").strip()
+        for word, oid in ((b"OURS", base.encode("ascii")), (b"OTHER", other), (b"PARENT", parent)):
+            proposal = proposal.replace(word, oid)
+        updates = read_pushed(repository, proposal)
+        report = judge_push_to(repository, Remote("origin"), updates, CheckOptions()).report
+        return with_approvals(repository, report, ApprovalSources(local=False))
     kind = "edits" if case.kind is ProposalKind.EDITS else "patch"
     return check_patch(repository, proposal, CheckOptions(), base=base, kind=kind)
 

@@ -233,6 +233,23 @@ def first_parents_at(
     return raw.decode("ascii").split()
 
 
+def last_change(
+    repository: Repository, commit: str, paths: Sequence[bytes], but: Sequence[bytes] = ()
+) -> str | None:
+    """Find the last commit on a line of first parents that touches any of some paths; None if none does.
+
+    Args:
+        but: what is below these paths does not count.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    named = [":(top,literal)" + os.fsdecode(path) for path in paths]
+    named += [":(top,literal,exclude)" + os.fsdecode(path) for path in but]
+    raw = repository.output("rev-list", "--first-parent", "--max-count=1", commit, "--", *named)
+    return raw.decode("ascii").strip() or None
+
+
 def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
     """Return whether one commit reaches another; every commit reaches itself.
 

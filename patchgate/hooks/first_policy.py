@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate
@@ -71,6 +72,17 @@ conflict_markers = true
 # timeout = "5m"
 """
 """The policy that `init` writes: the defaults, each with its reason."""
+_GOVERNANCE = """
+# Who must approve changes to some paths before they land on a protected branch; "@policy" means this file and
+# the other control files. `signers` are names in .patchgate/allowed_signers.
+# [[owners]]
+# paths = ["@policy"]
+# signers = ["alice@example.com"]
+
+# Names this repository in signed approvals. A fork changes it: approvals given here do not count there.
+[governance]
+id = "{id}"
+"""
 _ADDS_SUBMODULES = ('allow_gitlinks = "bump"', "allow_gitlinks = true")
 
 
@@ -103,6 +115,7 @@ def exception_lists(repository: Repository) -> tuple[str, ...]:
 
 def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
     policy = FIRST_POLICY.replace(*_ADDS_SUBMODULES) if adds_submodules else FIRST_POLICY
+    policy += _GOVERNANCE.format(id=secrets.token_hex(8))
     if not lists:
         return policy
     # A JSON string is also a basic string of TOML.

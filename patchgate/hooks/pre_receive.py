@@ -10,7 +10,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from patchgate.check.hook_decision import with_approvals
+from patchgate.approvals.signers import read_server_signers
+from patchgate.check.hook_decision import ApprovalSources, with_approvals
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.pushes import judge_received
@@ -64,7 +65,14 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
         repository, had, default, updates, trusted_options(repository), now, symbolic
     ).report
     report = replace(report, warnings=(*report.warnings, *said))
-    return with_approvals(repository, report, local=False, notes=_approvals(updates))
+    sources = ApprovalSources(
+        local=False,
+        notes=_approvals(updates),
+        signers=read_server_signers(repository),
+        is_final=True,
+        now=now,
+    )
+    return with_approvals(repository, report, sources)
 
 
 def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from patchgate.check.commits import judge_commits
-from patchgate.check.hook_decision import add_receipts, blocks, with_approvals
+from patchgate.check.hook_decision import ApprovalSources, add_receipts, blocks, with_approvals
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit
@@ -65,7 +65,7 @@ def _report(
     answered = {commit for commit, ref in recorded if ref == branch}
     fresh = _fresh(repository, tip, receipts, answered)
     report = judge_commits(repository, fresh, asked()) if fresh else Report(())
-    report = with_approvals(repository, report, local=True)
+    report = with_approvals(repository, report, ApprovalSources(local=True))
     warnings: list[str | None] = [*add_receipts(receipts, report.changes)]
     bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
     refused = [each for each in bad if blocks(each, branch)]

@@ -17,6 +17,8 @@ from patchgate.ledger.ledger import iso
 
 _AGO = re.compile(r"([0-9]{1,6})[\s.]+(second|minute|hour|day|week|month|year)s?[\s.]+ago", re.ASCII)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_MOST_SPAN = 100 * 366 * 86_400
 _MONTHS = {"month": 1, "year": 12}
 # Years with four digits, so that the order of the texts is that of the times.
 _YEARS = range(1000, 10_000)
@@ -48,6 +50,19 @@ def parse_date(when: str, now: float) -> float:
         f"{printable(when, 60)!r} is not a date",
         "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'",
     )
+
+
+def parse_span(text: str) -> float:
+    """Parse a span of time such as `30d`, `12h` or `2w`; return it in seconds.
+
+    Raises:
+        UsageError: it is not one, or has more than 100 years.
+    """
+    found = re.fullmatch(r"([0-9]{1,9})([smhdw])", text.strip(), re.ASCII)
+    seconds = int(found[1]) * _SPANS[found[2]] if found is not None else 0
+    if not 0 < seconds <= _MOST_SPAN:
+        raise UsageError(f"{printable(text, 60)!r} is not a span of time", "write one as 30d, 12h or 2w")
+    return seconds
 
 
 def _before(now: float, number: int, unit: str) -> float:

@@ -33,11 +33,13 @@ from patchgate.policy.settings import (
     ComponentSettings,
     Config,
     MarkerSettings,
+    OwnersSettings,
     ThresholdSettings,
 )
 from patchgate.policy.validators import COMPONENT_ID, MAX_MARKERS, MAX_SUFFIX, NAME, TextError, refuse_circle
 
 MAX_THRESHOLDS = 100
+MAX_OWNERS = 100
 _BEYOND = 2**63
 _NAMES = {**vars(settings), "types": config_types}
 
@@ -72,6 +74,23 @@ def check_thresholds(tables: Sequence[ThresholdSettings]) -> Sequence[ThresholdS
     return tables
 
 
+def check_owners(tables: Sequence[OwnersSettings]) -> Sequence[OwnersSettings]:
+    """Return the tables of owners.
+
+    Raises:
+        ValueError: there are too many, or one asks for more approvals than it names signers.
+    """
+    if len(tables) > MAX_OWNERS:
+        raise TextError(f"there are {len(tables)} tables of owners; the limit is {MAX_OWNERS}")
+    for table in tables:
+        if table.signers and len(set(table.signers)) < table.approvals:
+            raise TextError(
+                f"approvals = {table.approvals}, but only {len(set(table.signers))} signers are named",
+                "name more signers, or lower `approvals`",
+            )
+    return tables
+
+
 def _named(pattern: str) -> Any:
     return Field(json_schema_extra={"propertyNames": {"pattern": f"^{pattern}$"}})
 
@@ -81,6 +100,7 @@ _WHOLE: dict[str, tuple[Any, ...]] = {
     "analyses": (_named(NAME),),
     "components": (_named(COMPONENT_ID), AfterValidator(check_components)),
     "thresholds": (AfterValidator(check_thresholds),),
+    "owners": (AfterValidator(check_owners),),
 }
 """The checks on all tables of a kind together."""
 

@@ -29,9 +29,12 @@ from patchgate.policy.validators import (
     check_metric,
     check_most,
     check_name,
+    check_owned,
     check_pattern,
     check_prefix,
+    check_principal,
     check_ref,
+    check_repository_id,
     check_root,
     check_rule,
     check_specifier,
@@ -62,6 +65,11 @@ _FILLED = Field(strict=False, json_schema_extra={"minItems": 1})
 Pattern: TypeAlias = Annotated[str, AfterValidator(check_pattern)]
 Patterns: TypeAlias = Annotated[tuple[Pattern, ...], _LIST]
 Globs: TypeAlias = Annotated[tuple[Pattern, ...], _SOME]
+OwnedPaths: TypeAlias = Annotated[
+    Annotated[tuple[Annotated[str, AfterValidator(check_owned)], ...], _LIST], Field(min_length=1)
+]
+Principals: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_principal)], ...], _LIST]
+RepositoryId: TypeAlias = Annotated[str, AfterValidator(check_repository_id)]
 OverridePaths: TypeAlias = Annotated[Patterns, Field(min_length=1)]
 Prefixes: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_prefix)], ...], _LIST]
 Suffixes: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_suffix)], ...], _LIST]

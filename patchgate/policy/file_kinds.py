@@ -22,6 +22,8 @@ _BASELINES = b".patchgate/baselines/"
 _STARTS = (CONFIG_FILE.raw, _FOLDER)
 CONTROLS_BY_NAME = (CONFIG_FILE, RepoPath(_FOLDER + b"/"))
 """The control files by name, for messages: a file and a folder."""
+POLICY_PATHS = "@policy"
+"""The word for the control files, among the paths of `[[owners]]`."""
 
 
 def is_control_by_name(path: RepoPath) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -19,10 +19,11 @@ from patchgate.git.path import RepoPath, bounded, fold
 from patchgate.git.quoting import printable
 from patchgate.policy.component import Components
 from patchgate.policy.content_rules import ContentRules, NoLimit, TimeLimit
-from patchgate.policy.file_kinds import CLASSES, is_control_by_name
+from patchgate.policy.file_kinds import CLASSES, POLICY_PATHS, is_control_by_name
 from patchgate.policy.glob_matching import PatternSet, PrefixSet
 from patchgate.policy.settings import Config, OverrideSettings, ProfileSettings
 from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
+from patchgate.report.verdict import OwnedPaths
 
 if TYPE_CHECKING:
     from patchgate.policy.placeholder_markers import Markers
@@ -248,6 +249,34 @@ class Policy:
             owner=owner,
             is_control=is_control,
         )
+
+    def owned(self, paths: Iterable[RepoPath], controls: Container[RepoPath]) -> Iterator[OwnedPaths]:
+        """Yield the paths that have owners, for each table of `[[owners]]` that names some.
+
+        Args:
+            paths: the paths that a change touches.
+            controls: the control files among them.
+        """
+        paths = sorted(paths)
+        for number, (table, patterns) in enumerate(zip(self.config.owners, self._owned, strict=True)):
+            has_policy = POLICY_PATHS in table.paths
+            found = {
+                path: path in controls for path in paths if patterns.match(bounded(path.raw)) is not None
+            }
+            found |= {path: True for path in paths if has_policy and path in controls}
+            if found:
+                yield OwnedPaths(
+                    paths=tuple(sorted(found)),
+                    table=number,
+                    signers=table.signers,
+                    approvals=table.approvals,
+                    is_policy=any(found.values()),
+                )
+
+    @cached_property
+    def _owned(self) -> list[PatternSet]:
+        written = [[path for path in table.paths if path != POLICY_PATHS] for table in self.config.owners]
+        return [PatternSet(patterns, folded=True) for patterns in written]
 
     def _classes_of(self, raw: bytes) -> frozenset[str]:
         found = frozenset(name for name, names in _classes() if names.match(raw) is not None)

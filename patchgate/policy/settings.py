@@ -111,6 +111,31 @@ class OverrideSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnersSettings:
+    """Who must approve changes to some paths before they land on a protected branch."""
+
+    paths: Annotated[
+        types.OwnedPaths,
+        'Patterns of the paths; `"@policy"` means the control files. Both sides of a rename count.',
+    ]
+    signers: Annotated[
+        types.Principals,
+        "Principals of `.patchgate/allowed_signers`, whose approvals count; without this key, all of them.",
+    ] = ()
+    approvals: Annotated[types.UpTo100, "How many of them must approve, each with their own key."] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceSettings:
+    """What names this repository in signed approvals."""
+
+    id: Annotated[
+        types.RepositoryId | None,
+        "A random name, which `init` writes; a fork changes it, so that it needs its own approvals.",
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class MessageSettings:
     """Rules for commit messages."""
 
@@ -382,6 +407,10 @@ class Config:
         "The levels of rules, by id; invariants cannot be changed.",
     ] = field(default_factory=dict)
     overrides: Annotated[tuple[OverrideSettings, ...], "Different limits for some paths."] = ()
+    owners: Annotated[
+        tuple[OwnersSettings, ...], "Who must approve changes to some paths, at most 100 tables."
+    ] = ()
+    governance: GovernanceSettings = GovernanceSettings()
     message: MessageSettings = MessageSettings()
     hooks: HooksSettings = HooksSettings()
     push: PushSettings = PushSettings()

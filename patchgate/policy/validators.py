@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from patchgate.git.path import RepoPath, faults, fold, is_git_alias
 from patchgate.git.quoting import printable
+from patchgate.policy.file_kinds import POLICY_PATHS
 
 MAX_PATTERN = 1000
 MAX_STAR_RUNS = 4
@@ -94,6 +95,39 @@ def check_pattern(text: str) -> str:
     except PatternError as error:
         message, _, hint = str(error).partition("; ")
         raise TextError(message, hint or None) from None
+    return text
+
+
+def check_owned(text: str) -> str:
+    """Check a pattern of owned paths, or the word for the control files."""
+    if text.startswith("@") and text != POLICY_PATHS:
+        raise TextError(
+            f"`{printable(text, 60)}` is not a group of files",
+            f'only "{POLICY_PATHS}" is; for a file of that name write "/{printable(text, 60)}"',
+        )
+    return check_pattern(text)
+
+
+def check_principal(text: str) -> str:
+    """Check a principal as the first field of an allowed_signers file can have it, without patterns.
+
+    Source: ssh-keygen(1), ALLOWED SIGNERS.
+    """
+    if not re.fullmatch(r"[^\s,*?!#\"\x00-\x20\x7f]{1,255}", text):
+        raise TextError(
+            f"`{printable(text, 60)}` is not a principal of one signer",
+            "write it as in .patchgate/allowed_signers, without patterns, like alice@example.com",
+        )
+    return text
+
+
+def check_repository_id(text: str) -> str:
+    """Check the name of a repository in approvals."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]{8,64}", text):
+        raise TextError(
+            "an id has 8 to 64 letters, digits, dots, hyphens and underscores",
+            "git patchgate init writes a random one",
+        )
     return text
 
 

@@ -160,7 +160,7 @@ class PolicyReference:
     `observes` is whether its local hooks only report a refusal, `draft_refs` are the branches where they
     do. `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything
     of any. `tree` is its tree, where that is not the tree of the change's base commit. `budget_ms` is how
-    long its local hooks may take; None: as long as they want.
+    long its local hooks may take; None: as long as they want. `repository` names it in approvals.
     """
 
     digest: str
@@ -171,11 +171,42 @@ class PolicyReference:
     judges_messages: bool = True
     tree: str | None = None
     budget_ms: int | None = None
+    repository: str | None = None
+
+
+OWNER_RULE = "owner-approval-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedPaths:
+    """Paths of a change that have owners: some of `signers` (none: any signer) must approve it.
+
+    `table` is the index in `[[owners]]`; None where the control files are owned without one, by all signers.
+    `is_policy` is whether the paths are control files.
+    """
+
+    paths: tuple[RepoPath, ...]
+    table: int | None = None
+    signers: tuple[str, ...] = ()
+    approvals: int = 1
+    is_policy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedRef:
+    """A protected ref that gets a change: its full name (None: not known), and the commit that it has."""
+
+    ref: str | None
+    commit: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeVerdict:
-    """The verdict on one change, with its evidence."""
+    """The verdict on one change, with its evidence.
+
+    `owned` are its paths that have owners by the policy that judged, `lands_on` the protected refs that get
+    it.
+    """
 
     change: Change
     source: Source
@@ -187,6 +218,8 @@ class ChangeVerdict:
     limits: Mapping[str, Budget] = field(default_factory=dict)
     n_hunks: int | None = None
     patch_id: str | None = None
+    owned: tuple[OwnedPaths, ...] = ()
+    lands_on: tuple[ProtectedRef, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

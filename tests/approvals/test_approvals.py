@@ -16,6 +16,7 @@ from patchgate.approvals.apply_approvals import LOCAL, PUSH, apply_approvals, ap
 from patchgate.approvals.approvals import SignedStatement
 from patchgate.approvals.grants import Grant
 from patchgate.check.commits import check_revision
+from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.model import Source, change_id
@@ -194,7 +195,7 @@ def test_what_can_become_no_commit_is_out_of_reach(repo: Repo, kind: str) -> Non
     assert apply_grants(report, [[granted(repo)]]) == report
     assert approve_command(report, place=LOCAL) is None
     approve_here(repo, statement_for(repo.check().change))
-    assert apply_approvals(opened(repo), report, local=True) == report
+    assert apply_approvals(opened(repo), report, ApprovalSources(True)) == report
 
 
 @pytest.mark.parametrize("rule", ["message-vague", "hunk-mismatch", "not-a-unified-diff"])
@@ -333,7 +334,7 @@ def test_an_accepted_change_costs_no_look_at_approvals(repo: Repo) -> None:
     assert (answer.verdict, answer.report["warnings"]) == ("accepted", [])
     report = Report((judged(repo),))
     gone = replace(opened(repo), git_dir="/nowhere", common_dir="/nowhere", environment={})
-    assert apply_approvals(gone, report, local=True) is report
+    assert apply_approvals(gone, report, ApprovalSources(True)) is report
 
 
 # The line at the end of a refusal.
@@ -559,10 +560,12 @@ def test_a_policy_from_elsewhere_whose_tree_is_not_named_brings_no_signers(
     repository = opened(signed_repo)
     report = check_pending(repository, CheckOptions())
     note_for(signed_repo, key.sign(statement_for(signed_repo.check().change)))
-    assert apply_approvals(repository, report, local=False).verdict is Verdict.ACCEPTED
+    assert apply_approvals(repository, report, ApprovalSources(False)).verdict is Verdict.ACCEPTED
     (change,) = report.changes
     elsewhere = replace(change, policy=replace(change.policy, origin="1234567890ab:patchgate.toml"))
-    assert apply_approvals(repository, Report((elsewhere,)), local=False).verdict is Verdict.REJECTED
+    assert (
+        apply_approvals(repository, Report((elsewhere,)), ApprovalSources(False)).verdict is Verdict.REJECTED
+    )
 
 
 @needs_ssh_keygen
@@ -584,7 +587,7 @@ def test_what_counts_for_one_change_does_not_count_for_its_twin_on_a_base_withou
         == 1
     )
     for report in (Report(tuple(twins)), Report(tuple(reversed(twins)))):
-        done = apply_approvals(repository, report, local=False)
+        done = apply_approvals(repository, report, ApprovalSources(False))
         assert {each.source.commit: each.verdict for each in done.changes} == {
             evil: Verdict.ACCEPTED,
             plain: Verdict.REJECTED,
@@ -727,7 +730,7 @@ def test_junk_notes_approve_nothing_and_stop_nothing(
     # Beside a second place with a good one it counts.
     good = note_for(signed_repo, key.sign(statement_for(change)), ref="refs/notes/other")
     report = check_pending(opened(signed_repo), CheckOptions())
-    done = apply_approvals(opened(signed_repo), report, local=False, notes=(REF, good))
+    done = apply_approvals(opened(signed_repo), report, ApprovalSources(False, notes=(REF, good)))
     assert done.verdict is Verdict.ACCEPTED
 
 
@@ -736,7 +739,7 @@ def test_junk_notes_approve_nothing_and_stop_nothing(
 def test_a_place_of_notes_that_is_not_there_has_none(signed_repo: Repo, place: str) -> None:
     repository = opened(signed_repo)
     report = check_pending(repository, CheckOptions())
-    done = apply_approvals(repository, report, local=False, notes=(place,))
+    done = apply_approvals(repository, report, ApprovalSources(False, notes=(place,)))
     assert (done.verdict, done.warnings) == (Verdict.REJECTED, report.warnings)
 
 
@@ -784,10 +787,12 @@ def test_a_commit_of_notes_in_quarantine_is_read(signed_repo: Repo, key: Key, tm
     name = anchor(signed_repo, signed.statement.change_id)
     commit = commit_note(signed_repo, f"{name[:2]}/{name[2:]}", signed.to_line(), **env)
     report = check_pending(opened(signed_repo), CheckOptions())
-    outside = apply_approvals(opened(signed_repo), report, local=False, notes=(commit,))
+    outside = apply_approvals(opened(signed_repo), report, ApprovalSources(False, notes=(commit,)))
     assert outside.verdict is Verdict.REJECTED
     inside = opened(signed_repo, **env, GIT_QUARANTINE_PATH=str(quarantine))
-    assert apply_approvals(inside, report, local=False, notes=(commit,)).verdict is Verdict.ACCEPTED
+    assert (
+        apply_approvals(inside, report, ApprovalSources(False, notes=(commit,))).verdict is Verdict.ACCEPTED
+    )
 
 
 @needs_ssh_keygen

@@ -39,9 +39,9 @@ Cases = Callable[[bytes], Case]
 RAISED_BY_PATCHES = frozenset(
     rule.id
     for rule in RULES.values()
-    if rule.stage in {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY} or rule.gate == "retry"
+    if rule.stage in {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY} or rule.gate in {"retry", "owners"}
 )
-"""Rules that no gate raises, but the reading of a patch, git's own check of it, and its apply."""
+"""Rules that no gate raises, but the reading of a patch, git's own check of it, its apply, and a push."""
 ONLY_IN_PATCHES = frozenset({"path-symlink", "path-colon", "path-backslash"})
 """Rules of the gates that no commit can break, only what a patch or an edit proposes."""
 WITHOUT_PATH = frozenset(

@@ -37,7 +37,7 @@ def test_init_writes_a_policy_that_says_why_in_comments_and_equals_the_defaults_
     before = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
     repo.commit()
     after = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
-    assert {key for key in before if before[key] != after[key]} == {"policy.deny"}
+    assert {key for key in before if before[key] != after[key]} == {"policy.deny", "governance.id"}
 
 
 def trial_run(text: str) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from patchgate import __version__
 from patchgate.git.path import fold
 from patchgate.policy.component import anchored
 from patchgate.policy.content_rules import SECRET_FORMS
-from patchgate.policy.file_kinds import CLASSES
+from patchgate.policy.file_kinds import CLASSES, POLICY_PATHS
 from patchgate.policy.glob_syntax import readings
 from patchgate.policy.literal_index import FOLDED_ASCII, Check, best_checks
 from patchgate.policy.policy import Policy, Profile
@@ -175,6 +175,8 @@ def _checks(policy: Policy) -> Iterator[Check]:
         classes.add("lock")
     for name in classes:
         patterns += CLASSES[name]
+    for table in policy.config.owners:
+        patterns += [pattern for pattern in table.paths if pattern != POLICY_PATHS]
     for pattern in patterns:
         yield from checks_of(pattern)
 

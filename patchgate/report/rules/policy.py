@@ -122,6 +122,17 @@ POLICY_RULES = (
         "patchgate.toml and src/app.py in one commit",
         "Commit the control files first, in their own commit, then the rest.",
     ),
+    Rule(
+        "owner-approval-missing",
+        "A change to paths that have owners lacks their signed approvals, and lands on a protected branch.",
+        "`[[owners]]` names who must approve such a change; `.patchgate/allowed_signers` is always owned by "
+        "the keys in it.",
+        'paths = ["@policy"], signers = ["alice@example.com"] and a change to patchgate.toml by anyone',
+        "Ask an owner to approve it: git patchgate approve COMMIT --for refs/heads/main --sign.",
+        stage=Stage.POLICY,
+        gate="owners",
+        invariant=True,
+    ),
     _governance(
         "policy-removed",
         "The change removes the policy.",

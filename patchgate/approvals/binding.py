@@ -1,0 +1,103 @@
+"""What a signed approval is bound to besides change and policy: repository, branch, state of the rules.
+
+The approver reads the branch as the remote has it; the server compares with what it has itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import BRANCHES, default_branch, last_change, remote_of
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import resolve
+from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.tree_policies import TreePolicies
+from patchgate.report.verdict import ChangeVerdict
+from patchgate.report.wording import SHORT_OID
+
+_BASELINES = b".patchgate/baselines"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a signed approval is bound to besides the change and the policy; None: not bound.
+
+    `repository` is its id, `ref` the branch that gets the change, `rules_commit` the last commit there that
+    changed control files, `expires` a time in ISO 8601.
+    """
+
+    repository: str | None = None
+    ref: str | None = None
+    rules_commit: str | None = None
+    expires: str | None = None
+
+
+NOT_BOUND = Binding()
+
+
+def bind(repository: Repository, change: ChangeVerdict, branch: str | None, expires: str | None) -> Binding:
+    """Find what a signed approval of a change must be bound to.
+
+    Args:
+        branch: the branch that gets the change, as a full name; None: the default branch, if the change
+            needs one.
+        expires: when it ends, in ISO 8601; None: never.
+
+    Raises:
+        UsageError: that branch is not here, or it is not known which one gets the change.
+        UndecidedError: git could not answer, or the clone is shallow.
+    """
+    is_policy = any(owned.is_policy for owned in change.owned)
+    rules_commit = None
+    if branch is not None or is_policy:
+        branch, commit = _branch(repository, branch)
+        if is_policy:
+            with Objects(repository) as objects:
+                rules_commit = last_rules_commit(objects, commit)
+    return Binding(change.policy.repository, branch, rules_commit, expires)
+
+
+def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
+    """Find a branch and its commit: as the remote has it, or here if there is no remote."""
+    remotes = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
+    remote = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None
+    if branch is None:
+        branch = remote_of(repository, remote).default if remote is not None else default_branch(repository)
+    if branch is None:
+        raise UsageError("it is not known which branch gets this change", "name it: --for refs/heads/main")
+    if not branch.startswith(BRANCHES):
+        branch = BRANCHES + branch
+    place = f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}" if remote is not None else branch
+    with Objects(repository) as objects:
+        found = resolve(objects, place)
+    if found is None:
+        shown = printable(place, 200)
+        raise UsageError(f"there is no {shown} here", f"git fetch {remote}" if remote else "name a branch")
+    return branch, found.oid
+
+
+def last_rules_commit(objects: Objects, commit: str) -> str | None:
+    """Find the last commit on the first-parent line of a commit that changed control files; None: none did.
+
+    Raises:
+        UndecidedError: git failed, an object is missing, or the history is cut off.
+    """
+    repository = objects.repository
+    if repository.shallow:
+        raise UndecidedError(
+            "this clone is shallow, so it is not known which commit changed the rules last",
+            "git fetch --unshallow",
+        )
+    policies = TreePolicies(objects)
+    header = objects.header(commit + "^{tree}")
+    if header is None:
+        raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
+    paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
+    if policies.at(policies.key(header.oid)).from_pyproject:
+        paths.append(PYPROJECT_FILE.raw)
+    if policies.names_patchgate(header.oid):
+        paths.append(PRE_COMMIT_FILE.raw)
+    return last_change(repository, commit, paths, but=[_BASELINES])

@@ -1,0 +1,245 @@
+"""Ask for the approvals of owners: of paths with owners, on the protected refs that get them.
+
+Nothing else replaces them: neither a commit's own signature nor an approval without one. For control files
+an approval names the repository, the ref, and the last commit there that changed control files, so none
+counts twice. The owners and the signers are those of the base.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.approvals.approvals import Statement
+from patchgate.approvals.binding import last_rules_commit
+from patchgate.approvals.grants import Grant
+from patchgate.approvals.signatures import base_tree, signers_of
+from patchgate.check.hook_decision import ApprovalSources
+from patchgate.check.refs import show_ref
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import Objects
+from patchgate.git.quoting import first_of, printable
+from patchgate.git.repository import Repository
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS
+from patchgate.report.verdict import (
+    OWNER_RULE,
+    ChangeVerdict,
+    Finding,
+    Fixer,
+    GateOutcome,
+    Outcome,
+    OwnedPaths,
+    ProtectedRef,
+    Report,
+)
+from patchgate.report.wording import SHORT_OID, count
+
+GATE = "owners"
+_MOST_NAMED = 5
+
+
+def require_owners(
+    repository: Repository, report: Report, grants: Sequence[Sequence[Grant]], sources: ApprovalSources
+) -> Report:
+    """Add to each change of a report what approvals of owners it lacks.
+
+    Where a change lands on no protected ref, a warning names whom the server will ask.
+
+    Args:
+        grants: the approvals that count for each change.
+    """
+    warnings: dict[str, None] = {}
+    with Objects(repository) as objects:
+        check = _OwnersCheck(objects, sources, warnings)
+        changes = tuple(
+            check.judge(change, mine) for change, mine in zip(report.changes, grants, strict=True)
+        )
+    return replace(report, changes=changes, warnings=(*report.warnings, *warnings))
+
+
+def describe_owners(owned: OwnedPaths) -> str:
+    """Name the owners of some paths, for messages."""
+    return first_of(owned.signers, _MOST_NAMED, printable) or f"the signers in {ALLOWED_SIGNERS.quoted}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Lacking:
+    """What is lacking for some paths on one ref: how many owners approved, and why others do not count."""
+
+    owned: OwnedPaths
+    ref: ProtectedRef
+    given: tuple[str, ...]
+    why: tuple[str, ...]
+
+
+class _OwnersCheck:
+    """Counts the approvals of owners."""
+
+    def __init__(self, objects: Objects, sources: ApprovalSources, warnings: dict[str, None]) -> None:
+        self._objects = objects
+        self._sources = sources
+        self._warnings = warnings
+        self._rules_commits: dict[str | None, str | None] = {}
+
+    def judge(self, change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
+        """Add what a change lacks: a finding for each table and ref, and the outcome of the gate."""
+        if not change.owned:
+            return change
+        if not change.lands_on:
+            self._warnings.update(dict.fromkeys(_announced(change)))
+            return change
+        try:
+            owned = self._required(change)
+            lacking = [
+                each
+                for paths in owned
+                for ref in change.lands_on
+                if (each := self._lacking(change, paths, ref, grants)) is not None
+            ]
+        except UndecidedError as error:
+            outcome = GateOutcome(GATE, Outcome.UNDECIDED, error.sentence)
+            return replace(change, context_gates=(*change.context_gates, outcome))
+        if not owned:
+            return change
+        outcome = GateOutcome(GATE, Outcome.FAIL if lacking else Outcome.PASS)
+        self._warnings.update(dict.fromkeys(why for each in lacking for why in each.why))
+        findings = tuple(_finding(change, each, self._sources) for each in lacking)
+        return replace(
+            change, findings=(*change.findings, *findings), context_gates=(*change.context_gates, outcome)
+        )
+
+    def _required(self, change: ChangeVerdict) -> list[OwnedPaths]:
+        """List the paths of a change whose owners must approve.
+
+        Without a table they are those that only a signer may change; where the base names none, only the
+        server can, so pre-push warns.
+        """
+        found = [owned for owned in change.owned if owned.table is not None]
+        covered = {path for owned in found for path in owned.paths}
+        plain = [each for each in change.owned if each.table is None and not covered.issuperset(each.paths)]
+        if self._has_signers(change):
+            return found + plain
+        if self._sources.is_final:
+            return found + [each for each in plain if ALLOWED_SIGNERS in each.paths]
+        if any(ALLOWED_SIGNERS in owned.paths for owned in change.owned):
+            self._warnings[
+                f"{ALLOWED_SIGNERS.quoted} names the first signers: the server accepts them only with the "
+                "approval of one whom its own command line named (git patchgate install --server --signer)"
+            ] = None
+        return [each for each in found if not each.is_policy]
+
+    def _has_signers(self, change: ChangeVerdict) -> bool:
+        tree = base_tree(self._objects, change)
+        in_base = tree is not None and signers_of(self._objects, tree) is not None
+        return in_base or bool(self._sources.signers)
+
+    def _lacking(
+        self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, grants: Sequence[Grant]
+    ) -> _Lacking | None:
+        """Return what is lacking for some paths on a ref; None if enough owners have approved."""
+        given: list[str] = []
+        keys: set[bytes] = set()
+        why: list[str] = []
+        for grant in grants:
+            if OWNER_RULE not in grant.statement.rules or not grant.signed:
+                continue
+            fault = _not_an_owner(owned, grant) or self._unbound(change, owned, ref, grant.statement)
+            if fault is not None:
+                why.append(fault)
+            elif grant.by not in given and grant.key not in keys:
+                given.append(grant.by)
+                keys.add(grant.key)
+        if len(given) >= owned.approvals:
+            return None
+        return _Lacking(owned, ref, tuple(given), tuple(dict.fromkeys(why)))
+
+    def _unbound(
+        self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, statement: Statement
+    ) -> str | None:
+        """Say what a statement is bound to instead of this repository, ref and state of the rules."""
+        name = f"the approval by {printable(statement.by)} of {statement.at}"
+        if not owned.is_policy and statement.ref is None:
+            return None
+        if statement.ref is None:
+            return f"{name} names no branch; approve again with --for"
+        if ref.ref is None:
+            return f"{name} is for {show_ref(statement.ref)}, and it is not known which branch gets this"
+        if statement.ref != ref.ref:
+            return f"{name} is for {show_ref(statement.ref)}, not for {show_ref(ref.ref)}"
+        if not owned.is_policy:
+            return None
+        if statement.repository != change.policy.repository:
+            return f"{name} does not name this repository ([governance] id)"
+        last = self._last_rules_commit(ref.commit)
+        if statement.rules_commit != last:
+            now = last[:SHORT_OID] if last else "no commit"
+            return (
+                f"{name} was given before the rules changed: {now} changed them last on {show_ref(ref.ref)}"
+            )
+        return None
+
+    def _last_rules_commit(self, commit: str | None) -> str | None:
+        if commit not in self._rules_commits:
+            found = None if commit is None else last_rules_commit(self._objects, commit)
+            self._rules_commits[commit] = found
+        return self._rules_commits[commit]
+
+
+def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
+    """Say that the signer of an approval is not an owner of some paths; None if he is.
+
+    The signers that the server names may always change the rules: that is how a lost key is replaced.
+    """
+    if not owned.signers or grant.by in owned.signers or (grant.from_server and owned.is_policy):
+        return None
+    return f"{printable(grant.by)} approved, but is not an owner"
+
+
+def _announced(change: ChangeVerdict) -> Iterator[str]:
+    for owned in change.owned:
+        if owned.table is not None:
+            yield (
+                f"{_paths(owned)} has owners: before it lands on a protected branch, it needs "
+                f"{count(owned.approvals, 'signed approval')} of {describe_owners(owned)}"
+            )
+
+
+def _paths(owned: OwnedPaths) -> str:
+    more = len(owned.paths) - 1
+    return owned.paths[0].quoted + (f" (and {count(more, 'other path')})" if more else "")
+
+
+def _finding(change: ChangeVerdict, lacking: _Lacking, sources: ApprovalSources) -> Finding:
+    owned, ref = lacking.owned, lacking.ref
+    where = f" on {show_ref(ref.ref)}" if ref.ref is not None else ""
+    message = (
+        f"{_paths(owned)} needs {count(owned.approvals, 'signed approval')} of {describe_owners(owned)}"
+        f"{where}, and has {len(lacking.given)}"
+    )
+    return Finding.of(
+        OWNER_RULE,
+        message,
+        owned.paths[0],
+        hint=_hint(change, lacking, sources),
+        who_can_fix=Fixer.PERSON,
+        details={
+            "owners": list(owned.signers),
+            "table": None if owned.table is None else f"owners[{owned.table}]",
+            "required": owned.approvals,
+            "approved": list(lacking.given),
+            "ref": ref.ref,
+            "not_counted": list(lacking.why),
+        },
+    )
+
+
+def _hint(change: ChangeVerdict, lacking: _Lacking, sources: ApprovalSources) -> str:
+    if lacking.ref.ref is None:
+        return "name the branch, so that approvals for it count: --policy-from refs/remotes/origin/main"
+    asked = "ask an owner to approve it"
+    if lacking.owned.table is None and sources.is_final and not sources.signers:
+        named = "git patchgate install --server --signer KEY, or check --signer KEY"
+        return f"{asked}; the first signers are named by {named}"
+    commit = (change.source.commit or "@staged")[:SHORT_OID]
+    return f"{asked}: git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)} --sign"

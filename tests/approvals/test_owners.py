@@ -1,0 +1,315 @@
+"""Changes to owned paths land on a protected branch only with their owners' signed approvals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.approvals.owners_world import GOVERNED, ID, Team
+from tests.signing import SIGNERS, needs_ssh_keygen
+
+pytestmark = needs_ssh_keygen
+RULE = "owner-approval-missing"
+LOOSER = GOVERNED + "[content]\nsecrets = false\n"
+INFRA = '[policy]\n[[owners]]\npaths = ["infra/**"]\nsigners = ["alice@example.com", "bob@example.com"]\n'
+
+
+def refused(team: Team, *refs: str) -> str:
+    """Push, which the server must refuse by the rule; give what it said."""
+    before = team.server.ask("for-each-ref", "refs/heads")
+    answer = team.push(*refs)
+    assert answer.code != 0
+    assert RULE in answer.err
+    assert team.server.ask("for-each-ref", "refs/heads") == before
+    return answer.err
+
+
+def landed(team: Team, commit: str, *refs: str) -> None:
+    """Push, which the server must accept."""
+    answer = team.push(*refs)
+    assert (answer.code, team.head()) == (0, commit), answer.err
+
+
+def test_a_change_of_the_policy_needs_the_approval_of_a_signer(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    change = team.dev.policy(LOOSER)
+    said = refused(team)
+    assert f"approve {change[:12]} --for refs/heads/main" in said
+    assert team.approve("alice").code == 0
+    landed(team, change)
+
+
+def test_what_nobody_owns_needs_no_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    landed(team, team.dev.commit({"a": "2\n"}))
+
+
+def test_a_key_that_the_push_itself_adds_approves_nothing(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.commit({SIGNERS: team.keys["mallory"].allowed("mallory@example.com")})
+    team.approve("mallory")
+    team.dev.policy(LOOSER)
+    team.approve("mallory")
+    refused(team)
+
+
+def test_a_change_of_the_signers_is_approved_by_a_key_from_before_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    keys = team.keys["alice"].allowed("alice@example.com") + team.keys["bob"].allowed("bob@example.com")
+    change = team.dev.commit({SIGNERS: keys})
+    team.approve("bob")
+    refused(team)
+    assert team.approve("alice").code == 0
+    landed(team, change)
+    loose = team.dev.commit({SIGNERS: team.keys["bob"].allowed("bob@example.com")})
+    assert team.approve("bob").code == 0
+    landed(team, loose)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_first_signers_come_from_the_command_line_of_the_server(tmp_path: Path, named: bool) -> None:
+    team = Team.make(tmp_path, "[policy]\n", signers=(), server_signers=("alice",) if named else ())
+    change = team.dev.commit({SIGNERS: team.keys["bob"].allowed("bob@example.com")})
+    assert "install --server --signer" in refused(team) or named
+    team.approve("bob")
+    refused(team)
+    team.approve("alice")
+    if named:
+        landed(team, change)
+    else:
+        refused(team)
+
+
+def test_a_lost_last_key_is_replaced_on_the_server(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    change = team.dev.commit({SIGNERS: team.keys["bob"].allowed("bob@example.com")})
+    team.approve("bob")
+    refused(team)
+    team.install("--signer", f"{team.keys['bob'].public} bob@example.com")
+    team.dev.git("update-ref", "-d", "refs/notes/patchgate-approvals")
+    team.approve("bob")
+    landed(team, change)
+
+
+def test_as_many_owners_must_approve_as_the_table_asks_for(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + "approvals = 2\n", signers=("alice", "bob", "mallory"))
+    change = team.dev.commit({"infra/main.tf": "2\n"})
+    team.approve("alice")
+    team.approve("mallory")
+    said = refused(team)
+    assert "has 1" in said, said
+    assert "mallory@example.com approved, but is not an owner" in said
+    team.approve("alice")
+    refused(team)
+    team.approve("bob")
+    landed(team, change)
+
+
+def test_one_key_under_two_names_is_one_owner(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + "approvals = 2\n", signers=())
+    team.install("--signer", f"{team.keys['alice'].public} alice@example.com")
+    team.dev.commit({SIGNERS: team.keys["alice"].allowed("*@example.com")})
+    team.approve("alice")
+    landed(team, team.dev.head())
+    team.dev.git("fetch", "-q", "origin")
+    team.dev.commit({"infra/main.tf": "2\n"})
+    team.approve("alice")
+    team.keys["bob"] = team.keys["alice"]
+    assert team.approve("bob").code == 0
+    assert "has 1" in refused(team)
+
+
+@pytest.mark.parametrize("name", ["infra/main.tf", "infra/new", "INFRA/x", "infra/sub/deep"])
+def test_owned_paths_are_owned_whatever_is_done_to_them(tmp_path: Path, name: str) -> None:
+    team = Team.make(tmp_path, INFRA, signers=("alice", "bob"))
+    if name == "infra/main.tf":
+        team.dev.git("mv", "infra/main.tf", "elsewhere")
+        team.dev.commit()
+    else:
+        team.dev.commit({name: "x\n"})
+    refused(team)
+
+
+def test_the_owners_are_those_of_the_base(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy('[policy]\n[[owners]]\npaths = ["@policy"]\nsigners = ["mallory@example.com"]\n')
+    team.approve("mallory")
+    refused(team)
+    team.dev.git("reset", "-q", "--hard", "origin/main")
+    team.dev.policy(f'[policy]\n[governance]\nid = "{ID}"\n')
+    refused(team)
+
+
+def test_another_branch_is_pushed_with_a_warning_and_merged_with_an_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.git("switch", "-q", "-c", "topic")
+    change = team.dev.policy(LOOSER)
+    answer = team.push("topic")
+    assert answer.code == 0
+    assert "has owners" in answer.err
+    refused(team, "topic:main")
+    team.approve("alice")
+    landed(team, change, "topic:main")
+
+
+def test_a_commit_that_an_open_branch_gets_too_still_needs_its_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy(LOOSER)
+    refused(team, "main:refs/heads/aaa", "main")
+
+
+def test_the_signature_of_a_commit_is_no_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.git("config", "gpg.format", "ssh")
+    team.dev.git("config", "user.signingKey", str(team.keys["alice"].path))
+    team.dev.write("patchgate.toml", LOOSER)
+    team.dev.git("commit", "-q", "-a", "-S", "-m", "Loosen the policy")
+    refused(team)
+
+
+def test_a_commit_warns_whom_the_server_will_ask(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA, signers=("alice",))
+    team.dev.stage({"infra/main.tf": "2\n"})
+    answer = team.dev.check()
+    assert (answer.code, answer.verdict) == (0, "accepted")
+    (warning,) = answer.report["warnings"]
+    assert "infra/main.tf" in warning
+    assert "alice@example.com" in warning
+    assert "bob@example.com" in warning
+
+
+def test_the_installed_hooks_warn_at_the_commit_and_refuse_the_push(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA, signers=("alice",))
+    team.dev.install()
+    team.dev.stage({"infra/main.tf": "2\n"})
+    done = team.dev.try_git("commit", "-q", "-m", "Change the infrastructure")
+    assert done.returncode == 0
+    assert done.stderr.count(b"infra/main.tf has owners") == 1
+    refusal = team.dev.try_git("push", "origin", "main")
+    assert refusal.returncode != 0
+    assert RULE.encode() in refusal.stdout
+    team.approve("alice")
+    assert team.dev.try_git("push", "-q", "origin", "main", "refs/notes/*:refs/notes/*").returncode == 0
+
+
+# What an approval of control files is bound to.
+
+
+def test_an_approval_from_before_the_rules_moved_does_not_count_again(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    loose = team.dev.policy(LOOSER)
+    team.approve("alice")
+    landed(team, loose)
+    back = team.dev.policy(GOVERNED)
+    team.dev.git("fetch", "-q", "origin")
+    assert team.approve("alice").code == 0
+    landed(team, back)
+    team.dev.policy(LOOSER)
+    said = refused(team)
+    assert f"{back[:12]} changed them last" in said
+
+
+def test_an_approval_for_another_branch_does_not_count(tmp_path: Path) -> None:
+    policy = GOVERNED + '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/next"]\n'
+    team = Team.make(tmp_path, policy)
+    team.dev.git("push", "-q", "--no-verify", "origin", "main:next")
+    team.dev.git("fetch", "-q", "origin")
+    change = team.dev.policy(policy + "[content]\nsecrets = false\n")
+    assert team.approve("alice", "HEAD", "--for", "refs/heads/next").code == 0
+    said = refused(team)
+    assert "next" in said
+    assert "main" in said
+    refused(team, "main:next", "main")
+    assert team.push("main:next").code == 0
+    team.approve("alice")
+    landed(team, change)
+
+
+def test_an_approval_of_another_repository_does_not_count(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy(GOVERNED.replace(ID, "repository-2"))
+    team.approve("alice")
+    assert team.push().code == 0
+    team.dev.git("fetch", "-q", "origin")
+    team.dev.policy(LOOSER)
+    # Signed for the policy of the first repository.
+    team.approve("alice", "HEAD", "--policy-from", "origin/main~1")
+    refused(team)
+
+
+def test_an_approval_ends(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    change = team.dev.policy(LOOSER)
+    assert team.approve("alice", "HEAD", "--expires", "1s").code == 0
+    note = team.dev.ask("log", "-1", "-p", "refs/notes/patchgate-approvals")
+    assert '"expires":"' in note
+    import time
+
+    time.sleep(1.1)
+    assert "expired at" in refused(team)
+    assert team.approve("alice", "HEAD", "--expires", "30d").code == 0
+    landed(team, change)
+
+
+@pytest.mark.parametrize("text", ["", "30", "0d", "d", "-1d", "99999999w", "1y", "٣d"])
+def test_a_span_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy(LOOSER)
+    assert team.approve("alice", "HEAD", "--expires", text).code == 2
+
+
+# In CI.
+
+
+def test_ci_asks_for_the_approval_by_the_signers_of_the_base(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy(LOOSER)
+    asked = ("--policy-from", "refs/remotes/origin/main", "refs/remotes/origin/main..HEAD")
+    answer = team.dev.check(*asked, CI="true")
+    assert (answer.code, answer.errors) == (1, [RULE])
+    (finding,) = answer.findings
+    assert finding["path"] == "patchgate.toml"
+    assert finding["details"]["ref"] == "refs/heads/main"
+    assert finding["details"]["table"] == "owners[0]"
+    team.approve("alice")
+    assert team.dev.check(*asked, CI="true").verdict == "accepted"
+
+
+def test_ci_accepts_the_first_signers_by_a_key_of_its_command_line(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n", signers=())
+    team.dev.commit({SIGNERS: team.keys["bob"].allowed("bob@example.com")})
+    asked = ("--policy-from", "refs/remotes/origin/main", "HEAD")
+    team.approve("alice")
+    assert team.dev.check(*asked, CI="true").errors == [RULE]
+    key = f"{team.keys['alice'].public} alice@example.com"
+    assert team.dev.check(*asked, "--signer", key, CI="true").verdict == "accepted"
+    other = team.keys["mallory"].public
+    assert team.dev.check(*asked, "--signer", other, CI="true").errors == [RULE]
+
+
+def test_a_policy_of_no_branch_lets_no_approval_count(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy(LOOSER)
+    team.approve("alice")
+    answer = team.dev.check("--policy-from", team.head(), "HEAD", CI="true")
+    assert answer.errors == [RULE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no-such-file",
+        "0xDEADBEEFDEADBEEF",
+        "ssh-ed25519 not-base64",
+        "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIA==",
+        "a\0b",
+        "alice@example.com",
+    ],
+)
+def test_a_signer_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    team = Team.make(tmp_path, "[policy]\n", signers=(), people=("alice",))
+    answer = team.dev.check("--policy-from", "refs/heads/main", "HEAD", "--signer", text)
+    assert answer.code == 2
+    assert answer.error["hint"]
