@@ -52,7 +52,7 @@ HOMES = {
 # Pure modules know no files, no children, no clock and no chance.
 PURE = {
     "check": """
-        case content denied_paths gate governance python_tokens refs shape
+        case ci_environment content denied_paths gate governance python_tokens refs shape
         unsafe_paths vague_phrases
     """,
     "commands": "analysis_results",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from patchgate.cli.options import directory_of, open_here, report_options, with_config_warnings
 from patchgate.cli.output import Progress, read_input, show
@@ -35,9 +38,17 @@ if TYPE_CHECKING:
     "signers",
     multiple=True,
     metavar="KEY|FILE",
-    help="With --policy-from: an SSH key whose approvals count, or a file of them; repeatable.",
+    help="With --policy-from or --ci: an SSH key whose approvals count, or a file of them; repeatable.",
 )
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="Use the limits of this profile.")
+@click.option("--ci", is_flag=True, help="Check what the CI engine builds, against its base branch.")
+@click.option(
+    "--output-file",
+    "outputs",
+    metavar="FORMAT=FILE",
+    multiple=True,
+    help="Write the report in FORMAT to FILE too; can be repeated.",
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if the change is rejected.")
 @report_options
 def check_command(
@@ -52,6 +63,8 @@ def check_command(
     policy_from: str | None,
     signers: tuple[str, ...],
     profile: str | None,
+    ci: bool,
+    outputs: tuple[str, ...],
     exit_zero: bool,
     form: str,
     color: str,
@@ -64,52 +77,51 @@ def check_command(
     are checked one by one.
     """
     is_proposal = patch is not None or edits is not None
-    if sum((revision is not None, staged, worktree, everything, patch is not None, edits is not None)) > 1:
-        forms = "REV, --staged, --worktree, --all, --patch and --edits"
-        raise UsageError(f"{forms} cannot be combined", "use one of them")
-    if base is not None and not is_proposal:
-        raise UsageError("--base needs --patch or --edits", "remove --base")
-    if signers and policy_from is None:
-        raise UsageError("--signer needs --policy-from", "name the branch that the change lands on")
-    keys, repository = _read_signers(signers), open_here(context)
+    named = [each is not None for each in (revision, policy_from, base, patch, edits)]
+    _require_one_source(named, (staged, worktree, everything), ci=ci)
+    if signers and policy_from is None and not ci:
+        raise UsageError("--signer needs --policy-from or --ci", "name the branch that the change lands on")
+    keys, files = _read_signers(signers), _output_files(outputs, directory_of(context))
+    repository = open_here(context)
     from patchgate.apply.recovery import pending_warnings
 
-    asked = replace(_options(repository, policy_from, profile), in_full=form == "json")
-    if is_proposal:
+    in_full = "json" in {form, *(name for name, _ in files)}
+    asked = replace(_options(repository, policy_from, profile, ci=ci), in_full=in_full)
+    summary = ""
+    if ci:
+        is_default = context.get_parameter_source("form") is ParameterSource.DEFAULT
+        chosen = "" if is_default else form
+        report, asked, form, summary = _of_engine(repository, asked, chosen, quiet=quiet)
+    elif is_proposal:
         from patchgate.patches.check_patch import check_patch
 
         raw = read_input(patch if patch is not None else edits or "-", directory_of(context))
         kind = "edits" if patch is None else "patch"
         report = check_patch(repository, raw, asked, base=base, kind=kind, now=time.time())
     elif revision is not None:
-        try:
-            report = _of_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)
-        except UsageError as error:
-            _require_no_file(error, revision, directory_of(context))
-            raise
-    elif everything:
-        from patchgate.check.tracked_files import check_tracked
-
-        report = check_tracked(repository, asked)
+        with _explaining_files(revision, directory_of(context)):
+            report = check_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)
     else:
-        from patchgate.check.pending import check_pending
-
-        report = check_pending(repository, asked, whole_tree=worktree)
+        report = _check_files(repository, asked, everything=everything, worktree=worktree)
     if not (is_proposal or everything):
-        report = _with_approvals(repository, report, asked, keys, is_final=policy_from is not None)
+        report = _with_approvals(repository, report, asked, keys, is_ci=ci, is_final=policy_from is not None)
     report = replace(report, warnings=(*report.warnings, *pending_warnings(repository)))
+    _write_files(report, files, repository, summary)
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return 0 if exit_zero and report.verdict == "rejected" else report.verdict.exit_code
 
 
-def _options(repository: Repository, policy_from: str | None, profile: str | None) -> CheckOptions:
-    from patchgate.check.policy_lookup import resolve_policy_from, trusted_options
+def _options(
+    repository: Repository, policy_from: str | None, profile: str | None, *, ci: bool
+) -> CheckOptions:
+    from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from, trusted_options
     from patchgate.policy.policy import Profile
 
     if policy_from is not None:
         asked = resolve_policy_from(repository, policy_from)
     else:
-        asked = trusted_options(repository)
+        # The engine's base comes before a ref that this clone trusts.
+        asked = CheckOptions() if ci else trusted_options(repository)
     return replace(asked, profile=Profile(profile) if profile else None)
 
 
@@ -121,7 +133,74 @@ def _read_signers(signers: Sequence[str]) -> bytes:
     return read_signers(signers)
 
 
-def _of_commits(
+def _output_files(outputs: Sequence[str], directory: str) -> list[tuple[str, str]]:
+    """Read the values of `--output-file`."""
+    if not outputs:
+        return []
+    from patchgate.cli.report_files import output_files
+
+    return output_files(outputs, directory)
+
+
+def _of_engine(
+    repository: Repository, asked: CheckOptions, form: str, *, quiet: bool
+) -> tuple[Report, CheckOptions, str, str]:
+    """Check what a CI engine builds; return also the options, the format, and the file of the summary.
+
+    Args:
+        form: the format that was asked for; empty to choose the engine's.
+    """
+    from patchgate.cli.ci import check_ci
+
+    report, asked, event = check_ci(repository, asked, os.environ, check_commits, quiet=quiet)
+    if event.takes_commands:
+        return report, asked, form or "github", os.environ.get("GITHUB_STEP_SUMMARY", "")
+    return report, asked, form or "full", ""
+
+
+def _write_files(
+    report: Report, files: Sequence[tuple[str, str]], repository: Repository, summary: str
+) -> None:
+    """Write the report to the files that were asked for, and to the summary of the job."""
+    if files or summary:
+        from patchgate.cli.report_files import write_files
+
+        write_files(report, files, repository, summary)
+
+
+def _require_one_source(named: Sequence[bool], files: Sequence[bool], *, ci: bool) -> None:
+    """Require options that fit together.
+
+    Args:
+        named: whether REV, --policy-from, --base, --patch and --edits were given.
+        files: whether --staged, --worktree and --all were.
+
+    Raises:
+        UsageError: they don't.
+    """
+    is_revision, _, is_based, *is_proposal = named
+    if ci and (any(named) or any(files)):
+        forms = "REV, --staged, --worktree, --all, --patch, --edits, --base or --policy-from"
+        raise UsageError(f"--ci cannot be combined with {forms}", "use --ci alone: it finds base and head")
+    if sum((is_revision, *is_proposal, *files)) > 1:
+        forms = "REV, --staged, --worktree, --all, --patch and --edits"
+        raise UsageError(f"{forms} cannot be combined", "use one of them")
+    if is_based and not any(is_proposal):
+        raise UsageError("--base needs --patch or --edits", "remove --base")
+
+
+def _check_files(repository: Repository, asked: CheckOptions, *, everything: bool, worktree: bool) -> Report:
+    """Check every tracked file, or what would be committed."""
+    if everything:
+        from patchgate.check.tracked_files import check_tracked
+
+        return check_tracked(repository, asked)
+    from patchgate.check.pending import check_pending
+
+    return check_pending(repository, asked, whole_tree=worktree)
+
+
+def check_commits(
     repository: Repository, revision: str, asked: CheckOptions, *, is_whole: bool, quiet: bool
 ) -> Report:
     """Check the commits of a revision or range; with `is_whole` also the range as one change."""
@@ -140,34 +219,46 @@ def _of_commits(
     return report
 
 
-def _require_no_file(error: UsageError, name: str, directory: str) -> None:
+@contextlib.contextmanager
+def _explaining_files(name: str, directory: str) -> Iterator[None]:
     """Explain how to check a file, where an unknown revision is the name of one.
 
     Raises:
         UsageError: the name is that of a file.
     """
-    is_unknown = error.message.startswith("unknown revision") and "\0" not in name
-    if not (is_unknown and os.path.lexists(os.path.join(directory, name))):
-        return
-    from patchgate.git.quoting import printable
+    try:
+        yield
+    except UsageError as error:
+        is_unknown = error.message.startswith("unknown revision") and "\0" not in name
+        if not (is_unknown and os.path.lexists(os.path.join(directory, name))):
+            raise
+        from patchgate.git.quoting import printable
 
-    shown = printable(name)
-    if name.endswith((".patch", ".diff")):
-        hint = f"git patchgate check --patch {shown}"
-    else:
-        hint = f"git add {shown} && git patchgate check, or git patchgate explain --path {shown}"
-    raise UsageError(f"{shown} is a file, but check takes a commit or a range", hint)
+        shown = printable(name)
+        if name.endswith((".patch", ".diff")):
+            hint = f"git patchgate check --patch {shown}"
+        else:
+            hint = f"git add {shown} && git patchgate check, or git patchgate explain --path {shown}"
+        raise UsageError(f"{shown} is a file, but check takes a commit or a range", hint) from error
 
 
 def _with_approvals(
-    repository: Repository, report: Report, asked: CheckOptions, signers: bytes, *, is_final: bool
+    repository: Repository,
+    report: Report,
+    asked: CheckOptions,
+    signers: bytes,
+    *,
+    is_ci: bool,
+    is_final: bool,
 ) -> Report:
     """Apply the approvals that are valid here, and name the command that grants one.
 
     Args:
         signers: those of --signer, as an allowed_signers file.
+        is_ci: whether a CI engine's change is judged, which is final too.
         is_final: whether the change is judged as it lands on the branch of `asked`.
     """
+    is_final = is_final or is_ci
     if report.verdict == "accepted" and not any(change.owned for change in report.changes):
         return report
     from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
@@ -175,7 +266,7 @@ def _with_approvals(
     from patchgate.report.verdict import ProtectedRef
 
     # A CI machine may keep its clone, and an unsigned approval there proves nothing.
-    place = PUSH if os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
+    place = PUSH if is_ci or os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
     if is_final:
         here = (ProtectedRef(asked.target, asked.policy_from),)
         report = replace(report, changes=tuple(replace(each, lands_on=here) for each in report.changes))

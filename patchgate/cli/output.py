@@ -37,6 +37,7 @@ FORMATS = (
     ("github", "ci_formats", "github"),
     ("gitlab", "ci_formats", "gitlab"),
     ("junit", "ci_formats", "junit"),
+    ("markdown", "markdown", "render"),
 )
 
 
@@ -130,10 +131,14 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
     form = "full" if form == "text" else form
     if quiet and report.verdict == "accepted" and form in {"full", "concise"}:
         return
-    module, function = next((module, function) for name, module, function in FORMATS if name == form)
-    render = getattr(import_module(f"patchgate.report.{module}"), function)
     options = {"color": wants_color(color), "verbose": verbose} if form == "full" else {}
-    write(render(report, **options))
+    write(render(report, form, **options))
+
+
+def render(report: Report, form: str, **options: bool) -> str:
+    """Write a report in one of `FORMATS`; `options` are those of that format's function."""
+    module, function = next((module, function) for name, module, function in FORMATS if name == form)
+    return str(getattr(import_module(f"patchgate.report.{module}"), function)(report, **options))
 
 
 def report_failed_gates(report: Report) -> None:

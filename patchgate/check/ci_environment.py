@@ -1,0 +1,417 @@
+"""Decide from the variables of a CI engine what it builds: the base branch, the claimed base, the head.
+
+Pure: which values exist for which event, which of them must agree, and what a valid name or id is. What is
+here in git is compared elsewhere (`ci_range`). No name of the head side, title or label is read.
+`docs/ci.md` lists each variable with who controls it, and the engines' own pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.quoting import printable
+from patchgate.policy.strict_json import JsonFault, read_json
+
+EVENT_FILE = "GITHUB_EVENT_PATH"
+MAX_EVENT = 8 << 20
+"""Bytes of an event file; GitHub's events have 2,048 commits at most."""
+_BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
+_LONGEST = 1000
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# What git-check-ref-format refuses anywhere in a name.
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//")
+_PROVIDED = "the engine sets it: do not set it yourself; docs/ci.md lists what is read"
+_DIFFERENT = "do not set these variables yourself, and do not write to the event file"
+
+
+class EventKind(StrEnum):
+    """What an engine was started by."""
+
+    PROPOSAL = "pull request"
+    PUSH = "push"
+    TAG = "tag"
+    RERUN = "run without a push"
+    CLONE = "clone"
+
+
+@dataclass(frozen=True, slots=True)
+class CiEvent:
+    """What an engine says of the commit that it builds; names of branches are without `refs/heads/`.
+
+    `branch` is where the change lands (None: the default branch). `claimed` is the commit that the engine
+    says this branch had before; with `is_queued` it is an earlier entry of a merge queue, which only the
+    head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
+    judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
+    default branch, where the engine names it. `is_new` and `is_forced` describe a push.
+    """
+
+    engine: str
+    kind: EventKind
+    branch: str | None = None
+    claimed: str | None = None
+    checked_out: tuple[str, ...] = ()
+    head: str | None = None
+    includes: str | None = None
+    default: str | None = None
+    is_queued: bool = False
+    is_protected: bool = False
+    is_new: bool = False
+    is_forced: bool | None = None
+    takes_commands: bool = False
+
+
+def read_event(variables: Mapping[str, str], document: bytes | None) -> CiEvent:
+    """Read which event an engine was started by.
+
+    Args:
+        variables: the environment.
+        document: the content of the file that `GITHUB_EVENT_PATH` names; None if it could not be read.
+
+    Raises:
+        UsageError: a value is missing or invalid, or the environment is that of several engines.
+        UndecidedError: two sources disagree, or the pipeline runs where the base is not known.
+    """
+    found = [(name, read) for marker, name, read in _ENGINES if variables.get(marker)]
+    if len(found) > 1:
+        names = " and ".join(name for name, _ in found)
+        raise UsageError(f"the environment is that of several engines: {names}", "unset the variables of one")
+    for name, read in found:
+        return read(_Values(variables, name, document))
+    return CiEvent("git", EventKind.CLONE)
+
+
+def engine_reads_event_file(variables: Mapping[str, str]) -> bool:
+    """Return whether the engine gives a part of the answer in a file."""
+    return bool(variables.get("GITHUB_ACTIONS"))
+
+
+@dataclass(slots=True)
+class _Values:
+    """The variables of an engine and its event file, each value checked when it is asked for."""
+
+    variables: Mapping[str, str]
+    engine: str
+    document: bytes | None
+    _event: dict[str, Any] | None = None
+
+    def text(self, name: str) -> str | None:
+        """Return a variable; an empty one counts as not set."""
+        return self.variables.get(name) or None
+
+    def required(self, name: str) -> str:
+        value = self.text(name)
+        if value is None:
+            raise UsageError(f"{self.engine}: {name} is not set", _PROVIDED)
+        return value
+
+    def branch(self, name: str, *, optional: bool = False) -> str | None:
+        value = self.text(name) if optional else self.required(name)
+        return None if value is None else self._branch(value, name)
+
+    def oid(self, name: str, *, optional: bool = False) -> str | None:
+        value = self.text(name) if optional else self.required(name)
+        return None if value is None else self._oid(value, name)
+
+    def said(self, *keys: str, optional: bool = False) -> str | None:
+        """Return a text of the event file, by its path of keys."""
+        holder: object = self._read_event()
+        for key in keys:
+            holder = holder.get(key) if isinstance(holder, dict) else None
+        place = ".".join(keys)
+        if isinstance(holder, str) and holder:
+            return holder
+        if holder is None and optional:
+            return None
+        raise UsageError(f"{self.engine}: the event file has no text {place}", _PROVIDED)
+
+    def said_branch(self, *keys: str, optional: bool = False) -> str | None:
+        value = self.said(*keys, optional=optional)
+        return None if value is None else self._branch(value, ".".join(keys))
+
+    def said_oid(self, *keys: str) -> str:
+        return self._oid(self.said(*keys) or "", ".".join(keys))
+
+    def said_true(self, key: str) -> bool | None:
+        value = self._read_event().get(key)
+        return value if isinstance(value, bool) else None
+
+    def agree(self, name: str, value: str, place: str, other: str) -> str:
+        """Require that a variable and the event file say the same."""
+        if value != other:
+            shown = f"{printable(value, 100)} in {name}, {printable(other, 100)} in {place}"
+            raise UndecidedError(f"{self.engine}: two sources disagree: {shown}", _DIFFERENT)
+        return value
+
+    def _read_event(self) -> dict[str, Any]:
+        if self._event is not None:
+            return self._event
+        if self.document is None:
+            raise UsageError(f"{self.engine}: {EVENT_FILE} names no file that can be read", _PROVIDED)
+        found = read_json(self.document, MAX_EVENT)
+        if isinstance(found, JsonFault):
+            raise UsageError(f"{self.engine}: the event file cannot be used: {found.message}", _PROVIDED)
+        if not isinstance(found.value, dict) or found.doubled:
+            what = "has a key twice" if found.doubled else "is not a JSON object"
+            raise UsageError(f"{self.engine}: the event file {what}", _PROVIDED)
+        self._event = found.value
+        return self._event
+
+    def _branch(self, value: str, source: str) -> str:
+        name = value.removeprefix(_BRANCHES)
+        if not is_branch_name(name):
+            raise UsageError(
+                f"{self.engine}: {source} is not the name of a branch: {printable(value, 100)}", _PROVIDED
+            )
+        return name
+
+    def _oid(self, value: str, source: str) -> str:
+        if not _OID.fullmatch(value):
+            raise UsageError(
+                f"{self.engine}: {source} is not a whole commit id: {printable(value, 100)}", _PROVIDED
+            )
+        return value
+
+
+def is_branch_name(name: str) -> bool:
+    """Return whether git takes a name for a branch, and it is no option. Source: git-check-ref-format."""
+    parts = name.split("/")
+    return (
+        0 < len(name) <= _LONGEST
+        and _FORBIDDEN.search(name) is None
+        and not name.startswith("-")
+        and not name.endswith(".")
+        and name not in {"@", "HEAD"}
+        and all(part and not part.startswith(".") and not part.endswith(".lock") for part in parts)
+    )
+
+
+def is_zero(oid: str) -> bool:
+    """Return whether an id is the one that means none."""
+    return not oid.strip("0")
+
+
+def _pushed(event: CiEvent, before: str | None) -> CiEvent:
+    """Complete the event of a push: what the branch had before (zeroes: it is new)."""
+    is_new = before is not None and is_zero(before)
+    return replace(event, claimed=None if is_new else before, is_new=is_new)
+
+
+def _github(values: _Values) -> CiEvent:
+    """GitHub Actions, and Gitea and Forgejo, which set the same variables.
+
+    They differ in `GITHUB_REF` and `GITHUB_SHA` of a pull request: the merge on GitHub, the head on the
+    others. Both are accepted.
+    """
+    if values.text("GITEA_ACTIONS"):
+        values.engine = "Gitea Actions"
+    if values.text("FORGEJO_ACTIONS"):
+        values.engine = "Forgejo Actions"
+    name = values.required("GITHUB_EVENT_NAME")
+    built = values.oid("GITHUB_SHA") or ""
+    reader = _GITHUB_EVENTS.get(name)
+    if reader is None:
+        known = ", ".join(_GITHUB_EVENTS)
+        raise UsageError(
+            f"{values.engine}: check --ci does not know the event {printable(name, 60)}",
+            f"run it at one of these: {known}",
+        )
+    return reader(values, built)
+
+
+def _github_proposal(values: _Values, built: str) -> CiEvent:
+    base = values.branch("GITHUB_BASE_REF") or ""
+    said = values.said_branch("pull_request", "base", "ref") or ""
+    head = values.said_oid("pull_request", "head", "sha")
+    is_from_base = values.required("GITHUB_EVENT_NAME") == "pull_request_target"
+    return CiEvent(
+        values.engine,
+        EventKind.PROPOSAL,
+        branch=values.agree("GITHUB_BASE_REF", base, "pull_request.base.ref", said),
+        claimed=values.said_oid("pull_request", "base", "sha"),
+        # The workflow of the base runs on the base; the pull request is fetched, and not checked out.
+        checked_out=() if is_from_base else (built, head),
+        head=head if is_from_base else None,
+        includes=head,
+        default=values.said_branch("repository", "default_branch", optional=True),
+        takes_commands=True,
+    )
+
+
+def _github_queue(values: _Values, built: str) -> CiEvent:
+    head = values.said_oid("merge_group", "head_sha")
+    return CiEvent(
+        values.engine,
+        EventKind.PROPOSAL,
+        branch=values.said_branch("merge_group", "base_ref"),
+        claimed=values.said_oid("merge_group", "base_sha"),
+        checked_out=(values.agree("GITHUB_SHA", built, "merge_group.head_sha", head),),
+        is_queued=True,
+        takes_commands=True,
+    )
+
+
+def _github_push(values: _Values, built: str) -> CiEvent:
+    ref = values.required("GITHUB_REF")
+    values.agree("GITHUB_REF", ref, "ref", values.said("ref") or "")
+    event = _of_ref(values, ref, built, EventKind.PUSH)
+    if event.kind is EventKind.TAG:
+        return event
+    # Of an annotated tag, `after` is the tag itself.
+    values.agree("GITHUB_SHA", built, "after", values.said_oid("after"))
+    event = replace(event, is_forced=values.said_true("forced"))
+    return _pushed(event, values.said_oid("before"))
+
+
+def _github_rerun(values: _Values, built: str) -> CiEvent:
+    return _of_ref(values, values.required("GITHUB_REF"), built, EventKind.RERUN)
+
+
+def _of_ref(values: _Values, ref: str, built: str, kind: EventKind) -> CiEvent:
+    """Read the event of a branch or tag that GitHub builds."""
+    default = values.said_branch("repository", "default_branch", optional=True)
+    event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,), default=default, takes_commands=True)
+    if ref.startswith(_TAGS):
+        return event
+    branch = values.branch("GITHUB_REF")
+    is_protected = values.text("GITHUB_REF_PROTECTED") == "true"
+    if values.text("GITHUB_EVENT_NAME") == "schedule":
+        # A schedule runs on the default branch only, and its event may not name the repository.
+        default = default or branch
+    return replace(event, kind=kind, branch=branch, is_protected=is_protected, default=default)
+
+
+_GITHUB_EVENTS: dict[str, Callable[[_Values, str], CiEvent]] = {
+    "pull_request": _github_proposal,
+    "pull_request_target": _github_proposal,
+    "merge_group": _github_queue,
+    "push": _github_push,
+    "schedule": _github_rerun,
+    "workflow_dispatch": _github_rerun,
+}
+
+
+def _gitlab(values: _Values) -> CiEvent:
+    built = values.oid("CI_COMMIT_SHA") or ""
+    source = values.required("CI_PIPELINE_SOURCE")
+    default = values.branch("CI_DEFAULT_BRANCH")
+    if source == "merge_request_event" or values.text("CI_MERGE_REQUEST_TARGET_BRANCH_NAME"):
+        return _gitlab_proposal(values, built, default)
+    if source == "external_pull_request_event":
+        raise UsageError(
+            "GitLab CI: check --ci does not know external pull requests", "run it where the pull request is"
+        )
+    event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,), default=default)
+    if values.text("CI_COMMIT_TAG"):
+        return event
+    kind = EventKind.PUSH if source == "push" else EventKind.RERUN
+    event = replace(
+        event,
+        kind=kind,
+        branch=values.branch("CI_COMMIT_BRANCH"),
+        is_protected=values.text("CI_COMMIT_REF_PROTECTED") == "true",
+    )
+    return _pushed(event, values.oid("CI_COMMIT_BEFORE_SHA")) if source == "push" else event
+
+
+def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEvent:
+    base = values.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+    if values.required("CI_PROJECT_ID") != values.required("CI_MERGE_REQUEST_PROJECT_ID"):
+        raise UndecidedError(
+            "GitLab CI: this pipeline runs in a fork, whose branches its owner controls",
+            "let a member run it in the parent project: Run pipeline, in the merge request",
+        )
+    kind = values.required("CI_MERGE_REQUEST_EVENT_TYPE")
+    if kind not in {"detached", "merged_result", "merge_train"}:
+        raise UsageError(
+            f"GitLab CI: CI_MERGE_REQUEST_EVENT_TYPE is unknown: {printable(kind, 60)}", _PROVIDED
+        )
+    claimed = "CI_MERGE_REQUEST_DIFF_BASE_SHA" if kind == "detached" else "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"
+    return CiEvent(
+        values.engine,
+        EventKind.PROPOSAL,
+        branch=base,
+        claimed=values.oid(claimed),
+        checked_out=(built,),
+        # It is empty in the pipelines of the head alone.
+        includes=values.oid("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", optional=True),
+        default=default,
+        # A train's target is the entry before it, which has not landed yet.
+        is_queued=kind == "merge_train",
+    )
+
+
+def _jenkins(values: _Values) -> CiEvent:
+    """Jenkins: a multibranch job, or a plain one with the git plugin's variables."""
+    built = values.oid("GIT_COMMIT", optional=True)
+    heads = () if built is None else (built,)
+    if values.text("CHANGE_ID") or values.text("CHANGE_TARGET"):
+        values.required("CHANGE_ID")
+        base = values.branch("CHANGE_TARGET")
+        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, checked_out=heads)
+    if values.text("TAG_NAME"):
+        return CiEvent(values.engine, EventKind.TAG, checked_out=heads)
+    name = values.branch("BRANCH_NAME", optional=True)
+    plain = values.text("GIT_BRANCH") or ""
+    if name is None and plain.startswith("origin/"):
+        name = (values.branch("GIT_BRANCH") or "").removeprefix("origin/")
+    if name is None:
+        return CiEvent(values.engine, EventKind.CLONE, checked_out=heads)
+    return CiEvent(
+        values.engine,
+        EventKind.PUSH,
+        branch=name,
+        # What failed is judged again, until a build succeeds.
+        claimed=values.oid("GIT_PREVIOUS_SUCCESSFUL_COMMIT", optional=True),
+        checked_out=heads,
+        is_protected=values.text("BRANCH_IS_PRIMARY") == "true",
+    )
+
+
+def _azure(values: _Values) -> CiEvent:
+    built = values.oid("BUILD_SOURCEVERSION") or ""
+    reason = values.required("BUILD_REASON")
+    ref = values.required("BUILD_SOURCEBRANCH")
+    if reason == "PullRequest" or values.text("SYSTEM_PULLREQUEST_TARGETBRANCH"):
+        head = values.oid("SYSTEM_PULLREQUEST_SOURCECOMMITID", optional=True)
+        return CiEvent(
+            values.engine,
+            EventKind.PROPOSAL,
+            branch=values.branch("SYSTEM_PULLREQUEST_TARGETBRANCH"),
+            checked_out=(built,) if head is None else (built, head),
+            includes=head,
+        )
+    if ref.startswith(_TAGS):
+        return CiEvent(values.engine, EventKind.TAG, checked_out=(built,))
+    kind = EventKind.PUSH if reason in {"IndividualCI", "BatchedCI"} else EventKind.RERUN
+    branch = values.branch("BUILD_SOURCEBRANCH")
+    return CiEvent(values.engine, kind, branch=branch, checked_out=(built,))
+
+
+def _buildkite(values: _Values) -> CiEvent:
+    commit = values.required("BUILDKITE_COMMIT")
+    # A build that a person starts may build the newest commit of a branch.
+    heads = () if commit == "HEAD" else (values.oid("BUILDKITE_COMMIT") or "",)
+    default = values.branch("BUILDKITE_PIPELINE_DEFAULT_BRANCH", optional=True)
+    queue = values.branch("BUILDKITE_MERGE_QUEUE_BASE_BRANCH", optional=True)
+    if (values.text("BUILDKITE_PULL_REQUEST") or "false") != "false" or queue is not None:
+        base = queue or values.branch("BUILDKITE_PULL_REQUEST_BASE_BRANCH")
+        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, checked_out=heads, default=default)
+    if values.text("BUILDKITE_TAG"):
+        return CiEvent(values.engine, EventKind.TAG, checked_out=heads, default=default)
+    kind = EventKind.PUSH if values.text("BUILDKITE_SOURCE") == "webhook" else EventKind.RERUN
+    branch = values.branch("BUILDKITE_BRANCH")
+    return CiEvent(values.engine, kind, branch=branch, checked_out=heads, default=default)
+
+
+_ENGINES: tuple[tuple[str, str, Callable[[_Values], CiEvent]], ...] = (
+    ("GITHUB_ACTIONS", "GitHub Actions", _github),
+    ("GITLAB_CI", "GitLab CI", _gitlab),
+    ("JENKINS_URL", "Jenkins", _jenkins),
+    ("TF_BUILD", "Azure Pipelines", _azure),
+    ("BUILDKITE", "Buildkite", _buildkite),
+)

@@ -1,0 +1,204 @@
+"""Find in git what a CI engine builds: the commits to judge, and the revision whose policy judges them.
+
+A base is `refs/remotes/origin/NAME`, read by its full name, so no tag or branch can take its place. What
+the engine claims is compared with what is here; what is missing is undecided, with the `git fetch` for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+
+from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import BRANCHES, is_ancestor
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import head_commit, resolve
+from patchgate.report.wording import SHORT_OID
+
+_REMOTE = "refs/remotes/origin/"
+_UNSHALLOW = "git fetch --unshallow origin"
+
+
+@dataclass(frozen=True, slots=True)
+class CiRange:
+    """What to judge: the commits of a range, by the policy of a commit, as they land in a branch.
+
+    `policy_from` is None where nothing comes before: then all commits of `head` are judged, each by its
+    parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
+    `notes` are sentences for the report.
+    """
+
+    head: str
+    target: str
+    policy_from: str | None = None
+    revision: str | None = None
+    policy_name: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def find_range(repository: Repository, event: CiEvent) -> CiRange:
+    """Find the range that an engine's event means.
+
+    Raises:
+        UsageError: no commit is checked out.
+        UndecidedError: something is missing here, or differs from what the engine says.
+    """
+    with Objects(repository) as objects:
+        return _Finder(repository, objects, event).find()
+
+
+@dataclass(slots=True)
+class _Finder:
+    repository: Repository
+    objects: Objects
+    event: CiEvent
+    head: str = ""
+    shown: str = "HEAD"
+
+    def find(self) -> CiRange:
+        event = self.event
+        self._find_head()
+        if event.kind is EventKind.PROPOSAL:
+            return self._against(event.branch or "")
+        default = event.default or self._default_of_origin()
+        if event.kind in {EventKind.TAG, EventKind.CLONE} or event.branch is None:
+            return self._against(default)
+        if event.branch != default and not event.is_protected:
+            return self._against(default)
+        if event.kind is EventKind.RERUN:
+            return self._newest(event.branch, "this run has no push: ")
+        if event.is_new and event.branch != default:
+            return self._against(default)
+        if event.is_new:
+            note = f"{printable(event.branch)} is new: each commit was checked by the policy before it"
+            return self._everything(event.branch, note)
+        if event.claimed is None:
+            return self._newest(
+                event.branch, f"{event.engine} does not say what {printable(event.branch)} had before: "
+            )
+        return self._pushed(event.branch, event.claimed)
+
+    def _find_head(self) -> None:
+        """Find the commit to judge: the one that is checked out, or that the engine names instead."""
+        event = self.event
+        found = head_commit(self.objects)
+        if found is None:
+            raise UsageError("no commit is checked out", "check out the commit that the engine builds")
+        if event.head is not None:
+            self._require_commit(event.head, f"git fetch origin {event.head}")
+            self.head = self.shown = event.head
+        else:
+            self.head = found
+            if event.checked_out and found not in event.checked_out:
+                raise UndecidedError(
+                    f"{event.engine} builds {event.checked_out[0][:SHORT_OID]}, but "
+                    f"{found[:SHORT_OID]} is checked out",
+                    f"git checkout --detach {event.checked_out[0]}",
+                )
+        if event.includes is not None and event.includes != self.head:
+            self._require_commit(event.includes, f"git fetch origin {event.includes}")
+            if not is_ancestor(self.repository, event.includes, self.head):
+                raise UndecidedError(
+                    f"{event.engine} names {event.includes[:SHORT_OID]} as the head, but it is not in the "
+                    f"history of {self.head[:SHORT_OID]}",
+                    "run the pipeline again",
+                )
+
+    def _against(self, branch: str) -> CiRange:
+        """Judge what a branch lacks, by its policy; the engine's claim must fit."""
+        event = self.event
+        ref = _REMOTE + branch
+        found = resolve(self.objects, ref)
+        if found is None or found.type != "commit":
+            raise UndecidedError(f"{printable(ref)} is not in this clone", self._fetch(branch))
+        self._require_history(found.oid)
+        if event.kind is EventKind.PROPOSAL and event.claimed is not None:
+            self._require_claim(branch, found.oid, event.claimed)
+        return CiRange(self.head, BRANCHES + branch, found.oid, f"{ref}..{self.shown}", ref)
+
+    def _require_claim(self, branch: str, base: str, claimed: str) -> None:
+        """Require that the base is what the engine says: its claim is in the history of the base.
+
+        In a queue the claim is the entry before, which has not landed; then it is in that of the head.
+        """
+        event = self.event
+        self._require_commit(claimed, self._fetch(branch))
+        where, known = (self.shown, self.head) if event.is_queued else (_REMOTE + branch, base)
+        if not is_ancestor(self.repository, claimed, known):
+            raise UndecidedError(
+                f"{event.engine} says that {printable(branch)} was at {claimed[:SHORT_OID]}, "
+                f"which is not in the history of {printable(where)}",
+                f"{self._fetch(branch)}, or run the pipeline again",
+            )
+
+    def _pushed(self, branch: str, before: str) -> CiRange:
+        """Judge what a push brought, by the policy that the branch had before it."""
+        self._require_commit(before, f"git fetch origin {before}")
+        self._require_history(before)
+        notes: tuple[str, ...] = ()
+        if not is_ancestor(self.repository, before, self.head):
+            if self.event.is_forced is False:
+                raise UndecidedError(
+                    f"{self.event.engine} says that the push was not forced, but {before[:SHORT_OID]} "
+                    f"is not in the history of {self.head[:SHORT_OID]}",
+                    "run the pipeline again",
+                )
+            notes = (f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}",)
+        return CiRange(self.head, BRANCHES + branch, before, f"{before}..{self.shown}", notes=notes)
+
+    def _newest(self, branch: str, why: str) -> CiRange:
+        """Judge the newest change of a branch, by the policy before it: what its first parent lacks."""
+        before = self.objects.header(self.head + "^1^{commit}")
+        if before is None:
+            return self._everything(branch, f"{why}the first commit was checked")
+        self._require_history(before.oid)
+        note = f"{why}only the newest change of {printable(branch)} was checked"
+        return CiRange(self.head, BRANCHES + branch, before.oid, f"{before.oid}..{self.shown}", notes=(note,))
+
+    def _everything(self, branch: str, note: str) -> CiRange:
+        if self.repository.shallow:
+            raise self._cut_off()
+        return CiRange(self.head, BRANCHES + branch, notes=(note,))
+
+    def _default_of_origin(self) -> str:
+        """Find the default branch by `refs/remotes/origin/HEAD`; nobody can push that as a symbolic ref."""
+        done = self.repository.git("symbolic-ref", "--quiet", _REMOTE + "HEAD", answers=(0, 1, 128))
+        name = os.fsdecode(done.out.rstrip(b"\n")).removeprefix(_REMOTE)
+        if done.code != 0 or not is_branch_name(name) or name.startswith("refs/"):
+            raise UndecidedError(
+                "the default branch of origin is not known here", "git remote set-head origin --auto"
+            )
+        return name
+
+    def _require_commit(self, oid: str, fetch: str) -> None:
+        """Require that a commit is here, by its whole id in this repository's format."""
+        is_own = self.repository.is_oid(oid.encode("ascii"))
+        if not is_own or self.objects.header(oid + "^{commit}") is None:
+            if self.repository.shallow:
+                raise self._cut_off()
+            raise UndecidedError(f"the commit {oid[:SHORT_OID]} is not in this clone", fetch)
+
+    def _require_history(self, base: str) -> None:
+        """Require that no history is cut off between the base and the head."""
+        shallow = self.repository.shallow
+        if not shallow:
+            return
+        between = self.repository.output("rev-list", self.head, "^" + base).decode("ascii").split()
+        if not between or not shallow.isdisjoint(between):
+            raise self._cut_off()
+
+    def _cut_off(self) -> UndecidedError:
+        event = self.event
+        branch = event.branch if event.kind is EventKind.PROPOSAL else event.default
+        is_missing = branch is not None and resolve(self.objects, _REMOTE + branch) is None
+        hint = self._fetch(branch) if branch is not None and is_missing else _UNSHALLOW
+        return UndecidedError("this clone is shallow: the history that must be checked is missing", hint)
+
+    def _fetch(self, branch: str) -> str:
+        """Return the command that brings a base branch, and the missing history with it."""
+        refspec = shlex.quote(f"+{BRANCHES}{branch}:{_REMOTE}{branch}")
+        return f"{_UNSHALLOW if self.repository.shallow else 'git fetch origin'} {printable(refspec)}"

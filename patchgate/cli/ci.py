@@ -1,0 +1,85 @@
+"""`check --ci`: read the engine's environment and event file, and check the commits that they mean."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from patchgate.check.ci_environment import (
+    EVENT_FILE,
+    MAX_EVENT,
+    CiEvent,
+    engine_reads_event_file,
+    read_event,
+)
+from patchgate.check.ci_range import CiRange, find_range
+from patchgate.cli.output import Progress, write_error
+from patchgate.git.quoting import printable
+
+if TYPE_CHECKING:
+    from patchgate.check.policy_lookup import CheckOptions
+    from patchgate.git.repository import Repository
+    from patchgate.report.verdict import Report
+
+
+def check_ci(
+    repository: Repository,
+    asked: CheckOptions,
+    environ: Mapping[str, str],
+    check_commits: Callable[..., Report],
+    *,
+    quiet: bool,
+) -> tuple[Report, CheckOptions, CiEvent]:
+    """Check what a CI engine builds; return the report, the options that judged it, and the event.
+
+    Args:
+        check_commits: checks the commits of a range, and the range as one change.
+
+    Raises:
+        PatchgateError: the environment is unclear, or something is missing in this clone.
+    """
+    document = _read_event_file(environ) if engine_reads_event_file(environ) else None
+    event = read_event(environ, document)
+    found = find_range(repository, event)
+    asked = replace(asked, policy_from=found.policy_from, policy_name=found.policy_name, target=found.target)
+    if not quiet:
+        by = asked.place or "each parent"
+        write_error(
+            f"{event.engine}, {event.kind.value}: checking {printable(found.revision or found.head)} "
+            f"by the policy of {printable(by)}"
+        )
+    if found.revision is None:
+        report = _check_history(repository, found, asked, quiet=quiet)
+    else:
+        report = check_commits(repository, found.revision, asked, is_whole=True, quiet=quiet)
+    return replace(report, warnings=(*found.notes, *report.warnings)), asked, event
+
+
+def _check_history(repository: Repository, found: CiRange, asked: CheckOptions, *, quiet: bool) -> Report:
+    """Check every commit of a branch that had nothing before."""
+    from patchgate.check.commits import judge_commits
+    from patchgate.git.history import list_commits, require_parents
+
+    commits = list_commits(repository, "--topo-order", "--reverse", found.head)
+    with Progress(quiet=quiet) as progress:
+        return judge_commits(
+            repository, require_parents(repository, commits), replace(asked, counted=progress.count)
+        )
+
+
+def _read_event_file(environ: Mapping[str, str]) -> bytes | None:
+    """Read the event file, at most one byte more than allowed; None if it is not a regular file."""
+    try:
+        descriptor = os.open(environ.get(EVENT_FILE) or "", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        try:
+            return file.read(MAX_EVENT + 1)
+        except OSError:
+            return None

@@ -1,0 +1,75 @@
+"""Write a report to files besides standard output: `--output-file FORMAT=FILE`, and a job's summary.
+
+A file that cannot be written is a warning, and never another verdict.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchgate.cli.output import FORMATS, render, warn
+from patchgate.errors import UsageError
+from patchgate.git.quoting import printable
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.report.verdict import Report
+
+OutputFile = tuple[str, str]
+"""The name of a format, and the path of the file that gets the report in it."""
+
+
+def output_files(values: Sequence[str], directory: str) -> list[OutputFile]:
+    """Read the values of `--output-file`; a relative path starts from `directory`.
+
+    Raises:
+        UsageError: a value is not `FORMAT=FILE` with a known format.
+    """
+    known = [name for name, _, _ in FORMATS]
+    found: list[OutputFile] = []
+    for value in values:
+        name, equals, file = value.partition("=")
+        if name not in known or not equals or not file or "\0" in file:
+            raise UsageError(
+                f"--output-file {printable(value, 100)} is not FORMAT=FILE",
+                f"write it like sarif=patchgate.sarif; the formats are {', '.join(known)}",
+            )
+        found.append((name, os.path.join(directory, file)))
+    return found
+
+
+def write_files(report: Report, files: Sequence[OutputFile], repository: Repository, summary: str) -> None:
+    """Write a report to its files, each replaced atomically, and append the summary of a job.
+
+    Args:
+        summary: the file that the engine shows as the summary of the job; empty if there is none.
+    """
+    from patchgate.cli.options import with_config_warnings
+    from patchgate.storage.atomic_write import write_atomically
+
+    for form, file in files:
+        options = {"color": False} if form == "full" else {}
+        text = render(with_config_warnings(report, repository, form), form, **options)
+        try:
+            write_atomically(Path(file), _encode(text))
+        except OSError as error:
+            _report_unwritten(file, error)
+    if summary:
+        try:
+            # Each step appends to the same file.
+            with open(summary, "ab") as stream:
+                stream.write(_encode(render(report, "markdown") + "\n"))
+        except (OSError, ValueError) as error:
+            _report_unwritten(summary, error)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _report_unwritten(file: str, error: OSError | ValueError) -> None:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    warn([f"{printable(file, 200)} could not be written: {reason}"])

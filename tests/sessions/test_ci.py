@@ -1,0 +1,416 @@
+"""`check --ci` in clones as the engines make them: what is judged, by whose policy, and what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.world import Answer, Content, Repo
+
+POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
+LOOSE = "[policy]\n"
+HEADS, TAGS = "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"
+
+
+@dataclass
+class Host:
+    """A server, a developer's repository that pushes to it, and the clone of an engine."""
+
+    dev: Repo
+    server: Repo
+    ci: Repo
+    main: str
+
+    def push(self, branch: str, files: Mapping[str, Content], *, onto: str = "main") -> str:
+        """Commit files on a new branch and push it."""
+        self.dev.git("checkout", "-q", "-B", branch, onto)
+        made = self.dev.commit(files)
+        self.dev.git("push", "-q", "-f", "origin", branch)
+        self.dev.git("checkout", "-q", "main")
+        return made
+
+    def merge(self, head: str, number: int = 1) -> str:
+        """Make the merge of a pull request, as the host does, without touching a branch."""
+        self.dev.git("checkout", "-q", "--detach", "main")
+        self.dev.git("merge", "-q", "--no-ff", "-m", "Merge", head)
+        merge = self.dev.head()
+        self.dev.git("checkout", "-q", "main")
+        refs = [f"{merge}:refs/pull/{number}/merge", f"{head}:refs/pull/{number}/head"]
+        self.dev.git("push", "-q", "-f", "origin", *refs)
+        return merge
+
+    def land(self, files: Mapping[str, Content]) -> str:
+        """Commit files on main and push it."""
+        self.dev.commit(files)
+        self.dev.git("push", "-q", "-f", "origin", "main")
+        return self.dev.head()
+
+    def clone(self, commit: str, *, depth: int = 0, refs: tuple[str, ...] = (HEADS, TAGS)) -> None:
+        """Fetch and check out a commit, as actions/checkout and the other engines do."""
+        if not (self.ci.path / ".git").exists():
+            self.ci.path.mkdir()
+            self.ci.git("init", "-q", "-b", "main")
+            self.ci.git("remote", "add", "origin", f"file://{self.server.path}")
+        shallow = [f"--depth={depth}"] if depth else []
+        wanted = () if depth else refs
+        self.ci.git(
+            "fetch", "-q", "--no-tags", *shallow, "origin", *wanted, f"+{commit}:refs/remotes/pull/1/built"
+        )
+        self.ci.git("checkout", "-q", "--detach", commit)
+
+    def check(self, variables: Mapping[str, str], *arguments: str, form: str = "json") -> Answer:
+        """Run `check --ci` in the clone of the engine."""
+        chosen = ("--format", form) if form else ()
+        return self.ci.cli("check", "--ci", *chosen, *arguments, cwd=self.ci.path, **variables)
+
+    def event(self, document: object) -> dict[str, str]:
+        """Write the event file of GitHub."""
+        place = self.ci.path.parent / "event.json"
+        place.write_text(json.dumps(document))
+        return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": str(place)}
+
+    def pull(self, head: str, built: str, **changed: str) -> dict[str, str]:
+        """Give what GitHub gives for a pull request."""
+        pull = {"base": {"ref": "main", "sha": self.main}, "head": {"ref": "x", "sha": head}}
+        return {
+            **self.event({"pull_request": pull, "repository": {"default_branch": "main"}}),
+            "GITHUB_EVENT_NAME": "pull_request",
+            "GITHUB_REF": "refs/pull/1/merge",
+            "GITHUB_BASE_REF": "main",
+            "GITHUB_SHA": built,
+        } | changed
+
+    def pushed(self, ref: str, before: str, after: str, **said: Any) -> dict[str, str]:
+        """Give what GitHub gives for a push."""
+        body = {"ref": ref, "before": before, "after": after, "repository": {"default_branch": "main"}}
+        variables = {"GITHUB_EVENT_NAME": "push", "GITHUB_REF": ref, "GITHUB_SHA": after}
+        return {**self.event(body | said), **variables}
+
+    def rerun(self, built: str, name: str = "schedule") -> dict[str, str]:
+        variables = {"GITHUB_EVENT_NAME": name, "GITHUB_REF": "refs/heads/main", "GITHUB_SHA": built}
+        return {**self.event({"schedule": "0 0 * * *"}), **variables}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    dev = Repo.create(tmp_path)
+    server = dev.at(tmp_path / "srv.git")
+    dev.git("init", "-q", "-b", "main", "--bare", str(server.path))
+    server.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    main = dev.policy(POLICY)
+    dev.git("remote", "add", "origin", str(server.path))
+    dev.git("push", "-q", "-u", "origin", "main")
+    return Host(dev, server, dev.at(tmp_path / "ci"), main)
+
+
+BAD = {"runs/record": "evil\n"}
+GOOD = {"a.txt": "good\n"}
+
+
+def judged(answer: Answer) -> list[str]:
+    return [change["commit"] for change in answer.changes if change["commit"]]
+
+
+# --- pull requests
+
+
+def test_the_merge_of_a_pull_request_and_the_commits_of_its_head_are_judged(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    host.land({"b.txt": "b\n"})
+    merge = host.merge(head)
+    host.clone(merge)
+    answer = host.check(host.pull(head, merge))
+    assert (answer.code, answer.verdict, judged(answer)) == (0, "accepted", [head, merge])
+
+
+def test_a_pull_request_is_judged_by_the_policy_of_its_base(host: Host) -> None:
+    loose = host.push("feature", {"patchgate.toml": LOOSE})
+    bad = host.push("feature", BAD, onto=loose)
+    merge = host.merge(bad)
+    host.clone(merge)
+    answer = host.check(host.pull(bad, merge))
+    assert (answer.code, "deny-prefix" in answer.errors) == (1, True)
+    assert {change["policy"]["from"] for change in answer.changes} == {
+        "refs/remotes/origin/main:patchgate.toml"
+    }
+
+
+@pytest.mark.parametrize("place", ["refs/tags/origin/main", "refs/heads/origin/main", "refs/tags/main"])
+def test_no_tag_and_no_branch_takes_the_place_of_the_base(host: Host, place: str) -> None:
+    bad = host.push("feature", BAD)
+    host.dev.git("push", "-q", "origin", f"{bad}:{place}")
+    host.clone(bad)
+    host.ci.git("update-ref", "refs/tags/refs/remotes/origin/main", bad)
+    host.ci.git("update-ref", "refs/heads/origin/main", bad)
+    assert host.check(host.pull(bad, bad)).errors == ["deny-prefix"]
+
+
+def test_the_workflow_of_the_base_judges_a_head_that_is_not_checked_out(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    host.merge(bad)
+    host.clone(host.main, refs=("+refs/heads/main:refs/remotes/origin/main",))
+    variables = host.pull(bad, host.main, GITHUB_EVENT_NAME="pull_request_target")
+    missing = host.check(variables)
+    assert (missing.code, missing.error["hint"]) == (3, f"git fetch origin {bad}")
+    host.ci.git("fetch", "-q", "origin", "+refs/pull/1/head:refs/remotes/pull/1/head")
+    assert host.check(variables).errors == ["deny-prefix"]
+
+
+def test_an_entry_of_a_queue_may_be_on_top_of_one_that_has_not_landed(host: Host) -> None:
+    first = host.push("first", GOOD)
+    second = host.push("second", {"b.txt": "b\n"}, onto=first)
+    host.clone(second)
+    group = {"base_ref": "refs/heads/main", "base_sha": first, "head_sha": second}
+    queued = {"GITHUB_EVENT_NAME": "merge_group", "GITHUB_REF": "refs/heads/q", "GITHUB_SHA": second}
+    answer = host.check(host.event({"merge_group": group}) | queued)
+    assert (answer.code, judged(answer)) == (0, [first, second])
+
+
+def test_gitlab_s_merged_results_are_judged_against_their_target(host: Host) -> None:
+    head = host.push("feature", BAD)
+    merge = host.merge(head)
+    host.clone(merge)
+    variables = {
+        "GITLAB_CI": "true",
+        "CI_PIPELINE_SOURCE": "merge_request_event",
+        "CI_COMMIT_SHA": merge,
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_PROJECT_ID": "1",
+        "CI_MERGE_REQUEST_PROJECT_ID": "1",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+        "CI_MERGE_REQUEST_EVENT_TYPE": "merged_result",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": host.main,
+        "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": head,
+    }
+    assert host.check(variables).errors == ["deny-prefix"]
+
+
+# --- claims that do not fit
+
+
+def test_a_base_that_is_not_what_the_engine_says_is_undecided(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    other = host.push("other", {"b.txt": "b\n"})
+    host.clone(head)
+    pull = {"base": {"ref": "main", "sha": other}, "head": {"sha": head}}
+    answer = host.check(host.pull(head, head) | host.event({"pull_request": pull}))
+    assert answer.code == 3
+    assert answer.error["hint"].startswith("git fetch origin +refs/heads/main:refs/remotes/origin/main")
+
+
+def test_an_old_base_in_a_clone_that_was_kept_is_undecided(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    host.main = host.land({"b.txt": "b\n"})
+    host.ci.git("fetch", "-q", "origin", host.main)
+    assert host.check(host.pull(head, head)).code == 3
+
+
+def test_a_commit_that_the_engine_does_not_build_is_undecided(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    good = host.push("other", GOOD)
+    host.clone(bad)
+    host.ci.git("checkout", "-q", "--detach", good)
+    answer = host.check(host.pull(bad, bad))
+    assert (answer.code, answer.error["hint"]) == (3, f"git checkout --detach {bad}")
+    # A commit that GITHUB_SHA names, without the head of the event.
+    assert host.check(host.pull(bad, good)).code == 3
+
+
+def test_what_is_missing_is_undecided_with_the_command_that_brings_it(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head, refs=())
+    missing = host.check(host.pull(head, head))
+    assert missing.code == 3
+    host.ci.git(*missing.error["hint"].split()[1:])
+    assert host.check(host.pull(head, head)).code == 0
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_shallow_clone_is_undecided_until_the_hint_is_run(host: Host, depth: int) -> None:
+    first = host.push("feature", BAD)
+    head = host.push("feature", GOOD, onto=host.push("feature", {"b.txt": "b\n"}, onto=first))
+    merge = host.merge(head)
+    host.clone(merge, depth=depth)
+    answer = host.check(host.pull(head, merge))
+    assert (answer.code, answer.error["hint"].split()[:3]) == (3, ["git", "fetch", "--unshallow"])
+    host.ci.git(*answer.error["hint"].split()[1:])
+    assert host.check(host.pull(head, merge)).errors == ["deny-prefix"]
+
+
+def test_the_command_for_a_branch_with_a_strange_name_is_quoted(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    strange = "a;$(id)'b"
+    pull = {"base": {"ref": strange, "sha": host.main}, "head": {"sha": head}}
+    variables = host.pull(head, head, GITHUB_BASE_REF=strange) | host.event({"pull_request": pull})
+    hint = host.check(variables).error["hint"]
+    assert hint.startswith("git fetch origin '+refs/heads/a;$(id)'\"'\"'b:")
+
+
+# --- pushes, tags, schedules
+
+
+def test_a_push_to_the_default_branch_is_judged_by_what_it_had_before(host: Host) -> None:
+    host.land({"patchgate.toml": LOOSE})
+    after = host.land(BAD)
+    host.clone(after)
+    answer = host.check(host.pushed("refs/heads/main", host.main, after, forced=False))
+    assert ("deny-prefix" in answer.errors, len(judged(answer))) == (True, 2)
+
+
+def test_a_forced_push_is_judged_by_what_was_there_and_says_so(host: Host) -> None:
+    lost = host.land({"b.txt": "b\n"})
+    host.dev.git("reset", "-q", "--hard", host.main)
+    after = host.land(BAD)
+    host.clone(after)
+    said = host.pushed("refs/heads/main", lost, after, forced=True)
+    missing = host.check(said)
+    assert (missing.code, missing.error["hint"]) == (3, f"git fetch origin {lost}")
+    host.ci.git("fetch", "-q", "origin", lost)
+    answer = host.check(said)
+    assert answer.errors == ["deny-prefix"]
+    assert any("forced" in text for text in answer.report["warnings"])
+    assert host.check(host.pushed("refs/heads/main", lost, after, forced=False)).code == 3
+
+
+@pytest.mark.parametrize("before", ["0" * 40, None])
+def test_a_push_to_another_branch_is_compared_with_the_default_branch(host: Host, before: str | None) -> None:
+    loose = host.push("feature", {"patchgate.toml": LOOSE})
+    bad = host.push("feature", BAD, onto=loose)
+    host.clone(bad)
+    answer = host.check(host.pushed("refs/heads/feature", before or loose, bad))
+    assert (judged(answer)[:2], "deny-prefix" in answer.errors) == ([loose, bad], True)
+
+
+def test_a_push_to_a_protected_branch_is_judged_by_what_it_had_before(host: Host) -> None:
+    old = host.push("v1", {"patchgate.toml": '[policy]\ndeny_prefixes = ["docs"]\n'})
+    after = host.push("v1", BAD, onto=old)
+    host.clone(after)
+    said = host.pushed("refs/heads/v1", old, after) | {"GITHUB_REF_PROTECTED": "true"}
+    assert host.check(said).code == 0
+
+
+def test_a_tag_is_judged_by_what_the_default_branch_lacks(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    host.dev.git("push", "-q", "origin", f"{bad}:refs/tags/v1")
+    host.clone(bad)
+    assert host.check(host.pushed("refs/tags/v1", "0" * 40, bad)).errors == ["deny-prefix"]
+    host.clone(host.main)
+    answer = host.check(host.pushed("refs/tags/v0", "0" * 40, host.main))
+    assert (answer.code, answer.changes) == (0, [])
+    assert any("the range is empty" in text for text in answer.report["warnings"])
+
+
+def test_a_schedule_judges_the_newest_change_of_the_branch(host: Host) -> None:
+    host.land(GOOD)
+    bad = host.push("feature", BAD)
+    host.dev.git("merge", "-q", "--no-ff", "-m", "Merge", bad)
+    host.dev.git("push", "-q", "origin", "main")
+    after = host.dev.head()
+    host.clone(after)
+    answer = host.check(host.rerun(after))
+    assert (answer.errors, judged(answer)) == (["deny-prefix"], [bad, after])
+    assert any("newest change" in text for text in answer.report["warnings"])
+
+
+def test_the_first_push_of_a_project_is_judged_commit_by_commit(host: Host) -> None:
+    after = host.land(BAD)
+    host.clone(after)
+    answer = host.check(host.pushed("refs/heads/main", "0" * 40, after))
+    assert (answer.errors, judged(answer)) == (["deny-prefix"], [host.main, after])
+
+
+def test_without_an_engine_the_default_branch_of_origin_is_the_base(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    host.clone(bad)
+    unknown = host.check({})
+    assert (unknown.code, unknown.error["hint"]) == (3, "git remote set-head origin --auto")
+    # A branch HEAD that somebody pushed is no symbolic ref.
+    host.ci.git("update-ref", "refs/remotes/origin/HEAD", bad)
+    assert host.check({}).code == 3
+    host.ci.git("update-ref", "-d", "refs/remotes/origin/HEAD")
+    host.ci.git("remote", "set-head", "origin", "--auto")
+    assert host.check({}).errors == ["deny-prefix"]
+
+
+# --- arguments and outputs
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "HEAD",
+        "--staged",
+        "--worktree",
+        "--all",
+        "--patch=x",
+        "--edits=x",
+        "--base=HEAD",
+        "--policy-from=HEAD",
+    ],
+)
+def test_ci_is_combined_with_no_other_source(host: Host, other: str) -> None:
+    assert host.dev.cli("check", "--ci", other).code == 2
+
+
+def test_on_github_the_format_and_the_summary_are_those_of_the_engine(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    host.clone(bad)
+    summary = host.ci.path.parent / "summary.md"
+    summary.write_text("before\n")
+    variables = host.pull(bad, bad, GITHUB_STEP_SUMMARY=str(summary))
+    answer = host.check(variables, form="")
+    assert answer.out.startswith("::error title=deny-prefix,file=runs/record::")
+    assert summary.read_text().startswith("before\n### patchgate: rejected\n")
+    assert host.check(variables, form="concise").out.startswith("runs/record: error")
+    assert host.check(variables | {"GITHUB_STEP_SUMMARY": "/nowhere/x"}).code == 1
+
+
+def test_one_run_writes_several_reports(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    host.clone(bad)
+    host.ci.git("remote", "set-head", "origin", "--auto")
+    outputs = ("--output-file", "sarif=a.sarif", "--output-file", "gitlab=b.json", "--output-file", "full=c")
+    answer = host.check({}, *outputs, form="concise")
+    assert (answer.code, answer.out.splitlines()[-1].partition(":")[0]) == (1, "rejected")
+    assert json.loads((host.ci.path / "a.sarif").read_text())["runs"][0]["results"][0]["level"] == "error"
+    assert json.loads((host.ci.path / "b.json").read_text())[0]["check_name"] == "deny-prefix"
+    assert "rejected: 1 error" in (host.ci.path / "c").read_text()
+
+
+def test_a_report_that_cannot_be_written_is_a_warning_and_no_other_verdict(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    host.ci.git("remote", "set-head", "origin", "--auto")
+    answer = host.check({}, "--output-file", "sarif=nowhere/a.sarif")
+    assert (answer.code, answer.verdict) == (0, "accepted")
+    assert "warning: " in answer.err
+    assert "could not be written" in answer.err
+
+
+@pytest.mark.parametrize("value", ["sarif", "sarif=", "=a", "yaml=a", "a.sarif", "sarif=a\0b"])
+def test_an_output_file_names_a_format_and_a_file(host: Host, value: str) -> None:
+    assert host.dev.cli("check", "--output-file", value).code == 2
+
+
+def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:
+    from patchgate.check.ci_environment import CiEvent, EventKind, read_event
+    from patchgate.check.ci_range import find_range
+    from patchgate.git.repository import open_repository
+
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    repository = open_repository(host.ci.env, str(host.ci.path))
+    pull = host.pull(head, head)
+    event = read_event(pull, Path(pull["GITHUB_EVENT_PATH"]).read_bytes())
+    found = find_range(repository, event)
+    assert (found.target, found.policy_from) == ("refs/heads/main", host.main)
+    assert found.policy_name == "refs/remotes/origin/main"
+    push = CiEvent("x", EventKind.PUSH, branch="v1", claimed=host.main, default="main", is_protected=True)
+    assert find_range(repository, push).target == "refs/heads/v1"
