@@ -84,6 +84,16 @@ def _essence(answer: Answer) -> tuple[int, list[Any]]:
     ]
 
 
+def _is_rejected_in_part(said: Answer, whole: Answer) -> bool:
+    """What one gate found refuses, whatever another one could not see; that one says so."""
+    if (said.code, whole.code) != (1, 1) or not said.out.startswith("{"):
+        return False
+    gates = [gate for change in said.changes for gate in (*change["gates"], *change["context_gates"])]
+    found, all_of_it = _essence(said)[1], _essence(whole)[1]
+    are_some = all(set(one[-1]) <= set(other[-1]) for one, other in zip(found, all_of_it, strict=False))
+    return are_some and any(gate["outcome"] == "undecided" for gate in gates)
+
+
 def sweep(git: CutGit, name: str, ask: Callable[[], Answer], *, code: int = 1) -> dict[str, int]:
     """Kill each call of git in turn; give how often each command was killed."""
     whole, calls = git.keep(ask)
@@ -100,7 +110,8 @@ def sweep(git: CutGit, name: str, ask: Callable[[], Answer], *, code: int = 1) -
         for cut, after in _cuts(git, call, name):
             said = cut(call.number, after, ask)
             killed[call.command] = killed.get(call.command, 0) + 1
-            if said.code != 3 and _essence(said) != _essence(whole) and not _is_more(said, whole):
+            is_whole = _essence(said) == _essence(whole) or _is_more(said, whole)
+            if said.code != 3 and not is_whole and not _is_rejected_in_part(said, whole):
                 wrong.append(
                     (call.command, after, len(call.output), said.code, said.out[-200:], said.err[-200:])
                 )

@@ -136,7 +136,7 @@ NOT_MECHANICAL = {
 """The rules that no script can mend honestly, each with the reason."""
 NOT_BY_AN_AGENT = frozenset({"secret", "policy-removed", "retry-exhausted"})
 """The rules of which a person has to take notice, whatever becomes of the patch."""
-_CIRCUMSTANCES = frozenset({"refs", "reply", "staleness", "scope", "verify"})
+_CIRCUMSTANCES = frozenset({"owners", "refs", "reply", "staleness", "scope", "verify"})
 """Gates that speak of more than a patch."""
 
 
