@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.git.model import change_id
+from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import (
@@ -73,25 +74,25 @@ def _rules_in_question(change: ChangeVerdict) -> frozenset[str]:
 def apply_approvals(repository: Repository, report: Report, sources: ApprovalSources) -> Report:
     """Find the approvals for what a report refuses, apply them, and ask for those of owners.
 
-    It costs nothing if nothing is refused that can be approved, and no path has owners. Why an approval does
-    not count is a warning.
+    It costs nothing if nothing is refused, and no path has owners. Why an approval does not count is a
+    warning. What stays refused names the owners that CODEOWNERS has.
     """
     refusing = [_rules_in_question(change) for change in report.changes]
     has_owners = any(change.owned for change in report.changes)
-    if not any(refusing) and not has_owners:
+    if report.verdict is not Verdict.REJECTED and not has_owners:
         return report
     from patchgate.approvals.grants import find_grants
+    from patchgate.approvals.owners import name_code_owners, require_owners
 
     grants: Sequence[Sequence[Grant]] = [()] * len(report.changes)
-    if any(refusing) or any(change.lands_on for change in report.changes):
-        grants, warnings = find_grants(repository, report.changes, refusing, sources)
-        report = apply_grants(report, grants)
-        report = replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
-    if has_owners:
-        from patchgate.approvals.owners import require_owners
-
-        report = require_owners(repository, report, grants, sources)
-    return report
+    with Objects(repository) as objects:
+        if any(refusing):
+            grants, warnings = find_grants(objects, report.changes, refusing, sources)
+            report = apply_grants(report, grants)
+            report = replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
+        if has_owners:
+            report = require_owners(objects, report, grants, sources)
+        return name_code_owners(objects, report)
 
 
 def apply_grants(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:

@@ -61,7 +61,7 @@ class _RefusedChange:
 
 
 def find_grants(
-    repository: Repository,
+    objects: Objects,
     changes: Sequence[ChangeVerdict],
     refusing: Sequence[frozenset[str]],
     sources: ApprovalSources,
@@ -74,24 +74,23 @@ def find_grants(
         refusing: the rules that refuse each of them; none if nothing can be approved.
     """
     warnings: list[str] = []
-    own, fault = _of_this_machine(repository)
+    own, fault = _of_this_machine(objects.repository)
     if fault is not None and sources.local:
         warnings.append(fault)
     grants: list[list[Grant]] = [[] for _ in changes]
-    with Objects(repository) as objects:
-        reader = _Notes(objects, sources, warnings)
-        for mine, change, rules in zip(grants, changes, refusing, strict=True):
-            if not rules:
-                continue
-            wanted = _RefusedChange(change, change_id(change.change), rules)
-            signed = reader.read(wanted)
-            mine.extend(reader.checked(wanted, signed))
-            unsigned = own.get(wanted.id, [])
-            if sources.local:
-                mine.extend(Grant(each, each.by, False) for each in unsigned if wanted.is_meant_by(each))
-            helping = [grant.statement.rules for grant in mine]
-            if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
-                warnings += _hints(wanted, unsigned, signed, local=sources.local)
+    reader = _Notes(objects, sources, warnings)
+    for mine, change, rules in zip(grants, changes, refusing, strict=True):
+        if not rules:
+            continue
+        wanted = _RefusedChange(change, change_id(change.change), rules)
+        signed = reader.read(wanted)
+        mine.extend(reader.checked(wanted, signed))
+        unsigned = own.get(wanted.id, [])
+        if sources.local:
+            mine.extend(Grant(each, each.by, False) for each in unsigned if wanted.is_meant_by(each))
+        helping = [grant.statement.rules for grant in mine]
+        if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
+            warnings += _hints(wanted, unsigned, signed, local=sources.local)
     return grants, list(dict.fromkeys(warnings))
 
 

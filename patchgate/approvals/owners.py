@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from patchgate.approvals.approvals import Statement
@@ -20,8 +21,9 @@ from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
-from patchgate.git.repository import Repository
+from patchgate.policy.codeowners import MOST_BYTES, PLACES, CodeOwners
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
+from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     OWNER_RULE,
     ChangeVerdict,
@@ -40,7 +42,7 @@ _MOST_NAMED = 5
 
 
 def require_owners(
-    repository: Repository, report: Report, grants: Sequence[Sequence[Grant]], sources: ApprovalSources
+    objects: Objects, report: Report, grants: Sequence[Sequence[Grant]], sources: ApprovalSources
 ) -> Report:
     """Add to each change of a report what approvals of owners it lacks.
 
@@ -50,12 +52,45 @@ def require_owners(
         grants: the approvals that count for each change.
     """
     warnings: dict[str, None] = {}
-    with Objects(repository) as objects:
-        check = _OwnersCheck(objects, sources, warnings)
-        changes = tuple(
-            check.judge(change, mine) for change, mine in zip(report.changes, grants, strict=True)
-        )
+    check = _OwnersCheck(objects, sources, warnings)
+    changes = tuple(check.judge(change, mine) for change, mine in zip(report.changes, grants, strict=True))
     return replace(report, changes=changes, warnings=(*report.warnings, *warnings))
+
+
+def name_code_owners(objects: Objects, report: Report) -> Report:
+    """Add to the errors of a report who owns their paths by the CODEOWNERS file of the base."""
+    known: dict[str, CodeOwners | None] = {}
+
+    def named(change: ChangeVerdict, finding: Finding) -> Finding:
+        if finding.level is not Level.ERROR or finding.path is None:
+            return finding
+        tree = change.change.base
+        if tree not in known:
+            known[tree] = _code_owners(objects, tree)
+        file = known[tree]
+        owners = file.of(finding.path) if file is not None else ()
+        if not owners:
+            return finding
+        note = f"owner: {first_of(owners, _MOST_NAMED, printable)}"
+        return replace(finding, notes=(*finding.notes, note), details={**finding.details, "owner": owners})
+
+    changes = (
+        replace(change, findings=tuple(named(change, finding) for finding in change.findings))
+        if change.findings
+        else change
+        for change in report.changes
+    )
+    return replace(report, changes=tuple(changes))
+
+
+def _code_owners(objects: Objects, tree: str) -> CodeOwners | None:
+    # Nothing depends on it: a file that cannot be read names nobody.
+    with suppress(UndecidedError):
+        for place in PLACES:
+            entry = objects.entry(tree, place)
+            if entry is not None and entry.is_file:
+                return CodeOwners(objects.read(entry.oid, MOST_BYTES))
+    return None
 
 
 def describe_owners(owned: OwnedPaths) -> str:

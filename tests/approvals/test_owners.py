@@ -193,6 +193,16 @@ def test_the_installed_hooks_warn_at_the_commit_and_refuse_the_push(tmp_path: Pa
     assert team.dev.try_git("push", "-q", "origin", "main", "refs/notes/*:refs/notes/*").returncode == 0
 
 
+def test_a_refusal_names_the_owner_that_codeowners_of_the_base_has(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA, signers=("alice",))
+    team.dev.commit({".github/CODEOWNERS": "/infra/ @platform\n"})
+    team.dev.commit({"infra/main.tf": "2\n", ".github/CODEOWNERS": "/infra/ @mallory\n"})
+    asked = ("--policy-from", "refs/remotes/origin/main", "HEAD")
+    (finding,) = team.dev.check(*asked).findings
+    assert (finding["rule"], finding["details"]["owner"]) == (RULE, ["@platform"])
+    assert "owner: @platform" in team.dev.cli("check", *asked).out
+
+
 # What an approval of control files is bound to.
 
 
