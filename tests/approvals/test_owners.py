@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.approvals.owners_world import GOVERNED, ID, Team
-from tests.signing import SIGNERS, needs_ssh_keygen
+from tests.signing import REF, SIGNERS, anchor, needs_ssh_keygen, put_note
 
 pytestmark = needs_ssh_keygen
 RULE = "owner-approval-missing"
@@ -267,6 +269,73 @@ def test_a_span_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     team = Team.make(tmp_path)
     team.dev.policy(LOOSER)
     assert team.approve("alice", "HEAD", "--expires", text).code == 2
+
+
+# Bad input.
+
+
+def forged(line: bytes, **other: object) -> bytes:
+    """Change a statement after it was signed."""
+    value = json.loads(line)
+    value["statement"].update(other)
+    return json.dumps(value).encode("ascii") + b"\n"
+
+
+FORGERIES: dict[str, Callable[[bytes], bytes]] = {
+    "another branch": lambda line: forged(line, ref="refs/heads/main"),
+    "another time": lambda line: forged(line, expires="2999-01-01T00:00:00Z"),
+    "no signature": lambda line: json.dumps({"statement": json.loads(line)["statement"]}).encode() + b"\n",
+    "an empty signature": lambda line: json.dumps({**json.loads(line), "signature": ""}).encode() + b"\n",
+    "an older form": lambda line: forged(line, schema="patchgate.approval/1"),
+    "half a line": lambda line: line[: len(line) // 2],
+    "10 MB": lambda line: line + b"x" * (10 << 20),
+    "nothing": lambda _: b"\0",
+    "an open list": lambda _: b"[" * 60_000,
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_note_that_was_tampered_with_approves_nothing(tmp_path: Path, name: str) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy(LOOSER)
+    (change,) = team.dev.check("HEAD").changes
+    team.dev.git("branch", "next", "origin/main")
+    team.dev.git("push", "-q", "--no-verify", "origin", "next")
+    team.dev.git("fetch", "-q", "origin")
+    assert team.approve("alice", "HEAD", "--for", "refs/heads/next", "--expires", "2d").code == 0
+    line = team.dev.git("notes", "--ref", REF, "show", anchor(team.dev, change["change_id"]))
+    put_note(team.dev, change["change_id"], FORGERIES[name](line))
+    refused(team)
+
+
+def test_of_two_notes_in_conflict_the_whole_lines_count(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + "approvals = 2\n", signers=("alice", "bob"))
+    change = team.dev.commit({"infra/main.tf": "2\n"})
+    (judged,) = team.dev.check("HEAD").changes
+    lines = []
+    for who in ("alice", "bob"):
+        team.approve(who)
+        lines.append(team.dev.git("notes", "--ref", REF, "show", anchor(team.dev, judged["change_id"])))
+        team.dev.git("update-ref", "-d", REF)
+    put_note(team.dev, judged["change_id"], b"<<<<<<< ours\n" + lines[0] + b"=======\n" + lines[1][:50])
+    assert "has 1" in refused(team)
+    put_note(team.dev, judged["change_id"], b"=======\n".join(lines))
+    landed(team, change)
+
+
+@pytest.mark.parametrize("text", ["", "\0", "alice@example.com\n", "# nobody\n", "a" * (2 << 20)])
+def test_where_the_signers_cannot_be_read_nobody_approves(tmp_path: Path, text: str) -> None:
+    team = Team.make(tmp_path, INFRA, signers=())
+    team.dev.commit({SIGNERS: text})
+    # As an administrator does, past the hook.
+    team.server.git("fetch", "-q", str(team.dev.path), "main:main", "--update-head-ok")
+    team.dev.git("fetch", "-q", "origin")
+    team.dev.commit({"infra/main.tf": "2\n"})
+    team.approve("alice")
+    before = team.head()
+    answer = team.push()
+    assert (answer.code != 0, team.head()) == (True, before)
+    assert "Traceback" not in answer.err
 
 
 # In CI.
