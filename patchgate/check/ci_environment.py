@@ -85,8 +85,8 @@ def read_event(variables: Mapping[str, str], document: bytes | None) -> CiEvent:
     return CiEvent("git", EventKind.CLONE)
 
 
-def engine_reads_event_file(variables: Mapping[str, str]) -> bool:
-    """Return whether the engine gives a part of the answer in a file."""
+def is_github(variables: Mapping[str, str]) -> bool:
+    """Return whether the engine is GitHub's or like it, with an event file and workflow commands."""
     return bool(variables.get("GITHUB_ACTIONS"))
 
 
@@ -110,8 +110,13 @@ class _Values:
         return value
 
     def branch(self, name: str, *, optional: bool = False) -> str | None:
+        """Return the name of a branch, which the engine gives without `refs/heads/`."""
         value = self.text(name) if optional else self.required(name)
         return None if value is None else self._branch(value, name)
+
+    def full_branch(self, name: str) -> str:
+        """Return the name of a branch that the engine gives in full."""
+        return self._full_branch(self.required(name), name)
 
     def oid(self, name: str, *, optional: bool = False) -> str | None:
         value = self.text(name) if optional else self.required(name)
@@ -132,6 +137,9 @@ class _Values:
     def said_branch(self, *keys: str, optional: bool = False) -> str | None:
         value = self.said(*keys, optional=optional)
         return None if value is None else self._branch(value, ".".join(keys))
+
+    def said_full_branch(self, *keys: str) -> str:
+        return self._full_branch(self.said(*keys) or "", ".".join(keys))
 
     def said_oid(self, *keys: str) -> str:
         return self._oid(self.said(*keys) or "", ".".join(keys))
@@ -162,7 +170,14 @@ class _Values:
         return self._event
 
     def _branch(self, value: str, source: str) -> str:
-        name = value.removeprefix(_BRANCHES)
+        return self._require_branch(value, value, source)
+
+    def _full_branch(self, value: str, source: str) -> str:
+        # A branch can be called `refs/heads/main` too: one prefix is removed, and only where it belongs.
+        name = value.removeprefix(_BRANCHES) if value.startswith(_BRANCHES) else ""
+        return self._require_branch(name, value, source)
+
+    def _require_branch(self, name: str, value: str, source: str) -> str:
         if not is_branch_name(name):
             raise UsageError(
                 f"{self.engine}: {source} is not the name of a branch: {printable(value, 100)}", _PROVIDED
@@ -170,7 +185,8 @@ class _Values:
         return name
 
     def _oid(self, value: str, source: str) -> str:
-        if not _OID.fullmatch(value):
+        is_before = source in {"before", "CI_COMMIT_BEFORE_SHA"}
+        if not _OID.fullmatch(value) or (is_zero(value) and not is_before):
             raise UsageError(
                 f"{self.engine}: {source} is not a whole commit id: {printable(value, 100)}", _PROVIDED
             )
@@ -247,7 +263,7 @@ def _github_queue(values: _Values, built: str) -> CiEvent:
     return CiEvent(
         values.engine,
         EventKind.PROPOSAL,
-        branch=values.said_branch("merge_group", "base_ref"),
+        branch=values.said_full_branch("merge_group", "base_ref"),
         claimed=values.said_oid("merge_group", "base_sha"),
         checked_out=(values.agree("GITHUB_SHA", built, "merge_group.head_sha", head),),
         is_queued=True,
@@ -277,7 +293,7 @@ def _of_ref(values: _Values, ref: str, built: str, kind: EventKind) -> CiEvent:
     event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,), default=default, takes_commands=True)
     if ref.startswith(_TAGS):
         return event
-    branch = values.branch("GITHUB_REF")
+    branch = values.full_branch("GITHUB_REF")
     is_protected = values.text("GITHUB_REF_PROTECTED") == "true"
     if values.text("GITHUB_EVENT_NAME") == "schedule":
         # A schedule runs on the default branch only, and its event may not name the repository.
@@ -330,12 +346,13 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
         raise UsageError(
             f"GitLab CI: CI_MERGE_REQUEST_EVENT_TYPE is unknown: {printable(kind, 60)}", _PROVIDED
         )
-    claimed = "CI_MERGE_REQUEST_DIFF_BASE_SHA" if kind == "detached" else "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"
+    # Only the pipelines of a merge name the target's commit.
+    target = values.oid("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", optional=True)
     return CiEvent(
         values.engine,
         EventKind.PROPOSAL,
         branch=base,
-        claimed=values.oid(claimed),
+        claimed=target or values.oid("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         checked_out=(built,),
         # It is empty in the pipelines of the head alone.
         includes=values.oid("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", optional=True),
@@ -352,7 +369,8 @@ def _jenkins(values: _Values) -> CiEvent:
     if values.text("CHANGE_ID") or values.text("CHANGE_TARGET"):
         values.required("CHANGE_ID")
         base = values.branch("CHANGE_TARGET")
-        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, checked_out=heads)
+        # Jenkins may make the merge itself.
+        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base)
     if values.text("TAG_NAME"):
         return CiEvent(values.engine, EventKind.TAG, checked_out=heads)
     name = values.branch("BRANCH_NAME", optional=True)
@@ -381,15 +399,22 @@ def _azure(values: _Values) -> CiEvent:
         return CiEvent(
             values.engine,
             EventKind.PROPOSAL,
-            branch=values.branch("SYSTEM_PULLREQUEST_TARGETBRANCH"),
+            branch=_azure_target(values),
             checked_out=(built,) if head is None else (built, head),
             includes=head,
         )
     if ref.startswith(_TAGS):
         return CiEvent(values.engine, EventKind.TAG, checked_out=(built,))
     kind = EventKind.PUSH if reason in {"IndividualCI", "BatchedCI"} else EventKind.RERUN
-    branch = values.branch("BUILD_SOURCEBRANCH")
+    branch = values.full_branch("BUILD_SOURCEBRANCH")
     return CiEvent(values.engine, kind, branch=branch, checked_out=(built,))
+
+
+def _azure_target(values: _Values) -> str | None:
+    """Read the target of a pull request: in full for a repository of Azure, else the name alone."""
+    name = "SYSTEM_PULLREQUEST_TARGETBRANCH"
+    is_full = values.required(name).startswith(_BRANCHES)
+    return values.full_branch(name) if is_full else values.branch(name)
 
 
 def _buildkite(values: _Values) -> CiEvent:

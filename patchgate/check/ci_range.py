@@ -93,7 +93,9 @@ class _Finder:
             self.head = self.shown = event.head
         else:
             self.head = found
-            if event.checked_out and found not in event.checked_out:
+            # Of an annotated tag, an engine may name the tag itself.
+            named = self.objects.headers([oid + "^{commit}" for oid in event.checked_out])
+            if event.checked_out and found not in {header.oid for header in named if header is not None}:
                 raise UndecidedError(
                     f"{event.engine} builds {event.checked_out[0][:SHORT_OID]}, but "
                     f"{found[:SHORT_OID]} is checked out",

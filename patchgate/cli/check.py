@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from patchgate.cli.options import directory_of, open_here, report_options, with_config_warnings
-from patchgate.cli.output import Progress, read_input, show
-from patchgate.errors import UsageError
+from patchgate.cli.output import Progress, read_input, show, write
+from patchgate.errors import PatchgateError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,9 +150,17 @@ def _of_engine(
     Args:
         form: the format that was asked for; empty to choose the engine's.
     """
+    from patchgate.check.ci_environment import is_github
     from patchgate.cli.ci import check_ci
 
-    report, asked, event = check_ci(repository, asked, os.environ, check_commits, quiet=quiet)
+    try:
+        report, asked, event = check_ci(repository, asked, os.environ, check_commits, quiet=quiet)
+    except PatchgateError as error:
+        if is_github(os.environ) and form in {"", "github"}:
+            from patchgate.report.ci_formats import github_undecided
+
+            write(github_undecided(error.sentence))
+        raise
     if event.takes_commands:
         return report, asked, form or "github", os.environ.get("GITHUB_STEP_SUMMARY", "")
     return report, asked, form or "full", ""

@@ -12,7 +12,7 @@ from patchgate.check.ci_environment import (
     EVENT_FILE,
     MAX_EVENT,
     CiEvent,
-    engine_reads_event_file,
+    is_github,
     read_event,
 )
 from patchgate.check.ci_range import CiRange, find_range
@@ -41,7 +41,7 @@ def check_ci(
     Raises:
         PatchgateError: the environment is unclear, or something is missing in this clone.
     """
-    document = _read_event_file(environ) if engine_reads_event_file(environ) else None
+    document = _read_event_file(environ) if is_github(environ) else None
     event = read_event(environ, document)
     found = find_range(repository, event)
     asked = replace(asked, policy_from=found.policy_from, policy_name=found.policy_name, target=found.target)
@@ -74,12 +74,12 @@ def _read_event_file(environ: Mapping[str, str]) -> bytes | None:
     """Read the event file, at most one byte more than allowed; None if it is not a regular file."""
     try:
         descriptor = os.open(environ.get(EVENT_FILE) or "", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read(MAX_EVENT + 1)
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError):
         return None
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        try:
-            return file.read(MAX_EVENT + 1)
-        except OSError:
-            return None

@@ -50,6 +50,11 @@ def github(report: Report) -> str:
     return "\n".join([*lines, *closing]) + "\n"
 
 
+def github_undecided(sentence: str) -> str:
+    """Write as a workflow command why there is no verdict; the text ends with a line feed."""
+    return f"::error title=undecided::{_escape(wording.safe(sentence))}\n"
+
+
 def gitlab(report: Report) -> str:
     """Write a report as GitLab's code quality report: a JSON array in ASCII, ended by a line feed."""
     # json costs 9 ms to import, and the workflow commands do without.

@@ -302,8 +302,8 @@ DECIDING = {
         "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
         "CI_PROJECT_ID",
         "CI_MERGE_REQUEST_EVENT_TYPE",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_SHA",
     ),
+    "GitLab, a merge request": ("CI_MERGE_REQUEST_DIFF_BASE_SHA",),
     "GitLab, a branch": ("CI_PIPELINE_SOURCE", "CI_COMMIT_BRANCH", "CI_COMMIT_BEFORE_SHA"),
     "Jenkins, a pull request": ("CHANGE_ID", "CHANGE_TARGET"),
     "Azure, a pull request": ("BUILD_SOURCEVERSION", "BUILD_REASON", "SYSTEM_PULLREQUEST_TARGETBRANCH"),
@@ -422,6 +422,16 @@ def test_an_event_file_that_cannot_be_used_ends_with_a_sentence(name: str) -> No
         read_event(PULL_VARIABLES, BAD_EVENTS[name])
     assert raised.value.message.isprintable()
     assert len(raised.value.message) < 200
+
+
+def test_a_branch_that_is_called_like_a_full_name_is_that_branch() -> None:
+    odd = "refs/heads/main"
+    event = {"pull_request": {"base": {"ref": odd, "sha": A}, "head": {"sha": B}}}
+    assert read(PULL_VARIABLES | {"GITHUB_BASE_REF": odd}, event).branch == odd
+    assert read(MERGE_REQUEST | {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": odd}).branch == odd
+    for ref in ("main", "refs/pull/1/merge", "refs/remotes/origin/main"):
+        with pytest.raises(UsageError):
+            read(PUSH_VARIABLES | {"GITHUB_REF": ref}, PUSH | {"ref": ref})
 
 
 def test_an_event_with_as_many_commits_as_github_sends_is_read() -> None:

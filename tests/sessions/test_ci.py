@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -337,6 +338,72 @@ def test_without_an_engine_the_default_branch_of_origin_is_the_base(host: Host) 
     host.ci.git("update-ref", "-d", "refs/remotes/origin/HEAD")
     host.ci.git("remote", "set-head", "origin", "--auto")
     assert host.check({}).errors == ["deny-prefix"]
+
+
+def test_an_annotated_tag_may_be_named_by_the_tag_itself(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    host.dev.git("tag", "-a", "-m", "Version 1", "v1", bad)
+    host.dev.git("push", "-q", "origin", "v1")
+    host.clone(bad)
+    tag = host.dev.ask("rev-parse", "v1")
+    assert tag != bad
+    assert host.check(host.pushed("refs/tags/v1", "0" * 40, tag)).errors == ["deny-prefix"]
+
+
+# --- hostile environments
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "pipe", "device", "large", "deep", "text"])
+def test_a_strange_event_file_is_never_accepted(host: Host, kind: str) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    variables = host.pull(head, head)
+    place = host.ci.path.parent / kind
+    if kind == "folder":
+        place.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "device":
+        place.symlink_to("/dev/zero")
+    elif kind != "missing":
+        texts = {"large": '"' + "x" * (10 << 20) + '"', "deep": "[" * 100_000, "text": "base: main"}
+        place.write_text(texts[kind])
+    answer = host.check(variables | {"GITHUB_EVENT_PATH": str(place)})
+    assert answer.code == 2
+    assert answer.error["message"].isprintable()
+
+
+HOSTILE = (
+    "",
+    "-x",
+    "--help",
+    "main\nevil",
+    "../../x",
+    "main..HEAD",
+    "\x1b[2J",
+    "HEAD",
+    "@",
+    "0" * 40,
+    "a" * 5000,
+)
+
+
+@pytest.mark.parametrize("name", ["GITHUB_BASE_REF", "GITHUB_SHA", "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH"])
+def test_a_hostile_variable_is_never_accepted(host: Host, name: str) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    for value in HOSTILE:
+        answer = host.check(host.pull(head, head) | {name: value})
+        assert answer.code in {2, 3}
+        assert answer.error["message"].isprintable()
+
+
+def test_on_github_no_verdict_is_an_annotation_on_one_line(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    answer = host.check(host.pull(head, head, GITHUB_BASE_REF="a\n::set-output x"), form="")
+    assert (answer.code, answer.out.count("\n")) == (2, 1)
+    assert answer.out.startswith("::error title=undecided::GitHub Actions: GITHUB_BASE_REF is not")
 
 
 # --- arguments and outputs
