@@ -13,13 +13,15 @@ from patchgate.errors import ConfigError
 from patchgate.git.change_sources import pending_base
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import Decision, Key, Policy, Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.schema import DIGEST, Schema, Shape, about, document_schema
 from patchgate.report.verdict import Json
+from patchgate.report.wording import count
 
+_MOST_OWNERS = 5
 POLICY_SCHEMA = "patchgate.policy/1"
 
 
@@ -210,9 +212,16 @@ def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> It
     if ruling.owner is not None:
         line = policy.line_of(("overrides", ruling.owner))
         yield f"has the limits of overrides[{ruling.owner}]", line or "overrides"
+    for owned in policy.owned([path], {path} if ruling.is_control else ()):
+        key: Key = ("owners", owned.table or 0)
+        who = first_of(owned.signers, _MOST_OWNERS, printable) or "the signers"
+        yield (
+            f"needs {count(owned.approvals, 'signed approval')} of {who} where it lands",
+            _place(policy, key),
+        )
     if not broken:
         for component, role in policy.components.claims(path):
-            key: Key = ("components", component.id, role.value)
+            key = ("components", component.id, role.value)
             yield f"{role.value} of component {component.id}", policy.line_of(key) or ".".join(map(str, key))
 
 

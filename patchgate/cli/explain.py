@@ -155,8 +155,14 @@ def _rule_text(name: str) -> str:
 
 
 def _more_on(rule: Rule) -> str:
+    from patchgate.report.verdict import OWNER_RULE
+
     text = ""
-    if rule.invariant:
+    if rule.id == OWNER_RULE:
+        text += (
+            "\nThis rule is an invariant: no level turns it off, only the approvals of owners satisfy it.\n"
+        )
+    elif rule.invariant:
         text += "\nThis rule is an invariant: no policy, level, approval or suppression can turn it off.\n"
     else:
         text += f'\nSet its level: [rules] {rule.id} = "error", "warning", "note" or "off".\n'

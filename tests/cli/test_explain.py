@@ -146,6 +146,15 @@ def test_explain_path_speaks_by_the_policy_of_another_revision(repo: Repo) -> No
     assert "refused: outside-allow-roots" in repo.cli("explain", "--path", "docs/a", "--policy-from", old).out
 
 
+def test_explain_path_names_the_owners_that_must_approve(repo: Repo) -> None:
+    repo.policy('[policy]\n[[owners]]\npaths = ["@policy", "*.tf"]\nsigners = ["a@example.com"]\n')
+    for path in ("infra/a.tf", "patchgate.toml"):
+        said = repo.cli("explain", "--path", path).out
+        assert "a@example.com" in said
+        assert "owners[0] (patchgate.toml:2)" in said
+    assert "owners" not in repo.cli("explain", "--path", "a.py").out
+
+
 def test_explain_path_agrees_with_check(repo: Repo) -> None:
     """Whatever explain says is refused, check refuses by that rule, and the other way round."""
     for path in ("src/a.py", "docs/a.md", "src/runs/x", "src/k.pem", "src/t.EXE", "src/a.pyc"):

@@ -115,6 +115,8 @@ CASES: dict[str, Case] = {
     "attributes are added": Case(named({".gitattributes": "x\n"})),
     "a name that ends with a dot": Case(named({"file.": "x\n"})),
     "a denied beginning": Case(named({"secret-x": "x\n"}), '[policy]\ndeny = ["secret*"]\n'),
+    "an owned path": Case(named({"infra/x": "x\n"}), '[policy]\n[[owners]]\npaths = ["infra/**"]\n'),
+    "an owned name": Case(named({"a.tf": "x\n"}), '[policy]\n[[owners]]\npaths = ["@policy", "*.tf"]\n'),
     "a denied part": Case(named({"a-middle-x": "x\n"}), '[policy]\ndeny = ["*middle*"]\n'),
     "two new names but for case": Case(then(in_index("new"), in_index("NEW"))),
     "a neighbour beyond ASCII": Case(then(committed({"é": "x\n"}), staged(new="x\n"))),

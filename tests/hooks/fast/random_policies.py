@@ -76,6 +76,7 @@ _ORDINARY = (
     "[content]\ndeny = ['\\bprint\\(', '(?i)do not commit', 'breakpoint\\(\\)']\n",
     "[message]\nlevel = 'off'\n[rules]\nmax-files = 'error'\nmax-added-lines = 'error'\n",
     "[placeholders]\nlevel = 'error'\n[claims]\nmarkers = [{name = 'x', pattern = 'QQQ', example = 'QQQ'}]\n",
+    "[[owners]]\npaths = ['@policy', 'vendor/', '*.md']\n",
     "[[overrides]]\npaths = ['docs/', '*.md']\nmax_added_lines = 300\n[policy]\ndeny = ['vendor/']\n",
 )
 _CLASSES = ("lock", "binary", "media", "artifact")
