@@ -47,7 +47,8 @@ class CiEvent:
     says this branch had before; with `is_queued` it is an earlier entry of a merge queue, which only the
     head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
     judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
-    default branch, where the engine names it. `is_new` and `is_forced` describe a push.
+    default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
+    base of a pull request. `is_new` and `is_forced` describe a push.
     """
 
     engine: str
@@ -60,6 +61,7 @@ class CiEvent:
     default: str | None = None
     is_queued: bool = False
     is_protected: bool = False
+    is_open: bool = False
     is_new: bool = False
     is_forced: bool | None = None
     takes_commands: bool = False
@@ -359,6 +361,7 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
         default=default,
         # A train's target is the entry before it, which has not landed yet.
         is_queued=kind == "merge_train",
+        is_open=values.text("CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED") != "true",
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
 from patchgate.errors import UndecidedError, UsageError
@@ -62,9 +62,13 @@ class _Finder:
     def find(self) -> CiRange:
         event = self.event
         self._find_head()
-        if event.kind is EventKind.PROPOSAL:
+        if event.kind is EventKind.PROPOSAL and (not event.is_open or event.branch == event.default):
             return self._against(event.branch or "")
         default = event.default or self._default_of_origin()
+        if event.kind is EventKind.PROPOSAL:
+            # The result counts for the head, which may be proposed for another branch afterwards.
+            note = f"{printable(event.branch or '')} is not protected: compared with {printable(default)}"
+            return replace(self._against(default), notes=(note,))
         if event.kind in {EventKind.TAG, EventKind.CLONE} or event.branch is None:
             return self._against(default)
         if event.branch != default and not event.is_protected:
@@ -118,7 +122,7 @@ class _Finder:
         if found is None or found.type != "commit":
             raise UndecidedError(f"{printable(ref)} is not in this clone", self._fetch(branch))
         self._require_history(found.oid)
-        if event.kind is EventKind.PROPOSAL and event.claimed is not None:
+        if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
             self._require_claim(branch, found.oid, event.claimed)
         return CiRange(self.head, BRANCHES + branch, found.oid, f"{ref}..{self.shown}", ref)
 

@@ -127,6 +127,7 @@ MERGE_REQUEST = GITLAB | {
     "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
     "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "evil",
     "CI_MERGE_REQUEST_PROJECT_ID": "7",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "true",
     "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
     "CI_MERGE_REQUEST_DIFF_BASE_SHA": A,
     "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "",
@@ -170,6 +171,10 @@ BUILDKITE = {
 KITE_EVENT = CiEvent("Buildkite", EventKind.PUSH, branch="main", checked_out=(C,), default="main")
 OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     "GitLab, a merge request": (MERGE_REQUEST, MERGE_EVENT),
+    "GitLab, a merge request for a branch that is not protected": (
+        MERGE_REQUEST | {"CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "false"},
+        replace(MERGE_EVENT, is_open=True),
+    ),
     "GitLab, merged results": (MERGED, replace(MERGE_EVENT, claimed=D, includes=B)),
     "GitLab, a merge train": (
         MERGED | {"CI_MERGE_REQUEST_EVENT_TYPE": "merge_train"},

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.approvals.owners_world import GOVERNED, Team
 from tests.world import Answer, Content, Repo
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
@@ -172,23 +173,40 @@ def test_an_entry_of_a_queue_may_be_on_top_of_one_that_has_not_landed(host: Host
     assert (answer.code, judged(answer)) == (0, [first, second])
 
 
-def test_gitlab_s_merged_results_are_judged_against_their_target(host: Host) -> None:
-    head = host.push("feature", BAD)
-    merge = host.merge(head)
-    host.clone(merge)
-    variables = {
+def merge_request(host: Host, built: str, **changed: str) -> dict[str, str]:
+    """Give what GitLab gives for a merge request."""
+    return {
         "GITLAB_CI": "true",
         "CI_PIPELINE_SOURCE": "merge_request_event",
-        "CI_COMMIT_SHA": merge,
+        "CI_COMMIT_SHA": built,
         "CI_DEFAULT_BRANCH": "main",
         "CI_PROJECT_ID": "1",
         "CI_MERGE_REQUEST_PROJECT_ID": "1",
         "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-        "CI_MERGE_REQUEST_EVENT_TYPE": "merged_result",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": host.main,
-        "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": head,
-    }
-    assert host.check(variables).errors == ["deny-prefix"]
+        "CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "true",
+        "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": host.main,
+    } | changed
+
+
+def test_gitlab_s_merged_results_are_judged_against_their_target(host: Host) -> None:
+    head = host.push("feature", BAD)
+    merge = host.merge(head)
+    host.clone(merge)
+    merged = {"CI_MERGE_REQUEST_EVENT_TYPE": "merged_result", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": head}
+    merged["CI_MERGE_REQUEST_TARGET_BRANCH_SHA"] = host.main
+    assert host.check(merge_request(host, merge, **merged)).errors == ["deny-prefix"]
+
+
+def test_a_merge_request_for_a_branch_without_protection_gets_no_looser_policy(host: Host) -> None:
+    loose = host.push("loose", {"patchgate.toml": LOOSE})
+    bad = host.push("feature", BAD, onto=loose)
+    host.clone(bad)
+    target = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "loose", "CI_MERGE_REQUEST_DIFF_BASE_SHA": loose}
+    assert host.check(merge_request(host, bad, **target)).code == 0
+    answer = host.check(merge_request(host, bad, **target, CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED="false"))
+    assert "deny-prefix" in answer.errors
+    assert "loose is not protected: compared with main" in answer.report["warnings"]
 
 
 # --- claims that do not fit
@@ -481,3 +499,20 @@ def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:
     assert found.policy_name == "refs/remotes/origin/main"
     push = CiEvent("x", EventKind.PUSH, branch="v1", claimed=host.main, default="main", is_protected=True)
     assert find_range(repository, push).target == "refs/heads/v1"
+
+
+def test_an_approval_counts_for_the_branch_that_the_engine_names(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, people=("alice",))
+    before = team.head()
+    team.dev.git("update-ref", "refs/remotes/origin/v1", before)
+    head = team.dev.policy(GOVERNED + "[content]\nsecrets = false\n")
+    azure = {"TF_BUILD": "True", "BUILD_REASON": "PullRequest", "BUILD_SOURCEVERSION": head}
+    azure |= {"BUILD_SOURCEBRANCH": "refs/pull/1/merge", "SYSTEM_PULLREQUEST_TARGETBRANCH": "main"}
+    assert team.dev.check("--ci", cwd=team.dev.path, **azure).errors == ["owner-approval-missing"]
+    team.approve("alice")
+    assert team.dev.check("--ci", cwd=team.dev.path, **azure).verdict == "accepted"
+    other = azure | {"SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/v1"}
+    assert team.dev.check("--ci", cwd=team.dev.path, **other).errors == ["owner-approval-missing"]
+    pushed = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_SHA": head}
+    pushed |= {"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": "main", "CI_COMMIT_BEFORE_SHA": before}
+    assert team.dev.check("--ci", cwd=team.dev.path, **pushed).verdict == "accepted"

@@ -178,6 +178,7 @@ def test_the_job_of_gitlab_judges_a_merge_request_and_writes_its_report(
         "CI_PROJECT_ID": "1",
         "CI_MERGE_REQUEST_PROJECT_ID": "1",
         "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "true",
         "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": host.main,
     }
