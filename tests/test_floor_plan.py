@@ -76,8 +76,8 @@ PURE = {
         claim claim_decision claim_scan claim_wording feedback_parsing
     """,
     "policy": """
-        claims_settings command component config config_models config_types content_rules file_kinds
-        glob_matching glob_syntax placeholder_markers policy regular_expressions settings
+        claims_settings codeowners command component config config_models config_types content_rules
+        file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions settings
         settings_loader strict_json toml_lines validators
     """,
     "report": "*",

@@ -19,8 +19,10 @@ from patchgate.approvals.signatures import base_tree, signers_of
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
+from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
+from patchgate.git.revisions import tree_named
 from patchgate.policy.codeowners import MOST_BYTES, PLACES, CodeOwners
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.report.rules import Level
@@ -139,10 +141,17 @@ class _OwnersCheck:
             return change
         outcome = GateOutcome(GATE, Outcome.FAIL if lacking else Outcome.PASS)
         self._warnings.update(dict.fromkeys(why for each in lacking for why in each.why))
+        if lacking and not self._has_notes():
+            self._warnings[f"there is no approval here: {APPROVALS_REF} must be pushed, or fetched, too"] = (
+                None
+            )
         findings = tuple(_finding(change, each, self._sources) for each in lacking)
         return replace(
             change, findings=(*change.findings, *findings), context_gates=(*change.context_gates, outcome)
         )
+
+    def _has_notes(self) -> bool:
+        return any(tree_named(self._objects, place) is not None for place in self._sources.notes)
 
     def _required(self, change: ChangeVerdict) -> list[OwnedPaths]:
         """List the paths of a change whose owners must approve.

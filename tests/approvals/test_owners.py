@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.approvals.signers import read_signers
+from patchgate.errors import UsageError
+from patchgate.ledger.timestamps import parse_span
 from tests.approvals.owners_world import GOVERNED, ID, Team
-from tests.signing import REF, SIGNERS, anchor, needs_ssh_keygen, put_note
+from tests.signing import REF, SIGNERS, Key, anchor, needs_ssh_keygen, put_note
+from tests.world import Repo
 
 pytestmark = needs_ssh_keygen
 RULE = "owner-approval-missing"
@@ -265,10 +269,10 @@ def test_an_approval_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "30", "0d", "d", "-1d", "99999999w", "1y", "٣d"])
-def test_a_span_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
-    team = Team.make(tmp_path)
-    team.dev.policy(LOOSER)
-    assert team.approve("alice", "HEAD", "--expires", text).code == 2
+def test_a_span_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse_span(text)
+    assert refusal.value.hint
 
 
 # Bad input.
@@ -294,6 +298,7 @@ FORGERIES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_note_that_was_tampered_with_approves_nothing(tmp_path: Path, name: str) -> None:
     team = Team.make(tmp_path)
@@ -323,6 +328,7 @@ def test_of_two_notes_in_conflict_the_whole_lines_count(tmp_path: Path) -> None:
     landed(team, change)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("text", ["", "\0", "alice@example.com\n", "# nobody\n", "a" * (2 << 20)])
 def test_where_the_signers_cannot_be_read_nobody_approves(tmp_path: Path, text: str) -> None:
     team = Team.make(tmp_path, INFRA, signers=())
@@ -351,6 +357,7 @@ def test_ci_asks_for_the_approval_by_the_signers_of_the_base(tmp_path: Path) -> 
     assert finding["path"] == "patchgate.toml"
     assert finding["details"]["ref"] == "refs/heads/main"
     assert finding["details"]["table"] == "owners[0]"
+    assert any(REF in warning for warning in answer.report["warnings"])
     team.approve("alice")
     assert team.dev.check(*asked, CI="true").verdict == "accepted"
 
@@ -375,20 +382,45 @@ def test_a_policy_of_no_branch_lets_no_approval_count(tmp_path: Path) -> None:
     assert answer.errors == [RULE]
 
 
+NO_SIGNERS = [
+    "",
+    "no-such-file",
+    "0xDEADBEEFDEADBEEF",
+    "ssh-ed25519 not-base64",
+    "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIA==",
+    "a\0b",
+    "alice@example.com",
+]
+
+
+@pytest.mark.parametrize("text", NO_SIGNERS)
+def test_a_signer_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        read_signers([text])
+    assert refusal.value.hint
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "no-such-file",
-        "0xDEADBEEFDEADBEEF",
-        "ssh-ed25519 not-base64",
-        "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIA==",
-        "a\0b",
-        "alice@example.com",
-    ],
+    "raw", [b"", b"# nobody\n", b"\0", b"-----BEGIN PGP PUBLIC KEY-----\n", b"a" * (2 << 20)]
 )
-def test_a_signer_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
-    team = Team.make(tmp_path, "[policy]\n", signers=(), people=("alice",))
-    answer = team.dev.check("--policy-from", "refs/heads/main", "HEAD", "--signer", text)
-    assert answer.code == 2
-    assert answer.error["hint"]
+def test_a_file_without_signers_is_refused(tmp_path: Path, raw: bytes) -> None:
+    (tmp_path / "keys").write_bytes(raw)
+    with pytest.raises(UsageError):
+        read_signers([str(tmp_path / "keys")])
+
+
+def test_signers_are_keys_and_files_of_either_form(tmp_path: Path) -> None:
+    one, two = Key.make(tmp_path, "one"), Key.make(tmp_path, "two")
+    line = two.allowed("bob@example.com", 'namespaces="patchgate",valid-before="20990101"')
+    (tmp_path / "keys").write_text(f"# both\n{line}\n{one.public} alice@example.com\n", encoding="ascii")
+    assert read_signers([str(tmp_path / "keys")]).decode() == f"{line}alice@example.com {one.public}\n"
+    assert read_signers([one.public]).decode() == f"server {one.public}\n"
+
+
+def test_the_command_line_refuses_what_goes_nowhere(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"a": "1\n"})
+    assert repo.check("--signer", "x").code == 2
+    assert repo.check("--policy-from", "HEAD", "--signer", "x").code == 2
+    assert repo.cli("install", "--signer", "x").code == 2
+    assert repo.cli("approve", "HEAD", "--reason", "vendored from upstream", "--for", "main").code == 2
