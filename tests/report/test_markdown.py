@@ -85,7 +85,10 @@ def test_a_hostile_name_or_message_stays_inside_its_code_span(bad: str | bytes) 
 @pytest.mark.parametrize("number", [0, 1, 40, 41, 5000])
 def test_a_summary_is_short_and_counts_what_it_leaves_out(number: int) -> None:
     every = [found(f"m{at}", Level.WARNING) for at in range(number)] + [found("refused")] * number
-    text = render(replace(report(*every), warnings=tuple(f"w{at}" for at in range(number)), approve="x"))
+    warnings = tuple(f"w{at}" for at in range(number))
+    ranged = Report((judged(*every), judged(gates=BLIND)), warnings)
+    assert render(replace(ranged, approve="x")).count("\n") <= MOST_LINES
+    text = render(replace(report(*every), warnings=warnings, approve="x"))
     assert text.count("\n") <= MOST_LINES
     assert text.count("- **") == min(2 * number, 40)
     if number > 40:

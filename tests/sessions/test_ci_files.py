@@ -77,6 +77,11 @@ def test_every_action_that_is_used_is_pinned_by_its_commit() -> None:
         assert all(re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40}", each) for each in used)
 
 
+def test_the_job_of_gitlab_installs_a_commit() -> None:
+    job = yaml.safe_load(GITLAB.read_text(encoding="utf-8"))["patchgate"]
+    assert re.search(r"@[0-9a-f]{40}$", job["variables"]["PATCHGATE"])
+
+
 def test_a_step_of_the_action_puts_no_expression_into_its_script() -> None:
     for step in yaml.safe_load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]:
         assert "${{" not in step.get("run", "")
@@ -186,7 +191,18 @@ def test_the_job_of_gitlab_judges_a_merge_request_and_writes_its_report(
     assert done.returncode == expected, done.stdout + done.stderr
     report = job["artifacts"]["reports"]["codequality"]
     assert ("deny-prefix" in (host.ci.path / report).read_text()) is (expected == 1)
-    assert (Path(f"{host.ci.path}.patchgate") / "bin" / "installed").read_text() == "patchgate\n"
+    assert (Path(f"{host.ci.path}.patchgate") / "bin" / "installed").read_text().strip() == job["variables"][
+        "PATCHGATE"
+    ]
+
+
+def test_approvals_that_cannot_be_fetched_end_no_job(host: Host) -> None:
+    after = host.land(BAD)
+    host.clone(after)
+    host.ci.git("remote", "set-url", "origin", "/nowhere")
+    code, said = run_action(host, host.pushed("refs/heads/main", host.main, after), {})
+    assert (code, "::warning::signed approvals" in said) == (1, True), said
+    assert "::error title=deny-prefix" in said
 
 
 # --- pre-receive
