@@ -101,8 +101,8 @@ def describe_owners(owned: OwnedPaths) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lacking:
-    """What is lacking for some paths on one ref: how many owners approved, and why others do not count."""
+class _Counted:
+    """The approvals for some paths on one ref: by whom, and why others do not count."""
 
     owned: OwnedPaths
     ref: ProtectedRef
@@ -128,23 +128,19 @@ class _OwnersCheck:
             return change
         try:
             owned = self._required(change)
-            lacking = [
-                each
-                for paths in owned
-                for ref in change.lands_on
-                if (each := self._lacking(change, paths, ref, grants)) is not None
-            ]
+            counted = [self._count(change, paths, ref, grants) for paths in owned for ref in change.lands_on]
         except UndecidedError as error:
             outcome = GateOutcome(GATE, Outcome.UNDECIDED, error.sentence)
             return replace(change, context_gates=(*change.context_gates, outcome))
         if not owned:
             return change
-        outcome = GateOutcome(GATE, Outcome.FAIL if lacking else Outcome.PASS)
+        lacking = [each for each in counted if len(each.given) < each.owned.approvals]
+        given = dict.fromkeys(printable(by) for each in counted for by in each.given)
+        reason = f"approved by {', '.join(given)}" if given else None
+        outcome = GateOutcome(GATE, Outcome.FAIL if lacking else Outcome.PASS, reason)
         self._warnings.update(dict.fromkeys(why for each in lacking for why in each.why))
         if lacking and not self._has_notes():
-            self._warnings[f"there is no approval here: {APPROVALS_REF} must be pushed, or fetched, too"] = (
-                None
-            )
+            self._warnings[f"there are no approvals here: push or fetch {APPROVALS_REF} too"] = None
         findings = tuple(_finding(change, each, self._sources) for each in lacking)
         return replace(
             change, findings=(*change.findings, *findings), context_gates=(*change.context_gates, outcome)
@@ -178,10 +174,10 @@ class _OwnersCheck:
         in_base = tree is not None and signers_of(self._objects, tree) is not None
         return in_base or bool(self._sources.signers)
 
-    def _lacking(
+    def _count(
         self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, grants: Sequence[Grant]
-    ) -> _Lacking | None:
-        """Return what is lacking for some paths on a ref; None if enough owners have approved."""
+    ) -> _Counted:
+        """Count the owners of some paths who have approved a change for a ref."""
         given: list[str] = []
         keys: set[bytes] = set()
         why: list[str] = []
@@ -194,9 +190,7 @@ class _OwnersCheck:
             elif grant.by not in given and grant.key not in keys:
                 given.append(grant.by)
                 keys.add(grant.key)
-        if len(given) >= owned.approvals:
-            return None
-        return _Lacking(owned, ref, tuple(given), tuple(dict.fromkeys(why)))
+        return _Counted(owned, ref, tuple(given), tuple(dict.fromkeys(why)))
 
     def _unbound(
         self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, statement: Statement
@@ -245,7 +239,7 @@ def _announced(change: ChangeVerdict) -> Iterator[str]:
         if owned.table is not None:
             yield (
                 f"{_paths(owned)} has owners: before it lands on a protected branch, it needs "
-                f"{count(owned.approvals, 'signed approval')} of {describe_owners(owned)}"
+                f"{count(owned.approvals, 'signed approval')} by {describe_owners(owned)}"
             )
 
 
@@ -254,11 +248,11 @@ def _paths(owned: OwnedPaths) -> str:
     return owned.paths[0].quoted + (f" (and {count(more, 'other path')})" if more else "")
 
 
-def _finding(change: ChangeVerdict, lacking: _Lacking, sources: ApprovalSources) -> Finding:
+def _finding(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) -> Finding:
     owned, ref = lacking.owned, lacking.ref
     where = f" on {show_ref(ref.ref)}" if ref.ref is not None else ""
     message = (
-        f"{_paths(owned)} needs {count(owned.approvals, 'signed approval')} of {describe_owners(owned)}"
+        f"{_paths(owned)} needs {count(owned.approvals, 'signed approval')} by {describe_owners(owned)}"
         f"{where}, and has {len(lacking.given)}"
     )
     return Finding.of(
@@ -278,7 +272,7 @@ def _finding(change: ChangeVerdict, lacking: _Lacking, sources: ApprovalSources)
     )
 
 
-def _hint(change: ChangeVerdict, lacking: _Lacking, sources: ApprovalSources) -> str:
+def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) -> str:
     if lacking.ref.ref is None:
         return "name the branch, so that approvals for it count: --policy-from refs/remotes/origin/main"
     asked = "ask an owner to approve it"

@@ -216,7 +216,7 @@ def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> It
         key: Key = ("owners", owned.table or 0)
         who = first_of(owned.signers, _MOST_OWNERS, printable) or "the signers"
         yield (
-            f"needs {count(owned.approvals, 'signed approval')} of {who} where it lands",
+            f"needs {count(owned.approvals, 'signed approval')} by {who} where it lands",
             _place(policy, key),
         )
     if not broken:

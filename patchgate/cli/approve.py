@@ -125,7 +125,8 @@ def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
     from patchgate.git.quoting import printable
     from patchgate.report.wording import safe, show_place
 
-    write_error(f"{exemption.name}, refused by {safe(exemption.change.policy.origin)}:")
+    judged = "refused" if exemption.findings else "judged"
+    write_error(f"{exemption.name}, {judged} by {safe(exemption.change.policy.origin)}:")
     for rule in exemption.rules:
         findings = [finding for finding in exemption.findings if finding.rule == rule]
         if not findings:
