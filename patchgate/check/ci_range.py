@@ -174,7 +174,7 @@ class _Finder:
         """Find the default branch by `refs/remotes/origin/HEAD`; nobody can push that as a symbolic ref."""
         done = self.repository.git("symbolic-ref", "--quiet", _REMOTE + "HEAD", answers=(0, 1, 128))
         name = os.fsdecode(done.out.rstrip(b"\n")).removeprefix(_REMOTE)
-        if done.code != 0 or not is_branch_name(name) or name.startswith("refs/"):
+        if not is_branch_name(name) or name.startswith("refs/"):
             raise UndecidedError(
                 "the default branch of origin is not known here", "git remote set-head origin --auto"
             )

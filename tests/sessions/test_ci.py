@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.approvals.owners_world import GOVERNED, Team
-from tests.world import Answer, Content, Repo
+from tests.world import Answer, Content, Repo, pinned_environment
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 LOOSE = "[policy]\n"
@@ -98,16 +99,24 @@ class Host:
         return {**self.event({"schedule": "0 0 * * *"}), **variables}
 
 
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    dev = Repo.create(tmp_path)
-    server = dev.at(tmp_path / "srv.git")
-    dev.git("init", "-q", "-b", "main", "--bare", str(server.path))
-    server.git("config", "uploadpack.allowAnySHA1InWant", "true")
-    main = dev.policy(POLICY)
-    dev.git("remote", "add", "origin", str(server.path))
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a server and a clone of it once; each test gets a copy."""
+    folder = tmp_path_factory.mktemp("host")
+    dev = Repo.create(folder)
+    dev.git("init", "-q", "-b", "main", "--bare", str(folder / "srv.git"))
+    dev.policy(POLICY)
+    dev.git("remote", "add", "origin", "../srv.git")
     dev.git("push", "-q", "-u", "origin", "main")
-    return Host(dev, server, dev.at(tmp_path / "ci"), main)
+    dev.at(folder / "srv.git").git("config", "uploadpack.allowAnySHA1InWant", "true")
+    return folder
+
+
+@pytest.fixture
+def host(laid_out: Path, tmp_path: Path) -> Host:
+    shutil.copytree(laid_out, tmp_path, dirs_exist_ok=True, symlinks=True)
+    dev = Repo(tmp_path / "repo", pinned_environment(tmp_path / "home"))
+    return Host(dev, dev.at(tmp_path / "srv.git"), dev.at(tmp_path / "ci"), dev.head())
 
 
 BAD = {"runs/record": "evil\n"}
@@ -222,6 +231,14 @@ def test_a_base_that_is_not_what_the_engine_says_is_undecided(host: Host) -> Non
     assert answer.error["hint"].startswith("git fetch origin +refs/heads/main:refs/remotes/origin/main")
 
 
+def test_a_base_that_only_the_head_has_is_undecided(host: Host) -> None:
+    first = host.push("feature", GOOD)
+    head = host.push("feature", {"b.txt": "b\n"}, onto=first)
+    host.clone(head)
+    pull = {"base": {"ref": "main", "sha": first}, "head": {"sha": head}}
+    assert host.check(host.pull(head, head) | host.event({"pull_request": pull})).code == 3
+
+
 def test_an_old_base_in_a_clone_that_was_kept_is_undecided(host: Host) -> None:
     head = host.push("feature", GOOD)
     host.clone(head)
@@ -260,6 +277,26 @@ def test_a_shallow_clone_is_undecided_until_the_hint_is_run(host: Host, depth: i
     assert (answer.code, answer.error["hint"].split()[:3]) == (3, ["git", "fetch", "--unshallow"])
     host.ci.git(*answer.error["hint"].split()[1:])
     assert host.check(host.pull(head, merge)).errors == ["deny-prefix"]
+
+
+def test_a_shallow_clone_of_every_other_kind_is_undecided_with_the_command(host: Host) -> None:
+    after = host.land(GOOD)
+    host.clone(after, depth=1)
+    host.ci.git("update-ref", "refs/remotes/origin/main", after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    first = host.pushed("refs/heads/main", "0" * 40, after)
+    for variables in ({}, host.rerun(after), first, host.pushed("refs/heads/main", host.main, after)):
+        answer = host.check(variables)
+        assert (answer.code, answer.error["hint"]) == (3, "git fetch --unshallow origin")
+
+
+def test_an_abbreviated_id_names_no_commit(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path, "--object-format=sha256")
+    before, after = repo.policy(POLICY), repo.commit(GOOD)
+    pushed = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_SHA": after}
+    pushed |= {"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": "main"}
+    assert repo.check("--ci", cwd=repo.path, **pushed, CI_COMMIT_BEFORE_SHA=before).code == 0
+    assert repo.check("--ci", cwd=repo.path, **pushed, CI_COMMIT_BEFORE_SHA=before[:40]).code == 3
 
 
 def test_the_command_for_a_branch_with_a_strange_name_is_quoted(host: Host) -> None:
@@ -315,6 +352,13 @@ def test_a_push_to_a_protected_branch_is_judged_by_what_it_had_before(host: Host
     assert host.check(said).code == 0
 
 
+def test_a_new_branch_that_is_protected_is_compared_with_the_default_branch(host: Host) -> None:
+    bad = host.push("v1", BAD, onto=host.push("v1", {"patchgate.toml": LOOSE}))
+    host.clone(bad)
+    said = host.pushed("refs/heads/v1", "0" * 40, bad) | {"GITHUB_REF_PROTECTED": "true"}
+    assert "deny-prefix" in host.check(said).errors
+
+
 def test_a_tag_is_judged_by_what_the_default_branch_lacks(host: Host) -> None:
     bad = host.push("feature", BAD)
     host.dev.git("push", "-q", "origin", f"{bad}:refs/tags/v1")
@@ -335,7 +379,7 @@ def test_a_schedule_judges_the_newest_change_of_the_branch(host: Host) -> None:
     host.clone(after)
     answer = host.check(host.rerun(after))
     assert (answer.errors, judged(answer)) == (["deny-prefix"], [bad, after])
-    assert any("newest change" in text for text in answer.report["warnings"])
+    assert answer.report["warnings"] == ["this run has no push: only the newest change of main was checked"]
 
 
 def test_the_first_push_of_a_project_is_judged_commit_by_commit(host: Host) -> None:
@@ -440,8 +484,8 @@ def test_on_github_no_verdict_is_an_annotation_on_one_line(host: Host) -> None:
         "--policy-from=HEAD",
     ],
 )
-def test_ci_is_combined_with_no_other_source(host: Host, other: str) -> None:
-    assert host.dev.cli("check", "--ci", other).code == 2
+def test_ci_is_combined_with_no_other_source(tmp_path: Path, other: str) -> None:
+    assert Repo.create(tmp_path).cli("check", "--ci", other).code == 2
 
 
 def test_on_github_the_format_and_the_summary_are_those_of_the_engine(host: Host) -> None:
@@ -454,6 +498,8 @@ def test_on_github_the_format_and_the_summary_are_those_of_the_engine(host: Host
     assert answer.out.startswith("::error title=deny-prefix,file=runs/record::")
     assert summary.read_text().startswith("before\n### patchgate: rejected\n")
     assert host.check(variables, form="concise").out.startswith("runs/record: error")
+    # An approval without a signature would not count here.
+    assert '--reason "..." --sign\n' in host.check(variables, form="full").out
     assert host.check(variables | {"GITHUB_STEP_SUMMARY": "/nowhere/x"}).code == 1
 
 
@@ -480,8 +526,8 @@ def test_a_report_that_cannot_be_written_is_a_warning_and_no_other_verdict(host:
 
 
 @pytest.mark.parametrize("value", ["sarif", "sarif=", "=a", "yaml=a", "a.sarif", "sarif=a\0b"])
-def test_an_output_file_names_a_format_and_a_file(host: Host, value: str) -> None:
-    assert host.dev.cli("check", "--output-file", value).code == 2
+def test_an_output_file_names_a_format_and_a_file(tmp_path: Path, value: str) -> None:
+    assert Repo.create(tmp_path).cli("check", "--output-file", value).code == 2
 
 
 def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:

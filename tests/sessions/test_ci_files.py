@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from tests.sessions.test_ci import BAD, GOOD, Host, host
+from tests.sessions.test_ci import BAD, GOOD, Host, host, laid_out
 from tests.world import EXECUTABLE, Repo
 
-__all__ = ["host"]
+__all__ = ["host", "laid_out"]
 ROOT = Path(__file__).parent.parent.parent
 ACTION, GITLAB = ROOT / "action.yml", ROOT / "templates" / "gitlab-ci.yml"
 PRE_RECEIVE = (ROOT / "templates" / "pre-receive.md").read_text(encoding="utf-8")
