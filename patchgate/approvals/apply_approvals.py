@@ -78,7 +78,7 @@ def apply_approvals(repository: Repository, report: Report, sources: ApprovalSou
     warning. What stays refused names the owners that CODEOWNERS has.
     """
     refusing = [_rules_in_question(change) for change in report.changes]
-    has_owners = any(change.owned for change in report.changes)
+    has_owners = bool(report.lands_on) or any(change.owned for change in report.changes)
     if report.verdict is not Verdict.REJECTED and not has_owners:
         return report
     from patchgate.approvals.grants import find_grants
@@ -178,7 +178,10 @@ def approve_command(
         return None
     if any(each.verdict is Verdict.UNDECIDED or undecided_gates(each) for each in refused):
         return None
+    refused = [change for change in refused if change.source.kind != "ref"]
     errors = [(change, each) for change in refused for each in errors_of(change)]
+    if not refused:
+        return None
     if not all(each.rule == OWNER_RULE or may_be_approved(change, each) for change, each in errors):
         return None
     asked: list[str] = []

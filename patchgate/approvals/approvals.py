@@ -27,7 +27,7 @@ MOST_LINES = 1000
 _MOST_WHO = 300
 _MOST_RULES = 200
 _KEYS = frozenset({"at", "by", "change_id", "policy", "reason", "rules", "schema"})
-_BOUND = ("repository", "ref", "rules_commit", "expires")
+_BOUND = ("repository", "ref", "rules_state", "expires")
 _MOST_BOUND = 300
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _RULE = re.compile(r"[a-z][a-z0-9-]{0,63}")
@@ -46,8 +46,8 @@ class Statement:
 
     `change_id` and `policy` are digests (`sha256:…`), `by` is the claimed author (`Name <address>`), `at`
     and `expires` are in UTC, ISO 8601, whole seconds. `repository` is the `[governance] id`, `ref` the full
-    name of the branch that gets the change, `rules_commit` the last commit there that changed control files.
-    None: the approval is not bound to it; one that is bound to nothing has the first version of the form.
+    name of the branch that gets the change, `rules_state` the digest of the commits there that have changed
+    control files. None: the approval is not bound to it; one bound to nothing has the form's first version.
 
     Raises:
         ValueError: a value is wrong; the message says which.
@@ -61,7 +61,7 @@ class Statement:
     at: str
     repository: str | None = None
     ref: str | None = None
-    rules_commit: str | None = None
+    rules_state: str | None = None
     expires: str | None = None
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Statement:
         for name, at in (("at", self.at), ("expires", self.expires or self.at)):
             if not _AT.fullmatch(at):
                 raise ValueError(f"{name} is not a time")
-        for bound in (self.repository, self.ref, self.rules_commit):
+        for bound in (self.repository, self.ref, self.rules_state):
             if bound is not None and (not 0 < len(bound) <= _MOST_BOUND or not all(map(is_printable, bound))):
                 raise ValueError("what it is bound to is empty, too long, or cannot be printed")
 

@@ -20,7 +20,8 @@ from patchgate.approvals.apply_approvals import (
 )
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, identity
 from patchgate.approvals.binding import NOT_BOUND, Binding
-from patchgate.approvals.signatures import base_tree, check_signature, sign, signers_of
+from patchgate.approvals.signatures import base_tree, check_signature, sign
+from patchgate.approvals.signers import signers_of
 from patchgate.check.commits import check_revision
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.pending import check_pending
@@ -236,7 +237,7 @@ class Exemption:
             at=at,
             repository=bound.repository,
             ref=bound.ref,
-            rules_commit=bound.rules_commit,
+            rules_state=bound.rules,
             expires=bound.expires,
         )
 

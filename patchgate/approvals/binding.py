@@ -5,11 +5,12 @@ The approver reads the branch as the remote has it; the server compares with wha
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, default_branch, last_change, remote_of
+from patchgate.git.pushes import BRANCHES, commits_at, default_branch, remote_of
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import resolve
@@ -25,13 +26,13 @@ _BASELINES = b".patchgate/baselines"
 class Binding:
     """What a signed approval is bound to besides the change and the policy; None: not bound.
 
-    `repository` is its id, `ref` the branch that gets the change, `rules_commit` the last commit there that
-    changed control files, `expires` a time in ISO 8601.
+    `repository` is its id, `ref` the branch that gets the change, `rules` the digest of the commits there
+    that have changed control files, `expires` a time in ISO 8601.
     """
 
     repository: str | None = None
     ref: str | None = None
-    rules_commit: str | None = None
+    rules: str | None = None
     expires: str | None = None
 
 
@@ -51,13 +52,13 @@ def bind(repository: Repository, change: ChangeVerdict, branch: str | None, expi
         UndecidedError: git could not answer, or the clone is shallow.
     """
     is_policy = any(owned.is_policy for owned in change.owned)
-    rules_commit = None
+    rules = None
     if branch is not None or is_policy:
         branch, commit = _branch(repository, branch)
         if is_policy:
             with Objects(repository) as objects:
-                rules_commit = last_rules_commit(objects, commit)
-    return Binding(change.policy.repository, branch, rules_commit, expires)
+                rules = rules_state(objects, commit).digest
+    return Binding(change.policy.repository, branch, rules, expires)
 
 
 def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
@@ -79,8 +80,18 @@ def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
     return branch, found.oid
 
 
-def last_rules_commit(objects: Objects, commit: str) -> str | None:
-    """Find the last commit on the first-parent line of a commit that changed control files; None: none did.
+@dataclass(frozen=True, slots=True)
+class RulesState:
+    """Which commits of a branch have changed control files: their digest, and the newest (None: none has)."""
+
+    digest: str
+    newest: str | None
+
+
+def rules_state(objects: Objects, commit: str | None) -> RulesState:
+    """Find the commits reachable from a commit that have changed control files.
+
+    All of them count, not the last on some line: a merge can change which line is the first.
 
     Raises:
         UndecidedError: git failed, an object is missing, or the history is cut off.
@@ -88,16 +99,21 @@ def last_rules_commit(objects: Objects, commit: str) -> str | None:
     repository = objects.repository
     if repository.shallow:
         raise UndecidedError(
-            "this clone is shallow, so it is not known which commit changed the rules last",
+            "this clone is shallow, so it is not known which commits have changed the rules",
             "git fetch --unshallow",
         )
-    policies = TreePolicies(objects)
-    header = objects.header(commit + "^{tree}")
-    if header is None:
-        raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
-    paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
-    if policies.at(policies.key(header.oid)).from_pyproject:
-        paths.append(PYPROJECT_FILE.raw)
-    if policies.names_patchgate(header.oid):
-        paths.append(PRE_COMMIT_FILE.raw)
-    return last_change(repository, commit, paths, but=[_BASELINES])
+    found: list[str] = []
+    if commit is not None:
+        policies = TreePolicies(objects)
+        header = objects.header(commit + "^{tree}")
+        if header is None:
+            raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
+        paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
+        if policies.at(policies.key(header.oid)).from_pyproject:
+            paths.append(PYPROJECT_FILE.raw)
+        if policies.names_patchgate(header.oid):
+            paths.append(PRE_COMMIT_FILE.raw)
+        found = commits_at(repository, commit, paths, but=[_BASELINES])
+    text = "".join(f"{oid}\n" for oid in sorted(found))
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    return RulesState(f"sha256:{digest}", found[0] if found else None)

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, read_lines
-from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature, signers_of
+from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature
+from patchgate.approvals.signers import signers_of
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.errors import UndecidedError
 from patchgate.git.model import change_id
@@ -26,7 +27,7 @@ from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.report.verdict import ChangeVerdict
 
 # A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
-_MOST_CHECKS = 16
+_MOST_CHECKS = 32
 _MOST_CHECKS_IN_ALL = 1000
 _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 
@@ -35,14 +36,15 @@ _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 class Grant:
     """An approval that counts: the statement, its author, and whether a signature proves the author.
 
-    `key` is the public key of the signature; `from_server` is whether it counts because the server (or the
-    command line of CI) names the key, and the base does not.
+    `key` is the public key of the signature, `principals` are all who may sign with it, and `from_server` is
+    whether the server (or the command line of CI) names the key.
     """
 
     statement: Statement
     by: str
     signed: bool
     key: bytes = b""
+    principals: tuple[str, ...] = ()
     from_server: bool = False
 
 
@@ -176,11 +178,18 @@ class _Notes:
             self._warnings.append(f"{more} more approvals of {_name(wanted)} were not checked")
         for signed in meant[:_MOST_CHECKS]:
             done = self._check(signed, tree, signers or b"")
-            from_server = done.principal is None and bool(self._sources.signers)
-            if from_server:
-                done = self._check(signed, None, self._sources.signers)
+            by_server = self._check(signed, None, self._sources.signers)
+            if done.principal is None:
+                done = by_server if self._sources.signers else done
             if done.principal is not None:
-                yield Grant(signed.statement, done.principal, True, done.key, from_server)
+                yield Grant(
+                    statement=signed.statement,
+                    by=done.principal,
+                    signed=True,
+                    key=done.key,
+                    principals=(*done.principals, *by_server.principals),
+                    from_server=by_server.principal is not None,
+                )
             else:
                 claimed = printable(signed.statement.by)
                 self._warnings.append(

@@ -13,9 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from patchgate.approvals.approvals import Statement
-from patchgate.approvals.binding import last_rules_commit
+from patchgate.approvals.binding import RulesState, rules_state
 from patchgate.approvals.grants import Grant
-from patchgate.approvals.signatures import base_tree, signers_of
+from patchgate.approvals.owned_refs import compare_ref
+from patchgate.approvals.signatures import base_tree
+from patchgate.approvals.signers import signers_of
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
@@ -55,8 +57,10 @@ def require_owners(
     """
     warnings: dict[str, None] = {}
     check = _OwnersCheck(objects, sources, warnings)
-    changes = tuple(check.judge(change, mine) for change, mine in zip(report.changes, grants, strict=True))
-    return replace(report, changes=changes, warnings=(*report.warnings, *warnings))
+    changes = [check.judge(change, mine) for change, mine in zip(report.changes, grants, strict=True)]
+    for ref in report.lands_on:
+        changes += compare_ref(objects, ref, changes, sources)
+    return replace(report, changes=tuple(changes), warnings=(*report.warnings, *warnings))
 
 
 def name_code_owners(objects: Objects, report: Report) -> Report:
@@ -117,7 +121,7 @@ class _OwnersCheck:
         self._objects = objects
         self._sources = sources
         self._warnings = warnings
-        self._rules_commits: dict[str | None, str | None] = {}
+        self._rules: dict[str | None, RulesState] = {}
 
     def judge(self, change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
         """Add what a change lacks: a finding for each table and ref, and the outcome of the gate."""
@@ -161,7 +165,7 @@ class _OwnersCheck:
         if self._has_signers(change):
             return found + plain
         if self._sources.is_final:
-            return found + [each for each in plain if ALLOWED_SIGNERS in each.paths]
+            return found + [each for each in plain if each.has_tables or ALLOWED_SIGNERS in each.paths]
         if any(ALLOWED_SIGNERS in owned.paths for owned in change.owned):
             self._warnings[
                 f"{ALLOWED_SIGNERS.quoted} names the first signers: the server accepts them only with the "
@@ -209,19 +213,18 @@ class _OwnersCheck:
             return None
         if statement.repository != change.policy.repository:
             return f"{name} does not name this repository ([governance] id)"
-        last = self._last_rules_commit(ref.commit)
-        if statement.rules_commit != last:
-            now = last[:SHORT_OID] if last else "no commit"
+        state = self._rules_state(ref.commit)
+        if statement.rules_state != state.digest:
+            now = state.newest[:SHORT_OID] if state.newest else "no commit"
             return (
                 f"{name} was given before the rules changed: {now} changed them last on {show_ref(ref.ref)}"
             )
         return None
 
-    def _last_rules_commit(self, commit: str | None) -> str | None:
-        if commit not in self._rules_commits:
-            found = None if commit is None else last_rules_commit(self._objects, commit)
-            self._rules_commits[commit] = found
-        return self._rules_commits[commit]
+    def _rules_state(self, commit: str | None) -> RulesState:
+        if commit not in self._rules:
+            self._rules[commit] = rules_state(self._objects, commit)
+        return self._rules[commit]
 
 
 def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
@@ -229,7 +232,9 @@ def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
 
     The signers that the server names may always change the rules: that is how a lost key is replaced.
     """
-    if not owned.signers or grant.by in owned.signers or (grant.from_server and owned.is_policy):
+    if not owned.signers or not set(grant.principals).isdisjoint(owned.signers):
+        return None
+    if grant.from_server and owned.is_policy:
         return None
     return f"{printable(grant.by)} approved, but is not an owner"
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from patchgate.approvals.approvals import SignedStatement, Statement
-from patchgate.approvals.signers import MOST_SIGNERS, is_gpg_key
+from patchgate.approvals.signers import is_gpg_key
 from patchgate.check.judging_policy import BUILT_IN, OWN_POLICY
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -37,11 +37,15 @@ _KINDS = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
 
 @dataclass(frozen=True, slots=True)
 class SignatureCheck:
-    """The result of a signature check: the principal who made it and the public key, or the reason."""
+    """The result of a signature check: the principal who made it, or None and the reason.
+
+    `principals` are all that the signers' file names for the key; none for a pattern, which names nobody.
+    """
 
     principal: str | None
     why: str = ""
     key: bytes = b""
+    principals: tuple[str, ...] = ()
 
 
 def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
@@ -61,16 +65,6 @@ def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
         return None
     header = objects.header(commit + "^{tree}")
     return header.oid if header is not None else None
-
-
-def signers_of(objects: Objects, tree: str) -> bytes | None:
-    """Read the signers that a tree names; None if it names none.
-
-    Raises:
-        UndecidedError: an object is missing, or the file has more than 1 MiB.
-    """
-    entry = objects.entry(tree, ALLOWED_SIGNERS.raw)
-    return objects.read(entry.oid, MOST_SIGNERS) if entry is not None and entry.is_file else None
 
 
 def check_signature(
@@ -108,12 +102,18 @@ def check_signature(
         if found.code != 0 or not principals:
             return SignatureCheck(None, _not_good(found))
         why = f"{ALLOWED_SIGNERS.quoted} has only patterns for its key, so the signer is not known"
+        exact = {name for each in principals for name in each.split(",") if not _PATTERN.search(name)}
+        valid: list[str] = []
         for principal in _candidates(signed.statement.by, principals):
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
             if done.code == 0:
-                return SignatureCheck(principal, key=public_key_of(signed.signature))
-            why = _not_good(done)
-        return SignatureCheck(None, why)
+                valid.append(principal)
+            else:
+                why = _not_good(done)
+        if not valid:
+            return SignatureCheck(None, why)
+        key = public_key_of(signed.signature)
+        return SignatureCheck(valid[0], "", key, tuple(each for each in valid if each in exact))
 
 
 def public_key_of(signature: str) -> bytes:
@@ -128,15 +128,25 @@ def public_key_of(signature: str) -> bytes:
     start = len(_MAGIC) + 8
     length = int.from_bytes(raw[len(_MAGIC) + 4 : start], "big")
     key = raw[start : start + length]
-    return key if raw.startswith(_MAGIC) and len(key) == length else b""
+    return _canonical(key) if raw.startswith(_MAGIC) and len(key) == length else b""
+
+
+def _canonical(key: bytes) -> bytes:
+    """Write a public key without the zeros that may precede its numbers: one key has one form."""
+    fields: list[bytes] = []
+    while key:
+        length = int.from_bytes(key[:4], "big")
+        fields.append(key[4 : 4 + length].lstrip(b"\0"))
+        key = key[4 + length :]
+    return b"".join(len(each).to_bytes(4, "big") + each for each in fields)
 
 
 def _candidates(by: str, principals: list[str]) -> list[str]:
     """List the principals to verify; for a pattern only the address in the statement."""
     address = _ADDRESS.search(by)
-    exact = [each for each in principals if not _PATTERN.search(each)]
+    exact = [name for each in principals for name in each.split(",") if not _PATTERN.search(name)]
     own = [address.group(1)] if address is not None and len(exact) < len(principals) else []
-    return [*own, *exact][:_MOST_PRINCIPALS]
+    return list(dict.fromkeys([*exact, *own]))[:_MOST_PRINCIPALS]
 
 
 def _without_git(environment: Mapping[str, str]) -> dict[str, str]:

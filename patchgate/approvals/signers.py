@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.storage.atomic_write import write_atomically
 
 SERVER_SIGNERS = "patchgate/allowed_signers"
@@ -70,6 +72,22 @@ def write_server_signers(repository: Repository, signers: bytes) -> None:
             f"the signers of this server could not be written: {error.strerror}",
             "free disk space or fix the folder's permissions, then install again",
         ) from error
+
+
+def signers_of(objects: Objects, tree: str) -> bytes | None:
+    """Read the signers that a tree names; None if it names none.
+
+    Raises:
+        UndecidedError: an object is missing, or the file has more than 1 MiB.
+    """
+    entry = objects.entry(tree, ALLOWED_SIGNERS.raw)
+    return objects.read(entry.oid, MOST_SIGNERS) if entry is not None and entry.is_file else None
+
+
+def has_signers(objects: Objects, tree: str) -> bool:
+    """Return whether a tree names signers."""
+    entry = objects.entry(tree, ALLOWED_SIGNERS.raw)
+    return entry is not None and entry.is_file
 
 
 def is_gpg_key(text: str) -> bool:

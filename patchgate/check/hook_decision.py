@@ -71,7 +71,8 @@ class ApprovalSources:
 
 def with_approvals(repository: Repository, report: Report, sources: ApprovalSources) -> Report:
     """Apply the approvals for what a report refuses, and ask for those of the owners of its paths."""
-    if report.verdict is Verdict.ACCEPTED and not any(change.owned for change in report.changes):
+    is_owned = report.lands_on or any(change.owned for change in report.changes)
+    if report.verdict is Verdict.ACCEPTED and not is_owned:
         return report
     for _, apply_approvals in feature_functions("apply_approvals"):
         report = apply_approvals(repository, report, sources)

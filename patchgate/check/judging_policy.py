@@ -158,16 +158,24 @@ def judge_reading(
 
 def _owned(case: Case, rules: PolicySides) -> Iterator[OwnedPaths]:
     """Yield the paths of a change that have owners, by the policy before it."""
-    controls = case.governance.controls
-    if controls:
-        # Without a table, a signer approves who may sign, and what becomes of owners that cannot be read.
-        is_broken = rules.before.fault is not None
-        own = tuple(sorted(controls)) if is_broken else tuple(controls & {ALLOWED_SIGNERS})
-        if own:
-            yield OwnedPaths(paths=own, is_policy=True)
-    if rules.before.policy is not None and rules.before.policy.config.owners:
-        paths = {file.path for file in case.change.files} | {*case.copied}
-        yield from rules.before.policy.owned(paths, controls)
+    paths = {file.path for file in case.change.files} | {*case.copied}
+    yield from owned_paths(rules.before, paths, case.governance.controls)
+
+
+def owned_paths(
+    before: FoundPolicy, paths: Iterable[RepoPath], controls: frozenset[RepoPath]
+) -> Iterator[OwnedPaths]:
+    """Yield the paths that have owners, by the policy before a change.
+
+    Without a table any signer owns the list of signers; and all control files, where there are tables, or
+    may be, because the policy cannot be read.
+    """
+    has_tables = before.policy is not None and bool(before.policy.config.owners)
+    own = controls if has_tables or before.fault is not None else controls & {ALLOWED_SIGNERS}
+    if own:
+        yield OwnedPaths(paths=tuple(sorted(own)), is_policy=True, has_tables=has_tables)
+    if has_tables and before.policy is not None:
+        yield from before.policy.owned(paths, controls)
 
 
 def _case(scene: FactSources, reading: LoadedChange, governance: Governance, *, has_budgets: bool) -> Case:

@@ -129,10 +129,22 @@ class RefRules:
     def is_owned(self, ref: str) -> bool:
         """Return whether changes to a ref need the approvals of owners.
 
-        Protected refs do, and every branch of a server that has no default branch yet.
+        Protected refs do, the default branch, the trusted ref, and every branch of a server that has no
+        default branch, or whose policy cannot be read.
         """
-        is_beginning = self.destination.judges_all and self.default_tip is None
-        return self.is_protected(ref) or (is_beginning and ref.startswith(BRANCHES))
+        if self.is_protected(ref) or ref in self._defaults or ref == self.asked.policy_name:
+            return True
+        return ref.startswith(BRANCHES) and (self.is_beginning or self._governing.fault is not None)
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether this is a server without a default branch."""
+        return self.destination.judges_all and self.default_tip is None
+
+    def has_owners(self, revision: str) -> bool:
+        """Return whether the policy of a revision names owners, or may, because it cannot be read."""
+        found = self._at(revision)
+        return found.fault is not None or (found.policy is not None and bool(found.policy.config.owners))
 
     def _protection(self, ref: str) -> Decision | bool | None:
         """Find what protects a ref, by any name: an entry of the config, or (True) a default branch."""
@@ -232,6 +244,10 @@ class RefRules:
         What this clone alone says of the default branch does not count for a ref that has a policy.
         """
         tip = self.default_tip
+        had = self.commits.get(self.destination.had.get(ref, ""))
+        if had is not None and (tip is None or self.has_owners(had)):
+            # Its owners answer for it alone.
+            return [had]
         if self.destination.judges_all:
             moving = [update for update in updates if self.is_protected(update.ref)]
             own = self.commits.get(moving[0].old or "") if len(moving) == 1 else None

@@ -17,7 +17,7 @@ from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
 from patchgate.errors import UndecidedError
 from patchgate.git.history import Commit, commits_not_in, count_commits_not_in
-from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at
+from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at, nearest_first_parent
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
@@ -334,20 +334,32 @@ def _line(spared: Sequence[ChangeVerdict], number: int, adding: Sequence[str]) -
     )
 
 
+def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[ProtectedRef, ...]:
+    """List the refs of a push whose changes need the approvals of owners."""
+    found = []
+    for update in updates:
+        tip = terms.commits.get(update.new or "")
+        if tip is None or not terms.is_owned(update.ref):
+            continue
+        old = terms.commits.get(terms.destination.had.get(update.ref, ""))
+        had = base = old or terms.default_tip
+        if old is None and had is not None:
+            base = nearest_first_parent(terms.repository, tip, had)
+        policy = terms.asked.policy_from or had
+        found.append(ProtectedRef(ref=update.ref, commit=had, policy=policy, tip=tip, base=base))
+    return tuple(found)
+
+
 def with_protected_refs(
-    terms: RefRules, news: NewCommits, updates: Sequence[RefUpdate], changes: Sequence[ChangeVerdict]
+    refs: Sequence[ProtectedRef], news: NewCommits, changes: Sequence[ChangeVerdict]
 ) -> list[ChangeVerdict]:
     """Name for each change to owned paths every protected ref that gets it, not only the first."""
     if not any(change.owned for change in changes):
         return list(changes)
     lands_on: dict[str, list[ProtectedRef]] = {}
-    for update in updates:
-        tip = terms.commits.get(update.new or "")
-        if tip is None or not terms.is_owned(update.ref):
-            continue
-        had = terms.commits.get(terms.destination.had.get(update.ref, "")) or terms.default_tip
-        for oid in news.first_refs([(update.ref, tip)]):
-            lands_on.setdefault(oid, []).append(ProtectedRef(update.ref, had))
+    for each in refs:
+        for oid in news.first_refs([(each.ref or "", each.tip or "")]):
+            lands_on.setdefault(oid, []).append(each)
     return [
         replace(change, lands_on=tuple(lands_on.get(change.source.commit or "", ())))
         if change.owned

@@ -23,6 +23,7 @@ from patchgate.check.push_commits import (
     allow_commits_before_policy,
     commits_before_policy,
     is_known_to,
+    protected_refs,
     with_fetch,
     with_protected_refs,
 )
@@ -194,9 +195,9 @@ def judge_received(
                     options=("--all",) if kind is RefGroup.NOTES else (f"--exclude={NOTES}*", "--all")
                 )
             answered = terms.answered_for(ref, updates)
-            return KnownCommits(tuple(answered)) if answered else protected()
+            return KnownCommits(tuple(answered)) if answered or terms.is_beginning else protected()
 
-        return _judge(terms, updates, terms.is_protected, known_to, now=now, moves=True)
+        return _judge(terms, updates, terms.is_owned, known_to, now=now, moves=True)
 
 
 def _judge(
@@ -291,13 +292,14 @@ class _PushCheck:
             changes += found
         changes, notes = allow_commits_before_policy(past, changes)
         warnings |= dict.fromkeys(notes)
-        changes = with_protected_refs(self._terms, self._news, updates, changes)
+        protected = protected_refs(self._terms, updates)
+        changes = with_protected_refs(protected, self._news, changes)
         for _, with_push in feature_functions("with_push"):
             changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}
         for oid in fresh:
             brought.setdefault(first[oid], []).append(oid)
-        return PushVerdict(Report(tuple(changes), tuple(warnings)), brought)
+        return PushVerdict(Report(tuple(changes), tuple(warnings), lands_on=protected), brought)
 
     def _groups(self, updates: Sequence[RefUpdate]) -> list[_Group]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""

@@ -221,9 +221,11 @@ def check_commits(
 
             report = with_ids_of_commits(repository, report)
     if is_whole:
+        from patchgate.approvals.owned_refs import range_landing
         from patchgate.components.cumulative_drift import add_range_findings
 
         report = add_range_findings(repository, report, revision, asked)
+        report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
 
 
@@ -267,7 +269,8 @@ def _with_approvals(
         is_final: whether the change is judged as it lands on the branch of `asked`.
     """
     is_final = is_final or is_ci
-    if report.verdict == "accepted" and not any(change.owned for change in report.changes):
+    is_owned = report.lands_on or any(change.owned for change in report.changes)
+    if report.verdict == "accepted" and not is_owned:
         return report
     from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
     from patchgate.check.hook_decision import ApprovalSources, with_approvals
@@ -276,7 +279,7 @@ def _with_approvals(
     # A CI machine may keep its clone, and an unsigned approval there proves nothing.
     place = PUSH if is_ci or os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
     if is_final:
-        here = (ProtectedRef(asked.target, asked.policy_from),)
+        here = report.lands_on or (ProtectedRef(asked.target, asked.policy_from),)
         report = replace(report, changes=tuple(replace(each, lands_on=here) for each in report.changes))
     sources = ApprovalSources(local=place == LOCAL, signers=signers, is_final=is_final)
     report = with_approvals(repository, report, sources)

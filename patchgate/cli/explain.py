@@ -155,10 +155,8 @@ def _rule_text(name: str) -> str:
 
 
 def _more_on(rule: Rule) -> str:
-    from patchgate.report.verdict import OWNER_RULE
-
     text = ""
-    if rule.id == OWNER_RULE:
+    if rule.gate == "owners":
         text += (
             "\nThis rule is an invariant: no level turns it off, only the approvals of owners satisfy it.\n"
         )

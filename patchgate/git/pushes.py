@@ -233,10 +233,10 @@ def first_parents_at(
     return raw.decode("ascii").split()
 
 
-def last_change(
+def commits_at(
     repository: Repository, commit: str, paths: Sequence[bytes], but: Sequence[bytes] = ()
-) -> str | None:
-    """Find the last commit on a line of first parents that touches any of some paths; None if none does.
+) -> list[str]:
+    """List the commits that a commit reaches and that touch any of some paths, the newest first.
 
     Args:
         but: what is below these paths does not count.
@@ -246,8 +246,8 @@ def last_change(
     """
     named = [":(top,literal)" + os.fsdecode(path) for path in paths]
     named += [":(top,literal,exclude)" + os.fsdecode(path) for path in but]
-    raw = repository.output("rev-list", "--first-parent", "--max-count=1", commit, "--", *named)
-    return raw.decode("ascii").strip() or None
+    raw = repository.output("rev-list", "--full-history", commit, "--", *named)
+    return raw.decode("ascii").split()
 
 
 def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:

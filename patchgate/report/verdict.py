@@ -182,7 +182,7 @@ class OwnedPaths:
     """Paths of a change that have owners: some of `signers` (none: any signer) must approve it.
 
     `table` is the index in `[[owners]]`; None where the control files are owned without one, by all signers.
-    `is_policy` is whether the paths are control files.
+    `is_policy` is whether the paths are control files, `has_tables` whether the policy has any table.
     """
 
     paths: tuple[RepoPath, ...]
@@ -190,14 +190,23 @@ class OwnedPaths:
     signers: tuple[str, ...] = ()
     approvals: int = 1
     is_policy: bool = False
+    has_tables: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProtectedRef:
-    """A protected ref that gets a change: its full name (None: not known), and the commit that it has."""
+    """A protected ref that gets a change.
+
+    `ref` is its full name (None: not known), `commit` the commit that it has, or that the default branch
+    has. `policy` is the revision whose policy names the owners. `tip` is what the ref becomes (None: not
+    compared), and `base` what is there already: the old commit, or where a new branch forks; None: nothing.
+    """
 
     ref: str | None
     commit: str | None
+    policy: str | None = None
+    tip: str | None = None
+    base: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +311,8 @@ class Report:
     """What one command reports: the verdict on each change, and warnings about the circumstances.
 
     `recovery` has the steps after a refusal; `approve` is the command that approves it, None if it
-    cannot be approved. `attempt` and `retry` are those of an `apply`.
+    cannot be approved. `attempt` and `retry` are those of an `apply`. `lands_on` are the protected refs that
+    get the changes together.
     """
 
     changes: tuple[ChangeVerdict, ...]
@@ -311,6 +321,7 @@ class Report:
     approve: str | None = None
     attempt: Attempt | None = None
     retry: Retry | None = None
+    lands_on: tuple[ProtectedRef, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -1,0 +1,189 @@
+"""Compare a protected ref with what it becomes: every owned path must be as an approved commit made it.
+
+The commits alone do not show that: a clean merge can combine what nobody approved, bring back what was there
+before, and make a file a control file. The owners are those of the ref itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from patchgate.approvals.signers import has_signers
+from patchgate.check.hook_decision import ApprovalSources
+from patchgate.check.judging_policy import controls_of, owned_paths, reference
+from patchgate.check.policy_lookup import CheckOptions
+from patchgate.check.refs import show_ref
+from patchgate.errors import UndecidedError
+from patchgate.git.diff import Detail, read_difference
+from patchgate.git.model import Change, Entry, FileChange, Source
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.pushes import common_ancestor
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import commit_named
+from patchgate.policy.policy import Profile
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
+from patchgate.report.rules import Level
+from patchgate.report.verdict import (
+    OWNER_RULE,
+    ChangeVerdict,
+    Finding,
+    Fixer,
+    GateOutcome,
+    Outcome,
+    OwnedPaths,
+    ProtectedRef,
+)
+
+GATE = "owners"
+
+
+def compare_ref(
+    objects: Objects, ref: ProtectedRef, changes: Sequence[ChangeVerdict], sources: ApprovalSources
+) -> list[ChangeVerdict]:
+    """Return a verdict on what a ref becomes, if not every owned path is as an approved commit made it.
+
+    Args:
+        ref: the ref, with what it has and becomes.
+        changes: the commits that it gets, with what their owners' approvals lack.
+    """
+    if ref.tip is None:
+        return []
+    try:
+        findings = list(_uncovered(objects, ref, changes, sources))
+    except UndecidedError as error:
+        return [_verdict(objects, ref, GateOutcome(GATE, Outcome.UNDECIDED, error.sentence), ())]
+    return [_verdict(objects, ref, GateOutcome(GATE, Outcome.FAIL), findings)] if findings else []
+
+
+def range_landing(repository: Repository, revision: str, asked: CheckOptions) -> tuple[ProtectedRef, ...]:
+    """Return what a range `A..B` makes of the branch whose policy judges it; nothing for another revision.
+
+    Raises:
+        UsageError: there is no such revision.
+        UndecidedError: git could not answer.
+    """
+    first, dots, last = revision.partition("..")
+    if not dots or last.startswith(".") or asked.policy_from is None:
+        return ()
+    with Objects(repository) as objects:
+        tip = commit_named(objects, last or "HEAD")
+        base = common_ancestor(repository, commit_named(objects, first or "HEAD"), tip)
+    policy = asked.policy_from
+    return (ProtectedRef(ref=asked.target, commit=policy, policy=policy, tip=tip, base=base),)
+
+
+def _uncovered(
+    objects: Objects, ref: ProtectedRef, changes: Sequence[ChangeVerdict], sources: ApprovalSources
+) -> Iterator[Finding]:
+    before = _tree(objects, ref.base) if ref.base is not None else objects.empty_tree
+    after = _tree(objects, ref.tip or "")
+    if before == after:
+        return
+    policies = TreePolicies(objects)
+    owners = _tree(objects, ref.policy) if ref.policy is not None else objects.empty_tree
+    found = policies.at(policies.key(owners))
+    if not _may_own(objects, found, owners, sources):
+        return
+    there = {before} if ref.commit is None else {before, _tree(objects, ref.commit)}
+    trees = [before, after]
+    files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), trees, Detail())
+    here = {file.path: file for file in files}
+    controls = controls_of(objects, before, after, here)
+    if found.fault is not None and len(controls) < len(here):
+        raise UndecidedError(
+            f"the policy that names the owners cannot be read: {found.fault.in_one_line}",
+            "first push its repair alone, approved by a signer",
+        )
+    approved = _approved(ref, changes, found)
+    refused = _refused(ref, changes)
+    for owned in owned_paths(found, here, controls):
+        left = [
+            path
+            for path in owned.paths
+            if path not in refused
+            and (path, here[path].new) not in approved
+            and here[path].new not in {objects.entry(tree, path.raw) for tree in there}
+        ]
+        if left:
+            yield _finding(owned, left, here, ref)
+
+
+def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalSources) -> bool:
+    """Return whether anybody can approve, or the server must ask: pre-push cannot know its signers."""
+    if has_signers(objects, tree) or sources.signers:
+        return True
+    has_tables = found.policy is not None and bool(found.policy.config.owners)
+    return sources.is_final and (has_tables or found.fault is None)
+
+
+def _approved(
+    ref: ProtectedRef, changes: Sequence[ChangeVerdict], found: FoundPolicy
+) -> set[tuple[RepoPath, Entry | None]]:
+    """List what the approved commits of a ref make of owned paths, under the policy that names the owners."""
+    policy = found.policy or built_in()
+    made: set[tuple[RepoPath, Entry | None]] = set()
+    for change in changes:
+        is_meant = found.policy is None or change.policy.digest == policy.digest(Profile(change.profile))
+        is_judged = any(gate.gate == GATE and gate.outcome is Outcome.PASS for gate in change.context_gates)
+        if ref in change.lands_on and is_meant and is_judged:
+            owned = {path for each in change.owned for path in each.paths}
+            made |= {(file.path, file.new) for file in change.change.files if file.path in owned}
+    return made
+
+
+def _refused(ref: ProtectedRef, changes: Sequence[ChangeVerdict]) -> set[RepoPath]:
+    """List the paths of commits that lack an approval for a ref: that is reported already."""
+    return {
+        path
+        for change in changes
+        if any(each.rule == OWNER_RULE and each.level is Level.ERROR for each in change.findings)
+        and ref in change.lands_on
+        for owned in change.owned
+        for path in owned.paths
+    }
+
+
+def _finding(
+    owned: OwnedPaths, left: Sequence[RepoPath], here: dict[RepoPath, FileChange], ref: ProtectedRef
+) -> Finding:
+    name = show_ref(ref.ref) if ref.ref is not None else "the branch"
+    what = "would lose" if here[left[0]].new is None else "would get a content of"
+    return Finding.of(
+        OWNER_RULE,
+        f"{name} {what} {left[0].quoted}, which has owners, that no approved commit of this push made; "
+        "a merge brings it, or commits that were approved elsewhere",
+        left[0],
+        hint=f"rebase onto {name}, so that one commit makes this change, and ask an owner to approve it",
+        who_can_fix=Fixer.PERSON,
+        details={
+            "owners": list(owned.signers),
+            "table": None if owned.table is None else f"owners[{owned.table}]",
+            "required": owned.approvals,
+            "approved": [],
+            "ref": ref.ref,
+            "not_counted": [],
+        },
+    )
+
+
+def _verdict(
+    objects: Objects, ref: ProtectedRef, outcome: GateOutcome, findings: Sequence[Finding]
+) -> ChangeVerdict:
+    empty = objects.empty_tree
+    place = (ref.policy or ref.tip or "")[:12]
+    return ChangeVerdict(
+        change=Change.of(empty, empty, ()),
+        source=Source("ref", ref=ref.ref),
+        profile=Profile.COMMIT.value,
+        policy=reference(built_in(), place, Profile.COMMIT),
+        gates=(outcome,),
+        findings=tuple(findings),
+    )
+
+
+def _tree(objects: Objects, revision: str) -> str:
+    header = objects.header(revision + "^{tree}")
+    if header is None:
+        raise UndecidedError(f"{revision[:12]} is missing here", "git fetch")
+    return header.oid
