@@ -97,7 +97,11 @@ def _uncovered(
         )
     approved = _approved(ref, changes, found)
     refused = _refused(ref, changes)
-    for owned in owned_paths(found, here, controls):
+    tables = list(owned_paths(found, here, controls))
+    named = {path for each in tables if each.table is not None for path in each.paths}
+    for owned in tables:
+        if owned.table is None and named.issuperset(owned.paths):
+            continue
         left = [
             path
             for path in owned.paths

@@ -134,7 +134,15 @@ class RefRules:
         """
         if self.is_protected(ref) or ref in self._defaults or ref == self.asked.policy_name:
             return True
+        if self.destination.judges_all and self._lists(ref):
+            return True
         return ref.startswith(BRANCHES) and (self.is_beginning or self._governing.fault is not None)
+
+    def _lists(self, ref: str) -> bool:
+        """Return whether the policy that a ref has here protects it, whatever the default branch says."""
+        found = self._at(self.commits.get(self.destination.had.get(ref, "")))
+        listed = found.policy.config.push.protected_refs if found.policy is not None else None
+        return not found.is_absent and matches_ref(USUAL_BRANCHES if listed is None else listed, ref)
 
     @property
     def is_beginning(self) -> bool:

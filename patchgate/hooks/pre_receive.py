@@ -10,17 +10,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from patchgate.approvals.signers import read_server_signers
+from patchgate.approvals.signers import has_signers, read_server_signers
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.pushes import judge_received
 from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
+from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.quoting import printable
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs
 from patchgate.git.repository import QUARANTINE, Repository
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
@@ -59,6 +61,8 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     if len(named) > _MOST_NAMED:
         had = refs_below(repository)
     _require_old_values(updates, had)
+    if default is not None and default not in had and any(each.ref == default for each in updates):
+        _require_new_default(repository, default)
     # If HEAD names no branch, one of the usual names may exist.
     default = default if default in had and default.startswith(BRANCHES) else None
     report = judge_received(
@@ -98,6 +102,27 @@ def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) ->
             raise UndecidedError(
                 f"{ref} is at {has} here, but this push expects {says}", "git fetch, then push again"
             )
+
+
+def _require_new_default(repository: Repository, default: str) -> None:
+    """Refuse a branch that becomes the default one because HEAD names it, beside one that has owners.
+
+    Raises:
+        UndecidedError: there is such a branch.
+    """
+    others = refs_below(repository, BRANCHES.rstrip("/"))
+    with Objects(repository) as objects:
+        policies = TreePolicies(objects)
+        for ref, oid in others.items():
+            header = objects.header(oid + "^{tree}")
+            found = policies.at(policies.key(header.oid)) if header is not None else None
+            has_owners = found is not None and found.policy is not None and bool(found.policy.config.owners)
+            if header is not None and (has_owners or has_signers(objects, header.oid)):
+                shown = printable(default, 200)
+                raise UndecidedError(
+                    f"HEAD names {shown}, which is missing: this push would choose whose policy counts",
+                    f"an administrator runs, on the server: git symbolic-ref HEAD {printable(ref, 200)}",
+                )
 
 
 def _require_no_namespace(repository: Repository) -> None:

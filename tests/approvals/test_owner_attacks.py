@@ -1,0 +1,289 @@
+"""Ways past the owners that were found by attack: merges, other refs, other histories. Each was an accept."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from patchgate.approvals.signatures import public_key_of
+from tests.approvals.owners_world import GOVERNED, OWNED, Team
+from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
+from tests.world import Repo
+
+pytestmark = needs_ssh_keygen
+RULE = "owner-approval-missing"
+LOOSER = GOVERNED + "[content]\nsecrets = false\n"
+INFRA = GOVERNED + '[[owners]]\npaths = ["infra/**"]\n'
+PROTECTED = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+LONG = "".join(f"# line {number}\n" for number in range(20))
+
+
+def commit_of(repo: Repo, base: str | None, files: Mapping[str, str | None], *parents: str) -> str:
+    """Make a commit by plumbing: the files of a commit, and others; its parents are that commit or these."""
+    index = str(repo.path / ".git" / "other-index")
+    repo.git("read-tree", base or "--empty", GIT_INDEX_FILE=index)
+    for name, content in files.items():
+        if content is None:
+            repo.git("update-index", "--force-remove", name, GIT_INDEX_FILE=index)
+            continue
+        oid = repo.git("hash-object", "-w", "--stdin", stdin=content.encode()).decode().strip()
+        repo.git("update-index", "--add", "--cacheinfo", f"100644,{oid},{name}", GIT_INDEX_FILE=index)
+    tree = repo.git("write-tree", GIT_INDEX_FILE=index).decode().strip()
+    above = parents or ((base,) if base else ())
+    return repo.ask("commit-tree", tree, *(word for oid in above for word in ("-p", oid)), "-m", "Change")
+
+
+def clean_merge(repo: Repo, first: str, second: str) -> str:
+    """Merge as git does it by itself, which must be clean."""
+    words = ("merge-tree", "--write-tree", "--allow-unrelated-histories", first, second)
+    tree = repo.git(*words).decode().split("\n", maxsplit=1)[0]
+    return repo.ask("commit-tree", tree, "-p", first, "-p", second, "-m", "Merge")
+
+
+def refused(team: Team, *refs: str, rule: str = RULE) -> str:
+    before = team.server.ask("for-each-ref")
+    answer = team.push(*refs)
+    assert answer.code != 0
+    assert rule in answer.err
+    assert team.server.ask("for-each-ref") == before
+    return answer.err
+
+
+def approved(team: Team, policy: str, *refs: str) -> str:
+    """Land a policy, which alice approves if it needs that."""
+    commit = team.dev.policy(policy)
+    team.approve("alice")
+    assert team.push(*refs).code == 0
+    team.dev.git("fetch", "-q", "origin")
+    return commit
+
+
+# Merges.
+
+
+@pytest.mark.parametrize("path", ["patchgate.toml", SIGNERS])
+def test_a_clean_merge_carries_no_edit_into_an_owned_path_by_a_rename(tmp_path: Path, path: str) -> None:
+    team = Team.make(tmp_path, INFRA + LONG)
+    dev, start = team.dev, team.dev.head()
+    if path == SIGNERS:
+        signers = dev.git("show", f"HEAD:{SIGNERS}").decode()
+        other = signers + team.keys["mallory"].allowed("mallory@example.com")
+    else:
+        other = "[policy]\n" + LONG
+    root = commit_of(dev, None, {"x/f": dev.git("show", f"HEAD:{path}").decode()})
+    gone = commit_of(dev, clean_merge(dev, start, root), {"x/f": None})
+    merge = clean_merge(dev, gone, commit_of(dev, root, {"x/f": other}))
+    assert dev.git("show", f"{merge}:{path}").decode() == other
+    refused(team, f"{merge}:refs/heads/main")
+    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{merge}")
+    assert RULE in dev.check(*asked, CI="true").errors
+
+
+def test_a_clean_merge_makes_no_file_a_control_file(tmp_path: Path) -> None:
+    tools = "# tools\n# of the team\n# and their settings\n[tool.black]\n"
+    plain = f'[project]\nname = "x"\n\n{tools}line-length = 88\n'
+    table = (
+        '[project]\nname = "x"\n\n[[tool.patchgate.owners]]\npaths = ["@policy"]\n'
+        f"[tool.patchgate.content]\n{tools}line-length = 88\n"
+    )
+    team = Team.make(tmp_path, "[policy]\n", people=("alice", "bob"))
+    dev = team.dev
+    dev.git("rm", "-q", "patchgate.toml")
+    fork = dev.commit({"pyproject.toml": plain})
+    top = dev.commit({"pyproject.toml": table})
+    team.server.git("fetch", "-q", str(dev.path), "main:main", "--update-head-ok")
+    dev.git("fetch", "-q", "origin")
+    side = commit_of(
+        dev, fork, {"pyproject.toml": plain.replace("[tool.black]", "secrets = false\n[tool.black]")}
+    )
+    merge = clean_merge(dev, top, side)
+    assert b"secrets = false" in dev.git("show", f"{merge}:pyproject.toml")
+    refused(team, f"{merge}:refs/heads/main")
+
+
+def test_a_merge_brings_nothing_back_that_was_superseded(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    start = team.dev.head()
+    old = team.dev.policy(LOOSER)
+    team.approve("alice")
+    assert team.push().code == 0
+    new = approved(team, GOVERNED)
+    # A conflict, for which a merge may take either side.
+    side = commit_of(team.dev, start, {"patchgate.toml": GOVERNED + "# other\n"})
+    both = commit_of(team.dev, old, {}, new, side)
+    refused(team, f"{both}:refs/heads/main")
+
+
+def test_a_merge_that_swaps_its_parents_revives_no_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    start = team.dev.head()
+    approved(team, LOOSER)
+    back = approved(team, GOVERNED)
+    swapped = clean_merge(team.dev, commit_of(team.dev, start, {"side": "1\n"}), back)
+    assert team.push(f"{swapped}:refs/heads/main").code == 0
+    team.dev.git("reset", "-q", "--hard", swapped)
+    team.dev.policy(LOOSER)
+    assert "changed them last" in refused(team)
+
+
+# Other refs.
+
+
+def test_what_head_names_and_is_missing_cannot_be_made_beside_a_branch_with_owners(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.server.git("symbolic-ref", "HEAD", "refs/heads/master")
+    loose = commit_of(team.dev, "origin/main", {"patchgate.toml": "[policy]\n"})
+    answer = refused(team, f"{loose}:refs/heads/master", rule="git symbolic-ref HEAD refs/heads/main")
+    assert "Traceback" not in answer
+    refused(team, f"{loose}:refs/heads/main")
+
+
+@pytest.mark.parametrize("parked", ["refs/tags/t", "refs/x/y", "refs/heads/topic"])
+def test_on_a_new_server_nothing_is_known_from_where_it_was_parked(tmp_path: Path, parked: str) -> None:
+    dev = Repo.create(tmp_path)
+    server = dev.at(tmp_path / "server.git")
+    dev.git("init", "-q", "--bare", "-b", "main", str(server.path))
+    dev.git("remote", "add", "origin", str(server.path))
+    keys = {name: Key.make(tmp_path, name) for name in ("alice", "mallory")}
+    team = Team(server, dev, keys)
+    team.install("--signer", f"{keys['alice'].public} alice@example.com")
+    dev.commit({SIGNERS: keys["mallory"].allowed("mallory@example.com")})
+    team.push(f"main:{parked}")
+    refused(team, "main")
+
+
+def test_the_trusted_ref_has_owners_too(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.git("push", "-q", "--no-verify", "origin", "main:refs/heads/policy")
+    team.server.git("config", "patchgate.trustRef", "refs/heads/policy")
+    loose = team.dev.policy("[policy]\n")
+    refused(team, f"{loose}:refs/heads/policy")
+
+
+def test_the_default_branch_has_owners_though_no_list_names_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + '[push]\nprotected_refs = ["refs/heads/release"]\n')
+    team.dev.git("push", "-q", "--no-verify", "origin", "main:refs/heads/release")
+    team.dev.commit({"infra/main.tf": "2\n"})
+    refused(team, "main")
+    refused(team, "main", "main:refs/heads/release")
+
+
+def test_what_was_approved_for_one_branch_needs_an_approval_for_another(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + PROTECTED)
+    team.dev.git("push", "-q", "--no-verify", "origin", "main:refs/heads/release/1")
+    team.dev.git("fetch", "-q", "origin")
+    approved(team, LOOSER + PROTECTED)
+    refused(team, "main:refs/heads/release/1")
+    team.approve("alice", "HEAD", "--for", "refs/heads/release/1")
+    assert team.push("main:refs/heads/release/1").code == 0
+
+
+def test_a_new_protected_branch_has_the_owners_of_the_default_one(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n" + PROTECTED)
+    fork = team.dev.head()
+    top = approved(team, INFRA + PROTECTED)
+    old = commit_of(team.dev, fork, {"infra/main.tf": "2\n"})
+    refused(team, f"{old}:refs/heads/release/1")
+    assert team.push(f"{top}:refs/heads/release/2").code == 0
+
+
+# Other policies.
+
+
+def test_who_owns_any_path_is_changed_by_signers_alone(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, '[policy]\n[[owners]]\npaths = ["infra/**"]\n')
+    team.dev.policy("[policy]\n")
+    refused(team)
+
+
+def test_under_a_broken_policy_only_its_approved_repair_lands(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    fork = team.dev.head()
+    approved(team, INFRA)
+    broken = commit_of(team.dev, "HEAD", {"patchgate.toml": INFRA + "[content\n"})
+    team.server.git("fetch", "-q", str(team.dev.path), f"{broken}:refs/heads/main", "--update-head-ok")
+    team.dev.git("fetch", "-q", "origin")
+    side = commit_of(team.dev, fork, {"infra/main.tf": "2\n"})
+    answer = refused(team, f"{clean_merge(team.dev, side, broken)}:refs/heads/main", rule="owners")
+    assert "push its repair alone" in answer or RULE in answer
+    team.dev.git("reset", "-q", "--hard", broken)
+    repair = team.dev.policy(INFRA)
+    refused(team)
+    assert team.approve("alice").code == 0
+    assert team.push().code == 0
+    assert team.head() == repair
+
+
+# Other keys.
+
+
+def test_a_key_written_in_another_form_is_the_same_key(tmp_path: Path) -> None:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-N", "", "-C", "", "-f", tmp_path / "rsa"],
+        check=True,
+    )
+    key = Key(tmp_path / "rsa")
+    wire = base64.b64decode(key.public.split()[1])
+    fields, rest = [], wire
+    while rest:
+        size = int.from_bytes(rest[:4], "big")
+        fields.append(rest[4 : 4 + size])
+        rest = rest[4 + size :]
+    fields[1] = b"\0" + fields[1]
+    other = b"".join(len(field).to_bytes(4, "big") + field for field in fields)
+
+    def signature(public: bytes) -> str:
+        raw = b"SSHSIG\0\0\0\1" + len(public).to_bytes(4, "big") + public
+        return (
+            f"-----BEGIN SSH SIGNATURE-----\n{base64.b64encode(raw).decode()}\n-----END SSH SIGNATURE-----\n"
+        )
+
+    assert public_key_of(signature(wire)) == public_key_of(signature(other)) != b""
+
+
+def test_a_key_of_a_pattern_signs_for_no_owner_by_name(tmp_path: Path) -> None:
+    team = Team.make(
+        tmp_path, '[policy]\n[[owners]]\npaths = ["infra/**"]\nsigners = ["alice@example.com"]\n', signers=()
+    )
+    team.install("--signer", f"{team.keys['alice'].public} alice@example.com")
+    team.dev.commit({SIGNERS: team.keys["bob"].allowed("*@example.com")})
+    team.approve("alice")
+    assert team.push().code == 0
+    team.dev.git("fetch", "-q", "origin")
+    team.dev.commit({"infra/main.tf": "2\n"})
+    team.keys["alice"] = team.keys["bob"]
+    assert team.approve("alice").code == 0
+    refused(team)
+
+
+def test_the_server_s_signer_replaces_a_lost_owner_though_the_base_lists_the_signer(tmp_path: Path) -> None:
+    policy = f'[policy]\n{OWNED}signers = ["alice@example.com"]\n'
+    team = Team.make(tmp_path, policy, signers=("alice", "bob"))
+    change = team.dev.policy(policy.replace("alice", "bob"))
+    team.approve("bob")
+    refused(team)
+    team.install("--signer", f"{team.keys['bob'].public} bob@example.com")
+    assert team.push().code == 0
+    assert team.head() == change
+
+
+def test_forged_lines_before_the_right_one_do_not_hide_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    change = team.dev.policy(LOOSER)
+    (judged,) = team.dev.check("HEAD").changes
+    team.approve("alice")
+    listed = team.dev.git("ls-tree", "-r", "--name-only", REF).decode().split()[0]
+    line = team.dev.git("show", f"{REF}:{listed}")
+    forged = []
+    for number in range(20):
+        value = json.loads(line)
+        value["statement"]["reason"] = f"a reason of its own, number {number}"
+        forged.append(json.dumps(value).encode() + b"\n")
+    put_note(team.dev, judged["change_id"], b"".join(forged) + line)
+    assert team.push().code == 0
+    assert team.head() == change
