@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -263,10 +263,18 @@ class Repo:
 
     def cli(self, *arguments: str, cwd: Path | None = None, **env: str) -> Answer:
         """Run `git patchgate` with these arguments in this process, in this repository's world."""
+        return self._in_process(arguments, cwd or self.path, self.env | env)
+
+    def answer_hook(self, name: str, stdin: bytes) -> Answer:
+        """Run a hook in this process, with what git would give it."""
+        with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))):
+            return self._in_process(("hook", name), self.path, self.env)
+
+    def _in_process(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Answer:
         out, err = io.StringIO(), io.StringIO()
         with (
-            mock.patch.dict(os.environ, self.env | env, clear=True),
-            contextlib.chdir(cwd or self.path),
+            mock.patch.dict(os.environ, env, clear=True),
+            contextlib.chdir(cwd),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):

@@ -42,10 +42,14 @@ def landed(team: Team, commit: str, *refs: str) -> None:
 def test_a_change_of_the_policy_needs_the_approval_of_a_signer(tmp_path: Path) -> None:
     team = Team.make(tmp_path)
     change = team.dev.policy(LOOSER)
-    said = refused(team)
-    assert f"approve {change[:12]} --for refs/heads/main" in said
+    for is_real in (True, False):
+        answer = team.push(is_real=is_real)
+        assert (answer.code, team.head() == change) == (1, False)
+        assert RULE in answer.err
+        assert f"approve {change[:12]} --for refs/heads/main" in answer.err
     assert team.approve("alice").code == 0
-    landed(team, change)
+    assert team.push(is_real=True).code == 0
+    assert team.head() == change
 
 
 def test_what_nobody_owns_needs_no_approval(tmp_path: Path) -> None:
