@@ -69,28 +69,6 @@ class Segment:
         texts = [piece for piece in self.pieces if isinstance(piece, str)]
         return "".join(texts) if len(texts) == len(self.pieces) else None
 
-    @property
-    def affixes(self) -> tuple[str, str] | None:
-        """The text before and after the only wildcard, a `*`; None for every other form."""
-        if self.pieces.count(STAR) != 1 or any(isinstance(piece, Single) for piece in self.pieces):
-            return None
-        star = self.pieces.index(STAR)
-        before, after = self.pieces[:star], self.pieces[star + 1 :]
-        return "".join(map(str, before)), "".join(map(str, after))
-
-    @property
-    def expression(self) -> str:
-        """The pieces as a regular expression; every `*` but the last keeps its first match."""
-        chunks = [""]
-        for piece in self.pieces:
-            if isinstance(piece, Star):
-                chunks.append("")
-            else:
-                chunks[-1] += piece.expression if isinstance(piece, Single) else re.escape(piece)
-        if len(chunks) == 1:
-            return chunks[0]
-        return chunks[0] + "".join(f"(?>.*?{chunk})" for chunk in chunks[1:-1]) + f".*{chunks[-1]}"
-
 
 def readings(pattern: str, folded: bool, is_exact: bool = False) -> list[list[Segment]]:
     """Split a pattern into components, once per way to match it: `a**/b` is `a*/**/b` or `ab`.
