@@ -69,11 +69,16 @@ def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
         branch = remote_of(repository, remote).default if remote is not None else default_branch(repository)
     if branch is None:
         raise UsageError("it is not known which branch gets this change", "name it: --for refs/heads/main")
-    if not branch.startswith(BRANCHES):
+    if not branch.startswith("refs/"):
         branch = BRANCHES + branch
-    place = f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}" if remote is not None else branch
+    is_branch = remote is not None and branch.startswith(BRANCHES)
+    place = f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}" if is_branch else branch
     with Objects(repository) as objects:
         found = resolve(objects, place)
+        if found is None and remote is not None:
+            # The rules of a new branch are those of the default one.
+            default = remote_of(repository, remote).default or ""
+            found = resolve(objects, f"refs/remotes/{remote}/{default.removeprefix(BRANCHES)}")
     if found is None:
         shown = printable(place, 200)
         raise UsageError(f"there is no {shown} here", f"git fetch {remote}" if remote else "name a branch")
@@ -96,24 +101,36 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
     Raises:
         UndecidedError: git failed, an object is missing, or the history is cut off.
     """
+    found = [] if commit is None else _rules_commits(objects, commit)
+    text = "".join(f"{oid}\n" for oid in sorted(found))
+    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+    return RulesState(f"sha256:{digest}", found[0] if found else None)
+
+
+def rules_commits(objects: Objects, commit: str) -> set[str]:
+    """List the commits reachable from a commit that have changed control files.
+
+    Raises:
+        UndecidedError: git failed, an object is missing, or the history is cut off.
+    """
+    return set(_rules_commits(objects, commit))
+
+
+def _rules_commits(objects: Objects, commit: str) -> list[str]:
+    """List them, the newest first."""
     repository = objects.repository
     if repository.shallow:
         raise UndecidedError(
             "this clone is shallow, so it is not known which commits have changed the rules",
             "git fetch --unshallow",
         )
-    found: list[str] = []
-    if commit is not None:
-        policies = TreePolicies(objects)
-        header = objects.header(commit + "^{tree}")
-        if header is None:
-            raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
-        paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
-        if policies.at(policies.key(header.oid)).from_pyproject:
-            paths.append(PYPROJECT_FILE.raw)
-        if policies.names_patchgate(header.oid):
-            paths.append(PRE_COMMIT_FILE.raw)
-        found = commits_at(repository, commit, paths, but=[_BASELINES])
-    text = "".join(f"{oid}\n" for oid in sorted(found))
-    digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-    return RulesState(f"sha256:{digest}", found[0] if found else None)
+    policies = TreePolicies(objects)
+    header = objects.header(commit + "^{tree}")
+    if header is None:
+        raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
+    paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
+    if policies.at(policies.key(header.oid)).from_pyproject:
+        paths.append(PYPROJECT_FILE.raw)
+    if policies.names_patchgate(header.oid):
+        paths.append(PRE_COMMIT_FILE.raw)
+    return commits_at(repository, commit, paths, but=[_BASELINES])

@@ -7,7 +7,10 @@ before, and make a file a control file. The owners are those of the ref itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from patchgate.approvals.binding import rules_commits
+from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.signers import has_signers
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
@@ -21,6 +24,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
@@ -34,6 +38,7 @@ from patchgate.report.verdict import (
     OwnedPaths,
     ProtectedRef,
 )
+from patchgate.report.wording import SHORT_OID
 
 GATE = "owners"
 
@@ -78,25 +83,35 @@ def _uncovered(
 ) -> Iterator[Finding]:
     before = _tree(objects, ref.base) if ref.base is not None else objects.empty_tree
     after = _tree(objects, ref.tip or "")
-    if before == after:
+    if before == after and not (ref.is_forced or ref.is_new):
         return
     policies = TreePolicies(objects)
     owners = _tree(objects, ref.policy) if ref.policy is not None else objects.empty_tree
     found = policies.at(policies.key(owners))
     if not _may_own(objects, found, owners, sources):
         return
-    there = {before} if ref.commit is None else {before, _tree(objects, ref.commit)}
+    now = before if ref.commit is None else _tree(objects, ref.commit)
     trees = [before, after]
     files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), trees, Detail())
     here = {file.path: file for file in files}
-    controls = controls_of(objects, before, after, here)
+    if ref.is_new and now != before:
+        # A branch from long ago has the rules of today.
+        trees = [now, after]
+        files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), trees, Detail())
+        rules = controls_of(objects, now, after, [file.path for file in files])
+        here |= {file.path: file for file in files if file.path in rules}
+    controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
     if found.fault is not None and len(controls) < len(here):
         raise UndecidedError(
             f"the policy that names the owners cannot be read: {found.fault.in_one_line}",
             "first push its repair alone, approved by a signer",
         )
-    approved = _approved(ref, changes, found)
+    approved = _approved(objects, ref, changes, found, owners)
     refused = _refused(ref, changes)
+    if ref.is_forced and ref.commit is not None and ref.tip is not None:
+        lost = rules_commits(objects, ref.commit) - rules_commits(objects, ref.tip)
+        if lost:
+            yield _lost(ref, min(lost))
     tables = list(owned_paths(found, here, controls))
     named = {path for each in tables if each.table is not None for path in each.paths}
     for owned in tables:
@@ -106,8 +121,8 @@ def _uncovered(
             path
             for path in owned.paths
             if path not in refused
-            and (path, here[path].new) not in approved
-            and here[path].new not in {objects.entry(tree, path.raw) for tree in there}
+            and not any(each.covers(owned, here[path], path in controls) for each in approved)
+            and here[path].new != objects.entry(now, path.raw)
         ]
         if left:
             yield _finding(owned, left, here, ref)
@@ -121,18 +136,50 @@ def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalS
     return sources.is_final and (has_tables or found.fault is None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Approved:
+    """What an approved commit made of an owned path, by which table, and whether as a control file."""
+
+    path: RepoPath
+    new: Entry | None
+    table: int | None
+    is_policy: bool
+
+    def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool) -> bool:
+        """Return whether this approves what a path becomes, for the owners of a table."""
+        is_same = (self.path, self.new) == (file.path, file.new)
+        is_bound = self.is_policy or not is_control
+        return (
+            is_same and is_bound and (self.table == owned.table or (owned.table is None and self.is_policy))
+        )
+
+
 def _approved(
-    ref: ProtectedRef, changes: Sequence[ChangeVerdict], found: FoundPolicy
-) -> set[tuple[RepoPath, Entry | None]]:
-    """List what the approved commits of a ref make of owned paths, under the policy that names the owners."""
+    objects: Objects,
+    ref: ProtectedRef,
+    changes: Sequence[ChangeVerdict],
+    found: FoundPolicy,
+    owners: str,
+) -> set[_Approved]:
+    """List what the approved commits of a ref make of owned paths, by the policy and signers of the ref."""
     policy = found.policy or built_in()
-    made: set[tuple[RepoPath, Entry | None]] = set()
+    signers = objects.entry(owners, ALLOWED_SIGNERS.raw)
+    made: set[_Approved] = set()
     for change in changes:
         is_meant = found.policy is None or change.policy.digest == policy.digest(Profile(change.profile))
         is_judged = any(gate.gate == GATE and gate.outcome is Outcome.PASS for gate in change.context_gates)
-        if ref in change.lands_on and is_meant and is_judged:
-            owned = {path for each in change.owned for path in each.paths}
-            made |= {(file.path, file.new) for file in change.change.files if file.path in owned}
+        if ref not in change.lands_on or not is_meant or not is_judged:
+            continue
+        tree = base_tree(objects, change)
+        if tree is None or objects.entry(tree, ALLOWED_SIGNERS.raw) != signers:
+            continue
+        files = {file.path: file.new for file in change.change.files}
+        made |= {
+            _Approved(path, files[path], each.table, each.is_policy)
+            for each in change.owned
+            for path in each.paths
+            if path in files
+        }
     return made
 
 
@@ -164,6 +211,25 @@ def _finding(
             "owners": list(owned.signers),
             "table": None if owned.table is None else f"owners[{owned.table}]",
             "required": owned.approvals,
+            "approved": [],
+            "ref": ref.ref,
+            "not_counted": [],
+        },
+    )
+
+
+def _lost(ref: ProtectedRef, commit: str) -> Finding:
+    name = show_ref(ref.ref) if ref.ref is not None else "the branch"
+    return Finding.of(
+        OWNER_RULE,
+        f"{name} has owners, and would lose {commit[:SHORT_OID]}, which changed its rules",
+        None,
+        hint=f"keep it: push commits on top of {name}, without force",
+        who_can_fix=Fixer.PERSON,
+        details={
+            "owners": [],
+            "table": None,
+            "required": 1,
             "approved": [],
             "ref": ref.ref,
             "not_counted": [],

@@ -70,7 +70,7 @@ def name_code_owners(objects: Objects, report: Report) -> Report:
     def named(change: ChangeVerdict, finding: Finding) -> Finding:
         if finding.level is not Level.ERROR or finding.path is None:
             return finding
-        tree = change.change.base
+        tree = base_tree(objects, change) or change.change.base
         if tree not in known:
             known[tree] = _code_owners(objects, tree)
         file = known[tree]

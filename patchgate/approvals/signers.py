@@ -74,6 +74,31 @@ def write_server_signers(repository: Repository, signers: bytes) -> None:
         ) from error
 
 
+def require_of_base(objects: Objects, tree: str, named: Sequence[str]) -> None:
+    """Refuse a file of signers in the working tree that is not as the base has it: the change could bring it.
+
+    Args:
+        tree: of the revision whose policy judges.
+        named: the values of --signer.
+
+    Raises:
+        UsageError: there is such a file.
+    """
+    above = os.path.realpath(objects.repository.work_tree or objects.repository.git_dir) + os.sep
+    for text in named:
+        place = os.path.realpath(text) if "\0" not in text and os.path.isfile(text) else ""
+        if not place.startswith(above):
+            continue
+        entry = objects.entry(tree, os.fsencode(place.removeprefix(above)))
+        with open(place, "rb") as file:
+            content = file.read(MOST_SIGNERS + 1)
+        if entry is None or not entry.is_file or objects.read(entry.oid, MOST_SIGNERS) != content:
+            raise UsageError(
+                f"{printable(text, 200)} lies in the working tree, and the base does not have it so",
+                "keep the signers of CI outside the repository",
+            )
+
+
 def signers_of(objects: Objects, tree: str) -> bytes | None:
     """Read the signers that a tree names; None if it names none.
 

@@ -127,22 +127,21 @@ class RefRules:
         return self._protection(ref) is not None or self._names_itself(ref, USUAL_BRANCHES)
 
     def is_owned(self, ref: str) -> bool:
-        """Return whether changes to a ref need the approvals of owners.
-
-        Protected refs do, the default branch, the trusted ref, and every branch of a server that has no
-        default branch, or whose policy cannot be read.
+        """Return whether a ref has owners: also the default branch, the trusted ref, and, where a server has
+        no default branch or an unreadable policy, each branch.
         """
-        if self.is_protected(ref) or ref in self._defaults or ref == self.asked.policy_name:
-            return True
-        if self.destination.judges_all and self._lists(ref):
+        if ref.startswith(NOTES):
+            return False
+        lists = self.destination.judges_all and self._lists(self.destination.had.get(ref), ref)
+        if lists or self.is_protected(ref) or ref in (*self._defaults, self.asked.policy_name):
             return True
         return ref.startswith(BRANCHES) and (self.is_beginning or self._governing.fault is not None)
 
-    def _lists(self, ref: str) -> bool:
-        """Return whether the policy that a ref has here protects it, whatever the default branch says."""
-        found = self._at(self.commits.get(self.destination.had.get(ref, "")))
+    def _lists(self, oid: str | None, ref: str, unlisted: Sequence[str] = USUAL_BRANCHES) -> bool:
+        """Return whether the policy of an object protects a ref; without a list it protects `unlisted`."""
+        found = self._at(self.commits.get(oid or ""))
         listed = found.policy.config.push.protected_refs if found.policy is not None else None
-        return not found.is_absent and matches_ref(USUAL_BRANCHES if listed is None else listed, ref)
+        return not found.is_absent and matches_ref(unlisted if listed is None else listed, ref)
 
     @property
     def is_beginning(self) -> bool:
@@ -166,19 +165,20 @@ class RefRules:
                 return Decision(("push", "protected_refs", number), pattern)
         return None
 
+    def _owners_protect(self, update: RefUpdate) -> bool:
+        """Return whether a server keeps a ref from being deleted and forced because it has owners."""
+        old = self.commits.get(update.old or "")
+        has_owners = old is not None and self.has_owners(old)
+        return self.destination.judges_all and has_owners and self.is_owned(update.ref)
+
     def _names_itself(self, ref: str, unlisted: Sequence[str]) -> bool:
         """Return whether the policy of the commit that git reports for a ref protects the ref.
 
         Args:
             unlisted: the names that count where that policy names no protected refs.
         """
-        found = self._at(self.commits.get(self.destination.reported.get(ref, "")))
-        if found.is_absent:
-            return False
-        listed = found.policy.config.push.protected_refs if found.policy is not None else None
-        if listed is None:
-            return not self.destination.is_confirmed and matches_ref(unlisted, ref)
-        return matches_ref(listed, ref)
+        unlisted = () if self.destination.is_confirmed else unlisted
+        return self._lists(self.destination.reported.get(ref), ref, unlisted)
 
     def _is_unseen(self, ref: str) -> bool:
         """Return whether the commit that git reports for a ref is not here."""
@@ -331,7 +331,7 @@ class RefRules:
         reason = reason or self._not_judged(update)
         findings: list[Finding] = []
         if update.old is not None and update.old != update.new:
-            protection = self._protection(update.ref)
+            protection = self._protection(update.ref) or self._owners_protect(update) or None
             keeps = update.new is None or self._keeps(update)
             if protection is not None:
                 findings = self._findings(update, protection, keeps is not False)

@@ -345,8 +345,18 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
         had = base = old or terms.default_tip
         if old is None and had is not None:
             base = nearest_first_parent(terms.repository, tip, had)
-        policy = terms.asked.policy_from or had
-        found.append(ProtectedRef(ref=update.ref, commit=had, policy=policy, tip=tip, base=base))
+        policy = had if had is None or not terms.has_no_policy(had) else terms.default_tip or had
+        found.append(
+            ProtectedRef(
+                ref=update.ref,
+                commit=had,
+                policy=terms.asked.policy_from or policy,
+                tip=tip,
+                base=base,
+                is_new=old is None,
+                is_forced=old is not None and not terms.reaches(tip, old),
+            )
+        )
     return tuple(found)
 
 

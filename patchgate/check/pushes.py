@@ -328,7 +328,8 @@ class _PushCheck:
         That is the nearest commit on its line of first parents that this push does not bring, or else the
         default branch's; where neither is known, the empty tree, which names none.
         """
-        if change.verdict is Verdict.ACCEPTED or change.policy.tree is not None:
+        is_asked = change.verdict is not Verdict.ACCEPTED or bool(change.owned)
+        if not is_asked or change.policy.tree is not None:
             return change
         passed = []
         oid = change.source.commit or ""

@@ -104,7 +104,9 @@ def check_command(
     else:
         report = _check_files(repository, asked, everything=everything, worktree=worktree)
     if not (is_proposal or everything):
-        report = _with_approvals(repository, report, asked, keys, is_ci=ci, is_final=policy_from is not None)
+        report = _with_approvals(
+            repository, report, asked, keys, signers, is_ci=ci, is_final=policy_from is not None
+        )
     report = replace(report, warnings=(*report.warnings, *pending_warnings(repository)))
     _write_files(report, files, repository, summary)
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
@@ -257,6 +259,7 @@ def _with_approvals(
     report: Report,
     asked: CheckOptions,
     signers: bytes,
+    named: Sequence[str],
     *,
     is_ci: bool,
     is_final: bool,
@@ -265,10 +268,18 @@ def _with_approvals(
 
     Args:
         signers: those of --signer, as an allowed_signers file.
+        named: the values of --signer.
         is_ci: whether a CI engine's change is judged, which is final too.
         is_final: whether the change is judged as it lands on the branch of `asked`.
     """
     is_final = is_final or is_ci
+    if named and asked.policy_from is not None:
+        from patchgate.approvals.signers import require_of_base
+        from patchgate.git.objects import Objects
+
+        with Objects(repository) as objects:
+            header = objects.header(asked.policy_from + "^{tree}")
+            require_of_base(objects, header.oid if header is not None else objects.empty_tree, named)
     is_owned = report.lands_on or any(change.owned for change in report.changes)
     if report.verdict == "accepted" and not is_owned:
         return report

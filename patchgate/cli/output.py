@@ -112,7 +112,10 @@ def write_error(line: str) -> None:
 def warn(warnings: Iterable[str]) -> None:
     """Write warnings to standard error."""
     for warning in warnings:
-        write_error(f"warning: {warning}")
+        # Imported only where there is one: uninstall must work when the rest is broken.
+        from patchgate.report.wording import safe
+
+        write_error(f"warning: {safe(warning)}")
 
 
 _MOST_DOUBTS = 10

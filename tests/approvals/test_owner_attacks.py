@@ -192,6 +192,70 @@ def test_a_new_protected_branch_has_the_owners_of_the_default_one(tmp_path: Path
     assert team.push(f"{top}:refs/heads/release/2").code == 0
 
 
+def test_a_new_protected_branch_has_the_rules_of_today(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n" + PROTECTED)
+    fork = team.dev.head()
+    approved(team, INFRA + PROTECTED)
+    refused(team, f"{fork}:refs/heads/release/9")
+
+
+def test_a_signer_who_was_removed_approves_on_no_new_branch(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED, signers=("alice", "mallory"))
+    fork = team.dev.head()
+    team.dev.commit({SIGNERS: team.keys["alice"].allowed("alice@example.com")})
+    team.approve("alice")
+    assert team.push().code == 0
+    signers = team.keys["alice"].allowed("alice@example.com")
+    team.dev.git("reset", "-q", "--hard", fork)
+    team.dev.commit({"infra/main.tf": "2\n"})
+    team.approve("mallory")
+    team.dev.commit({SIGNERS: signers})
+    refused(team, "HEAD:refs/heads/release/9")
+
+
+@pytest.mark.parametrize("how", ["deleted", "forced"])
+def test_what_has_owners_is_neither_deleted_nor_forced_though_no_list_names_it(
+    tmp_path: Path, how: str
+) -> None:
+    team = Team.make(tmp_path, INFRA + '[push]\nprotected_refs = ["refs/heads/release"]\n')
+    other = commit_of(team.dev, "HEAD~1", {"a": "2\n"})
+    old, new = team.head(), "0" * 40 if how == "deleted" else other
+    (team.server.path / "objects" / "info" / "alternates").write_text(f"{team.dev.git_dir}/objects\n")
+    answer = team.server.answer_hook("pre-receive", f"{old} {new} refs/heads/main\n".encode())
+    assert (answer.code, f"ref-{how}" in answer.out + answer.err) == (1, True)
+
+
+def test_a_branch_that_is_forced_loses_no_change_of_its_rules(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + '[rules]\nref-forced = "warning"\n')
+    start = team.dev.head()
+    approved(team, GOVERNED + '[rules]\nref-forced = "warning"\n[content]\nsecrets = false\n')
+    refused(team, f"{start}:refs/heads/main")
+
+
+def test_an_approval_for_one_table_makes_nothing_of_another(tmp_path: Path) -> None:
+    hook = "repos:\n- repo: x/patchgate\n  rev: v1\n  hooks:\n  - id: patchgate\n"
+    config = ".pre-commit-config.yaml"
+    tables = (
+        '[[owners]]\npaths = ["@policy"]\nsigners = ["alice@example.com"]\n'
+        '[[owners]]\npaths = ["*.yaml"]\nsigners = ["bob@example.com"]\n'
+    )
+    team = Team.make(tmp_path, "[policy]\n" + tables, signers=("alice", "bob"))
+    team.dev.commit({config: "repos: []\n"})
+    team.approve("bob")
+    assert team.push().code == 0
+    fork = team.dev.head()
+    team.dev.commit({config: hook})
+    team.approve("alice")
+    team.approve("bob")
+    assert team.push().code == 0
+    top = team.dev.head()
+    team.dev.git("reset", "-q", "--hard", fork)
+    side = team.dev.commit({config: "repos: [] # none\n"})
+    team.approve("bob")
+    merge = commit_of(team.dev, side, {}, top, side)
+    refused(team, f"{merge}:refs/heads/main")
+
+
 # Other policies.
 
 

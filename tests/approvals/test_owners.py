@@ -208,6 +208,7 @@ def test_the_installed_hooks_warn_at_the_commit_and_refuse_the_push(tmp_path: Pa
 def test_a_refusal_names_the_owner_that_codeowners_of_the_base_has(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA, signers=("alice",))
     team.dev.commit({".github/CODEOWNERS": "/infra/ @platform\n"})
+    assert team.push().code == 0
     team.dev.commit({"infra/main.tf": "2\n", ".github/CODEOWNERS": "/infra/ @mallory\n"})
     asked = ("--policy-from", "refs/remotes/origin/main", "HEAD")
     (finding,) = team.dev.check(*asked).findings
