@@ -557,6 +557,7 @@ def test_a_kept_tree_that_somebody_wrote_to_between_two_attempts_lets_nothing_pa
     assert (answer.errors, answer.rules) == (["build-failed"], ["build-failed"])
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("writing", "named"),
     [

@@ -150,6 +150,7 @@ def test_a_retry_is_asked_about_before_its_commands_run(repo: Repo) -> None:
     assert not witness.exists()
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "written",
     [
@@ -221,6 +222,7 @@ def test_what_is_there_already_is_fine_only_while_the_policy_allows_it(repo: Rep
     assert apply(repo, change_of(b"sub/g")).errors == ["duplicate-patch"]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "patch",
     [

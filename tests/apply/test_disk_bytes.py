@@ -565,6 +565,7 @@ def test_what_git_cannot_store_at_all_by_the_patchs_own_attributes_is_undecided(
             find_stored_otherwise(repository, files, made.writes)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("base", [None, "HEAD"])
 @pytest.mark.parametrize("name", ["f", "d/.gitattributes", ".gitattributes"])
 def test_a_special_file_keeps_nobody_waiting(tmp_path: Path, name: str, base: str | None) -> None:

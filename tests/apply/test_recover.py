@@ -100,6 +100,7 @@ def test_a_killed_apply_is_told_by_check_and_undone_by_recover(repo: Repo) -> No
     assert "undone" in repo.run("log", "--verbose").out
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     "arguments", [("apply", "-"), ("install",), ("init", "--yes"), ("attempts", "prune")]
 )

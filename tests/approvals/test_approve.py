@@ -114,6 +114,7 @@ def test_a_person_at_a_terminal_sees_what_it_is_and_says_yes(repo: Repo) -> None
     }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("typed", [b"no\n", b"n\n", b"yes please\n", b"\n", b"\x04"])
 def test_any_other_answer_approves_nothing(repo: Repo, typed: bytes) -> None:
     answer = at_terminal(repo, "approve", "@staged", *WHY, typed=typed)
@@ -336,6 +337,7 @@ def test_with_a_damaged_ledger_nobody_knows_what_was_last(repo: Repo) -> None:
     assert approve(repo, "@staged").code == 0
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("length", [8, 16, 64])
 @pytest.mark.parametrize("prefix", ["", "sha256:"])
 def test_a_change_id_or_its_first_digits(repo: Repo, length: int, prefix: str) -> None:

@@ -139,6 +139,7 @@ def test_a_cache_that_cannot_be_written_is_none(tmp_path: Path) -> None:
     assert found(repo) == {"a": []}
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_remembered_is_what_would_be_found(tmp_path: Path, seed: int) -> None:
     random = Random(seed)

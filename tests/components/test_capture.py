@@ -153,6 +153,7 @@ def test_a_run_that_hides_its_failures_behind_a_good_exit_code_fails(repo: Repo)
 EXIT = "\nimport pytest\n@pytest.fixture\ndef stop():\n    pytest.exit('stop', 0)\n"
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "tests",
     [

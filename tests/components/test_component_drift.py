@@ -584,6 +584,7 @@ DECLARATIONS = {
 }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("what", DECLARATIONS)
 def test_another_declaration_is_told_and_the_next_capture_settles_it(tmp_path: Path, what: str) -> None:
     policy, expected = DECLARATIONS[what]

@@ -123,6 +123,7 @@ def test_the_tests_of_a_contract_pass_against_an_implementation_that_keeps_it(re
     assert "# - error case 3, OSError: no inputs say when (the disk is full\\nimport os)\n" in text
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("code", "broken"),
     [

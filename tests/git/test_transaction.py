@@ -156,6 +156,7 @@ def lack(monkeypatch: pytest.MonkeyPatch, without: str) -> None:
         monkeypatch.setattr(os, "link", _no_link)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("case", [FIVE, TWENTY], ids=lambda case: case.name)
 @pytest.mark.parametrize("without", ["exchange", "both", "links too"])
 def test_a_file_system_that_cannot_exchange_names_gets_the_same_by_more_steps(

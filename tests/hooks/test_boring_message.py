@@ -152,6 +152,7 @@ def message(seed: int) -> bytes:
     return ("".join(pieces) + draw.choice(ENDS)).encode("utf-8")
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("shell", "editor"), list(product(SHELLS, EDITORS)))
 def test_what_sh_takes_for_boring_no_rule_speaks_of(shell: str, editor: str) -> None:
     seen: list[int] = []

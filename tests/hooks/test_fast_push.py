@@ -184,6 +184,7 @@ def test_a_branch_of_its_own_is_recognised(pusher: Pusher) -> None:
     assert is_as_judged(pusher, pusher.line(old=old, ref="refs/heads/topic/a.b-c_d", local="refs/heads/x"))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("local", ["HEAD", "HEAD@{1 day ago}", ":/a b c", "refs/heads/x 000 refs/heads/y"])
 def test_the_local_name_says_nothing(pusher: Pusher, local: str) -> None:
     pusher.commit()

@@ -179,6 +179,7 @@ def test_a_patch_for_a_commit_cannot_be_applied_before_the_first_one(repo: Repo)
     assert (answer.code, "contain main" in answer.error["message"]) == (2, True)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize(
     ("staged", "made"), [("readme.md", b"README.md"), ("Docs/x", b"docs/y"), ("e\u0301", "\u00e9".encode())]

@@ -291,6 +291,7 @@ def test_a_command_that_closes_its_output_and_hangs_is_ended(room: Room) -> None
     assert room.run(f"exec {room.sleep} >&- 2>&-", seconds=0.3).timed_out
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     "children",
     [

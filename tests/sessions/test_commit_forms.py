@@ -134,12 +134,14 @@ def test_an_amended_commit_of_one_path(session: Session) -> None:
     assert equals_the_commit(session, "HEAD@{1}^{tree}") == {"b"}
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("arguments", [(), ("-a",), ("gone",), ("-i", "../b"), ("../b",)])
 def test_a_commit_from_a_subfolder(session: Session, arguments: tuple[str, ...]) -> None:
     session.commit(*arguments, cwd=session.repo.path / "dir")
     assert equals_the_commit(session)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("arguments", [(), ("-a",), ("a",), ("-i", "a")])
 def test_a_commit_in_a_linked_worktree(session: Session, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     session.repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))

@@ -109,6 +109,7 @@ def test_a_commit_that_needs_too_much_memory_is_undecided(
     assert world.ask("check", *words, world.commit(bad, files)).code == 3
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("words", [[], ["--policy-from", "main"]], ids=["own policy", "policy-from"])
 def test_a_range_with_such_a_commit_is_undecided(world: World, place: int, words: list[str]) -> None:

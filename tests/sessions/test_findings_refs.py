@@ -408,6 +408,7 @@ def test_names_that_git_makes_itself_are_no_news(tmp_path: Path) -> None:
 # --- finding 8: namespaces
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("line", ["--force {other}:trunk", ":trunk", "{bad}:trunk", "{bad}:new", "main:new"])
 def test_a_push_into_a_namespace_is_undecided(tmp_path: Path, line: str) -> None:
     dev, server = served(tmp_path, hooks=False)

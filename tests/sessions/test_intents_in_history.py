@@ -156,6 +156,7 @@ def test_a_rebase_may_drop_what_was_nearby(repo: Repo) -> None:
     assert made(repo) == []
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("backend", ["merges", "apply"])
 @pytest.mark.parametrize("adds", [True, False])
 def test_a_conflict_that_a_person_solves_in_a_rebase_stays_what_was_before(

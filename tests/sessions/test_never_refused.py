@@ -300,6 +300,7 @@ def test_a_branch_made_of_what_was_fetched(twins: Twins) -> None:
     twins.git("switch", "-q", "--detach", "FETCH_HEAD~1")
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("merge", ["merge look", "merge --no-ff --no-edit look", "pull ../other bad"])
 @pytest.mark.parametrize("ahead", [False, True])
 def test_merging_what_was_fetched_is_judged(twins: Twins, merge: str, ahead: bool) -> None:

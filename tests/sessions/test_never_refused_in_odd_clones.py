@@ -83,6 +83,7 @@ def test_a_pull_in_a_clone_that_lacks_something(twins: Twins, option: str, form:
     twins.git("pull", "-q", "--no-edit", form, where="clone")
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("fetch", ["--deepen=1", "--unshallow", "--depth=2", "--refetch"])
 def test_a_fetch_in_a_shallow_clone(twins: Twins, fetch: str) -> None:
     bad_upstream(twins)

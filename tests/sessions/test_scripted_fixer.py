@@ -153,7 +153,6 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-@pytest.mark.sweep(24)
 @pytest.mark.parametrize("name", CASES)
 def test_a_refusal_is_mended_in_one_step_by_what_it_says(repo: Repo, name: str) -> None:
     rule = name.partition(":")[0]
