@@ -1,7 +1,7 @@
 """Ask for the approvals of owners: of paths with owners, on the protected refs that get them.
 
 Nothing else replaces them: neither a commit's own signature nor an approval without one. For control files
-an approval names the repository, the ref, and the last commit there that changed control files, so none
+an approval names the repository, the ref, and the commits there that have changed control files, so none
 counts twice. The owners and the signers are those of the base.
 """
 
@@ -285,4 +285,6 @@ def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) ->
         named = "git patchgate install --server --signer KEY, or check --signer KEY"
         return f"{asked}; the first signers are named by {named}"
     commit = (change.source.commit or "@staged")[:SHORT_OID]
-    return f"{asked}: git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)} --sign"
+    return (
+        f'{asked}: git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)} --reason "..." --sign'
+    )

@@ -137,10 +137,13 @@ def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
             write_error(f"    {place}")
         if len(places) > _MOST_PATHS:
             write_error(f"    and {len(places) - _MOST_PATHS} more")
-    for owned in exemption.owned:
+    owned = sorted({path for each in exemption.owned for path in each.paths})
+    if owned:
         write_error("  paths that have owners:")
-        for path in owned.paths[:_MOST_PATHS]:
+        for path in owned[:_MOST_PATHS]:
             write_error(f"    {path.quoted}")
+        if len(owned) > _MOST_PATHS:
+            write_error(f"    and {len(owned) - _MOST_PATHS} more")
     write_error(f"reason: {printable(reason, 1000)}")
     write_error(f"by: {by}")
 

@@ -205,6 +205,7 @@ def install_command(
     repository = open_to_write(context)
     from patchgate.approvals.signers import read_signers, write_server_signers
     from patchgate.hooks.install import install_hooks
+    from patchgate.report.wording import count
 
     keys = read_signers(signers)
     done = install_hooks(
@@ -218,7 +219,8 @@ def install_command(
     report_installed(done)
     if keys:
         write_server_signers(repository, keys)
-        write(f"{len(keys.splitlines())} signers of this server may approve any change of the rules\n")
+        named = count(len(keys.splitlines()), "key")
+        write(f"named by this server: {named}, whose approvals of changes to the rules always count\n")
 
 
 NOTHING_IN_CI = "CI=true: no hooks installed; run git patchgate check in the build instead"

@@ -128,7 +128,7 @@ POLICY_RULES = (
         "`[[owners]]` names who must approve such a change; `.patchgate/allowed_signers` is always owned by "
         "the keys in it.",
         'paths = ["@policy"], signers = ["alice@example.com"] and a change to patchgate.toml by anyone',
-        "Ask an owner to approve it: git patchgate approve COMMIT --for refs/heads/main --sign.",
+        "Ask an owner to approve it: git patchgate approve COMMIT --for refs/heads/main --reason ... --sign.",
         stage=Stage.POLICY,
         gate="owners",
         invariant=True,
