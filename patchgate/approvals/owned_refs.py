@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.approvals.binding import rules_commits
+from patchgate.approvals.owner_finding import GATE, owner_finding
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.signers import has_signers
 from patchgate.check.hook_decision import ApprovalSources
@@ -32,15 +33,12 @@ from patchgate.report.verdict import (
     OWNER_RULE,
     ChangeVerdict,
     Finding,
-    Fixer,
     GateOutcome,
     Outcome,
     OwnedPaths,
     ProtectedRef,
 )
 from patchgate.report.wording import SHORT_OID
-
-GATE = "owners"
 
 
 def compare_ref(
@@ -200,40 +198,23 @@ def _finding(
 ) -> Finding:
     name = show_ref(ref.ref) if ref.ref is not None else "the branch"
     what = "would lose" if here[left[0]].new is None else "would get a content of"
-    return Finding.of(
-        OWNER_RULE,
+    return owner_finding(
         f"{name} {what} {left[0].quoted}, which has owners, that no approved commit of this push made; "
         "a merge brings it, or commits that were approved elsewhere",
         left[0],
-        hint=f"rebase onto {name}, so that one commit makes this change, and ask an owner to approve it",
-        who_can_fix=Fixer.PERSON,
-        details={
-            "owners": list(owned.signers),
-            "table": None if owned.table is None else f"owners[{owned.table}]",
-            "required": owned.approvals,
-            "approved": [],
-            "ref": ref.ref,
-            "not_counted": [],
-        },
+        f"rebase onto {name}, so that one commit makes this change, and ask an owner to approve it",
+        ref,
+        owned,
     )
 
 
 def _lost(ref: ProtectedRef, commit: str) -> Finding:
     name = show_ref(ref.ref) if ref.ref is not None else "the branch"
-    return Finding.of(
-        OWNER_RULE,
+    return owner_finding(
         f"{name} has owners, and would lose {commit[:SHORT_OID]}, which changed its rules",
         None,
-        hint=f"keep it: push commits on top of {name}, without force",
-        who_can_fix=Fixer.PERSON,
-        details={
-            "owners": [],
-            "table": None,
-            "required": 1,
-            "approved": [],
-            "ref": ref.ref,
-            "not_counted": [],
-        },
+        f"keep it: push commits on top of {name}, without force",
+        ref,
     )
 
 

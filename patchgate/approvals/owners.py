@@ -16,6 +16,7 @@ from patchgate.approvals.approvals import Statement
 from patchgate.approvals.binding import RulesState, rules_state
 from patchgate.approvals.grants import Grant
 from patchgate.approvals.owned_refs import compare_ref
+from patchgate.approvals.owner_finding import GATE, owner_finding
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.signers import signers_of
 from patchgate.check.hook_decision import ApprovalSources
@@ -32,7 +33,6 @@ from patchgate.report.verdict import (
     OWNER_RULE,
     ChangeVerdict,
     Finding,
-    Fixer,
     GateOutcome,
     Outcome,
     OwnedPaths,
@@ -41,7 +41,6 @@ from patchgate.report.verdict import (
 )
 from patchgate.report.wording import SHORT_OID, count
 
-GATE = "owners"
 _MOST_NAMED = 5
 
 
@@ -260,20 +259,14 @@ def _finding(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources)
         f"{_paths(owned)} needs {count(owned.approvals, 'signed approval')} by {describe_owners(owned)}"
         f"{where}, and has {len(lacking.given)}"
     )
-    return Finding.of(
-        OWNER_RULE,
+    return owner_finding(
         message,
         owned.paths[0],
-        hint=_hint(change, lacking, sources),
-        who_can_fix=Fixer.PERSON,
-        details={
-            "owners": list(owned.signers),
-            "table": None if owned.table is None else f"owners[{owned.table}]",
-            "required": owned.approvals,
-            "approved": list(lacking.given),
-            "ref": ref.ref,
-            "not_counted": list(lacking.why),
-        },
+        _hint(change, lacking, sources),
+        ref,
+        owned,
+        approved=lacking.given,
+        not_counted=lacking.why,
     )
 
 

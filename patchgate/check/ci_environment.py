@@ -18,8 +18,8 @@ from patchgate.git.quoting import printable
 from patchgate.policy.strict_json import JsonFault, read_json
 
 EVENT_FILE = "GITHUB_EVENT_PATH"
-MAX_EVENT = 8 << 20
-"""Bytes of an event file; GitHub's events have 2,048 commits at most."""
+MAX_EVENT = 32 << 20
+"""Bytes of an event file. GitHub caps a payload at 25 MB (docs.github.com, “Webhook events and payloads”)."""
 _BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
 _LONGEST = 1000
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -326,14 +326,16 @@ def _gitlab(values: _Values) -> CiEvent:
     event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,), default=default)
     if values.text("CI_COMMIT_TAG"):
         return event
-    kind = EventKind.PUSH if source == "push" else EventKind.RERUN
+    # These have the commit before the push that started them, or zeroes.
+    before = values.oid("CI_COMMIT_BEFORE_SHA", optional=source != "push")
+    is_push = source == "push" or (source in {"parent_pipeline", "webide"} and not is_zero(before or "0"))
     event = replace(
         event,
-        kind=kind,
+        kind=EventKind.PUSH if is_push else EventKind.RERUN,
         branch=values.branch("CI_COMMIT_BRANCH"),
         is_protected=values.text("CI_COMMIT_REF_PROTECTED") == "true",
     )
-    return _pushed(event, values.oid("CI_COMMIT_BEFORE_SHA")) if source == "push" else event
+    return _pushed(event, before) if is_push else event
 
 
 def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEvent:

@@ -11,12 +11,14 @@ import shlex
 from dataclasses import dataclass, replace
 
 from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, is_ancestor
+from patchgate.git.pushes import BRANCHES, RefUpdate, is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
+from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 
 _REMOTE = "refs/remotes/origin/"
@@ -29,7 +31,7 @@ class CiRange:
 
     `policy_from` is None where nothing comes before: then all commits of `head` are judged, each by its
     parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
-    `notes` are sentences for the report.
+    `forced_from` is the commit that a forced push took from the branch. `notes` are sentences for the report.
     """
 
     head: str
@@ -37,6 +39,7 @@ class CiRange:
     policy_from: str | None = None
     revision: str | None = None
     policy_name: str | None = None
+    forced_from: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -49,6 +52,27 @@ def find_range(repository: Repository, event: CiEvent) -> CiRange:
     """
     with Objects(repository) as objects:
         return _Finder(repository, objects, event).find()
+
+
+def with_forced_push(repository: Repository, found: CiRange, report: Report) -> Report:
+    """Add to the report on a forced push what pre-receive would have said of the ref.
+
+    Raises:
+        UndecidedError: git could not answer.
+    """
+    if found.forced_from is None:
+        return report
+    from patchgate.check.protected_refs import Destination, RefRules
+
+    old, ref = found.forced_from, found.target
+    with Objects(repository) as objects:
+        there = Destination("origin", default=ref, had={ref: old}, judges_all=True)
+        asked = CheckOptions(policy_from=old)
+        rules = RefRules(repository, objects, there, {old: old, found.head: found.head}, asked)
+        moved = rules.verdict_on(RefUpdate(ref, old, found.head))
+    landing = tuple(replace(each, base=old, is_forced=True) for each in report.lands_on)
+    changes = report.changes if moved is None else (moved, *report.changes)
+    return replace(report, changes=changes, lands_on=landing)
 
 
 @dataclass(slots=True)
@@ -145,7 +169,7 @@ class _Finder:
         """Judge what a push brought, by the policy that the branch had before it."""
         self._require_commit(before, f"git fetch origin {before}")
         self._require_history(before)
-        notes: tuple[str, ...] = ()
+        found = CiRange(self.head, BRANCHES + branch, before, f"{before}..{self.shown}")
         if not is_ancestor(self.repository, before, self.head):
             if self.event.is_forced is False:
                 raise UndecidedError(
@@ -153,8 +177,9 @@ class _Finder:
                     f"is not in the history of {self.head[:SHORT_OID]}",
                     "run the pipeline again",
                 )
-            notes = (f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}",)
-        return CiRange(self.head, BRANCHES + branch, before, f"{before}..{self.shown}", notes=notes)
+            note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
+            return replace(found, forced_from=before, notes=(note,))
+        return found
 
     def _newest(self, branch: str, why: str) -> CiRange:
         """Judge the newest change of a branch, by the policy before it: what its first parent lacks."""

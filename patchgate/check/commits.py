@@ -208,8 +208,9 @@ class _CommitHistory:
             is_first=self._begins(commit),
             hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
             base=known,
-            is_lost=is_merge
-            and any(not self._policies.at(self._key_of(parent)).is_absent for parent in commit.parents),
+            parents=tuple(self._policies.at(self._key_of(parent)) for parent in commit.parents)
+            if is_merge
+            else (),
         )
         profile = self._profile_of(commit)
         verdict = judge_reading(reading, rules, profile, self._walk.objects)

@@ -14,8 +14,9 @@ from patchgate.report.verdict import Finding, Fixer
 
 
 def applies(case: Case) -> bool:
-    """Return whether the change changes a control file, or is a merge that loses the policy."""
-    return bool(case.governance.controls) or case.governance.removed
+    """Return whether the change changes a control file, or is a merge that loses or breaks the policy."""
+    facts = case.governance
+    return bool(facts.controls or facts.removed or facts.proposed_faults)
 
 
 def examine(case: Case) -> Iterator[Finding]:

@@ -46,8 +46,8 @@ class PolicySides:
     `.pre-commit-config.yaml` names patchgate. `base` is the policy of the change's own base, also where
     another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and shows
     whether the change changes the policy. `is_borrowed` is whether `before` comes from another line of
-    history because this one had no policy: then the first policy need not be its own commit. `is_lost` is
-    whether a merge has no policy although one of its parents has.
+    history because this one had no policy: then the first policy need not be its own commit. `parents` are
+    the policies of what a merge joins; empty for another change.
     """
 
     before: FoundPolicy
@@ -56,8 +56,18 @@ class PolicySides:
     is_first: bool = False
     hooks_named: bool = False
     base: FoundPolicy = field(default_factory=FoundPolicy)
-    is_lost: bool = False
     is_borrowed: bool = False
+    parents: tuple[FoundPolicy, ...] = ()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a merge has no policy although one of its parents has."""
+        return self.after.is_absent and any(not each.is_absent for each in self.parents)
+
+    @property
+    def is_spoiled(self) -> bool:
+        """Whether a merge makes a policy that cannot be read: what it joins can be clean, and not fit."""
+        return self.after.fault is not None and bool(self.parents) and self.parents[0].fault is None
 
 
 def is_control(path: RepoPath, rules: PolicySides) -> bool:
@@ -107,11 +117,10 @@ def judge_reading(
     controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
     try:
         policy, place, governance = _choose(rules, controls)
-        require_version(policy)
+        own = _proposed(rules, controls, policy)
         merged = _merged_folders(objects, reading)
     except PatchgateError as error:
         return _undecided(reading, rules, profile, error)
-    own = rules.after.policy if controls and rules.after.policy is not policy else None
     declaring, new = _declaring(rules, policy)
     scene = FactSources(
         objects=objects,
@@ -253,25 +262,26 @@ _MOST_MISTAKES = 20
 def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
     """Choose the policy that judges, with its place, and find what the change does to the policy."""
     before, after = rules.before, rules.after
-    faults = after.fault.mistakes[:_MOST_MISTAKES] if after.fault is not None and controls else ()
+    is_changed = bool(controls) or rules.is_spoiled
+    faults = after.fault.mistakes[:_MOST_MISTAKES] if after.fault is not None and is_changed else ()
     if before.is_absent:
         governance = Governance(controls, must_be_own_commit=False, proposed_faults=faults)
         if after.policy is not None:
             return after.policy, OWN_POLICY, governance
         return built_in(), BUILT_IN, governance
     if before.fault is not None:
-        if controls and after.policy is not None:
+        if (controls or rules.parents) and after.policy is not None:
             return after.policy, OWN_POLICY, Governance(controls, repaired=True)
         if controls:
             governance = Governance(controls, removed=after.is_absent, proposed_faults=faults)
             return built_in(), BUILT_IN, governance
         raise UndecidedError(
             f"the policy before this change cannot be read: {before.fault.in_one_line}",
-            "fix it in a separate commit; until then only control files may change",
+            "let its repair land first; until then only control files may change",
         )
     assert before.policy is not None
     # A line of history without a policy cannot remove one.
-    removed = after.is_absent and not rules.is_borrowed and (bool(controls) or rules.is_lost)
+    removed = not rules.is_borrowed and (rules.is_lost or (after.is_absent and bool(controls)))
     return (
         before.policy,
         rules.place,
@@ -279,6 +289,20 @@ def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, 
             controls, must_be_own_commit=not rules.is_borrowed, removed=removed, proposed_faults=faults
         ),
     )
+
+
+def _proposed(rules: PolicySides, controls: frozenset[RepoPath], judging: Policy) -> Policy | None:
+    """Return the policy that a change proposes; None if it proposes none, or that one judges.
+
+    Raises:
+        UndecidedError: this version cannot judge by one of the two; by the proposed one not even its repair.
+    """
+    require_version(judging)
+    own = rules.after.policy
+    if own is None or own is judging or not controls:
+        return None
+    require_version(own)
+    return own
 
 
 def _both(

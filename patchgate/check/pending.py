@@ -134,7 +134,7 @@ def _pending(
         is_borrowed=is_borrowed,
         hooks_named=policies.names_patchgate(base.tree),
         base=policies.at(policies.key(base.tree)),
-        is_lost=len(heads) > 1 and any(not each.is_absent for each in heads),
+        parents=tuple(heads) if len(heads) > 1 else (),
     )
     verdict = judge_reading(reading, rules, profile, objects)
     if work is not None:

@@ -54,11 +54,10 @@ class CheckOptions:
 
 
 def requested_policy(objects: Objects, policies: TreePolicies, asked: CheckOptions) -> FoundPolicy | None:
-    """Read the policy of `--policy-from REV`.
+    """Read the policy of `--policy-from REV`; it may have a fault.
 
     Raises:
         UsageError: there is no such revision, or its name is ambiguous.
-        ConfigError: its policy cannot be used.
     """
     if asked.policy is not None:
         return FoundPolicy(asked.policy)
@@ -68,10 +67,7 @@ def requested_policy(objects: Objects, policies: TreePolicies, asked: CheckOptio
     if named is None:
         raise _unknown_policy()
     tree, _ = named
-    found = policies.at(policies.key(tree))
-    if found.fault is not None:
-        raise found.fault
-    return replace(found, tree=tree)
+    return replace(policies.at(policies.key(tree)), tree=tree)
 
 
 def history_root(objects: Objects, asked: CheckOptions) -> list[str] | None:

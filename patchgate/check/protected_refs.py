@@ -103,7 +103,6 @@ class RefRules:
         for alias, target in destination.symbolic.items():
             self._aliases.setdefault(target, []).append(alias)
         self._governing = self._find_governing()
-        self._unreadable: dict[str, None] = {}
         self._ancestry: dict[tuple[str, str], bool] = {}
 
     @property
@@ -116,11 +115,6 @@ class RefRules:
     def name(self) -> str:
         """The remote's name, for messages."""
         return self.destination.name
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The policies that could not be read."""
-        return tuple(self._unreadable)
 
     def is_protected(self, ref: str) -> bool:
         """Return whether a ref of the remote is protected, also by its own policy."""
@@ -292,16 +286,7 @@ class RefRules:
             return self.asked.policy_from
         if not (self.destination.judges_all or self.is_protected(update.ref)):
             return None
-        chosen = next((each for each in self._in_question(update) if not self._at(each).is_absent), None)
-        if chosen is None:
-            return None
-        found = self._at(chosen)
-        if found.fault is not None:
-            self._unreadable[
-                f"the policy of {chosen[:12]}, which {self.destination.name} has, cannot be read "
-                f"({found.fault.in_one_line}): each commit was judged by its parent's"
-            ] = None
-        return chosen if found.policy is not None else None
+        return next((each for each in self._in_question(update) if not self._at(each).is_absent), None)
 
     def _in_question(self, update: RefUpdate) -> Iterator[str]:
         """Name the commits whose policy may judge what a ref gets: the first that has one does."""

@@ -264,7 +264,7 @@ class _PushCheck:
         first = self._news.first_refs([each for group in groups for each in group.refs])
         cut = {first[oid]: oid for oid in fresh if oid in shallow}
         changes = [each for update in updates if (each := self._of_ref(update, cut, moves=moves))]
-        warnings = dict.fromkeys([*self._news.notes, *self._terms.warnings])
+        warnings = dict.fromkeys(self._news.notes)
         past = commits_before_policy(self._repository, self._terms, self._news, self._commits, updates)
         whole = [
             replace(commit, is_past=commit.oid in past.commits)

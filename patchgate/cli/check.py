@@ -82,7 +82,7 @@ def check_command(
     if signers and policy_from is None and not ci:
         raise UsageError("--signer needs --policy-from or --ci", "name the branch that the change lands on")
     keys, files = _read_signers(signers), _output_files(outputs, directory_of(context))
-    repository = open_here(context)
+    repository = replace(open_here(context), trusts_caches=not ci)
     from patchgate.apply.recovery import pending_warnings
 
     in_full = "json" in {form, *(name for name, _ in files)}

@@ -15,7 +15,7 @@ from patchgate.check.ci_environment import (
     is_github,
     read_event,
 )
-from patchgate.check.ci_range import CiRange, find_range
+from patchgate.check.ci_range import CiRange, find_range, with_forced_push
 from patchgate.cli.output import Progress, write_error
 from patchgate.git.quoting import printable
 
@@ -55,6 +55,7 @@ def check_ci(
         report = _check_history(repository, found, asked, quiet=quiet)
     else:
         report = check_commits(repository, found.revision, asked, is_whole=True, quiet=quiet)
+        report = with_forced_push(repository, found, report)
     return replace(report, warnings=(*found.notes, *report.warnings)), asked, event
 
 

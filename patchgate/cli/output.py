@@ -22,7 +22,7 @@ from patchgate.errors import (
     ended_attempt,
     name_attempt,
 )
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import printable, without_log_commands
 
 if TYPE_CHECKING:
     from patchgate.report.verdict import Report
@@ -106,7 +106,7 @@ def write_lines(lines: Iterable[str]) -> None:
 def write_error(line: str) -> None:
     """Write a line to standard error; errors of writing are ignored."""
     with contextlib.suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+        print(without_log_commands(line), file=sys.stderr, flush=True)
 
 
 def warn(warnings: Iterable[str]) -> None:

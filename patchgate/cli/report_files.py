@@ -5,6 +5,7 @@ A file that cannot be written is a warning, and never another verdict.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +55,7 @@ def write_files(report: Report, files: Sequence[OutputFile], repository: Reposit
         options = {"color": False} if form == "full" else {}
         text = render(with_config_warnings(report, repository, form), form, **options)
         try:
+            _require_inside(file, repository.work_tree)
             write_atomically(Path(file), _encode(text))
         except OSError as error:
             _report_unwritten(file, error)
@@ -64,6 +66,24 @@ def write_files(report: Report, files: Sequence[OutputFile], repository: Reposit
                 stream.write(_encode(render(report, "markdown") + "\n"))
         except (OSError, ValueError) as error:
             _report_unwritten(summary, error)
+
+
+def _require_inside(file: str, work_tree: str | None) -> None:
+    """Require that a file of the working tree is really there: a change can make its folder a symlink.
+
+    Raises:
+        OSError: its folder leads elsewhere.
+    """
+    if work_tree is None:
+        return
+    folder, root = os.path.dirname(os.path.abspath(file)), os.path.realpath(work_tree)
+    is_here = any(_is_in(folder, place) for place in (os.path.abspath(work_tree), root))
+    if is_here and not _is_in(os.path.realpath(folder), root):
+        raise OSError(errno.ELOOP, "its folder is a symlink out of the working tree")
+
+
+def _is_in(folder: str, root: str) -> bool:
+    return os.path.join(folder, "").startswith(os.path.join(root, ""))
 
 
 def _encode(text: str) -> bytes:

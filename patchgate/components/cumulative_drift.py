@@ -26,7 +26,7 @@ from patchgate.policy.component import Component, Components, Role
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in, require_usable
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     ChangeVerdict,
@@ -347,7 +347,8 @@ def add_update_findings(
         if not is_ancestor(repository, old, new):
             # A rewritten branch is compared at the push, with what the remote has.
             return report
-        judging = (requested_policy(objects, policies, asked()) or had).policy or policy
+        requested = requested_policy(objects, policies, asked())
+        judging = policy if requested is None else require_usable(requested)
         shown = f"{old[:SHORT_OID]}, which the branch has"
         span = Span(tree_of(objects, old), tree_of(objects, new), had, has, judging, shown)
         together = judge_cumulative(objects, span, report.changes)

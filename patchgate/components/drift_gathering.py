@@ -26,7 +26,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, Entry
 from patchgate.git.objects import Header, Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.repository import BIG_FILE
+from patchgate.git.repository import BIG_FILE, FETCH_MISSING
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role
 
@@ -296,8 +296,7 @@ def _headers(
             path, side = asked[oid]
             raise UndecidedError(
                 f"{path.quoted}{side} ({oid[:12]}) is not in this repository",
-                "git fetch --refetch (or --unshallow) brings what a partial or shallow clone left out; if "
-                f"no clone has it, record the component in a separate commit: "
+                f"{FETCH_MISSING}; if no clone has it, record the component in a separate commit: "
                 f"git patchgate baseline capture {component.id}",
             )
         found[oid] = header

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from patchgate.errors import UndecidedError
 from patchgate.git.model import TREE_MODE, Entry, TreeObject, parse_tree
 from patchgate.git.quoting import printable
-from patchgate.git.repository import BIG_FILE, Repository, failed
+from patchgate.git.repository import BIG_FILE, FETCH_MISSING, Repository, failed
 
 # 400 questions and their answers stay below the 64 KiB of a pipe.
 _AT_ONCE = 400
@@ -323,5 +323,5 @@ def _one_line(name: str) -> bytes:
 def _missing(oid: str) -> UndecidedError:
     return UndecidedError(
         f"object {printable(oid)} is not in this repository",
-        "a partial or shallow clone leaves objects out: git fetch --refetch, or --unshallow",
+        FETCH_MISSING,
     )

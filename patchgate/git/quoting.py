@@ -24,6 +24,9 @@ _QUOTED = re.compile(rb'"((?:[^\x00-\x1f\x7f"\\]|\\[abtnvfr"\\]|\\[0-3][0-7][0-7
 _ESCAPE = re.compile(rb"\\(?:([0-7]{3})|(.))", re.DOTALL)
 
 DEV_NULL = b"/dev/null"
+LOG_COMMANDS = ("##[", "##vso[", "##teamcity[")
+"""What build logs run anywhere in a line: GitHub's first command syntax (actions/runner,
+ActionCommand.TryParse), Azure Pipelines, TeamCity. `::` counts only where a line begins with it."""
 
 
 def _escaped_byte(code: int, *, high: bool) -> bytes:
@@ -185,6 +188,14 @@ def exact_text(raw: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if _CONTROLS.search(text) else text
+
+
+def without_log_commands(text: str) -> str:
+    """Escape what a build log would run as a command."""
+    if "##" in text:
+        for command in LOG_COMMANDS:
+            text = text.replace(command, "#\\x23" + command[2:])
+    return text
 
 
 def printable(raw: bytes | str, limit: int = 400) -> str:

@@ -60,6 +60,10 @@ BIG_FILE = 32 << 20
 QUARANTINE = "GIT_QUARANTINE_PATH"
 ANY_CODE = range(256)
 """Every exit code; an end by a signal has none."""
+FETCH_MISSING = (
+    "git fetch --refetch --no-filter brings what a partial clone left out, git fetch --unshallow what a "
+    "shallow one did"
+)
 _QUARANTINE = (QUARANTINE, "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 
 
@@ -71,7 +75,8 @@ class Repository:
     `limits` says in sentences why libgit2 could not read it. `config_warnings` are the warnings about
     its policies when the command ends, each once: values that cannot be used as they are. `namespace` is
     the one that a push goes into (gitnamespaces); no child gets it. `expression_time` is the processor time
-    that the regular expressions of its policies have.
+    that the regular expressions of its policies have. `trusts_caches` is false where others may have written
+    to the git directory, as in a clone that a CI machine keeps.
     """
 
     git_dir: str
@@ -86,6 +91,7 @@ class Repository:
     namespace: str = ""
     config_warnings: list[str] = field(default_factory=list, compare=False, repr=False)
     expression_time: CpuBudget = field(default_factory=CpuBudget, compare=False, repr=False)
+    trusts_caches: bool = True
 
     @property
     def zero_oid(self) -> str:
@@ -192,12 +198,11 @@ def failed(command: str, done: Completed) -> UndecidedError:
     lines = [line for line in done.err.split(b"\n") if line.strip()]
     ended = f"exit code {done.code}" if done.code >= 0 else f"it was ended by signal {-done.code}"
     said = printable(lines[-1]) if lines else ended
-    hint = "run git fsck; in a partial or shallow clone, fetch what is missing (git fetch --unshallow)"
     if b"ut of memory" in done.err:
         return MemoryLimitError(
             f"git {command} needs more memory than patchgate allows: {said}", "split the change"
         )
-    return UndecidedError(f"git {command} failed: {said}", hint)
+    return UndecidedError(f"git {command} failed: {said}", f"run git fsck; {FETCH_MISSING}")
 
 
 def finish(child: Child, command: str) -> None:

@@ -33,13 +33,14 @@ _MOST_FILES = 32
 class PolicyCache:
     """A cache of checked configs, below the common git directory of a repository."""
 
-    def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
-        self._is_writable = is_writable
+    def __init__(self, common_dir: str, *, is_writable: bool = True, is_trusted: bool = True) -> None:
+        self._is_writable = is_writable and is_trusted
+        self._is_trusted = is_trusted
         self._folder = os.path.join(common_dir, "patchgate", "policies")
 
     def load(self, raw: bytes, file: str) -> Config | None:
         """Return the cached config of these bytes; None if they must be parsed."""
-        kept = self._file(raw, file).load()
+        kept = self._file(raw, file).load() if self._is_trusted else None
         return settings_from(kept["written"]) if kept else None
 
     def store(self, raw: bytes, file: str, config: Config) -> None:
@@ -87,7 +88,11 @@ class TreePolicies:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         repository = objects.repository
-        self._cache = PolicyCache(repository.common_dir, is_writable=not repository.is_receiving)
+        self._cache = PolicyCache(
+            repository.common_dir,
+            is_writable=not repository.is_receiving,
+            is_trusted=repository.trusts_caches,
+        )
         self._limit = repository.expression_time
         self._found: dict[Key, FoundPolicy] = {}
         self._has_policy: dict[str, bool] = {}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import first_of, printable
+from patchgate.git.quoting import LOG_COMMANDS, first_of, printable, without_log_commands
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import (
     Attempt,
@@ -30,20 +30,13 @@ SHORT_OID = 12
 _TRYING = frozenset({"lint", "test"})
 _SILENCE = {Outcome.NOT_RUN: "was not run", Outcome.FAIL: "failed without a finding"}
 
-# Build logs run these anywhere in a line: GitHub's first command syntax (actions/runner,
-# ActionCommand.TryParse), Azure Pipelines, TeamCity. `::` counts only where a line begins with it.
-_LOG_COMMANDS = ("##[", "##vso[", "##teamcity[")
-
 
 def safe(text: str, limit: int = MAX_TEXT) -> str:
     """Make text fit for one line of a terminal or a build log, cut at `limit` characters."""
     # Most text is plain ASCII: asking that first keeps 100,000 findings from a loop over characters.
     if not (text.isascii() and text.isprintable() and len(text) <= limit):
         text = printable(text, limit)
-    if "##" in text:
-        for command in _LOG_COMMANDS:
-            text = text.replace(command, "#\\x23" + command[2:])
-    return text
+    return without_log_commands(text)
 
 
 def show_path(path: RepoPath) -> str:
@@ -54,7 +47,7 @@ def show_path(path: RepoPath) -> str:
     bare = text[1:-1] if text.startswith('"') else text
     if bare.startswith("::"):
         bare = "\\072" + bare[1:]
-    for command in _LOG_COMMANDS:
+    for command in LOG_COMMANDS:
         bare = bare.replace(command, "#\\043" + command[2:])
     return text if bare == text else f'"{bare}"'
 

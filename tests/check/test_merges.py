@@ -199,6 +199,46 @@ def test_a_policy_that_a_merge_brings_along_is_no_change_of_its_own(repo: Repo) 
     assert repo.check("HEAD").verdict == "accepted"
 
 
+SPACED = "[policy]\n" + "# space\n" * 6 + "[rules]\n"
+
+
+def halves(repo: Repo) -> tuple[str, str]:
+    """Make two changes of one policy whose clean merge has a key twice; `main` has the first."""
+    base = repo.policy(SPACED)
+    one = repo.policy(SPACED.replace("[policy]\n", "[policy]\nmax_file_bytes = 5000\n"))
+    repo.git("checkout", "-q", "-b", "other", base)
+    other = repo.policy(SPACED.replace("[rules]", "max_file_bytes = 6000\n[rules]"))
+    repo.git("checkout", "-q", "main")
+    return one, other
+
+
+def test_a_clean_merge_may_not_make_a_policy_that_cannot_be_read(repo: Repo) -> None:
+    one, other = halves(repo)
+    assert repo.check(one).verdict == repo.check(other).verdict == "accepted"
+    repo.git("merge", "-q", "--no-commit", "--no-ff", "other")
+    pending = repo.check()
+    repo.git("commit", "-q", "--no-verify", "--no-edit")
+    for answer in (pending, repo.check("HEAD"), repo.check("HEAD", "--policy-from", one)):
+        assert (answer.code, answer.errors) == (1, ["policy-invalid"])
+        assert answer.findings[0]["path"] == "patchgate.toml"
+
+
+def test_the_merge_of_a_repair_is_accepted_and_nothing_else_beside_it(repo: Repo) -> None:
+    halves(repo)
+    repo.git("merge", "-q", "--no-edit", "other")
+    broken = repo.head()
+    repo.git("checkout", "-q", "-b", "repair")
+    repo.policy(POLICY)
+    repo.git("checkout", "-q", "-b", "beside", broken)
+    repo.commit({"beside": "x\n"})
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "--no-ff", "--no-edit", "repair")
+    for arguments in (("HEAD",), (f"{broken}..HEAD", "--policy-from", broken)):
+        assert repo.check(*arguments).verdict == "accepted"
+    repo.git("merge", "-q", "--no-ff", "--no-edit", "beside")
+    assert repo.check(f"{broken}..HEAD", "--policy-from", broken).verdict == "undecided"
+
+
 def test_a_policy_that_an_evil_merge_weakens_is_refused_together_with_anything_else(repo: Repo) -> None:
     repo.git("merge", "-q", "--no-commit", "side")
     repo.stage({"patchgate.toml": "[policy]\n", "runs/evil": "x\n"})

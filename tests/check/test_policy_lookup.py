@@ -72,12 +72,18 @@ def test_a_policy_of_an_unknown_revision_is_a_wrong_argument(repo: Repo, revisio
     assert answer.error["kind"] == "usage"
 
 
-def test_a_broken_policy_that_was_asked_for_is_a_config_error(repo: Repo) -> None:
+def test_under_a_broken_policy_that_was_asked_for_only_its_repair_is_accepted(repo: Repo) -> None:
     broken = repo.policy("[policy]\nunknown = 1\n")
     repo.policy("[policy]\n")
-    for arguments in ((), ("HEAD",), ("--all",)):
-        answer = repo.check(*arguments, "--policy-from", broken)
-        assert (answer.code, answer.error["kind"]) == (2, "config")
+    assert repo.check("HEAD", "--policy-from", broken).rules == ["policy-repaired"]
+    for staged in ({"a": "a\n"}, {"patchgate.toml": POLICY}):
+        repo.stage(staged)
+        answer = repo.check("--policy-from", broken)
+        assert (answer.code, answer.verdict == "accepted") == ((0, True) if "a" not in staged else (3, False))
+        repo.commit()
+    assert repo.check("HEAD~1", "--policy-from", broken).code == 3
+    answer = repo.check("--all", "--policy-from", broken)
+    assert (answer.code, answer.error["kind"]) == (2, "config")
 
 
 def test_the_profile_of_agents_is_stricter(repo: Repo) -> None:
@@ -137,6 +143,13 @@ def test_another_version_than_the_required_one_is_undecided(repo: Repo) -> None:
     repo.commit()
     assert repo.check("HEAD").code == 3
     assert repo.check("--all").code == 3
+
+
+def test_a_policy_that_this_version_could_not_judge_by_is_undecided_when_it_is_proposed(repo: Repo) -> None:
+    repo.stage({"patchgate.toml": 'required_version = ">=999"\n'})
+    answer = repo.check()
+    assert (answer.code, answer.verdict) == (3, "undecided")
+    assert "patchgate >=999" in str(answer.change["gates"])
 
 
 def test_the_required_version_judges(repo: Repo) -> None:

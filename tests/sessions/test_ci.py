@@ -330,7 +330,7 @@ def test_a_forced_push_is_judged_by_what_was_there_and_says_so(host: Host) -> No
     assert (missing.code, missing.error["hint"]) == (3, f"git fetch origin {lost}")
     host.ci.git("fetch", "-q", "origin", lost)
     answer = host.check(said)
-    assert answer.errors == ["deny-prefix"]
+    assert answer.errors == ["ref-forced", "deny-prefix"]
     assert any("forced" in text for text in answer.report["warnings"])
     assert host.check(host.pushed("refs/heads/main", lost, after, forced=False)).code == 3
 
@@ -400,6 +400,57 @@ def test_without_an_engine_the_default_branch_of_origin_is_the_base(host: Host) 
     host.ci.git("update-ref", "-d", "refs/remotes/origin/HEAD")
     host.ci.git("remote", "set-head", "origin", "--auto")
     assert host.check({}).errors == ["deny-prefix"]
+
+
+def test_a_forced_push_that_only_goes_back_is_refused_as_on_a_server(host: Host) -> None:
+    lost = host.land(GOOD)
+    host.dev.git("push", "-q", "-f", "origin", f"{host.main}:main")
+    host.clone(host.main)
+    host.ci.git("fetch", "-q", "origin", lost)
+    answer = host.check(host.pushed("refs/heads/main", lost, host.main, forced=True))
+    assert (answer.code, answer.errors) == (1, ["ref-forced"])
+    assert answer.changes[0]["source"]["ref"] == "refs/heads/main"
+
+
+@pytest.mark.parametrize("source", ["parent_pipeline", "webide"])
+def test_a_pipeline_that_a_push_started_in_another_way_judges_all_of_the_push(
+    host: Host, source: str
+) -> None:
+    bad = host.land(BAD)
+    last = host.land(GOOD)
+    host.clone(last)
+    variables = {
+        "GITLAB_CI": "true",
+        "CI_COMMIT_SHA": last,
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_COMMIT_BRANCH": "main",
+        "CI_COMMIT_BEFORE_SHA": host.main,
+        "CI_PIPELINE_SOURCE": source,
+    }
+    answer = host.check(variables)
+    assert (answer.code, answer.errors, judged(answer)) == (1, ["deny-prefix"], [bad, last])
+    assert judged(host.check(variables | {"CI_COMMIT_BEFORE_SHA": "0" * 40})) == [last]
+
+
+def test_where_the_base_has_a_broken_policy_its_repair_alone_is_accepted(host: Host) -> None:
+    host.main = host.land({"patchgate.toml": "[polizei]\n"})
+    other, repair = host.push("other", GOOD), host.push("repair", {"patchgate.toml": POLICY})
+    for head, code in ((other, 3), (repair, 0)):
+        merge = host.merge(head)
+        host.clone(merge)
+        assert host.check(host.pull(head, merge)).code == code
+
+
+def test_what_an_earlier_build_left_in_the_clone_is_not_trusted(host: Host) -> None:
+    from patchgate.policy.config import parse
+    from patchgate.policy.tree_policies import PolicyCache
+
+    bad = host.push("feature", BAD)
+    host.clone(bad)
+    PolicyCache(str(host.ci.path / ".git")).store(
+        POLICY.encode(), "patchgate.toml", parse(LOOSE.encode(), "patchgate.toml")
+    )
+    assert host.check(host.pull(bad, bad)).errors == ["deny-prefix"]
 
 
 def test_an_annotated_tag_may_be_named_by_the_tag_itself(host: Host) -> None:
@@ -525,6 +576,20 @@ def test_a_report_that_cannot_be_written_is_a_warning_and_no_other_verdict(host:
     assert "could not be written" in answer.err
 
 
+def test_no_report_is_written_through_a_symlinked_folder_of_the_change(host: Host, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    host.dev.link("reports", "../outside")
+    bad = host.push("feature", BAD)
+    host.clone(bad)
+    for place in ("reports/a.sarif", str(host.ci.path / "reports/a.sarif")):
+        answer = host.check(host.pull(bad, bad), "--output-file", f"sarif={place}")
+        assert (answer.code, list(outside.iterdir())) == (1, [])
+        assert "could not be written" in answer.err
+    assert host.check(host.pull(bad, bad), "--output-file", f"sarif={outside / 'b.sarif'}").code == 1
+    assert [file.name for file in outside.iterdir()] == ["b.sarif"]
+
+
 @pytest.mark.parametrize("value", ["sarif", "sarif=", "=a", "yaml=a", "a.sarif", "sarif=a\0b"])
 def test_an_output_file_names_a_format_and_a_file(tmp_path: Path, value: str) -> None:
     assert Repo.create(tmp_path).cli("check", "--output-file", value).code == 2
@@ -562,3 +627,9 @@ def test_an_approval_counts_for_the_branch_that_the_engine_names(tmp_path: Path)
     pushed = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_SHA": head}
     pushed |= {"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": "main", "CI_COMMIT_BEFORE_SHA": before}
     assert team.dev.check("--ci", cwd=team.dev.path, **pushed).verdict == "accepted"
+
+
+@pytest.mark.parametrize("command", ["##[add-mask]", "##vso[task.complete]", "##teamcity[x]"])
+def test_no_error_on_standard_error_is_a_command_of_a_build_log(host: Host, command: str) -> None:
+    answer = host.ci.at(host.dev.path).cli("check", command, form="")
+    assert (answer.code, command in answer.err) == (2, False)
