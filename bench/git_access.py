@@ -2,17 +2,22 @@
 
     python -m bench.git_access REPOSITORY [--commits 1000] [--rounds 5]
 
-Reads the newest commits of an existing repository and writes nothing. Each task is a process of its own, as a
-hook is; a round runs both ways, one after the other. Both ways count what they read, and must agree.
+Reads the newest commits of an existing repository and writes nothing there. Each task is a process of its
+own, as a hook is; a round runs both ways, one after the other, and both count what they read. The last tasks
+are those of pre-receive: the commits are in quarantine, beside a bare repository that lacks them.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping
+from pathlib import Path
 
 _CHILD = """
 import os, subprocess, sys
@@ -21,9 +26,12 @@ def git(*arguments, stdin=b""):
 commits = sys.stdin.buffer.read()
 """
 _LIBRARY = """
-import sys
+import os, sys
 import pygit2
 repository = pygit2.Repository(".")
+if quarantine := os.environ.get("GIT_QUARANTINE_PATH"):
+    # libgit2 reads none of git's variables by itself.
+    repository.odb.add_disk_alternate(quarantine)
 commits = sys.stdin.read().split()
 def against_parent(name):
     commit = repository[name]
@@ -78,13 +86,65 @@ TASKS = {
 }
 
 
-def timed(repository: str, script: str, commits: bytes) -> tuple[float, int]:
+RECEIVED = ("changed paths of each commit", "changed lines of each commit")
+
+
+def git(folder: str | Path, *arguments: str, stdin: bytes = b"") -> bytes:
+    """Run git; what it printed."""
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, input=stdin, stdout=subprocess.PIPE, check=True).stdout
+
+
+def receive(repository: str, listed: bytes, folder: Path) -> tuple[Path, Mapping[str, str]]:
+    """Put commits into the quarantine of a bare repository that lacks them, as receive-pack does.
+
+    Source: git-receive-pack, “Quarantine environment”.
+    """
+    server = folder / "server.git"
+    oldest = listed.split()[-1].decode("ascii")
+    base = git(repository, "rev-parse", oldest + "^").strip().decode("ascii")
+    form = git(repository, "rev-parse", "--show-object-format").strip().decode("ascii")
+    git(repository, "init", "-q", "--bare", f"--object-format={form}", str(server))
+    git(repository, "push", "-q", "--no-verify", str(server), f"{base}:refs/heads/main")
+    quarantine = server / "objects" / "tmp_objdir-incoming-bench"
+    (quarantine / "pack").mkdir(parents=True)
+    named = git(repository, "rev-list", "--objects", listed.split()[0].decode("ascii"), "^" + base)
+    pack = git(repository, "pack-objects", "-q", "--stdout", stdin=named)
+    environ = {
+        "GIT_QUARANTINE_PATH": str(quarantine),
+        "GIT_OBJECT_DIRECTORY": str(quarantine),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(server / "objects"),
+    }
+    command = ["git", "-C", str(server), "index-pack", "--stdin"]
+    subprocess.run(command, input=pack, stdout=subprocess.DEVNULL, check=True, env=os.environ | environ)
+    return server, environ
+
+
+def timed(
+    repository: str | Path, script: str, commits: bytes, environ: Mapping[str, str]
+) -> tuple[float, int]:
     """Run one task as a process; its seconds, and what it counted."""
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=repository, input=commits, stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", script],
+        cwd=repository,
+        input=commits,
+        stdout=subprocess.PIPE,
+        check=True,
+        env=os.environ | environ,
     )
     return time.perf_counter() - start, int(done.stdout)
+
+
+def measure(
+    name: str, place: str | Path, listed: bytes, rounds: int, environ: Mapping[str, str] | None = None
+) -> None:
+    """Measure one task both ways, and print its line."""
+    shown = name + (", received" if environ else "")
+    runs = [[timed(place, script, listed, environ or {}) for script in TASKS[name]] for _ in range(rounds)]
+    children, library = (statistics.median(each[way][0] for each in runs) for way in (0, 1))
+    counts = " ".join(str(count) for _, count in runs[0])
+    print(f"{shown:<42} {children * 1e3:>6.0f} ms {library * 1e3:>6.0f} ms  {counts}", flush=True)
 
 
 def main() -> None:
@@ -94,22 +154,18 @@ def main() -> None:
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    listed = subprocess.run(
-        ["git", "rev-list", "--first-parent", f"--max-count={arguments.commits}", "HEAD"],
-        cwd=arguments.repository,
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
+    limit = f"--max-count={arguments.commits}"
+    listed = git(arguments.repository, "rev-list", "--first-parent", limit, "HEAD")
     print(f"{len(listed.split())} commits")
-    print(f"{'':<32} {'children':>9} {'libgit2':>9}  counted")
-    for name, scripts in TASKS.items():
-        rounds = [
-            [timed(arguments.repository, script, listed) for script in scripts]
-            for _ in range(arguments.rounds)
-        ]
-        children, library = (statistics.median(each[way][0] for each in rounds) for way in (0, 1))
-        counts = " ".join(str(count) for _, count in rounds[0])
-        print(f"{name:<32} {children * 1e3:>6.0f} ms {library * 1e3:>6.0f} ms  {counts}", flush=True)
+    print(f"{'':<42} {'children':>9} {'libgit2':>9}  counted")
+    for name in TASKS:
+        measure(name, arguments.repository, listed, arguments.rounds)
+    # The last commit of a list that is too short has no parent to begin from.
+    if len(listed.split()) == arguments.commits:
+        with tempfile.TemporaryDirectory(prefix="patchgate-bench-") as folder:
+            server, environ = receive(arguments.repository, listed, Path(folder))
+            for name in RECEIVED:
+                measure(name, server, listed, arguments.rounds, environ)
 
 
 if __name__ == "__main__":
