@@ -28,6 +28,7 @@ FLOORS = (
     ("check",),
     ("patches", "intents", "approvals"),
     ("apply", "hooks", "verify", "components", "placeholders"),
+    ("runs",),
     ("cli",),
 )
 # A module by itself: it is compiled into each repository and runs there alone, so nothing is shared with it.
@@ -82,6 +83,7 @@ PURE = {
     """,
     "report": "*",
     "report.rules": "*",
+    "runs": "phases timeouts",
     "verify": """
         regressions suppression_abuse verification_reasons verification_result verification_text
         verification_verdict
