@@ -252,7 +252,7 @@ def _takes(node: dict[str, Any], schema: dict[str, Any]) -> str:
 
 def _default(name: str, node: dict[str, Any]) -> str:
     if "default" not in node:
-        return "`{}`" if name in {"rules", "env"} else "absent"
+        return "`{}`" if name in {"rules", "env", "role_timeouts"} else "absent"
     value = node["default"]
     if isinstance(value, list):
         return "`[" + ", ".join(f'"{each}"' for each in value) + "]`"

@@ -314,8 +314,9 @@ def _judge_and_write(run: ApplyRun) -> Report:
 
 
 def _run_commands(run: ApplyRun, judged: PatchVerdict) -> CommandResults:
-    """Run the commands of the policy, if there are any."""
-    if judged.policy is None or not judged.policy.config.commands:
+    """Run the commands of the policy, if there are any but authors."""
+    commands = {} if judged.policy is None else judged.policy.config.commands
+    if all(each.kind == "author" for each in commands.values()):
         return CommandResults(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
     # Loaded here: many policies have no commands.
     from patchgate.apply.run_commands import run_commands

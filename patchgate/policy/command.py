@@ -15,6 +15,7 @@ from patchgate.policy.validators import FILES
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange
     from patchgate.git.path import RepoPath
+    from patchgate.policy.run_validators import PhaseName
     from patchgate.policy.settings import AnalysisSettings, CommandSettings
 
 # A tool may read such an argument as an option, a file of arguments (ruff, javac) or a command (vim).
@@ -23,8 +24,19 @@ FORM = "patchgate.analyses/1"
 
 
 def ordered_commands(commands: Mapping[str, CommandSettings]) -> list[tuple[str, CommandSettings]]:
-    """List commands in the order they run: all lint commands, then all tests, each in config order."""
-    return sorted(commands.items(), key=lambda named: named[1].kind != "lint")
+    """List the commands for a patch in the order they run: all lint commands, then all tests.
+
+    Each kind is in config order. Authors are left out: they write patches, and only a run starts them.
+    """
+    checks = [each for each in commands.items() if each[1].kind != "author"]
+    return sorted(checks, key=lambda named: named[1].kind != "lint")
+
+
+def author_of(
+    commands: Mapping[str, CommandSettings], phase: PhaseName
+) -> tuple[str, CommandSettings] | None:
+    """Return the author of a phase, with its name; None if the phase has none."""
+    return next((each for each in commands.items() if each[1].phase == phase), None)
 
 
 def files_of(changes: Iterable[FileChange]) -> tuple[RepoPath, ...]:

@@ -19,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializeAsAny,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
     WrapValidator,
@@ -27,9 +28,11 @@ from pydantic import (
 
 from patchgate.policy import config_types, settings
 from patchgate.policy.claims_settings import BOUNDS
-from patchgate.policy.config_types import ConfigSection, Timeout
+from patchgate.policy.config_types import ConfigSection, RoleTimeouts, Timeout
+from patchgate.policy.run_validators import check_author, check_author_key, check_authors
 from patchgate.policy.settings import (
     ClaimsSettings,
+    CommandSettings,
     ComponentSettings,
     Config,
     MarkerSettings,
@@ -96,13 +99,22 @@ def _named(pattern: str) -> Any:
 
 
 _WHOLE: dict[str, tuple[Any, ...]] = {
-    "commands": (_named(NAME),),
+    "commands": (_named(NAME), AfterValidator(check_authors)),
     "analyses": (_named(NAME),),
     "components": (_named(COMPONENT_ID), AfterValidator(check_components)),
     "thresholds": (AfterValidator(check_thresholds),),
     "owners": (AfterValidator(check_owners),),
 }
 """The checks on all tables of a kind together."""
+
+
+def _fits_kind(name: str) -> AfterValidator:
+    """Check a key of a command against the command's kind, which is declared before it."""
+
+    def check(value: Any, info: ValidationInfo) -> Any:
+        return check_author_key(name, value, info.data.get("kind"))
+
+    return AfterValidator(check)
 
 
 def _table(kind: type) -> type[ConfigSection]:
@@ -117,6 +129,10 @@ def _table(kind: type) -> type[ConfigSection]:
             hint = Annotated[_lax_type(each.name), get_args(hint)[-1]]
         elif each.name == "timeout":
             hint = Timeout
+        elif each.name == "role_timeouts":
+            hint = RoleTimeouts
+        if kind is CommandSettings and each.name != "kind":
+            hint = Annotated[hint, _fits_kind(each.name)]
         if kind is Config and each.name in _WHOLE:
             hint = Annotated[hint, *_WHOLE[each.name]]
         default = ... if each.default is MISSING else each.default
@@ -141,6 +157,8 @@ def _of_table(hint: Any) -> Any:
         hint = Annotated[_of_table(arguments[0]), *more]
     elif hint is ClaimsSettings:
         hint = Annotated[_table_of(hint), SerializeAsAny(), WrapValidator(_any_table)]  # type: ignore[type-arg]
+    elif hint is CommandSettings:
+        hint = Annotated[_table_of(hint), AfterValidator(check_author)]
     elif is_dataclass(hint):
         hint = _table_of(hint)
     elif origin is tuple and is_dataclass(arguments[0]):

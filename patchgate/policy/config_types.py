@@ -7,11 +7,20 @@ annotations.
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from patchgate.policy.regular_expressions import MAX_EXPRESSION, check_expression
+from patchgate.policy.run_validators import (
+    AuthorRole,
+    PhaseName,
+    check_path_folder,
+    check_program,
+    check_role,
+    check_role_timeout,
+    check_shared_variable,
+)
 from patchgate.policy.validators import (
     FILES,
     MARKER_NAME,
@@ -66,9 +75,21 @@ Pattern: TypeAlias = Annotated[str, AfterValidator(check_pattern)]
 Patterns: TypeAlias = Annotated[tuple[Pattern, ...], _LIST]
 Globs: TypeAlias = Annotated[tuple[Pattern, ...], _SOME]
 OwnedPaths: TypeAlias = Annotated[
-    Annotated[tuple[Annotated[str, AfterValidator(check_owned)], ...], _LIST], Field(min_length=1)
+    Annotated[tuple[Annotated[str, AfterValidator(check_owned)], ...], _LIST],
+    Field(
+        min_length=1,
+        description='Patterns of the paths; `"@policy"` means the control files. '
+        "Both sides of a rename count.",
+    ),
 ]
-Principals: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_principal)], ...], _LIST]
+Principals: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_principal)], ...],
+    _LIST,
+    Field(
+        description="Principals of `.patchgate/allowed_signers`, whose approvals count; "
+        "without this key, all of them."
+    ),
+]
 RepositoryId: TypeAlias = Annotated[str, AfterValidator(check_repository_id)]
 OverridePaths: TypeAlias = Annotated[Patterns, Field(min_length=1)]
 Prefixes: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_prefix)], ...], _LIST]
@@ -77,7 +98,12 @@ Expressions: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_exp
 Refs: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_ref)], ...], _LIST]
 Roots: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_root)], ...], _SOME]
 SuppressionFiles: TypeAlias = Annotated[
-    tuple[Annotated[str, AfterValidator(check_suppression_file)], ...], _LIST
+    tuple[Annotated[str, AfterValidator(check_suppression_file)], ...],
+    _LIST,
+    Field(
+        description="Suppression files: lists of findings that a tool leaves out. If they or the "
+        "suppressions in the code grow, that is reported as abuse."
+    ),
 ]
 
 Specifier: TypeAlias = Annotated[str, AfterValidator(check_specifier)]
@@ -87,7 +113,13 @@ CommandName: TypeAlias = Annotated[str, AfterValidator(check_name)]
 ComponentId: TypeAlias = Annotated[str, AfterValidator(check_id)]
 ContractPath: TypeAlias = Annotated[str, AfterValidator(check_contract)]
 AnalysisName: TypeAlias = Annotated[str, AfterValidator(check_analysis)]
-MetricName: TypeAlias = Annotated[str, AfterValidator(check_metric)]
+MetricName: TypeAlias = Annotated[
+    str,
+    AfterValidator(check_metric),
+    Field(
+        description="What it limits: `findings:new`, `findings`, or a metric of every symbol, by its name."
+    ),
+]
 MarkerName: TypeAlias = Annotated[
     str, Field(json_schema_extra={"pattern": f"^{MARKER_NAME}$", "maxLength": MAX_NAME})
 ]
@@ -135,29 +167,37 @@ FileCommand: TypeAlias = Annotated[
     _FILLED,
     AfterValidator(partial(command_with, placeholder=FILES, like='["ruff", "check", "--no-fix", "{files}"]')),
     BeforeValidator(check_words),
+    Field(
+        description="The program and its arguments, without a shell; the argument `{files}` is replaced "
+        "by the added and changed files."
+    ),
 ]
 TestCommand: TypeAlias = Annotated[
     tuple[Annotated[str, AfterValidator(partial(argument_with, placeholder=TESTS))], ...],
     _FILLED,
     AfterValidator(partial(command_with, placeholder=TESTS, like='["python", "-m", "pytest", "{tests}"]')),
     BeforeValidator(check_words),
+    Field(
+        description="The program and its arguments that run its tests, without a shell; the argument "
+        "`{tests}` is replaced by its test files."
+    ),
 ]
 AnalysisCommand: TypeAlias = Annotated[
     tuple[Annotated[str, AfterValidator(check_analysis_argument)], ...],
     _FILLED,
     AfterValidator(check_analysis_command),
     BeforeValidator(check_words),
+    Field(
+        description="The program and its arguments, without a shell; it runs in a scratch tree, and "
+        "writes to its standard output."
+    ),
 ]
+_TIMEOUT_TEXT = {"type": "string", "pattern": f"^{TIMEOUT}$"}
 Timeout: TypeAlias = Annotated[
     float | str,
     AfterValidator(check_timeout),
     WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_SECONDS},
-                {"type": "string", "pattern": f"^{TIMEOUT}$"},
-            ]
-        }
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": MAX_SECONDS}, _TIMEOUT_TEXT]}
     ),
     Field(description='In seconds, or like "90s", "5m", "1h"; at most a day.'),
 ]
@@ -166,10 +206,83 @@ Variables: TypeAlias = Annotated[
     dict[Annotated[str, AfterValidator(check_variable)], Annotated[str, AfterValidator(without_nul)]],
     Field(description="Environment variables to set for it, besides those of the caller."),
 ]
+_Tool: TypeAlias = Annotated[str, AfterValidator(check_tool)]
 Tools: TypeAlias = Annotated[
-    tuple[Annotated[str, AfterValidator(check_tool)], ...],
+    tuple[_Tool, ...],
     Field(
         strict=False,
         description="Programs that must be on PATH; if one is missing, the command is not started.",
     ),
 ]
+
+_VARIABLE_TEXT: TypeAlias = Annotated[str, AfterValidator(without_nul)]
+SharedVariables: TypeAlias = Annotated[
+    dict[Annotated[str, AfterValidator(check_shared_variable)], _VARIABLE_TEXT],
+    Field(description="Environment variables to set; those of a command or an analysis have priority."),
+]
+SharedTools: TypeAlias = Annotated[
+    tuple[_Tool, ...],
+    Field(strict=False, description="Programs that must be on PATH; if one is missing, nothing is started."),
+]
+PythonPath: TypeAlias = Annotated[
+    str,
+    AfterValidator(check_program),
+    Field(
+        min_length=1,
+        description="The Python of the repository: a name that is looked up on PATH, or a path, whose "
+        "folder then comes first on PATH. A relative path begins at the repository's root.",
+    ),
+]
+PathFolders: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_path_folder)], ...],
+    Field(
+        strict=False,
+        description="Folders after the others on PATH. A relative one begins at the repository's root, "
+        "outside the scratch tree.",
+    ),
+]
+Role: TypeAlias = Annotated[
+    AuthorRole, Field(description="What an author does; its time limit depends on it. Only for authors.")
+]
+PhaseOfAuthor: TypeAlias = Annotated[
+    PhaseName, Field(description="The phase whose work the author does; at most one author has it.")
+]
+SchedulingName: TypeAlias = Annotated[
+    Literal["phased", "wavefront"],
+    Field(
+        description="`phased`: all components finish a phase before the next one begins. `wavefront`: "
+        "each goes on as soon as its dependencies allow it."
+    ),
+]
+MaxConcurrent: TypeAlias = Annotated[
+    int, Field(ge=1, le=64, description="How many components are worked on at once.")
+]
+MaxRetries: TypeAlias = Annotated[
+    int, Field(ge=0, le=20, description="How often a temporary fault is tried again.")
+]
+SystemicThreshold: TypeAlias = Annotated[
+    int,
+    Field(ge=2, le=100, description="On how many components of a phase the same fault pauses the run."),
+]
+ImpatienceName: TypeAlias = Annotated[
+    Literal["patient", "normal", "impatient"],
+    Field(description="`patient` doubles the time limits, `impatient` halves them."),
+]
+RoleTimeouts: TypeAlias = Annotated[
+    dict[
+        Annotated[str, AfterValidator(check_role)],
+        Annotated[
+            float | str,
+            AfterValidator(check_role_timeout),
+            WithJsonSchema(
+                {"anyOf": [{"type": "number", "minimum": 1, "maximum": MAX_SECONDS}, _TIMEOUT_TEXT]}
+            ),
+        ],
+    ],
+    Field(
+        description='The time limit of each role of an author, in seconds, or like "90s", "5m", "1h"; '
+        "from 1 s to a day.",
+        json_schema_extra={"propertyNames": {"enum": list(get_args(AuthorRole))}},
+    ),
+]
+"""`role_timeouts` as written in the config; in the settings each is a number of seconds."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MessageLevel = Literal["error", "warning", "note", "off"]
 ReserveLevel = Literal["error", "warning", "off"]
 HookMode = Literal["enforce", "observe"]
-CommandKind = Literal["lint", "test"]
+CommandKind = Literal["lint", "test", "author"]
 CommandScope = Literal["files", "tree"]
 SideEffects = Literal["none"]
 AnalysisFormat = Literal["sarif", "metrics"]
@@ -114,14 +114,8 @@ class OverrideSettings:
 class OwnersSettings:
     """Who must approve changes to some paths before they land on a protected branch."""
 
-    paths: Annotated[
-        types.OwnedPaths,
-        'Patterns of the paths; `"@policy"` means the control files. Both sides of a rename count.',
-    ]
-    signers: Annotated[
-        types.Principals,
-        "Principals of `.patchgate/allowed_signers`, whose approvals count; without this key, all of them.",
-    ] = ()
+    paths: types.OwnedPaths
+    signers: types.Principals = ()
     approvals: Annotated[types.UpTo100, "How many of them must approve, each with their own key."] = 1
 
 
@@ -175,12 +169,12 @@ class PushSettings:
 class CommandSettings:
     """A command that runs in a scratch tree with the patch applied; it must end with exit code 0."""
 
-    kind: Annotated[CommandKind, "Lint commands run first; tests only after all of them passed."]
-    command: Annotated[
-        types.FileCommand,
-        "The program and its arguments, without a shell; the argument `{files}` is replaced by "
-        "the added and changed files.",
+    kind: Annotated[
+        CommandKind,
+        "Lint commands run first; tests only after all of them passed. `apply` never runs an author: "
+        "it writes patches in a run.",
     ]
+    command: types.FileCommand
     scope: Annotated[
         CommandScope, "What the scratch tree contains: the whole tree, or the changed files."
     ] = "tree"
@@ -192,6 +186,34 @@ class CommandSettings:
         '`"none"`: the command changes no tracked file; if it does, the patch is refused, '
         "for every kind of command.",
     ] = None
+    role: types.Role | None = None
+    phase: types.PhaseOfAuthor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSettings:
+    """The environment that commands, analyses and tests of components share."""
+
+    python_path: types.PythonPath = "python3"
+    inherit_path: Annotated[
+        bool, "Whether PATH has the folders of the caller's; if not, `/usr/bin` and `/bin`."
+    ] = True
+    extra_path_dirs: types.PathFolders = ()
+    required_tools: types.SharedTools = ()
+    env: types.SharedVariables = field(default_factory=dict, hash=False)
+
+
+# In the file a limit of `role_timeouts` may also be a string; here it is in seconds.
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a run takes components through their phases."""
+
+    scheduling: types.SchedulingName = "phased"
+    max_concurrent: types.MaxConcurrent = 4
+    max_retries: types.MaxRetries = 3
+    systemic_threshold: types.SystemicThreshold = 3
+    impatience: types.ImpatienceName = "normal"
+    role_timeouts: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +241,7 @@ class ComponentSettings:
     tests: Annotated[types.Globs, "Patterns of the tests of its contract, from the root."]
     implementation: Annotated[types.Globs, "Patterns of its implementation, from the root."]
     parent: Annotated[types.ComponentId | None, "The component or group that it belongs to."] = None
-    test_command: Annotated[
-        types.TestCommand,
-        "The program and its arguments that run its tests, without a shell; the argument "
-        "`{tests}` is replaced by its test files.",
-    ] = ("python", "-m", "pytest", "-q", "{tests}")
+    test_command: types.TestCommand = ("python", "-m", "pytest", "-q", "{tests}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +261,7 @@ class BaselineSettings:
 class AnalysisSettings:
     """A command that reports findings or metrics of a whole tree, so that two trees can be compared."""
 
-    command: Annotated[
-        types.AnalysisCommand,
-        "The program and its arguments, without a shell; it runs in a scratch tree, and writes "
-        "to its standard output.",
-    ]
+    command: types.AnalysisCommand
     format: Annotated[
         AnalysisFormat,
         'What it writes: SARIF 2.1.0, or `{"metrics": [{"path", "symbol", "name", "value"}]}`.',
@@ -262,10 +276,7 @@ class ThresholdSettings:
     """A limit on findings or on a metric."""
 
     name: Annotated[types.AnalysisName, "Its name in reports."]
-    metric: Annotated[
-        types.MetricName,
-        "What it limits: `findings:new`, `findings`, or a metric of every symbol, by its name.",
-    ]
+    metric: types.MetricName
     max: Annotated[types.MostOfMetric, "The most that is allowed, inclusive."]
 
 
@@ -282,11 +293,7 @@ class VerifySettings:
         "`refuse`: without an intent every failing threshold counts, even if it failed before "
         "and is not worse. `report`: such a threshold is reported, but refuses nothing.",
     ] = "report"
-    suppressions: Annotated[
-        types.SuppressionFiles,
-        "Suppression files: lists of findings that a tool leaves out. If they or the suppressions "
-        "in the code grow, that is reported as abuse.",
-    ] = ()
+    suppressions: types.SuppressionFiles = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,8 +422,11 @@ class Config:
     hooks: HooksSettings = HooksSettings()
     push: PushSettings = PushSettings()
     commands: Annotated[
-        Mapping[types.CommandName, CommandSettings], "The commands that `apply` runs on a patch, by name."
+        Mapping[types.CommandName, CommandSettings],
+        "The commands that `apply` runs on a patch, and authors, by name.",
     ] = field(default_factory=dict)
+    environment: EnvironmentSettings = EnvironmentSettings()
+    run: RunSettings = RunSettings()
     apply: ApplySettings = ApplySettings()
     components: Annotated[Mapping[types.ComponentId, ComponentSettings], "The components, by id."] = field(
         default_factory=dict

@@ -22,6 +22,7 @@ from patchgate.policy.settings import (
     Config,
     ConfigWarning,
     ContentSettings,
+    EnvironmentSettings,
     GovernanceSettings,
     HooksSettings,
     IntentsSettings,
@@ -31,6 +32,7 @@ from patchgate.policy.settings import (
     PlaceholdersSettings,
     PolicySettings,
     PushSettings,
+    RunSettings,
     ThresholdSettings,
     VerifySettings,
 )
@@ -49,6 +51,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
     policy["commit"] = _filled(CommitSettings, policy.get("commit", {}))
     policy["agent"] = _filled(AgentSettings, policy.get("agent", {}))
     commands, analyses = written.get("commands", {}), written.get("analyses", {})
+    shared = written.get("environment", {}).get("env", {})
     claims, warnings = _claims(written)
     return Config(
         required_version=written.get("required_version"),
@@ -61,13 +64,15 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         message=section(MessageSettings, "message"),
         hooks=section(HooksSettings, "hooks"),
         push=section(PushSettings, "push"),
-        commands={name: _runnable(CommandSettings, each) for name, each in commands.items()},
+        commands={name: _runnable(CommandSettings, each, shared) for name, each in commands.items()},
+        environment=section(EnvironmentSettings, "environment"),
+        run=_run(written.get("run", {})),
         apply=section(ApplySettings, "apply"),
         components={
             name: _filled(ComponentSettings, each) for name, each in written.get("components", {}).items()
         },
         baselines=section(BaselineSettings, "baselines"),
-        analyses={name: _runnable(AnalysisSettings, each) for name, each in analyses.items()},
+        analyses={name: _runnable(AnalysisSettings, each, shared) for name, each in analyses.items()},
         thresholds=tuple(_filled(ThresholdSettings, each) for each in written.get("thresholds", ())),
         verify=section(VerifySettings, "verify"),
         intents=section(IntentsSettings, "intents"),
@@ -86,12 +91,23 @@ def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[ConfigWar
     return parse_claims(written["claims"])
 
 
-def _runnable(kind: type[Runnable], written: Mapping[str, Any]) -> Runnable:
+def _runnable(kind: type[Runnable], written: Mapping[str, Any], shared: Mapping[str, str]) -> Runnable:
+    """Make the settings of a command or an analysis; `env` includes the variables of `[environment]`."""
     # Only if there is a command: a plain commit does not import the validators.
     from patchgate.policy.validators import seconds
 
     settings = _filled(kind, written)
-    return replace(settings, timeout=seconds(settings.timeout))
+    return replace(settings, timeout=seconds(settings.timeout), env={**shared, **settings.env})
+
+
+def _run(written: Mapping[str, Any]) -> RunSettings:
+    settings = _filled(RunSettings, written)
+    if not settings.role_timeouts:
+        return settings
+    from patchgate.policy.validators import seconds
+
+    limits = {role: seconds(limit) for role, limit in settings.role_timeouts.items()}
+    return replace(settings, role_timeouts=limits)
 
 
 def _filled(kind: type[Values], written: Mapping[str, Any]) -> Values:

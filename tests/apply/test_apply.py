@@ -153,6 +153,20 @@ def test_a_command_that_declares_no_side_effects_and_changes_files_refuses(repo:
     assert repo.cli("policy", "show").code == 2
 
 
+@pytest.mark.parametrize("also", ["", command("test", "true")])
+def test_an_author_is_never_run_by_apply(repo: Repo, tmp_path: Path, also: str) -> None:
+    """An author writes patches in a run; it is no judge of one."""
+    left = tmp_path / "author-ran"
+    author = command("author", f"touch {left}; exit 1", name="writer")
+    repo.policy(author + 'role = "code_author"\nphase = "implementation"\n' + also)
+    answer = apply(repo, change_of(), "-v")
+    assert (answer.code, left.exists()) == (0, False)
+    gates = {each["gate"]: each["outcome"] for each in answer.change["gates"]}
+    assert (gates["lint"], gates["test"]) == ("not-applicable", "pass" if also else "not-applicable")
+    logs = attempt_of(answer) / "logs"
+    assert [each.name for each in logs.iterdir()] == (["test.log"] if also else [])
+
+
 def test_the_linter_of_the_page_about_apply_refuses_what_it_could_fix(repo: Repo) -> None:
     """A project whose own settings say `fix = true` is linted all the same."""
     page = (Path(__file__).parents[2] / "docs/apply.md").read_text()

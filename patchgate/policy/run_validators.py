@@ -1,0 +1,157 @@
+"""Check what a config says of runs: authors, the time limits of their roles, the shared environment.
+
+Like `validators`: each check returns its value or raises `TextError`. It is apart because a commit needs none
+of these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, get_args
+
+from patchgate.git.quoting import printable
+from patchgate.policy.validators import (
+    FILES,
+    MAX_SECONDS,
+    TIMEOUT,
+    TextError,
+    check_variable,
+    seconds,
+    without_nul,
+)
+
+AuthorRole = Literal["decomposer", "contract_author", "test_author", "code_author", "trace_analyst"]
+PhaseName = Literal["interview", "shaping", "contract", "tests", "implementation", "integration"]
+
+_LIKE = 'write it like "python3", ".venv/bin/python" or "/opt/python/bin/python3"'
+
+
+class AuthorTable(Protocol):
+    """What the checks read of a table `[commands.NAME]`."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def role(self) -> str | None: ...
+    @property
+    def phase(self) -> str | None: ...
+
+
+def check_author_key(name: str, value: Any, kind: str | None) -> Any:
+    """Check that a written key of a command fits its kind: some are only for authors, some never.
+
+    Args:
+        name: the key.
+        value: its checked value, which is returned.
+        kind: the kind of the command; None if it is wrong itself.
+
+    Raises:
+        TextError: the key does not fit.
+    """
+    if kind is None:
+        return value
+    if kind != "author" and name in {"role", "phase"}:
+        raise TextError(f"`{name}` is only for authors", 'remove it, or write kind = "author"')
+    if kind == "author" and name == "scope":
+        raise TextError("an author has no `scope`: it always works in the whole tree", "remove this line")
+    if kind == "author" and name == "side_effects":
+        raise TextError("an author has no `side_effects`: its answer is the patch", "remove this line")
+    if kind == "author" and name == "command" and FILES in value:
+        raise TextError(f"an author gets no `{FILES}`: its brief names them", f'remove "{FILES}"')
+    return value
+
+
+def check_author(table: AuthorTable) -> AuthorTable:
+    """Check that an author says what it does, and when.
+
+    Raises:
+        TextError: `role` or `phase` is missing.
+    """
+    if table.kind == "author":
+        missing = [f"`{name}`" for name in ("role", "phase") if getattr(table, name) is None]
+        if missing:
+            raise TextError(
+                f"an author needs {' and '.join(missing)}",
+                'write them like role = "code_author" and phase = "implementation"',
+            )
+    return table
+
+
+def check_authors(tables: Mapping[str, AuthorTable]) -> Mapping[str, AuthorTable]:
+    """Check that no phase has two authors.
+
+    Raises:
+        TextError: two commands are authors for the same phase.
+    """
+    known: dict[str, str] = {}
+    for name, table in tables.items():
+        if table.kind != "author" or table.phase is None:
+            continue
+        other = known.setdefault(table.phase, name)
+        if other != name:
+            raise TextError(
+                f"`{other}` and `{name}` are both authors for the phase {table.phase}",
+                "remove one of them, or let one command run the other",
+            )
+    return tables
+
+
+def check_role(text: str) -> str:
+    """Check the name of a role."""
+    roles = get_args(AuthorRole)
+    if text not in roles:
+        raise TextError(
+            f"unknown role `{printable(text, 60)}`; the roles are {', '.join(roles)}", choices=roles
+        )
+    return text
+
+
+def check_role_timeout(value: float | str) -> float | str:
+    """Check the time limit of a role as written in the config: 1 second to 24 hours."""
+    if isinstance(value, str) and not re.fullmatch(TIMEOUT, value):
+        raise TextError(
+            f'"{printable(value, 40)}" is not a duration', 'write it as seconds, or like "90s", "5m" or "1h"'
+        )
+    # Written so that NaN is refused too.
+    if not 1 <= seconds(value) <= MAX_SECONDS:
+        raise TextError(
+            "the time limit of a role must be 1 second to 24 hours", 'write it like "90s", "5m" or "1h"'
+        )
+    return value
+
+
+def check_shared_variable(text: str) -> str:
+    """Check the name of a variable of `[environment]`; PATH has keys of its own."""
+    check_variable(text)
+    if text == "PATH":
+        raise TextError(
+            "PATH is made by other keys", "use `extra_path_dirs`, and `inherit_path = false` to replace it"
+        )
+    return text
+
+
+def check_program(text: str) -> str:
+    """Check `python_path`: a name on PATH, or the path of a file."""
+    _check_path(text, _LIKE)
+    if text.endswith("/"):
+        raise TextError("this is a folder, not a program", _LIKE)
+    return text
+
+
+def check_path_folder(text: str) -> str:
+    """Check a folder for PATH: absolute, or relative to the repository's root."""
+    return _check_path(text, 'write it like "/opt/tools/bin" or ".venv/bin"')
+
+
+def _check_path(text: str, like: str) -> str:
+    without_nul(text)
+    if not text:
+        raise TextError("an empty path names nothing", like)
+    if ":" in text:
+        raise TextError("PATH cannot contain a folder with a colon", "name another folder")
+    if ".." in text.split("/"):
+        raise TextError('a path cannot contain ".."', "write the absolute path")
+    if text.startswith("~"):
+        raise TextError("no shell expands `~`", "write the absolute path")
+    return text
