@@ -15,6 +15,7 @@ from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
 from patchgate.apply.scratch_trees import ScratchTrees, TriedCommand, WithoutPatch
 from patchgate.check.gate import at_policy_level
+from patchgate.commands.environment import prepare_environment
 from patchgate.commands.runner import CommandStatus, command_finding
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
@@ -44,10 +45,16 @@ def run_commands(
 ) -> CommandResults:
     """Run the commands of the policy in scratch trees with the patch applied; `keeps` keeps the last tree.
 
+    If the environment of the policy is not complete, no command is started.
+
     Raises:
         UndecidedError: a log cannot be made.
     """
     try:
+        if judged.policy is not None:
+            shared = judged.policy.config.environment
+            environ = prepare_environment(environment.environ, shared, repository.work_tree)
+            environment = replace(environment, environ=environ)
         stuck = sweep(repository, environment.cache)
         tried = _CommandRunner(repository, judged, evidence, environment=environment, keeps=keeps).run()
         left = tuple(

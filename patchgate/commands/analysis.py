@@ -13,11 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
+from patchgate.commands.environment import NO_TREE, command_environment, find_program
 from patchgate.commands.runner import (
-    command_environment,
     describe_missing,
     describe_start_fault,
-    find_program,
     locate_program,
     new_file,
     signal_name,
@@ -55,7 +54,7 @@ def tool_identity(
         None if one of them is missing.
     """
     # If there is no tree yet, no folder of PATH can be in it.
-    environment = command_environment(environ, settings.env, place or os.path.join(os.sep, "nowhere", "tree"))
+    environment = command_environment(environ, settings.env, place or NO_TREE)
     program, missing = locate_program(settings, environment)
     if missing or program is None:
         return None

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from patchgate.commands.environment import command_environment, find_program
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable, without_escapes
@@ -29,9 +30,13 @@ _MAX_LINES = 40
 _MAX_LINE = 400
 _NOTED = 40
 _MAX_SHOWN = 300
-_SCRUBBED = ("GIT_", "PATCHGATE_")
 _AGAIN = "apply the same patch again"
 _PYTEST = frozenset({"pytest", "py.test"})
+TEMPORARY = 75
+"""The exit code by which a command or an author says that its fault is temporary, and it may be tried again.
+
+Source: EX_TEMPFAIL of sysexits.h.
+"""
 
 
 class CommandStatus(StrEnum):
@@ -145,47 +150,6 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def command_environment(environ: Mapping[str, str], own: Mapping[str, str], place: str) -> dict[str, str]:
-    """Make the environment of a command.
-
-    Args:
-        environ: that of the caller; variables of git and patchgate are left out.
-        own: the variables of the config.
-        place: the scratch tree, an absolute path: the working directory.
-    """
-    kept = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
-    # The config is UTF-8 in every locale.
-    kept |= {os.fsdecode(name.encode()): os.fsdecode(value.encode()) for name, value in own.items()}
-    # An empty PATH would mean the working directory.
-    kept["PATH"] = os.pathsep.join(_folders(kept.get("PATH", ""), place)) or os.defpath
-    kept.pop("OLDPWD", None)
-    kept["PWD"] = place
-    above = os.path.dirname(place)
-    # git takes a list here, and cannot express a folder whose name contains the separator.
-    if os.pathsep not in above:
-        kept["GIT_CEILING_DIRECTORIES"] = above
-    return kept
-
-
-def _folders(path: str, place: str) -> list[str]:
-    """Keep the entries of PATH where a patch cannot put a program: absolute, and outside the tree."""
-    inside = os.path.join(os.path.realpath(place), "")
-    return [
-        entry
-        for entry in path.split(os.pathsep)
-        if os.path.isabs(entry) and not os.path.join(os.path.realpath(entry), "").startswith(inside)
-    ]
-
-
-def find_program(name: str, environment: Mapping[str, str]) -> str | None:
-    """Find a program on PATH in an environment of `command_environment`."""
-    for folder in environment["PATH"].split(os.pathsep):
-        file = os.path.join(folder, name)
-        if folder and os.path.isfile(file) and os.access(file, os.X_OK):
-            return file
-    return None
 
 
 def run(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchgate.approvals.approvals import who_approves
+from patchgate.commands.environment import prepare_environment
 from patchgate.components.attestations import (
     VERIFIED_REF,
     Attestation,
@@ -219,7 +220,13 @@ class _CaptureRun:
         refused = self._unreadable()
         if refused:
             return Capture(tuple(refused), tuple(self.warnings))
-        tried = [self._try(each) for each in self.components]
+        environ = prepare_environment(
+            self.environment.environ,
+            self.content.policy.config.environment,
+            self.repository.work_tree,
+            test_commands=[each.settings.test_command for each in self.components],
+        )
+        tried = [self._try(each, environ) for each in self.components]
         if not all(each.has_passed for each in tried):
             # If the tests of one component fail, nothing is recorded of the others either.
             unrecorded = (
@@ -281,7 +288,7 @@ class _CaptureRun:
                     )
         return found
 
-    def _try(self, component: Component) -> _TestedComponent:
+    def _try(self, component: Component, environ: Mapping[str, str]) -> _TestedComponent:
         view = self.content.view
         files = files_of(component, view)
         recorded = record(files, view.objects)
@@ -301,13 +308,13 @@ class _CaptureRun:
             # A capture without an implementation is rarely intended.
             self.warnings.append(f"`{component.id}` has no implementation files")
         tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
-        run = self._run(component, tests)
+        run = self._run(component, tests, environ)
         result = CaptureResult.UNDECIDED if run.ending is Ending.NOT_RUN else CaptureResult.REFUSED
         return _TestedComponent(
             replace(captured, result=result, reason=run.reason, hint=run.hint, run=run), raw, oid
         )
 
-    def _run(self, component: Component, tests: Sequence[RepoPath]) -> TestRun:
+    def _run(self, component: Component, tests: Sequence[RepoPath], environ: Mapping[str, str]) -> TestRun:
         if not tests:
             return NO_TEST_FILES
         refusal = refuse_script_command(component, tests)
@@ -327,7 +334,7 @@ class _CaptureRun:
                 content.policy.config.baselines.source_roots,
                 place=scratch.path,
                 beside=beside.path,
-                environ=environment.environ,
+                environ=environ,
                 tick=lambda seconds: environment.report(f"the tests of {component.id}", seconds),
             )
             self.warnings.extend(run.warnings)

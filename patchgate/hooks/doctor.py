@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate import __version__
+from patchgate.commands.environment import BARE_PATH
 from patchgate.git.active_hooks import (
     LOCAL_EVENTS,
     SERVER_EVENTS,
@@ -21,7 +22,6 @@ from patchgate.git.hook_managers import FRAMEWORKS, displaced_hook, find_manager
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_hooks import (
-    BARE_PATH,
     DoctorFinding,
     HookProbe,
     WorktreeHooks,

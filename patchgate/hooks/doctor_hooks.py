@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate import __version__
+from patchgate.commands.environment import BARE_PATH
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, ConfigSetting, GitEnvironment, Worktree
 from patchgate.git.hook_managers import HOOK_FORMAT, HookFile, ManagedHook
@@ -318,8 +319,6 @@ def _unset_line(setting: ConfigSetting) -> str:
     return f"git config --file {quoted(setting.file)} --unset-all {quoted(_name_of(setting))}"
 
 
-BARE_PATH = "/usr/bin:/bin"
-"""The PATH of programs that were not started from a shell (launchd, most desktops)."""
 _REASON = "git patchgate doctor tests the hooks"
 _SECONDS = 60.0
 _AT_ONCE = 4

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from patchgate import __version__
 from patchgate.check.policy_lookup import trusted_options
-from patchgate.commands.runner import command_environment, describe_missing, locate_program
+from patchgate.commands.environment import NO_TREE, command_environment
+from patchgate.commands.runner import describe_missing, locate_program
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import Worktree
 from patchgate.git.history import Commit, list_commits
@@ -50,8 +51,6 @@ MOST_COMMITS = 1000
 _NAMED = 5
 _REMOTES = "refs/remotes/"
 _SLOW_DAYS = 7
-# A scratch tree that contains no folder of PATH, so that none is excluded.
-_NO_TREE = os.path.join(os.sep, "nowhere", "tree")
 _ASK = "import sys, _frozen_importlib_external as e; print(sys.hexversion, e.MAGIC_NUMBER.hex())"
 _SECONDS = 20.0
 _SLOW = "so every commit gets the slower full check"
@@ -140,7 +139,7 @@ def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[Docto
     config = policy.config
     for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
         for name, each in settings.items():
-            _, missing = locate_program(each, command_environment(environ, each.env, _NO_TREE))
+            _, missing = locate_program(each, command_environment(environ, each.env, NO_TREE))
             if missing:
                 reason, hint = describe_missing(missing)
                 place = policy.line_of((table, name))

@@ -51,7 +51,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
     policy["commit"] = _filled(CommitSettings, policy.get("commit", {}))
     policy["agent"] = _filled(AgentSettings, policy.get("agent", {}))
     commands, analyses = written.get("commands", {}), written.get("analyses", {})
-    shared = written.get("environment", {}).get("env", {})
+    shared = section(EnvironmentSettings, "environment")
     claims, warnings = _claims(written)
     return Config(
         required_version=written.get("required_version"),
@@ -65,7 +65,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         hooks=section(HooksSettings, "hooks"),
         push=section(PushSettings, "push"),
         commands={name: _runnable(CommandSettings, each, shared) for name, each in commands.items()},
-        environment=section(EnvironmentSettings, "environment"),
+        environment=shared,
         run=_run(written.get("run", {})),
         apply=section(ApplySettings, "apply"),
         components={
@@ -91,13 +91,19 @@ def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[ConfigWar
     return parse_claims(written["claims"])
 
 
-def _runnable(kind: type[Runnable], written: Mapping[str, Any], shared: Mapping[str, str]) -> Runnable:
-    """Make the settings of a command or an analysis; `env` includes the variables of `[environment]`."""
+def _runnable(kind: type[Runnable], written: Mapping[str, Any], shared: EnvironmentSettings) -> Runnable:
+    """Make the settings of a command or an analysis, with the variables and tools of `[environment]`."""
     # Only if there is a command: a plain commit does not import the validators.
     from patchgate.policy.validators import seconds
 
-    settings = _filled(kind, written)
-    return replace(settings, timeout=seconds(settings.timeout), env={**shared, **settings.env})
+    settings: Runnable = _filled(kind, written)
+    tools = (*shared.required_tools, *settings.required_tools)
+    return replace(
+        settings,
+        timeout=seconds(settings.timeout),
+        env={**shared.env, **settings.env},
+        required_tools=tuple(dict.fromkeys(tools)),
+    )
 
 
 def _run(written: Mapping[str, Any]) -> RunSettings:

@@ -25,13 +25,14 @@ from patchgate.commands.analysis_results import (
     Measurement,
     TreeRuns,
 )
+from patchgate.commands.environment import shared_environment, validate_environment
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.policy.command import analyses_digest, canonical_text
 from patchgate.policy.sealed_file import SealedFile
-from patchgate.policy.settings import AnalysisSettings
+from patchgate.policy.settings import AnalysisSettings, EnvironmentSettings
 
 if TYPE_CHECKING:
     from patchgate.ledger.masking import Masks
@@ -247,6 +248,7 @@ class AnalysisRunner:
         objects: reads through `store`.
         store: has the objects of the trees that the repository lacks.
         analyses: the analyses of one policy.
+        shared: `[environment]` of that policy; it is checked before the first analysis runs.
     """
 
     def __init__(
@@ -255,11 +257,17 @@ class AnalysisRunner:
         store: PrivateStore,
         analyses: Mapping[str, AnalysisSettings],
         environment: AnalysisEnvironment,
+        shared: EnvironmentSettings | None = None,
     ) -> None:
         self._objects = objects
         self._store = store
         self._analyses = analyses
-        self._environment = environment
+        self._shared = shared or EnvironmentSettings()
+        self._root = objects.repository.work_tree
+        self._caller = environment.environ
+        environ = shared_environment(self._caller, self._shared, self._root)
+        self._environment = replace(environment, environ=environ)
+        self._is_validated = self._shared == EnvironmentSettings()
         self._kept = AnalysisStore(objects.repository.common_dir, environment.now)
 
     def runs(self, tree: str, commit: str | None = None) -> TreeRuns:
@@ -269,7 +277,7 @@ class AnalysisRunner:
             commit: the commit of HEAD for an analysis that runs git.
 
         Raises:
-            UndecidedError: a scratch tree cannot be made.
+            UndecidedError: a scratch tree cannot be made, or the environment is not complete.
         """
         wanted = self._wanted(tree)
         runs = {each.name: self._known(each) or self._run(tree, each, commit) for each in wanted}
@@ -279,7 +287,7 @@ class AnalysisRunner:
         """Run each analysis of a tree twice, ignoring stored runs; equal runs are stored.
 
         Raises:
-            UndecidedError: a scratch tree cannot be made.
+            UndecidedError: a scratch tree cannot be made, or the environment is not complete.
         """
         wanted = self._wanted(tree)
         first: dict[str, AnalysisRun] = {}
@@ -317,6 +325,9 @@ class AnalysisRunner:
         from patchgate.storage.temporary_folder import TemporaryFolder
 
         environment, is_kept = self._environment, times == 1 and bool(wanted.key)
+        if not self._is_validated:
+            validate_environment(self._caller, self._shared, self._root)
+            self._is_validated = True
         making = whole_tree(
             self._objects.repository,
             self._store,

@@ -89,7 +89,10 @@ class AnalysisContext:
         Raises:
             UndecidedError: a scratch tree cannot be made.
         """
-        runner = AnalysisRunner(self.objects, self.store, self.policy.config.analyses, self.environment)
+        config = self.policy.config
+        runner = AnalysisRunner(
+            self.objects, self.store, config.analyses, self.environment, config.environment
+        )
         return runner.runs(*analysed)
 
 
@@ -245,9 +248,9 @@ def analyze(
     here = ScopeGate(repository).here
     environment = keep_intents_alive(repository, here.active if here else (), environment)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        analyses = analysis_policy(objects).config.analyses
+        config = analysis_policy(objects).config
         analysed = find_tree(objects, store, what)
-        runner = AnalysisRunner(objects, store, analyses, environment)
+        runner = AnalysisRunner(objects, store, config.analyses, environment, config.environment)
         first, second = runner.twice(*analysed) if check_stable else (runner.runs(*analysed), None)
         return Analysis(what, analysed.commit, first, second)
 

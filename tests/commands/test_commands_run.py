@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from patchgate.commands.environment import command_environment, find_program
 from patchgate.commands.runner import (
     CommandOutcome,
     CommandStatus,
-    command_environment,
     command_finding,
-    find_program,
     run,
     show_command,
     tail_lines,

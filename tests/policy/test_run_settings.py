@@ -115,10 +115,11 @@ def test_an_author_is_found_by_its_phase_and_is_no_command_for_a_patch() -> None
     assert [name for name, _ in ordered_commands(full.commands)] == ["ruff"]
 
 
-def test_the_variables_of_a_command_have_priority_over_those_of_the_environment() -> None:
+def test_a_command_has_what_the_environment_gives_and_its_own_variables_have_priority() -> None:
     full = read(FULL)
     assert full.commands["tester"].env == {"CI": "1", "MODEL": "small"}
     assert full.commands["ruff"].env == full.analyses["scan"].env == {"CI": "1", "MODEL": "large"}
+    assert full.commands["ruff"].required_tools == full.analyses["scan"].required_tools == ("ruff",)
     other = read(FULL.replace('"large"', '"huge"'))
     assert analyses_digest(other.analyses) != analyses_digest(full.analyses)
 
