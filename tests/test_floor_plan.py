@@ -83,7 +83,7 @@ PURE = {
     """,
     "report": "*",
     "report.rules": "*",
-    "runs": "phases timeouts",
+    "runs": "fault_reading phases timeouts triage",
     "verify": """
         regressions suppression_abuse verification_reasons verification_result verification_text
         verification_verdict
