@@ -111,7 +111,7 @@ def test_tests_that_collect_nothing_are_read_from_output_and_exit_code(output: b
     ("output", "exit_code", "subject"),
     [
         (b"/usr/bin/python3: No module named pytest\n", 1, "python -m pytest"),
-        (b"/t/venv/bin/python: No module named pytest\n", 1, "python -m pytest"),
+        (b"/t/venv/bin/python: No module named pytest\r\n", 1, "python -m pytest"),
         (b"sh: 1: pytest: not found\n", 127, "pytest"),
         (b"run.sh: line 3: pytest: command not found\n", 127, "pytest"),
         ("env: ‘pytest’: No such file or directory\n".encode(), 127, "pytest"),

@@ -301,6 +301,26 @@ def test_parent_and_child_are_never_worked_on_together() -> None:
         {"a": CHECKED, "b": CHECKED, "c": CHECKED}, parents={"a": "b", "b": "c", "c": None}
     ).schedule()
     assert names(schedule.ready()) == ["a (contract)"]
+    schedule.start(Work("a", Phase.CONTRACT))
+    assert schedule.ready() == []
+    for above in "bc":
+        with pytest.raises(ValueError, match="may not start now"):
+            schedule.start(Work(above, Phase.CONTRACT))
+
+
+@pytest.mark.parametrize(("first", "other"), [("store", "app"), ("app", "store")])
+def test_components_that_depend_on_each_other_through_others_are_never_worked_on_together(
+    first: str, other: str
+) -> None:
+    plan = Plan(dict.fromkeys(("app", "cache", "store"), CHECKED), {"app": ["cache"], "cache": ["store"]})
+    both = {"app": Work("app", Phase.CONTRACT), "store": Work("store", Phase.TESTS)}
+    schedule = plan.schedule(done=[Work("store", Phase.CONTRACT), Work("cache", Phase.CONTRACT)])
+    schedule.start(both[first])
+    assert both[other] not in schedule.ready()
+    with pytest.raises(ValueError, match="may not start now"):
+        schedule.start(both[other])
+    schedule.finish(both[first])
+    schedule.start(both[other])
 
 
 def test_a_dependency_without_a_phase_counts_by_the_phases_before() -> None:
