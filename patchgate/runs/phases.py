@@ -5,6 +5,7 @@ A `Schedule` knows nothing of authors, checks or time: the caller starts what is
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +31,11 @@ class Phase(StrEnum):
     @property
     def number(self) -> int:
         """Its place in `PHASES`, from 0; the values themselves compare by their letters."""
-        return PHASES.index(self)
+        return _NUMBERS[self]
 
 
 PHASES = tuple(Phase)
+_NUMBERS = {phase: number for number, phase in enumerate(PHASES)}
 
 
 class Scheduling(StrEnum):
@@ -107,7 +109,7 @@ class Schedule:
         if most < 1:
             raise ValueError(f"{most} works at once")
         for name, some in phases.items():
-            if list(some) != sorted(set(some), key=PHASES.index):
+            if list(some) != sorted(set(some), key=_NUMBERS.__getitem__):
                 raise ValueError(f"the phases of {name} are not in order")
         above = {name: {parent} for name, parent in parents.items() if parent is not None}
         _refuse_cycles(needs, "these components depend on each other")
@@ -119,7 +121,8 @@ class Schedule:
         self._started: set[Work] = set()
         self._failed: set[Work] = set()
         self._blocked: dict[Work, set[Work]] = {}
-        self._ready: set[Work] = set()
+        # Sorted; the phase comes first under phased.
+        self._ready: list[tuple[int, int, Work]] = []
         self._unfinished = works - self._done
         self._left = Counter(work.phase for work in self._unfinished)
         self._order = _Order({*phases, *needs, *parents}, needs, above)
@@ -150,9 +153,9 @@ class Schedule:
     def ready(self) -> list[Work]:
         """List what may start now, all of it together; dependencies come first, then names, then phases."""
         chosen: list[Work] = []
-        busy = self._busy()
-        for work in sorted(self._in_turn(), key=self._order.key):
-            if len(self._started) + len(chosen) >= self._most:
+        busy, last = self._busy(), self._last_phase()
+        for phase, _, work in self._ready:
+            if len(self._started) + len(chosen) >= self._most or phase > last:
                 break
             if not self._order.relatives(work.component) & busy:
                 chosen.append(work)
@@ -165,10 +168,13 @@ class Schedule:
         Raises:
             ValueError: it may not start now.
         """
-        is_room = len(self._started) < self._most
-        if not (is_room and work in self._in_turn()) or self._order.relatives(work.component) & self._busy():
+        key = self._key(work)
+        at = bisect_left(self._ready, key)
+        is_ready = self._ready[at : at + 1] == [key] and key[0] <= self._last_phase()
+        is_alone = not self._order.relatives(work.component) & self._busy()
+        if not (is_ready and is_alone and len(self._started) < self._most):
             raise ValueError(f"{work} may not start now")
-        self._ready.remove(work)
+        del self._ready[at]
         self._started.add(work)
 
     def finish(self, work: Work) -> None:
@@ -209,12 +215,15 @@ class Schedule:
         """List what can never become ready after the failures, sorted, each with the failed works."""
         return [BlockedWork(work, tuple(sorted(self._blocked[work]))) for work in sorted(self._blocked)]
 
-    def _in_turn(self) -> Collection[Work]:
-        """Return what is ready; under phased only of the first phase that has any work left."""
+    def _key(self, work: Work) -> tuple[int, int, Work]:
+        """Sort a work behind those of all components that its component depends on."""
+        return (work.phase.number if self._is_phased else 0), self._order.level(work.component), work
+
+    def _last_phase(self) -> int:
+        """Return the last phase that may be worked on: under phased the first one that has any work left."""
         if not self._is_phased:
-            return self._ready
-        first = min((phase.number for phase in +self._left), default=None)
-        return {work for work in self._ready if work.phase.number == first}
+            return len(PHASES)
+        return next((phase.number for phase in PHASES if self._left[phase]), 0)
 
     def _busy(self) -> int:
         """Return the bits of the components that are being worked on."""
@@ -232,7 +241,7 @@ class Schedule:
         while found := self._sorter.get_ready():
             for work in found:
                 if work in self._unfinished:
-                    self._ready.add(work)
+                    insort(self._ready, self._key(work))
                 else:
                     self._sorter.done(work)
 
@@ -254,9 +263,9 @@ class _Order:
         for graph in (needs, above):
             self._add_reached(graph)
 
-    def key(self, work: Work) -> tuple[int, Work]:
-        """Sort a work behind those of all components that its component depends on."""
-        return self._levels[work.component], work
+    def level(self, name: str) -> int:
+        """Return the length of the longest chain of dependencies below a name; 0 for an unknown one."""
+        return self._levels.get(name, 0)
 
     def bit(self, name: str) -> int:
         """Return the bit of one name."""
@@ -264,7 +273,7 @@ class _Order:
 
     def relatives(self, name: str) -> int:
         """Return the bits of the names that one depends on, and of its ancestors, and the other way round."""
-        return self._relatives[name]
+        return self._relatives.get(name, 0)
 
     def _add_reached(self, graph: _Graph) -> None:
         order = _topological(self.names, graph)
