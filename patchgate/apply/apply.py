@@ -33,6 +33,7 @@ from patchgate.git.base_files import BaseFiles, base_files_on_disk
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.intents.scope import MOST_NAMED
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.ledger import Ledger, iso
 from patchgate.ledger.masking import Masks
@@ -284,7 +285,7 @@ def _judge_and_write(run: ApplyRun) -> Report:
     ):
         if judged.policy is not None:
             run.limit = judged.policy.config.apply.max_attempts
-        verdict = _apply_history(run, judged)
+        verdict = _within_request(request, _apply_history(run, judged))
         landed = WriteResult()
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
@@ -306,11 +307,33 @@ def _judge_and_write(run: ApplyRun) -> Report:
                     shield=shield,
                     tried=run.results.tree,
                     faults=environment.faults,
-                    last_look=run.recheck_chain,
+                    last_look=run.look_before_writing,
                 )
                 run.warnings.extend(landed.warnings)
                 verdict = _with_results(verdict, landed.gates, landed.findings)
         return record_result(run, verdict, landed.landing)
+
+
+def _within_request(request: ApplyRequest, verdict: ChangeVerdict) -> ChangeVerdict:
+    """Refuse the files that whoever asked does not allow, if the intents did not refuse them already."""
+    if request.may_touch is None:
+        return verdict
+    refused = {each.path for each in verdict.findings if each.definition.stage is Stage.SCOPE}
+    outside = sorted(
+        file.path
+        for file in verdict.change.files
+        if file.path not in refused and not request.may_touch(file.path)
+    )
+    findings = tuple(
+        Finding.of(
+            "scope-unexpected",
+            f"{request.run} may not change this file",
+            path,
+            hint="remove it from the patch",
+        )
+        for path in outside[:MOST_NAMED]
+    )
+    return replace(verdict, findings=(*verdict.findings, *findings))
 
 
 def _run_commands(run: ApplyRun, judged: PatchVerdict) -> CommandResults:

@@ -17,6 +17,7 @@ from patchgate.apply.evidence import Evidence
 from patchgate.apply.retries import Chain, open_chain, plan_retry, refuse_meanwhile, reload_chain
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
+from patchgate.git.path import RepoPath
 from patchgate.git.quoting import exact_text, quote_path
 from patchgate.git.repository import Repository
 from patchgate.git.staging import refresh_index
@@ -102,7 +103,8 @@ class ApplyRequest:
 
     `raw` is a patch, or the JSON of edits (`kind`). `only` reduces a patch to paths, as given with `--only`.
     `run_dir` is the folder of the evidence, absolute. `is_fine_if_applied`: a patch that is already applied
-    is not an error.
+    is not an error. `run` names the work of a run that asks for it, and `may_touch` the only paths that the
+    patch may then change.
     """
 
     raw: bytes
@@ -116,6 +118,8 @@ class ApplyRequest:
     with_index: bool = False
     is_fine_if_applied: bool = False
     keeps_scratch: bool = False
+    run: str | None = None
+    may_touch: Callable[[RepoPath], bool] | None = None
 
     @property
     def again(self) -> tuple[str, ...]:
@@ -136,7 +140,8 @@ class ApplyEnvironment:
     """What the caller provides: the environment of commands, a folder for caches, a report of progress.
 
     `report_progress` gets what runs and for how many seconds. `clock` gives seconds since the epoch. `faults`
-    are the numbered fault points of the write.
+    are the numbered fault points of the write. `before_write` is called before anything is written, and stops
+    that with an exception.
     """
 
     environ: Mapping[str, str]
@@ -145,6 +150,7 @@ class ApplyEnvironment:
     clock: Callable[[], float] = time.time
     chance: Callable[[int], bytes] = os.urandom
     faults: FaultPoints | None = None
+    before_write: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +205,7 @@ class ApplyRun:
             dir=self.evidence.dir,
             work_tree=self.repository.work_tree,
             temp_path=self.results.kept,
+            run=self.request.run,
         )
 
     def join_chain(self, verdict: ChangeVerdict) -> None:
@@ -216,6 +223,11 @@ class ApplyRun:
         unrecorded = [each.note for each in pending_transactions(self.repository) if each.state == "landed"]
         self.chain = reload_chain(self.ledger, self.chain)
         return refuse_meanwhile(self.ledger, self.chain, self.limit, unrecorded)
+
+    def look_before_writing(self) -> Finding | None:
+        """Check, under the locks of the write, that the caller still wants it and the chain allows it."""
+        self.environment.before_write()
+        return self.recheck_chain()
 
 
 def add_history_finding(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:

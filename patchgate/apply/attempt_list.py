@@ -412,6 +412,7 @@ _ENTRY: dict[str, Shape] = {
     **path_key("dir", str | None),
     **path_key("worktree", str | None),
     **dict.fromkeys(("at", "fallback_reason", "temp_path"), str | None),
+    "run": about(str | None, "the work of a run that asked for it: RUN/COMPONENT/PHASE"),
     "recovery_outcome": about(str | None, "of an attempt that was interrupted: undone or landed"),
     **dict.fromkeys(("applied", "counts_toward_retries", "dry_run"), bool | None),
     **dict.fromkeys(("number", "n_hunks", "added_lines", "removed_lines"), int | None),

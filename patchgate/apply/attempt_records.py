@@ -45,8 +45,8 @@ class AttemptRecord:
     refusal that the retry rule counts. `kind` is patch or edits (`source` in the event). `base`, `after` are
     trees, `policy` is a digest, `stage`, `code` are those of the first error and `rules` those of all.
     `fallback_reason` is why it did not land: a rule, a gate, or the kind of an error; `temp_path` a scratch
-    tree that was kept. `dir` is where the evidence was put. `at` is the event's own time, empty before it is
-    recorded.
+    tree that was kept. `dir` is where the evidence was put. `run` is the work of a run that asked for it
+    (`RUN/COMPONENT/PHASE`). `at` is the event's own time, empty before it is recorded.
     """
 
     attempt: str
@@ -74,6 +74,7 @@ class AttemptRecord:
     work_tree: str | None = None
     fallback_reason: str | None = None
     temp_path: str | None = None
+    run: str | None = None
     at: str = ""
 
     def plain(self) -> dict[str, Json]:

@@ -57,7 +57,7 @@ class CommandOutcome:
     started, was stopped, or had nothing to do; `hint` is the next step. `tail` are the last lines of its
     output, `shown` is its argument list, both safe for a terminal. `log` is the name of its log file, None if
     nothing was started; `dropped` counts the bytes of output that are not in it. `warnings` are other
-    problems.
+    problems. `missing` are the programs that were not found.
     """
 
     name: str
@@ -72,6 +72,7 @@ class CommandOutcome:
     dropped: int = 0
     shown: str = ""
     warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def has_passed(self) -> bool:
@@ -195,7 +196,7 @@ def run(
         environment |= report_options(environment, report)
     file, missing = locate_program(settings, environment)
     if missing:
-        return _not_started(outcome, *describe_missing(missing))
+        return replace(_not_started(outcome, *describe_missing(missing)), missing=missing)
     with new_file(log_path, "the log ", _AGAIN) as log:
         ended = run_command(
             argv,

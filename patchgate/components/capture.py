@@ -336,6 +336,7 @@ class _CaptureRun:
                 beside=beside.path,
                 environ=environ,
                 tick=lambda seconds: environment.report(f"the tests of {component.id}", seconds),
+                seconds=environment.seconds,
             )
             self.warnings.extend(run.warnings)
             if changed := scratch.changed():

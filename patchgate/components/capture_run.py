@@ -52,7 +52,8 @@ class Ending(StrEnum):
 class TestRun:
     """The result of a run: `reason` follows the component's name in a sentence; `tail` is safe to print.
 
-    `counts` is None if the command reported none.
+    `counts` is None if the command reported none. `exit_code` and `timed_out` are those of the command,
+    `missing` the programs and modules that it lacked.
     """
 
     ending: Ending
@@ -62,6 +63,9 @@ class TestRun:
     seconds: float = 0.0
     tail: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    exit_code: int | None = None
+    timed_out: bool = False
+    missing: tuple[str, ...] = ()
 
 
 NO_TEST_FILES = TestRun(
@@ -81,12 +85,16 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class CaptureEnvironment:
-    """Inputs from outside: environment variables, cache folder, time, progress callback."""
+    """Inputs from outside: environment variables, cache folder, time, progress callback, time limit.
+
+    `seconds` is how long the tests of one component may take; None: an hour.
+    """
 
     environ: Mapping[str, str]
     cache: str
     now: float
     report: Callable[[str, float], None]
+    seconds: float | None = None
 
 
 class CaptureResult(StrEnum):
@@ -150,6 +158,7 @@ def run_tests(
     beside: str,
     environ: Mapping[str, str],
     tick: Callable[[float], None],
+    seconds: float | None = None,
 ) -> TestRun:
     """Run the tests of a component in a scratch tree.
 
@@ -159,6 +168,7 @@ def run_tests(
         place: the scratch tree, an absolute path.
         beside: an empty folder outside it, for log and report.
         environ: the caller's.
+        seconds: how long they may take; None: an hour.
 
     Raises:
         UndecidedError: the log cannot be made.
@@ -166,17 +176,15 @@ def run_tests(
     from patchgate.commands.runner import run
     from patchgate.ledger.masking import Masks
 
-    command = component.settings.test_command
-    is_pytest = runs_pytest(command)
+    is_pytest = runs_pytest(component.settings.test_command)
     report = os.path.join(beside, "report.xml")
     log = os.path.join(beside, "log")
-    words = tuple(FILES if word == TESTS else word for word in command)
     outcome = run(
         component.id,
-        CommandSettings("test", words, "tree", MOST_SECONDS),
+        _settings(component, seconds),
         place=place,
         files=files_to_collect(files) if is_pytest else files,
-        environ=_environment(environ, source_roots, place, report),
+        environ={**_environment(environ, source_roots, place), **report_options(environ, report)},
         log_path=log,
         mask=Masks([environ]).stream(),
         tick=tick,
@@ -191,7 +199,89 @@ def run_tests(
     warnings = outcome.warnings
     if ending is Ending.PASSED and counts is None:
         warnings += (f"the tests of `{component.id}` were not counted: its command wrote no report",)
-    return TestRun(ending, reason, hint, counts, outcome.seconds, tail, warnings)
+    return _describe_run(outcome, (ending, reason, hint), counts, tail, warnings)
+
+
+def collect_tests(
+    component: Component,
+    files: Sequence[RepoPath],
+    source_roots: Sequence[str],
+    *,
+    place: str,
+    beside: str,
+    environ: Mapping[str, str],
+    tick: Callable[[float], None],
+    seconds: float | None = None,
+) -> TestRun:
+    """Let a component's pytest collect its tests without running them.
+
+    Arguments and errors are those of `run_tests`; the command of the component runs pytest.
+    """
+    from patchgate.commands.runner import run
+    from patchgate.ledger.masking import Masks
+
+    options = " ".join([*filter(None, [environ.get("PYTEST_ADDOPTS")]), "--collect-only"])
+    outcome = run(
+        component.id,
+        _settings(component, seconds),
+        place=place,
+        files=files_to_collect(files),
+        environ={**_environment(environ, source_roots, place), "PYTEST_ADDOPTS": options},
+        log_path=os.path.join(beside, "log"),
+        mask=Masks([environ]).stream(),
+        tick=tick,
+    )
+    code, missing = outcome.exit_code, _missing(outcome)
+    hint: str | None = f"fix test_command of `{component.id}`, or install what it needs"
+    if code is None or outcome.status is CommandStatus.TIMED_OUT:
+        ending, reason = Ending.NOT_RUN, f"its tests could not be collected: the command {outcome.reason}"
+    elif missing or code in _NOT_RUN:
+        ending, reason = Ending.NOT_RUN, f"its tests could not be collected: exit code {code}"
+    elif code == _NONE_COLLECTED:
+        ending, reason, hint = Ending.EMPTY, "0 tests were collected", _EMPTY
+    elif code != 0:
+        ending, reason = Ending.FAILED, f"its tests could not be collected: exit code {code}"
+        hint = "fix what the output shows"
+    else:
+        ending, reason, hint = Ending.PASSED, "its tests are collected", None
+    tail = () if ending is Ending.PASSED else outcome.tail
+    return _describe_run(outcome, (ending, reason, hint), None, tail)
+
+
+def _describe_run(
+    outcome: CommandOutcome,
+    said: tuple[Ending, str, str | None],
+    counts: ReportCounts | None,
+    tail: tuple[str, ...],
+    warnings: tuple[str, ...] = (),
+) -> TestRun:
+    ending, reason, hint = said
+    return TestRun(
+        ending=ending,
+        reason=reason,
+        hint=hint,
+        counts=counts,
+        seconds=outcome.seconds,
+        tail=tail,
+        warnings=warnings,
+        exit_code=outcome.exit_code,
+        timed_out=outcome.status is CommandStatus.TIMED_OUT,
+        missing=_missing(outcome),
+    )
+
+
+def _settings(component: Component, seconds: float | None) -> CommandSettings:
+    words = tuple(FILES if word == TESTS else word for word in component.settings.test_command)
+    return CommandSettings("test", words, "tree", MOST_SECONDS if seconds is None else seconds)
+
+
+def _missing(outcome: CommandOutcome) -> tuple[str, ...]:
+    """Name the programs that a command lacked, or pytest if its Python does not have it."""
+    return outcome.missing or (("pytest",) if _lacks_pytest(outcome) else ())
+
+
+def _lacks_pytest(outcome: CommandOutcome) -> bool:
+    return any("No module named pytest" in line for line in outcome.tail)
 
 
 def files_to_collect(files: Sequence[RepoPath]) -> list[RepoPath]:
@@ -204,9 +294,7 @@ def files_to_collect(files: Sequence[RepoPath]) -> list[RepoPath]:
     return modules or list(files)
 
 
-def _environment(
-    environ: Mapping[str, str], source_roots: Sequence[str], place: str, report: str
-) -> dict[str, str]:
+def _environment(environ: Mapping[str, str], source_roots: Sequence[str], place: str) -> dict[str, str]:
     if os.pathsep in place:
         raise UndecidedError(
             "PYTHONPATH cannot name the scratch tree: its path contains a colon",
@@ -214,7 +302,7 @@ def _environment(
         )
     roots = [os.path.normpath(os.path.join(place, os.fsdecode(root.encode()))) for root in source_roots]
     path = [*roots, *filter(None, [environ.get("PYTHONPATH")])]
-    return {**environ, "PYTHONPATH": os.pathsep.join(path), **report_options(environ, report)}
+    return {**environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def _read(place: str, most: int) -> bytes | None:
@@ -264,8 +352,7 @@ def _classify(
         return Ending.FAILED, f"{some} failed", again, known
     if isinstance(counts, str):
         return Ending.NOT_RUN, f"the report of its tests cannot be used: {counts}", hint, None
-    lacks_pytest = any("No module named pytest" in line for line in outcome.tail)
-    if (known is None and is_pytest and (code in _NOT_RUN or lacks_pytest)) or code in {126, 127}:
+    if (known is None and is_pytest and (code in _NOT_RUN or _lacks_pytest(outcome))) or code in {126, 127}:
         return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", hint, known
     empty = _why_empty(known, is_pytest, code, said)
     if empty is not None:

@@ -20,133 +20,7 @@ from enum import StrEnum
 
 from patchgate.errors import UndecidedError
 from patchgate.process.child import ProcessIdentity, adopt_orphans, children, kill_orphans, reap_orphans
-
-TAIL = 4096
-_LINE = 1 << 16
-_OVERLAP = 1 << 14
-# If a border would cut a secret, the next one to the left is tried.
-_STEP = 509
-_TRIES = 24
-
-
-class Spool:
-    """Collects output piece by piece.
-
-    Args:
-        log: a descriptor that is written to, or None.
-        most: how many bytes are logged; one line then says that more was dropped.
-        mask: is applied to whole lines, with their ends, before they are logged or stored.
-        clean: is applied to masked text before it is logged; must give the same for pieces.
-    """
-
-    def __init__(
-        self,
-        log: int | None,
-        most: int,
-        mask: Callable[[bytes], bytes] | None = None,
-        clean: Callable[[bytes], bytes] | None = None,
-    ) -> None:
-        self._log = log
-        self._most = most
-        self._mask = mask
-        self._clean = clean
-        self._partial = bytearray()
-        self._end = bytearray()
-        self._taken = 0
-        self.logged = 0
-        self.dropped = 0
-        self.fault: str | None = None
-
-    @property
-    def tail(self) -> bytes:
-        """The last 4 KiB."""
-        return bytes(self._end[-TAIL:])
-
-    @property
-    def has_more_than_tail(self) -> bool:
-        """Return whether there was output before the tail."""
-        return self._taken > TAIL
-
-    def add(self, data: bytes) -> None:
-        """Add a piece."""
-        if self._mask is None and self._clean is None:
-            self._keep(data)
-            return
-        before = len(self._partial)
-        self._partial += data
-        # Only whole lines can be masked; an unfinished one is split into pieces.
-        whole = data.rfind(b"\n") + 1
-        if whole:
-            lines = bytes(self._partial[: before + whole])
-            del self._partial[: before + whole]
-            self._keep(self._masked(lines))
-        if len(self._partial) >= _LINE:
-            self._keep_piece()
-
-    def close(self) -> None:
-        """Add the last line, which has no line end."""
-        if self._partial:
-            last = bytes(self._partial)
-            self._partial.clear()
-            self._keep(self._masked(last))
-
-    def _keep_piece(self) -> None:
-        """Store the start of an unfinished line, up to a border that cuts no secret."""
-        line = bytes(self._partial)
-        masked = self._masked(line)
-        for border in _borders(line):
-            rest = self._masked(line[border:])
-            if masked.endswith(rest):
-                del self._partial[:border]
-                self._keep(masked[: len(masked) - len(rest)])
-                return
-        # Secrets are so close that each border would cut one: masked text is not masked again.
-        border = next(_borders(masked), 0)
-        self._partial[:] = masked[border:]
-        self._keep(masked[:border])
-
-    def _masked(self, text: bytes) -> bytes:
-        return text if self._mask is None else self._mask(text)
-
-    def _keep(self, data: bytes) -> None:
-        self._taken += len(data)
-        self._end += data[-TAIL:]
-        if len(self._end) > 4 * TAIL:
-            del self._end[:-TAIL]
-        if self._clean is not None:
-            data = self._clean(data)
-        room = 0 if self._log is None else self._most - self.logged
-        taken = data[:room]
-        self._write(taken)
-        if self.fault is not None:
-            taken = b""
-        self.logged += len(taken)
-        if len(taken) < len(data):
-            if self.dropped == 0 and self.fault is None:
-                self._write(b"\npatchgate: the log ends here, at its limit of %d bytes\n" % self._most)
-            self.dropped += len(data) - len(taken)
-
-    def _write(self, data: bytes) -> None:
-        if self._log is None or self.fault is not None:
-            return
-        rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[os.write(self._log, rest) :]
-        except OSError as error:
-            self.fault = error.strerror or str(error)
-
-
-def _borders(line: bytes) -> Iterator[int]:
-    """Yield positions between two characters (of UTF-8) where a piece of a line may end, last first."""
-    for number in range(_TRIES):
-        border = len(line) - _OVERLAP - number * _STEP
-        if border <= 0:
-            return
-        for _ in range(3):
-            border -= 0x80 <= line[border] < 0xC0
-        yield border
-
+from patchgate.process.spool import Spool
 
 _CHUNK = 1 << 16
 # A process that cannot be killed (another user's) must not block us for ever.
@@ -186,9 +60,10 @@ class ProcessResult:
     `reason` in the system's words. `tail` is the end of its output (4 KiB), `logged` and `dropped` count the
     bytes of its output, as it is logged, that went into the log and that did not; `has_more_than_tail` is
     whether the tail is only the end of it. `log_fault` says why the log could not be written. `survivors`
-    counts the processes that could not be ended. If its standard output went into a separate file, all
-    of these are about its errors: `output_fault` says why that file could not be written, and `has_flooded`
-    that the command was ended because it wrote more than that file may contain.
+    counts the processes that could not be ended. `has_stalled`: it timed out because it wrote nothing for too
+    long. If its standard output went into a separate file, all of these are about its errors: `output_fault`
+    says why that file could not be written, and `has_flooded` that the command was ended because it wrote
+    more than that file may contain.
     """
 
     code: int | None
@@ -204,6 +79,7 @@ class ProcessResult:
     survivors: int = 0
     has_flooded: bool = False
     output_fault: str | None = None
+    has_stalled: bool = False
 
 
 def run_command(
@@ -221,8 +97,10 @@ def run_command(
     mask: Callable[[bytes], bytes] | None = None,
     clean: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
+    stdin: bytes | None = None,
+    stall: float | None = None,
 ) -> ProcessResult:
-    """Run a command to its end, with nothing on its standard input.
+    """Run a command to its end.
 
     The command ends when the process that was started ends; what it leaves running is killed. An exception
     meanwhile (from a signal, from `tick`) ends the command too, and is raised again. Start no other child
@@ -241,30 +119,28 @@ def run_command(
         mask: is applied to whole lines (or 64 KiB of a longer one) before they are logged or stored.
         clean: is then applied to the log, but not to the tail.
         tick: called about once a second with the seconds since the start.
+        stdin: what it can read; it need not read all of it. None: nothing.
+        stall: after so many seconds without output it is ended, as after `seconds`; None: never.
 
     Raises:
         UndecidedError: the working directory is not there.
     """
     spool = Spool(log=log, most=max_log, mask=mask, clean=clean)
     own = None if output is None else Spool(output, max_output)
-    began = time.monotonic()
-    before = children()
     with adopt_orphans():
-        run = _ProcessRun(before=before, began=began, spool=spool, own=own)
+        run = _ProcessRun(before=children(), spool=spool, own=own, stdin=stdin)
         try:
             fault = run.start(argv, cwd, env, executable)
             if fault is None:
-                run.watch(seconds, grace, tick)
+                run.watch(seconds, grace, tick, stall)
         finally:
             # A second signal may raise inside; the end is then repeated, and the signal passed on.
             try:
                 run.end()
             finally:
                 run.end()
-    if fault is not None:
-        return fault
     spool.close()
-    return run.result(time.monotonic() - began)
+    return fault or run.result()
 
 
 @contextlib.contextmanager
@@ -282,18 +158,25 @@ class _ProcessRun:
     """One run of a command, from its start to the end of all its processes."""
 
     def __init__(
-        self, before: frozenset[ProcessIdentity], began: float, spool: Spool, own: Spool | None
+        self,
+        *,
+        before: frozenset[ProcessIdentity],
+        spool: Spool,
+        own: Spool | None,
+        stdin: bytes | None,
     ) -> None:
         self._before = before
-        self._began = began
+        self._began = time.monotonic()
         self._spool = spool
         self._own = own
+        self._input = None if stdin is None else memoryview(stdin)
         self._pipes: dict[int, Spool] = {}
         self._child: subprocess.Popen[bytes] | None = None
         self._exit: int | None = None
         self._group_lives = False
         self._is_over = False
         self.timed_out = False
+        self.has_stalled = False
         self.survivors = 0
 
     @property
@@ -313,7 +196,7 @@ class _ProcessRun:
                     executable=executable,
                     cwd=cwd,
                     env=env,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.DEVNULL if self._input is None else subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT if self._own is None else subprocess.PIPE,
                     bufsize=0,
@@ -337,15 +220,20 @@ class _ProcessRun:
             self._pipes[child.stderr.fileno()] = self._spool
         for number in self._pipes:
             os.set_blocking(number, False)
+        if child.stdin is not None:
+            os.set_blocking(child.stdin.fileno(), False)
         return None
 
-    def watch(self, seconds: float, grace: float, tick: Callable[[float], None] | None) -> None:
+    def watch(
+        self, seconds: float, grace: float, tick: Callable[[float], None] | None, stall: float | None
+    ) -> None:
         """Read its output until it ends, or until its grace period after SIGTERM is over.
 
         One that writes too much gets no grace period.
         """
         assert self._child is not None
-        deadline = self._began + seconds
+        over = self._began + seconds
+        deadline = over if stall is None else min(over, self._began + stall)
         next_tick = self._began + 1
         while True:
             now = time.monotonic()
@@ -353,6 +241,7 @@ class _ProcessRun:
                 if self.timed_out:
                     return
                 self.timed_out = True
+                self.has_stalled = now < over
                 deadline = now + grace
                 self._signal_group(signal.SIGTERM)
             if now >= next_tick:
@@ -361,11 +250,34 @@ class _ProcessRun:
                 if tick is not None:
                     tick(now - self._began)
             ready = self._wait(min(deadline, next_tick) - time.monotonic())
+            received = self._received
             for number in [each for each in ready if each in self._pipes]:
                 if _drain(number, self._pipes[number], _CHUNK):
                     del self._pipes[number]
+            if stall is not None and not self.timed_out and self._received > received:
+                deadline = min(over, time.monotonic() + stall)
+            self._feed(ready)
             if self._has_ended(ready) or (self._own is not None and self._own.dropped):
                 return
+
+    @property
+    def _received(self) -> int:
+        return self._spool.received + (0 if self._own is None else self._own.received)
+
+    def _feed(self, ready: Sequence[int]) -> None:
+        """Write to its standard input what fits; close it after the last byte, or if nobody reads it."""
+        assert self._child is not None
+        pipe = self._child.stdin
+        if pipe is None or pipe.closed or self._input is None or pipe.fileno() not in ready:
+            return
+        try:
+            self._input = self._input[os.write(pipe.fileno(), self._input[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._input = self._input[:0]
+        if not self._input:
+            pipe.close()
 
     def _wait(self, seconds: float) -> list[int]:
         """Wait for output, for an end (if the system reports it), or for the time limit."""
@@ -374,6 +286,9 @@ class _ProcessRun:
         poll = select.poll()
         for number in watched:
             poll.register(number, select.POLLIN)
+        assert self._child is not None
+        if self._child.stdin is not None and not self._child.stdin.closed:
+            poll.register(self._child.stdin.fileno(), select.POLLOUT)
         return [number for number, _ in poll.poll(seconds * 1000)]
 
     def _has_ended(self, ready: Sequence[int]) -> bool:
@@ -388,21 +303,22 @@ class _ProcessRun:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
 
-    def result(self, seconds: float) -> ProcessResult:
-        """Return how it ended, after so many seconds."""
+    def result(self) -> ProcessResult:
+        """Return how it ended; its time is that up to now."""
         spool, own = self._spool, self._own
         return ProcessResult(
             self.code,
             timed_out=self.timed_out,
             tail=spool.tail,
             has_more_than_tail=spool.has_more_than_tail,
-            seconds=seconds,
+            seconds=time.monotonic() - self._began,
             logged=spool.logged,
             dropped=spool.dropped,
             log_fault=spool.fault,
             survivors=self.survivors,
             has_flooded=own is not None and own.dropped > 0 and own.fault is None,
             output_fault=own.fault if own is not None else None,
+            has_stalled=self.has_stalled,
         )
 
     def end(self) -> None:
@@ -422,7 +338,7 @@ class _ProcessRun:
         for number, spool in self._pipes.items():
             _drain(number, spool, _PIPE)
         self._pipes.clear()
-        for pipe in (child.stdout, child.stderr) if child is not None else ():
+        for pipe in (child.stdin, child.stdout, child.stderr) if child is not None else ():
             if pipe is not None:
                 pipe.close()
         if self._exit is not None:

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
 from patchgate.process.child import ProcessIdentity, children, kill_orphans
-from patchgate.process.command import TAIL, ProcessResult, Spool, StartFault, run_command
+from patchgate.process.command import ProcessResult, StartFault, run_command
+from patchgate.process.spool import TAIL, Spool
 from tests.amount import often
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -54,6 +55,8 @@ class Room:
         max_log: int = 8 << 20,
         mask: Callable[[bytes], bytes] | None = None,
         tick: Callable[[float], None] | None = None,
+        stdin: bytes | None = None,
+        stall: float | None = None,
     ) -> ProcessResult:
         """Run a script of the shell; its output goes to the log."""
         log = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -68,6 +71,8 @@ class Room:
                 grace=0.2,
                 mask=mask,
                 tick=tick,
+                stdin=stdin,
+                stall=stall,
             )
         finally:
             os.close(log)
@@ -104,6 +109,34 @@ def test_a_command_that_a_signal_ended_has_a_negative_code(room: Room) -> None:
 def test_a_command_runs_in_its_folder_with_nothing_to_read(room: Room) -> None:
     ended = room.run("cat; pwd -P")
     assert ended.tail.decode() == f"{room.folder.resolve()}\n"
+
+
+def test_a_command_reads_its_input_while_its_output_is_read(room: Room) -> None:
+    # Far more than two pipes contain: whoever only writes, or only reads, waits for ever.
+    sent = b"0123456789abcde\n" * (1 << 17)
+    ended = room.run("cat", stdin=sent)
+    assert (ended.code, ended.timed_out) == (0, False)
+    assert room.log == sent
+
+
+@pytest.mark.parametrize("script", ["true", "exec <&-; echo done", "head -c 10 >/dev/null"])
+def test_a_command_need_not_read_its_input(room: Room, script: str) -> None:
+    ended = room.run(script, stdin=bytes(1 << 20))
+    assert (ended.code, ended.timed_out) == (0, False)
+
+
+def test_an_empty_input_ends_at_once(room: Room) -> None:
+    assert room.run("cat; echo end", stdin=b"").tail == b"end\n"
+
+
+def test_a_command_that_writes_nothing_for_too_long_is_ended_with_its_children(room: Room) -> None:
+    ended = room.run(f"echo begun; {room.sleep} & {room.sleep}", stall=0.1)
+    assert (ended.timed_out, ended.has_stalled, ended.tail) == (True, True, b"begun\n")
+
+
+def test_a_command_that_writes_all_the_time_does_not_stall(room: Room) -> None:
+    ended = room.run("while :; do echo x; sleep 0.01; done", seconds=1.5, stall=1.0)
+    assert (ended.timed_out, ended.has_stalled) == (True, False)
 
 
 def test_a_command_has_the_environment_that_was_handed_in_and_no_other(

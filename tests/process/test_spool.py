@@ -10,7 +10,7 @@ import pytest
 
 from patchgate.git.quoting import neutral
 from patchgate.ledger.masking import Masks
-from patchgate.process.command import Spool
+from patchgate.process.spool import Spool
 
 VALUE = b"hunter2-and-more-of-it"
 # A title (OSC), colours, a string (DCS), controls of C1 and for directions, CR, backspace, NUL.

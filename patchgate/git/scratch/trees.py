@@ -1,7 +1,7 @@
 """Make scratch trees, where the policy's commands try a patch, never in the user's working tree.
 
-Some commands need only the touched files, in a fresh folder; others the whole tree, which is cached and
-updated and has a repository. Neither shares a file with the user's. A command can still write elsewhere by
+Some commands need only the touched files, in a fresh folder; others the whole tree with a repository, which
+is cached and updated, or separate. None shares a file with the user's. A command can still write elsewhere by
 an absolute path, or through a symlink of the tree.
 """
 
@@ -284,6 +284,41 @@ def whole_tree(
             _identity=identity_of(checkout.root),
             _restore=kept.restore_files,
         )
+
+
+@contextlib.contextmanager
+def separate_tree(
+    repository: Repository, store: PrivateStore, tree: str, *, cache: str, commit: str | None = None
+) -> Iterator[Scratch]:
+    """Check a whole tree out in a fresh folder, so that several may be in use at once.
+
+    It costs a whole checkout each time (1.1 s for 5,000 files), and `whole_tree` only the change.
+
+    Args:
+        store: has the objects of `tree` that the repository does not; it outlives the block.
+        cache: the folder for scratch trees; created if missing.
+        commit: HEAD's commit for commands that call git; None for an unborn branch.
+
+    Raises:
+        UndecidedError: it cannot be written, or a blob is missing.
+    """
+    cache = require_outside(repository, cache)
+    with temporary(repository, os.path.join(cache, "touched")) as folder:
+        root, index = os.path.join(folder, "tree"), os.path.join(folder, "index")
+        checkout = Checkout(
+            repository=repository,
+            root=root,
+            index=index,
+            spare=folder,
+            variables=store.variables,
+            tree=tree,
+        )
+        with translate_errors("cannot create the scratch tree"):
+            os.mkdir(root)
+            checkout.write()
+            make_git_dir(repository, store, root, commit, copies=False)
+            copy_index(root, index)
+        yield Scratch(path=root, _checkout=checkout, _identity=identity_of(root), _restore=checkout.write)
 
 
 def sweep(repository: Repository, cache: str) -> list[str]:

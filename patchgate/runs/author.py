@@ -1,0 +1,354 @@
+"""Ask an author (a command of the policy) for one patch: its brief on stdin, its answer on stdout.
+
+It works in a scratch tree of its own with the content of the index and a repository, so whatever it writes
+there is lost. Does not judge the answer: it is a patch when `apply` says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.commands.runner import (
+    command_environment,
+    describe_missing,
+    describe_start_fault,
+    locate_program,
+    new_file,
+    signal_name,
+    tail_lines,
+)
+from patchgate.components.drift_gathering import files_of
+from patchgate.components.policy_tree import CapturableTree, resolve_components, tree_to_capture
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.private_store import PrivateStore
+from patchgate.git.quoting import neutral, printable
+from patchgate.git.repository import Repository
+from patchgate.git.scratch import separate_tree
+from patchgate.ledger.masking import Masks
+from patchgate.policy.component import Component, Role
+from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.settings import CommandSettings
+from patchgate.process.command import ProcessResult, run_command
+from patchgate.report.wording import count
+from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
+from patchgate.runs.phases import Phase
+from patchgate.storage.temporary_folder import TemporaryFolder
+
+MOST_ANSWER = 8 << 20
+"""The most bytes of an answer; the largest patch that an agent may send has far fewer."""
+TRY_LATER = 75
+"""The exit code by which an author asks to be called later: EX_TEMPFAIL of sysexits.h."""
+_MOST_CONTRACT = 256 << 10
+_MOST_TESTS = 128 << 10
+_RUNS = re.compile("`+")
+
+ROLES: Mapping[Phase, tuple[Role, ...]] = {
+    Phase.CONTRACT: (Role.CONTRACT,),
+    Phase.TESTS: (Role.TESTS,),
+    Phase.IMPLEMENTATION: (Role.IMPLEMENTATION,),
+}
+"""What a phase may change; the phases that are not here may change all roles."""
+
+_TASKS: Mapping[Phase, str] = {
+    Phase.INTERVIEW: "Find out what the component must do, and write that down in its files.",
+    Phase.SHAPING: "Shape the component: what belongs to it, and what it needs of others.",
+    Phase.CONTRACT: "Write the contract of the component, so that it is valid.",
+    Phase.TESTS: "Write the tests of the contract, so that they are collected.",
+    Phase.IMPLEMENTATION: "Write the implementation, so that all tests of the component pass.",
+    Phase.INTEGRATION: "Make the tests of the component pass again, now that all below it are done.",
+}
+_HOW = (
+    "Write one unified diff to standard output, as `git diff` writes it (from its first `diff --git` line "
+    "on), and nothing else: no prose, no code fence, no whole file. Exit with 0. Exit code 75 means: try "
+    "again later. The working directory is a copy of the index with a repository; nothing else that you "
+    "change there is kept."
+)
+
+
+def author_of(policy: Policy, phase: Phase) -> tuple[str, CommandSettings] | None:
+    """Return the author of a phase with its name; None if the policy has none."""
+    for name, settings in policy.config.commands.items():
+        if settings.kind == "author" and settings.phase == phase.value:
+            return name, settings
+    return None
+
+
+def may_change(component: Component, phase: Phase, path: RepoPath) -> bool:
+    """Return whether an author of a phase may change a path: a file of the component with a role of it."""
+    return component.role(path) in roles_of(phase)
+
+
+def roles_of(phase: Phase) -> tuple[Role, ...]:
+    """Return the roles of files that a phase may change."""
+    return ROLES.get(phase, tuple(Role))
+
+
+def patterns_of(component: Component, phase: Phase) -> tuple[str, ...]:
+    """Return the contract path and the patterns of the files that a phase may change, as in the policy."""
+    roles = roles_of(phase)
+    contract = (component.settings.contract,) if Role.CONTRACT in roles else ()
+    return (*contract, *(glob for role, glob in component.globs if role in roles))
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorCall:
+    """One call of an author.
+
+    Args:
+        name: the author's in the policy.
+        note: what its last answer was refused for, or what still fails; Markdown.
+        number: of this call, from 1.
+        most_answer: the most bytes of its answer.
+    """
+
+    name: str
+    settings: CommandSettings
+    task: PhaseTask
+    note: str
+    number: int
+    most_answer: int = MOST_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorAnswer:
+    """What an author answered.
+
+    `patch` is None if there is none to judge. `refusal` is why its answer cannot be a patch, a sentence for
+    the author. `ending` is the result of the phase if there is no answer: the author failed, or could not be
+    run.
+    """
+
+    patch: bytes | None = None
+    refusal: str | None = None
+    ending: PhaseResult | None = None
+
+
+def ask_author(repository: Repository, call: AuthorCall, environment: WorkEnvironment) -> AuthorAnswer:
+    """Run an author on the content of the index, and return its answer.
+
+    Raises:
+        UsageError: the index does not declare the component.
+        UndecidedError: the scratch tree, the log or the brief cannot be made.
+    """
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        content = tree_to_capture(repository, objects, store, from_disk=False)
+        (component,) = resolve_components(content.policy.components, [call.task.component], "the index")
+        brief = write_brief(call, content, component)
+        making = separate_tree(
+            repository, store, content.tree, cache=environment.cache, commit=content.commit
+        )
+        with making as scratch, TemporaryFolder() as beside:
+            log = _log_path(repository, call.task)
+            return _AuthorRun(call, scratch.path, beside.path, log, environment).answer(brief)
+
+
+def _log_path(repository: Repository, task: PhaseTask) -> str:
+    """Return the path of a new log; its folder is made."""
+    folder = os.path.join(repository.common_dir, "patchgate", "runs", task.run, "logs")
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        taken = set(os.listdir(folder))
+    except OSError as error:
+        raise UndecidedError(
+            f"the folder for logs {printable(folder)} cannot be made: {error.strerror}",
+            "free disk space, or fix its permissions",
+        ) from error
+    number, stem = 1, f"{task.component}.{task.phase.value}"
+    while f"{stem}.{number}.log" in taken:
+        number += 1
+    return os.path.join(folder, f"{stem}.{number}.log")
+
+
+@dataclass(frozen=True, slots=True)
+class _AuthorRun:
+    """One author while it runs, in the scratch tree `place`; `beside` is a folder for its answer."""
+
+    call: AuthorCall
+    place: str
+    beside: str
+    log: str
+    environment: WorkEnvironment
+    masks: Masks = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "masks", Masks([self.environment.environ, self.call.settings.env]))
+
+    def answer(self, brief: bytes) -> AuthorAnswer:
+        settings, task = self.call.settings, self.call.task
+        environment = command_environment(self.environment.environ, settings.env, self.place)
+        file, missing = locate_program(settings, environment)
+        if missing:
+            return self._not_started(*describe_missing(missing), missing)
+        place = os.path.join(self.beside, "answer")
+        called = f"{self.call.name} on {task.component} ({task.phase.value})"
+        with (
+            new_file(self.log, "the log ", "resume the run") as log,
+            new_file(place, "the file ", "resume the run") as output,
+        ):
+            ended = run_command(
+                settings.command,
+                cwd=self.place,
+                env=environment,
+                seconds=min(task.seconds, settings.timeout),
+                executable=file,
+                log=log,
+                output=output,
+                max_output=self.call.most_answer,
+                mask=self.masks.stream(),
+                clean=neutral,
+                tick=lambda seconds: self._tick(called, seconds),
+                stdin=brief,
+                stall=task.stall,
+            )
+        if ended.fault is not None:
+            program = printable(settings.command[0], 120)
+            said = describe_start_fault(ended, program, "resume the run")
+            return self._not_started(*said, (program,))
+        return self._read(ended, place)
+
+    def _tick(self, called: str, seconds: float) -> None:
+        self.environment.report(called, seconds)
+        self.environment.require_wanted()
+
+    def _read(self, ended: ProcessResult, place: str) -> AuthorAnswer:
+        if ended.has_flooded:
+            most = count(self.call.most_answer, "byte")
+            return AuthorAnswer(
+                refusal=f"the answer was more than {most}; answer with one patch of this phase"
+            )
+        if ended.output_fault is not None:
+            reason = f"the answer of {self.call.name} could not be stored: {printable(ended.output_fault)}"
+            return self._ended(ended, PhaseOutcome.FAULT, reason, "free disk space", kind="disk-full")
+        if ended.timed_out:
+            limit = self.call.task.stall if ended.has_stalled else self._limit
+            why = f"wrote nothing for {limit:g} s" if ended.has_stalled else f"took longer than {limit:g} s"
+            reason = f"{self.call.name} {why}, and was stopped"
+            hint = "a longer limit: role_timeouts in [run], or timeout of the author"
+            return self._ended(ended, PhaseOutcome.FAULT, reason, hint, kind="time-out")
+        if ended.code == TRY_LATER:
+            reason = f"{self.call.name} asks to be called later (exit code {TRY_LATER})"
+            return self._ended(ended, PhaseOutcome.FAULT, reason, None, kind="temporary")
+        if ended.code != 0:
+            code = ended.code or 0
+            said = f"ended with exit code {code}" if code > 0 else f"was killed by {signal_name(-code)}"
+            hint = f"its errors are in {printable(self.log)}"
+            return self._ended(
+                ended, PhaseOutcome.FAILED, f"{self.call.name} {said}", hint, kind="author-failed"
+            )
+        with open(place, "rb") as file:
+            patch = file.read()
+        if not patch.strip():
+            return AuthorAnswer(patch, refusal="the answer was empty; answer with one unified diff")
+        return AuthorAnswer(patch)
+
+    @property
+    def _limit(self) -> float:
+        return min(self.call.task.seconds, self.call.settings.timeout)
+
+    def _ended(
+        self, ended: ProcessResult, outcome: PhaseOutcome, reason: str, hint: str | None, *, kind: str
+    ) -> AuthorAnswer:
+        ending = PhaseResult(
+            outcome,
+            f"{self.call.task.component}: {reason}",
+            hint,
+            tail=tail_lines(ended.tail, ended.has_more_than_tail, self.masks.stream()),
+            kind=kind,
+            subject=self.call.name,
+            exit_code=ended.code,
+            timed_out=ended.timed_out,
+        )
+        return AuthorAnswer(ending=ending)
+
+    def _not_started(self, reason: str, hint: str | None, missing: Sequence[str]) -> AuthorAnswer:
+        ending = PhaseResult(
+            PhaseOutcome.FAULT,
+            f"{self.call.task.component}: {self.call.name} was not started: {reason}",
+            hint,
+            kind="not-started",
+            subject=", ".join(missing),
+            missing=tuple(missing),
+        )
+        return AuthorAnswer(ending=ending)
+
+
+def write_brief(call: AuthorCall, content: CapturableTree, component: Component) -> bytes:
+    """Write what an author needs to know, as Markdown."""
+    task = call.task
+    head = [
+        f"# {task.phase.value} of {task.component}",
+        "\n".join(
+            [
+                f"- run: {task.run}",
+                f"- component: {task.component}",
+                f"- phase: {task.phase.value}",
+                f"- role: {call.settings.role}",
+                f"- call: {call.number}",
+            ]
+        ),
+        _TASKS[task.phase],
+    ]
+    parts = [*head, *_scope(component, task.phase), *_limits(content.policy)]
+    if call.note:
+        parts += ["## What was wrong", call.note.strip()]
+    parts += [*_contract(content, component), *_tests(content, component)]
+    parts += ["## How to answer", _HOW]
+    return ("\n\n".join(parts) + "\n").encode("utf-8", "surrogateescape")
+
+
+def _scope(component: Component, phase: Phase) -> list[str]:
+    lines = [f"- `{printable(each)}`" for each in patterns_of(component, phase)]
+    return ["## What you may change", "\n".join(lines), "A patch that changes any other file is refused."]
+
+
+def _limits(policy: Policy) -> list[str]:
+    limits = policy.limits(Profile.AGENT, None)
+    numbers = (
+        ("files", limits.max_files),
+        ("added lines", limits.max_added_lines),
+        ("bytes of one file", limits.max_file_bytes),
+    )
+    lines = [f"- at most {number} {what}" for what, number in numbers if number is not None]
+    lines.append("- no changed modes" if not limits.allow_modes else "- modes may change")
+    if denied := sorted({*limits.deny_classes, *limits.deny_new_classes}):
+        lines.append(f"- no files of these classes: {', '.join(denied)}")
+    checks = [name for name, each in policy.config.commands.items() if each.kind != "author"]
+    if checks:
+        lines.append(f"- these commands must pass: {', '.join(checks)}")
+    return ["## Limits", "\n".join(lines)]
+
+
+def _contract(content: CapturableTree, component: Component) -> list[str]:
+    entry = content.view.entry(component.contract.raw)
+    title = f"## Contract: {component.contract.quoted}"
+    if entry is None or not entry.is_file:
+        return [title, "It does not exist yet."]
+    raw = content.view.objects.read(entry.oid)
+    if len(raw) > _MOST_CONTRACT:
+        return [title, f"It has {count(len(raw), 'byte')}: read it in the working directory."]
+    return [title, fenced(raw)]
+
+
+def _tests(content: CapturableTree, component: Component) -> list[str]:
+    """Write the tests as long as there is room, and the names of the others."""
+    parts, room = ["## Tests"], _MOST_TESTS
+    for path, (role, entry) in files_of(component, content.view).items():
+        if role is not Role.TESTS or not entry.is_file:
+            continue
+        raw = content.view.objects.read(entry.oid)
+        room -= len(raw)
+        shown = fenced(raw) if room >= 0 and b"\0" not in raw else "Read it in the working directory."
+        parts.append(f"### {path.quoted}\n\n{shown}")
+    return parts if len(parts) > 1 else [*parts, "There are none yet."]
+
+
+def fenced(raw: bytes) -> str:
+    """Write foreign text as a code block, whose fence is longer than any run of backticks in it."""
+    text = raw.decode("utf-8", "replace")
+    fence = "`" * max(3, max(map(len, _RUNS.findall(text)), default=0) + 1)
+    return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,395 @@
+"""The work of one phase of one component: its check, and while that fails its author, under an intent.
+
+The check comes first, so a phase that is repeated after a kill ends in the same tree. An author's answer goes
+through `apply`; landings are one after another. Runs in a process of its own: no other child may be started
+meanwhile (`process.command`). Which phase is next, and what a fault means for the run, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from patchgate.apply.apply import apply
+from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
+from patchgate.apply.attempt_records import AttemptRecord, find, list_chain_since_reset, records
+from patchgate.apply.evidence_folders import FEEDBACK
+from patchgate.apply.retries import reset_command
+from patchgate.apply.review import feedback
+from patchgate.check.policy_lookup import trusted_options
+from patchgate.components.policy_tree import PolicyTree, index_tree, resolve_components
+from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError, ended_attempt
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import first_of, printable
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.policy.component import Component
+from patchgate.policy.settings import CommandSettings
+from patchgate.report import wording
+from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
+from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
+from patchgate.runs.phase_checks import check_phase
+from patchgate.runs.phase_intent import PhaseIntent
+from patchgate.runs.phase_task import (
+    AbandonedWorkError,
+    PhaseOutcome,
+    PhaseResult,
+    PhaseTask,
+    WorkEnvironment,
+)
+from patchgate.runs.worktree_changes import Look, changed_since, look_at
+from patchgate.storage.lock import acquire
+
+__all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perform"]
+
+LANDING_SECONDS = 3600.0
+"""How long to wait while others land: each runs the commands of the policy."""
+# Somebody else changed HEAD or the index during an `apply`: the same patch is tried again.
+_MOST_COLLISIONS = 3
+_NAMED = 5
+_MOST_NOTE = 16 << 10
+# Rules of `apply` that are faults of the environment, as `triage.FaultKind` names them.
+_KINDS = {
+    "command-timed-out": "time-out",
+    "command-not-started": "not-started",
+    "concurrent-change": "locked",
+}
+
+
+def perform(
+    repository: Repository,
+    task: PhaseTask,
+    environment: WorkEnvironment,
+    *,
+    most_answer: int = MOST_ANSWER,
+) -> PhaseResult:
+    """Do the work of one phase; every fault is a value.
+
+    Args:
+        repository: with a working tree.
+        task: what to do.
+        environment: inputs from outside.
+        most_answer: the most bytes of an author's answer.
+    """
+    began = environment.monotonic()
+    work = _PhaseWork(replace(repository, prefix=""), task, environment, most_answer)
+    try:
+        result = work.result()
+    except PatchgateError as error:
+        work.note_attempt(error)
+        result = _fault_of(task, error)
+    except OSError as error:
+        work.note_attempt(error)
+        result = PhaseResult(
+            PhaseOutcome.FAULT,
+            f"{task.component}: the system refused: {printable(str(error.strerror or error))}",
+            kind=_kind_of(error) or "undecided",
+        )
+    return replace(
+        result,
+        attempts=tuple(work.attempts),
+        files=tuple(path.quoted for path in work.files),
+        seconds=environment.monotonic() - began,
+    )
+
+
+def _fault_of(task: PhaseTask, error: PatchgateError) -> PhaseResult:
+    kind = "config" if isinstance(error, ConfigError | UsageError) else _kind_of(error)
+    kind = AbandonedWorkError.kind if isinstance(error, AbandonedWorkError) else kind
+    return PhaseResult(
+        PhaseOutcome.FAULT,
+        f"{task.component}: {wording.safe(error.message)}",
+        None if error.hint is None else wording.safe(error.hint),
+        kind=kind or "undecided",
+    )
+
+
+def _kind_of(error: BaseException) -> str | None:
+    """Name a fault by the system's error that caused it; None if that says nothing."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return "disk-full"
+        if isinstance(cause, FileNotFoundError):
+            return "missing-file"
+        cause = cause.__cause__
+    return "locked" if isinstance(error, UndecidedError) and "the lock " in error.message else None
+
+
+@dataclass(slots=True)
+class _PhaseWork:
+    """One phase while it is worked on: what was tried, and what is to be said to the author.
+
+    `retry_of` is the refused attempt that the next one continues, `note` what was wrong with the last answer.
+    """
+
+    repository: Repository
+    task: PhaseTask
+    environment: WorkEnvironment
+    most_answer: int
+    attempts: list[str] = field(default_factory=list)
+    files: dict[RepoPath, None] = field(default_factory=dict)
+    retry_of: str | None = None
+    note: str = ""
+
+    def result(self) -> PhaseResult:
+        """Check, and ask the author while the check fails.
+
+        Raises:
+            PatchgateError: something could not be read, written or started.
+            OSError: the system refused something.
+        """
+        self.environment.require_wanted()
+        content, component = self._content()
+        author = author_of(content.policy, self.task.phase)
+        check = self._check()
+        if check is not None and check.outcome is not PhaseOutcome.FAILED:
+            return check
+        if author is None:
+            return check or self._passed("there is no author for this phase, and nothing to check")
+        if check is None and any(each.applied for each in self._tried()):
+            return self._passed("its author has answered in this run")
+        limit = content.policy.config.apply.max_attempts
+        if (stop := self._join_chain(limit)) is not None:
+            return stop
+        if check is not None:
+            self.note = self.note or _note_of(check)
+        intent = PhaseIntent(self.repository, self.task, self.environment)
+        if (refused := intent.declare(component)) is not None:
+            return refused
+        try:
+            return self._ask(author, component, limit, intent)
+        finally:
+            intent.clear()
+
+    def note_attempt(self, error: BaseException) -> None:
+        """Note the attempt that an error ended."""
+        if (ended := ended_attempt(error)) is not None:
+            self.attempts.append(ended.id)
+
+    def _content(self) -> tuple[PolicyTree, Component]:
+        with Objects(self.repository) as objects:
+            content = index_tree(self.repository, objects)
+            (component,) = resolve_components(content.components, [self.task.component], "the index")
+            return content, component
+
+    def _check(self) -> PhaseResult | None:
+        return check_phase(self.repository, self.task, self.environment)
+
+    def _passed(self, reason: str) -> PhaseResult:
+        return PhaseResult(PhaseOutcome.PASSED, f"{self.task.component}: {reason}")
+
+    def _tried(self) -> list[AttemptRecord]:
+        """List the attempts at this work, oldest first, those before a kill too."""
+        known = records(Ledger(self.repository.common_dir), f'"{self.task.name}"')
+        here = self.repository.work_tree
+        return [each for each in known if each.run == self.task.name and each.work_tree == here]
+
+    def _join_chain(self, limit: int) -> PhaseResult | None:
+        """Continue the chain of refusals of this work; return the result if no attempt is left in it."""
+        tried = [each for each in self._tried() if each.counts or each.applied]
+        ledger = Ledger(self.repository.common_dir)
+        last = tried[-1] if tried else None
+        if last is None and self.task.retry_of is not None:
+            last = find(ledger, self.task.retry_of)
+        if last is None or not last.counts:
+            return None
+        chain = list_chain_since_reset(ledger, last.chain)
+        if any(each.applied for each in chain):
+            return None
+        self.retry_of, self.note = last.attempt, _feedback_in(last.dir)
+        refused = sum(each.counts for each in chain)
+        return self._exhausted(refused, reset_command(last.attempt)) if refused >= limit else None
+
+    def _exhausted(self, number: int, hint: str) -> PhaseResult:
+        answers = wording.count(number, "answer")
+        reason = f"{answers} of its author did not pass, so a maintainer has to look at it"
+        tail = tuple(wording.safe(line) for line in self.note.splitlines() if line.strip())[-40:]
+        return PhaseResult(
+            PhaseOutcome.WAITING,
+            f"{self.task.component}: {reason}",
+            f"read the evidence, then run {hint}",
+            tail=tail,
+            kind="patch-refused",
+        )
+
+    def _ask(
+        self, author: tuple[str, CommandSettings], component: Component, limit: int, intent: PhaseIntent
+    ) -> PhaseResult:
+        """Ask the author until the check passes, at most as often as a patch may be refused."""
+        for number in range(1, limit + 1):
+            self.environment.require_wanted()
+            intent.renew()
+            before = look_at(self.repository)
+            call = AuthorCall(
+                name=author[0],
+                settings=author[1],
+                task=self.task,
+                note=self.note,
+                number=number,
+                most_answer=self.most_answer,
+            )
+            answer = ask_author(self.repository, call, intent.active)
+            self.environment.require_wanted()
+            if changed := self._changed(before, component):
+                return self._changed_behind(author[0], changed)
+            if answer.ending is not None:
+                return answer.ending
+            self.note = answer.refusal or ""
+            if answer.patch is None:
+                continue
+            landed = self._land(answer.patch, component, intent)
+            if isinstance(landed, PhaseResult):
+                return landed
+            if not landed:
+                continue
+            check = self._check()
+            if check is None:
+                return self._passed("its author has answered")
+            if check.outcome is not PhaseOutcome.FAILED:
+                return check
+            self.note = _note_of(check)
+        return self._exhausted(limit, f"git patchgate run resume {self.task.run}")
+
+    def _changed(self, before: Look, component: Component) -> list[RepoPath]:
+        """List what was changed past `apply` while the author ran."""
+        if not changed_since(self.repository, before, component):
+            return []
+        # Another landing may be half written: nobody lands while we look again.
+        with self._landing_lock():
+            return changed_since(self.repository, before, component)
+
+    def _changed_behind(self, author: str, changed: list[RepoPath]) -> PhaseResult:
+        named = first_of(changed, _NAMED, lambda path: path.quoted)
+        return PhaseResult(
+            PhaseOutcome.FAILED,
+            f"{self.task.component}: the working tree or the index was changed while {author} ran: {named}",
+            f"an author answers with a patch; undo that, then git patchgate run resume {self.task.run}",
+            kind="author-failed",
+            subject=author,
+        )
+
+    @contextmanager
+    def _landing_lock(self) -> Iterator[None]:
+        """Wait until nobody else lands.
+
+        Raises:
+            UndecidedError: another process has the lock for too long, or it cannot be made.
+        """
+        began = self.environment.monotonic()
+
+        def pause(seconds: float) -> None:
+            self.environment.require_wanted()
+            self.environment.report("waiting for another landing", self.environment.monotonic() - began)
+            self.environment.pause(seconds)
+
+        place = os.path.join(self.repository.common_dir, "patchgate", "runs", "landing.lock")
+        with acquire(place, timeout_seconds=LANDING_SECONDS, pause=pause):
+            yield
+
+    def _land(self, patch: bytes, component: Component, intent: PhaseIntent) -> bool | PhaseResult:
+        """Apply an answer, one after another with those of other phases.
+
+        Returns:
+            Whether it landed or may be corrected; the result of the phase if neither is so.
+        """
+        with self._landing_lock():
+            for _ in range(_MOST_COLLISIONS):
+                self.environment.require_wanted()
+                report = self._apply(patch, component, intent)
+                (verdict,) = report.changes
+                if report.attempt is not None:
+                    self.attempts.append(report.attempt.id)
+                if verdict.fallback_reason != "concurrent-change":
+                    break
+        # The undecided verdict of an attempt that was stopped for this says nothing more.
+        self.environment.require_wanted()
+        return self._read(report, verdict)
+
+    def _apply(self, patch: bytes, component: Component, intent: PhaseIntent) -> Report:
+        request = ApplyRequest(
+            patch,
+            trusted_options(self.repository),
+            retry_of=self.retry_of,
+            with_index=True,
+            is_fine_if_applied=True,
+            run=self.task.name,
+            may_touch=lambda path: may_change(component, self.task.phase, path),
+        )
+        place = ApplyEnvironment(
+            self.environment.environ,
+            self.environment.cache,
+            intent.report,
+            self.environment.clock,
+            before_write=self.environment.require_wanted,
+        )
+        try:
+            return apply(self.repository, request, place)
+        except UsageError:
+            if self.retry_of is None:
+                raise
+            # Somebody else finished the chain meanwhile: this begins another one.
+            self.retry_of = None
+            return apply(self.repository, replace(request, retry_of=None), place)
+
+    def _read(self, report: Report, verdict: ChangeVerdict) -> bool | PhaseResult:
+        """Read the verdict on an answer; a refusal is what the author gets next."""
+        if report.verdict is Verdict.ACCEPTED:
+            self.retry_of, self.note = None, ""
+            if report.attempt is not None and report.attempt.applied:
+                self.files.update(dict.fromkeys(file.path for file in verdict.change.files))
+            return True
+        if report.verdict is Verdict.UNDECIDED or report.retry is None:
+            return self._not_landed(report, verdict)
+        said = _feedback_in(report.attempt.dir if report.attempt else None) or feedback(report)
+        self.note = f"{self.note}\n\n{said}" if self.note else said
+        if not report.retry.allowed:
+            return self._exhausted(report.retry.of, report.retry.command)
+        self.retry_of = report.attempt.id if report.attempt else None
+        return False
+
+    def _not_landed(self, report: Report, verdict: ChangeVerdict) -> PhaseResult:
+        """Describe an answer that could not be judged or written, or that no author can correct."""
+        decisive = verdict.decisive
+        rule = verdict.fallback_reason or "undecided"
+        gates = (*verdict.gates, *verdict.context_gates)
+        undecided = next((each.reason for each in gates if each.outcome is Outcome.UNDECIDED), None)
+        why = decisive.message if decisive is not None else undecided or "no verdict was possible"
+        outcome = PhaseOutcome.FAULT
+        if rule == "dirty-workspace" or (decisive is not None and decisive.who_can_fix is Fixer.PERSON):
+            outcome = PhaseOutcome.WAITING
+        elif report.verdict is Verdict.REJECTED:
+            outcome = PhaseOutcome.FAILED
+        details = {} if decisive is None else decisive.details
+        tail = () if decisive is None else tuple(wording.safe(each) for each in decisive.notes)
+        code = details.get("exit_code")
+        return PhaseResult(
+            PhaseOutcome.FAULT if rule in _KINDS else outcome,
+            f"{self.task.component}: {wording.safe(why)}",
+            None if decisive is None or decisive.hint is None else wording.safe(decisive.hint),
+            tail=tail,
+            kind=_KINDS.get(rule, "disk-full" if os.strerror(errno.ENOSPC) in why else rule),
+            subject=str(details.get("command") or ""),
+            exit_code=code if isinstance(code, int) else None,
+            timed_out=rule == "command-timed-out",
+        )
+
+
+def _note_of(check: PhaseResult) -> str:
+    """Write for an author why the check fails."""
+    shown = "\n".join(check.tail)[-_MOST_NOTE:]
+    fails = f"The check of this phase fails: {check.reason}"
+    return f"{fails}\n\n{fenced(shown.encode())}" if shown else fails
+
+
+def _feedback_in(folder: str | None) -> str:
+    """Read what an attempt said to its sender; empty if its evidence is gone."""
+    if folder is None:
+        return ""
+    with suppress(OSError), open(os.path.join(folder, FEEDBACK), encoding="utf-8", errors="replace") as file:
+        return file.read(_MOST_NOTE)
+    return ""

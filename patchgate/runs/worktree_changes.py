@@ -1,0 +1,99 @@
+"""What changed in a working tree and its index past `apply`: by a comparison of two looks at git's status.
+
+Cheap, so it sees no change in an ignored file. Files are compared by size and time, not by content.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from patchgate.apply.attempt_records import records
+from patchgate.git.path import RepoPath
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.policy.component import BASELINES, Component
+
+Look = Mapping[RepoPath, tuple[bytes, tuple[int, ...]]]
+"""The files that differ from HEAD: git's record of each, and size, times and inode of the file on disk."""
+
+_STATUS = (
+    *("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"),
+    "--ignore-submodules=dirty",
+)
+# The fields before the path of the three kinds of records (git-status, porcelain format version 2).
+_FIELDS = {b"1": 8, b"u": 10, b"?": 1}
+_APPLIED = '"applied":true'
+
+
+def look_at(repository: Repository) -> Look:
+    """Look at the working tree and the index.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    found: dict[RepoPath, tuple[bytes, tuple[int, ...]]] = {}
+    for line in repository.git(*_STATUS, in_work_tree=True).out.split(b"\0"):
+        number = _FIELDS.get(line[:1])
+        if number is None:
+            continue
+        parts = line.split(b" ", number)
+        path = RepoPath.from_git(parts[-1])
+        found[path] = (b" ".join(parts[:-1]), _stamp(repository, path))
+    return found
+
+
+def _stamp(repository: Repository, path: RepoPath) -> tuple[int, ...]:
+    try:
+        found = os.lstat(os.path.join(os.fsencode(repository.work_tree or ""), path.raw))
+    except OSError:
+        return ()
+    return found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def changed_since(repository: Repository, before: Look, component: Component) -> list[RepoPath]:
+    """List the files that changed since a look, without what attempts wrote, sorted.
+
+    Baselines of other components are left out: they are captured at the same time.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    now = look_at(repository)
+    changed = sorted(
+        path
+        for path in {*before, *now}
+        if before.get(path) != now.get(path)
+        and (not path.raw.startswith(BASELINES) or path == component.baseline)
+    )
+    landed = _landed(repository, changed, now) if changed else set()
+    return [path for path in changed if path not in landed]
+
+
+def _landed(repository: Repository, changed: Sequence[RepoPath], now: Look) -> set[RepoPath]:
+    """Return the paths that are as an attempt left them, in the index and on disk."""
+    asked = (
+        "ls-files",
+        "-z",
+        "--stage",
+        "--",
+        *(f":(literal,top){os.fsdecode(path.raw)}" for path in changed),
+    )
+    staged: dict[RepoPath, str] = {}
+    for line in repository.git(*asked, in_work_tree=True).out.split(b"\0")[:-1]:
+        about, _, raw = line.partition(b"\t")
+        staged[RepoPath.from_git(raw)] = about.split(b" ")[1].decode("ascii")
+    found: set[RepoPath] = set()
+    for attempt in records(Ledger(repository.common_dir), _APPLIED):
+        if attempt.work_tree != repository.work_tree:
+            continue
+        for file in attempt.files:
+            oid = None if file.new is None else file.new.oid
+            if file.path in changed and staged.get(file.path) == oid and _is_clean(now, file.path):
+                found.add(file.path)
+    return found
+
+
+def _is_clean(now: Look, path: RepoPath) -> bool:
+    """Whether the file on disk is the one in the index: no record, or `XY` with a dot for Y."""
+    return path not in now or (now[path][0][:1] == b"1" and now[path][0][3:4] == b".")
