@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from patchgate.commands.environment import command_environment
 from patchgate.commands.runner import (
-    command_environment,
     describe_missing,
     describe_start_fault,
     locate_program,
