@@ -78,8 +78,8 @@ PURE = {
     """,
     "policy": """
         claims_settings codeowners command component config config_models config_types content_rules
-        file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions run_validators
-        settings settings_loader strict_json toml_lines validators
+        file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions run_settings
+        run_validators settings settings_loader strict_json toml_lines validators
     """,
     "report": "*",
     "report.rules": "*",

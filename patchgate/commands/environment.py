@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.quoting import first_of, printable
-from patchgate.policy.settings import EnvironmentSettings
+from patchgate.policy.run_settings import EnvironmentSettings
 
 BARE_PATH = "/usr/bin:/bin"
 """The PATH of programs that were not started from a shell (launchd, most desktops)."""

@@ -26,7 +26,7 @@ from pydantic import (
     create_model,
 )
 
-from patchgate.policy import config_types, settings
+from patchgate.policy import config_types, run_settings, settings
 from patchgate.policy.claims_settings import BOUNDS
 from patchgate.policy.config_types import ConfigSection, RoleTimeouts, Timeout
 from patchgate.policy.run_validators import check_author, check_author_key, check_authors
@@ -44,7 +44,7 @@ from patchgate.policy.validators import COMPONENT_ID, MAX_MARKERS, MAX_SUFFIX, N
 MAX_THRESHOLDS = 100
 MAX_OWNERS = 100
 _BEYOND = 2**63
-_NAMES = {**vars(settings), "types": config_types}
+_NAMES = {**vars(settings), **vars(run_settings), "types": config_types}
 
 
 def check_components(tables: Mapping[str, ComponentSettings]) -> Mapping[str, ComponentSettings]:
@@ -139,6 +139,8 @@ def _table(kind: type) -> type[ConfigSection]:
         if each.default_factory is not MISSING:
             default = each.default_factory()
         keys[each.name] = (hint, _table_of(type(default))() if is_dataclass(default) else default)
+    if kind is Config:
+        keys |= {name: (_table_of(each), _table_of(each)()) for name, each in run_settings.SECTIONS.items()}
     name = (
         "BaselinesTable" if kind is settings.BaselineSettings else kind.__name__.replace("Settings", "Table")
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
     from patchgate.policy import config_types as types
+    from patchgate.policy.run_settings import EnvironmentSettings, RunSettings
 
 MessageLevel = Literal["error", "warning", "note", "off"]
 ReserveLevel = Literal["error", "warning", "off"]
@@ -188,32 +189,6 @@ class CommandSettings:
     ] = None
     role: types.Role | None = None
     phase: types.PhaseOfAuthor | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentSettings:
-    """The environment that commands, analyses and tests of components share."""
-
-    python_path: types.PythonPath = "python3"
-    inherit_path: Annotated[
-        bool, "Whether PATH has the folders of the caller's; if not, `/usr/bin` and `/bin`."
-    ] = True
-    extra_path_dirs: types.PathFolders = ()
-    required_tools: types.SharedTools = ()
-    env: types.SharedVariables = field(default_factory=dict, hash=False)
-
-
-# In the file a limit of `role_timeouts` may also be a string; here it is in seconds.
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """How a run takes components through their phases."""
-
-    scheduling: types.SchedulingName = "phased"
-    max_concurrent: types.MaxConcurrent = 4
-    max_retries: types.MaxRetries = 3
-    systemic_threshold: types.SystemicThreshold = 3
-    impatience: types.ImpatienceName = "normal"
-    role_timeouts: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,8 +400,6 @@ class Config:
         Mapping[types.CommandName, CommandSettings],
         "The commands that `apply` runs on a patch, and authors, by name.",
     ] = field(default_factory=dict)
-    environment: EnvironmentSettings = EnvironmentSettings()
-    run: RunSettings = RunSettings()
     apply: ApplySettings = ApplySettings()
     components: Annotated[Mapping[types.ComponentId, ComponentSettings], "The components, by id."] = field(
         default_factory=dict
@@ -443,3 +416,18 @@ class Config:
     warnings: tuple[ConfigWarning, ...] = field(default=(), metadata=NO_KEY)
     # The keys as written in the file, without defaults.
     written: Mapping[str, Any] = field(default_factory=dict, compare=False, metadata=NO_KEY)
+
+    @property
+    def environment(self) -> EnvironmentSettings:
+        """What `[environment]` says."""
+        # Made when it is asked for: a commit needs neither section, and each class takes 0.5 ms to make.
+        from patchgate.policy.run_settings import environment_from
+
+        return environment_from(self.written.get("environment", {}))
+
+    @property
+    def run(self) -> RunSettings:
+        """What `[run]` says."""
+        from patchgate.policy.run_settings import run_from
+
+        return run_from(self.written.get("run", {}))

@@ -22,7 +22,6 @@ from patchgate.policy.settings import (
     Config,
     ConfigWarning,
     ContentSettings,
-    EnvironmentSettings,
     GovernanceSettings,
     HooksSettings,
     IntentsSettings,
@@ -32,7 +31,6 @@ from patchgate.policy.settings import (
     PlaceholdersSettings,
     PolicySettings,
     PushSettings,
-    RunSettings,
     ThresholdSettings,
     VerifySettings,
 )
@@ -51,7 +49,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
     policy["commit"] = _filled(CommitSettings, policy.get("commit", {}))
     policy["agent"] = _filled(AgentSettings, policy.get("agent", {}))
     commands, analyses = written.get("commands", {}), written.get("analyses", {})
-    shared = section(EnvironmentSettings, "environment")
+    shared = written.get("environment", {})
     claims, warnings = _claims(written)
     return Config(
         required_version=written.get("required_version"),
@@ -65,8 +63,6 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         hooks=section(HooksSettings, "hooks"),
         push=section(PushSettings, "push"),
         commands={name: _runnable(CommandSettings, each, shared) for name, each in commands.items()},
-        environment=shared,
-        run=_run(written.get("run", {})),
         apply=section(ApplySettings, "apply"),
         components={
             name: _filled(ComponentSettings, each) for name, each in written.get("components", {}).items()
@@ -91,29 +87,19 @@ def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[ConfigWar
     return parse_claims(written["claims"])
 
 
-def _runnable(kind: type[Runnable], written: Mapping[str, Any], shared: EnvironmentSettings) -> Runnable:
+def _runnable(kind: type[Runnable], written: Mapping[str, Any], shared: Mapping[str, Any]) -> Runnable:
     """Make the settings of a command or an analysis, with the variables and tools of `[environment]`."""
     # Only if there is a command: a plain commit does not import the validators.
     from patchgate.policy.validators import seconds
 
     settings: Runnable = _filled(kind, written)
-    tools = (*shared.required_tools, *settings.required_tools)
+    tools = (*shared.get("required_tools", ()), *settings.required_tools)
     return replace(
         settings,
         timeout=seconds(settings.timeout),
-        env={**shared.env, **settings.env},
+        env={**shared.get("env", {}), **settings.env},
         required_tools=tuple(dict.fromkeys(tools)),
     )
-
-
-def _run(written: Mapping[str, Any]) -> RunSettings:
-    settings = _filled(RunSettings, written)
-    if not settings.role_timeouts:
-        return settings
-    from patchgate.policy.validators import seconds
-
-    limits = {role: seconds(limit) for role, limit in settings.role_timeouts.items()}
-    return replace(settings, role_timeouts=limits)
 
 
 def _filled(kind: type[Values], written: Mapping[str, Any]) -> Values:

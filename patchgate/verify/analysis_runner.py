@@ -31,8 +31,9 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.policy.command import analyses_digest, canonical_text
+from patchgate.policy.run_settings import EnvironmentSettings
 from patchgate.policy.sealed_file import SealedFile
-from patchgate.policy.settings import AnalysisSettings, EnvironmentSettings
+from patchgate.policy.settings import AnalysisSettings
 
 if TYPE_CHECKING:
     from patchgate.ledger.masking import Masks

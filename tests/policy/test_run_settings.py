@@ -15,7 +15,8 @@ import pytest
 from patchgate.errors import ConfigError, Mistake
 from patchgate.policy.command import analyses_digest, author_of, ordered_commands
 from patchgate.policy.config import json_schema, parse
-from patchgate.policy.settings import Config, EnvironmentSettings, RunSettings
+from patchgate.policy.run_settings import EnvironmentSettings, RunSettings
+from patchgate.policy.settings import Config
 from patchgate.policy.settings_loader import settings_from
 
 FULL = """
@@ -101,7 +102,7 @@ def test_every_key_of_a_run_and_of_the_environment_is_read() -> None:
         {"CI": "1", "MODEL": "large"},
     )
     again = settings_from(json.loads(json.dumps(full.written)))
-    assert again == full
+    assert (again, again.run, again.environment) == (full, full.run, full.environment)
     assert isinstance(hash((again.run, again.environment)), int)
     jsonschema.Draft202012Validator(json_schema()).validate(tomllib.loads(FULL))
 
@@ -215,10 +216,11 @@ def test_a_mistake_in_the_environment_is_reported_with_its_key(line: str, words:
     assert found.hint
 
 
-def test_a_known_policy_of_runs_is_loaded_without_pydantic_and_its_checks() -> None:
+def test_a_known_policy_of_runs_is_loaded_without_pydantic_and_the_sections_when_asked_for() -> None:
     program = (
         "import json, sys; from patchgate.policy.settings_loader import settings_from; "
         "found = settings_from(json.loads(sys.argv[1])); "
+        "assert 'patchgate.policy.run_settings' not in sys.modules; "
         "assert found.environment.env and found.run.max_retries == 0; "
         "assert not {'pydantic', 'patchgate.policy.run_validators'} & set(sys.modules)"
     )
