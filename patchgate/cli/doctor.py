@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def doctor_command(context: click.Context, fix: bool, form: str) -> int:
     """Check that the hooks really run, in every worktree.
 
-    Starts the hook of each event to see that it reaches patchgate. Exits with 1 if a hook would not run
-    somewhere. Changes nothing without --fix, and never core.hooksPath.
+    Starts the hook of each event to see that it reaches patchgate, and looks for the programs of the policy.
+    Exits with 1 if a hook would not run somewhere, or if a program is missing. Changes nothing without --fix,
+    and never core.hooksPath.
     """
     repository = open_here(context)
     from patchgate.hooks.doctor import examine
@@ -104,7 +105,7 @@ def _opened(repository: Repository, worktree: Worktree) -> Repository:
 
 
 def _report_lines(diagnosis: Diagnosis) -> list[str]:
-    """Write the diagnosis: a line for each worktree, its problems, and the commands that fix them."""
+    """Write the diagnosis: each worktree, its problems, what fixes them, and where programs are."""
     lines: list[str] = []
     shown: dict[tuple[DoctorFinding, ...], WorktreeHooks] = {}
     for place in diagnosis.worktree_hooks:
@@ -115,6 +116,10 @@ def _report_lines(diagnosis: Diagnosis) -> list[str]:
             shown[place.findings] = place
             lines.extend(_finding_lines(place.findings))
     lines.extend(_finding_lines(diagnosis.findings))
+    if diagnosis.environment is not None:
+        from patchgate.hooks.doctor_environment import environment_lines
+
+        lines.extend(environment_lines(diagnosis.environment))
     return lines
 
 

@@ -21,6 +21,12 @@ from patchgate.git.active_hooks import (
 from patchgate.git.hook_managers import FRAMEWORKS, displaced_hook, find_managers, previous_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.hooks.doctor_environment import (
+    EnvironmentComparison,
+    compare_environments,
+    environment_json,
+    environment_shape,
+)
 from patchgate.hooks.doctor_hooks import (
     DoctorFinding,
     HookProbe,
@@ -96,11 +102,15 @@ def _missing(hook: HookProbe, by: str, config: str, install: str) -> DoctorFindi
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Everything that doctor found; `findings` are about the whole repository."""
+    """Everything that doctor found; `findings` are about the whole repository.
+
+    `environment` is None if the policy runs no program.
+    """
 
     git: tuple[int, ...]
     worktree_hooks: tuple[WorktreeHooks, ...]
     findings: tuple[DoctorFinding, ...] = ()
+    environment: EnvironmentComparison | None = None
 
     @property
     def runs(self) -> bool:
@@ -166,7 +176,8 @@ def examine(
         return tuple(finding for place, finding in found if place is worktree)
 
     whole = [replace(each, findings=(*each.findings, *about(each.worktree))) for each in worktree_hooks]
-    return Diagnosis(version, tuple(whole), about(None))
+    compared = compare_environments(repository, environ, [place.worktree for place in known])
+    return Diagnosis(version, tuple(whole), about(None), compared)
 
 
 def _events_of(worktree: Worktree, all_of_them: Sequence[Worktree]) -> tuple[str, ...]:
@@ -241,6 +252,7 @@ def document(diagnosis: Diagnosis, fixed: Sequence[str] = ()) -> dict[str, Json]
         "fixed": [*fixed],
         "worktrees": [_worktree(place) for place in diagnosis.worktree_hooks],
         "findings": [_finding(finding) for finding in diagnosis.findings],
+        "environment": environment_json(diagnosis.environment),
     }
 
 
@@ -353,5 +365,6 @@ def json_schema() -> Schema:
         "fixed": [str],
         "worktrees": [worktree],
         "findings": [finding],
+        "environment": environment_shape(),
     }
     return document_schema(DOCTOR_SCHEMA, "Whether the hooks of a repository really run", diagnosis)

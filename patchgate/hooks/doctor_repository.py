@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from patchgate import __version__
 from patchgate.check.policy_lookup import trusted_options
-from patchgate.commands.environment import NO_TREE, command_environment
-from patchgate.commands.runner import describe_missing, locate_program
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import Worktree
 from patchgate.git.history import Commit, list_commits
@@ -22,6 +20,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of
 from patchgate.git.refs import describe_symbolic_ref, symbolic_refs
 from patchgate.git.repository import Repository
+from patchgate.hooks.doctor_environment import missing_program_findings
 from patchgate.hooks.doctor_hooks import DoctorFinding, WorktreeHooks, git_in, quoted
 from patchgate.hooks.fast.cache_files import (
     ACTIVE,
@@ -40,7 +39,6 @@ from patchgate.intents.stored_intents import StoredIntents
 from patchgate.ledger.history import describe_contradiction
 from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.receipts import Receipts, settled
-from patchgate.policy.policy import Policy
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, require_version
 from patchgate.process import run
 from patchgate.report.rules import Level
@@ -104,7 +102,7 @@ def policy_findings(context: DoctorContext) -> Probed:
                     for finding in _about_policy(worktree, found, asked.place or "HEAD"):
                         yield worktree, finding
                     if found.policy is not None and not worktree.is_bare:
-                        for finding in _missing_tools(found.policy, context.environ):
+                        for finding in missing_program_findings(found.policy, context.environ, worktree.path):
                             yield worktree, finding
             except PatchgateError as error:
                 what = f"the policy cannot be read: {error.message}"
@@ -132,19 +130,6 @@ def _about_policy(worktree: Worktree, found: FoundPolicy, place: str) -> Iterato
         at = f" ({safe(line)})" if line else ""
         what = f"[hooks] mode is observe{at}: the hooks report and record, and refuse nothing"
         yield DoctorFinding(Level.NOTE, what)
-
-
-def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Report each command and analysis of a policy whose program is missing."""
-    config = policy.config
-    for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
-        for name, each in settings.items():
-            _, missing = locate_program(each, command_environment(environ, each.env, NO_TREE))
-            if missing:
-                reason, hint = describe_missing(missing)
-                place = policy.line_of((table, name))
-                what = f"[{table}.{name}]{f' ({place})' if place else ''} cannot run: {reason}"
-                yield DoctorFinding(Level.ERROR, what, hint)
 
 
 def leftover_findings(context: DoctorContext) -> Probed:
