@@ -28,7 +28,6 @@ _OF_ROOT = (".venv/bin", "venv/bin", "node_modules/.bin")
 _OF_HOME = (".local/bin", ".cargo/bin", "go/bin")
 _ELSEWHERE = ("/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin")
 _PYTHONS = ("python3", "python")
-_DOCTOR = "git patchgate doctor compares it with your shell"
 
 
 def shared_environment(
@@ -224,8 +223,10 @@ def validate_environment(
     searched = command_environment(shared_environment(environ, settings, root), {}, NO_TREE)
     places = find_programs(searched, settings, root, test_commands=test_commands)
     if missing := places.missing:
-        message = f"the environment of the policy is not complete: {'; '.join(missing)}"
-        raise UndecidedError(message, f"{suggest(places, environ, root)}; {_DOCTOR}")
+        raise UndecidedError(
+            f"the environment of the policy is not complete: {'; '.join(missing)}",
+            f"{suggest(places, environ, root)}; git patchgate doctor compares it with your shell",
+        )
 
 
 def prepare_environment(
