@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from patchgate.commands.environment import command_environment
+from patchgate.commands.environment import command_environment, shared_environment
 from patchgate.commands.runner import (
     describe_missing,
     describe_start_fault,
@@ -30,22 +30,29 @@ from patchgate.git.quoting import neutral, printable
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import separate_tree
 from patchgate.ledger.masking import Masks
+from patchgate.policy import command
 from patchgate.policy.component import Component, Role
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import CommandSettings
 from patchgate.process.command import ProcessResult, run_command
 from patchgate.report.wording import count
+from patchgate.runs.fault_reading import TEMPORARY_EXIT, fault_of_output
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase
+from patchgate.runs.triage import FaultKind
 from patchgate.storage.temporary_folder import TemporaryFolder
 
 MOST_ANSWER = 8 << 20
 """The most bytes of an answer; the largest patch that an agent may send has far fewer."""
-TRY_LATER = 75
-"""The exit code by which an author asks to be called later: EX_TEMPFAIL of sysexits.h."""
 _MOST_CONTRACT = 256 << 10
 _MOST_TESTS = 128 << 10
 _RUNS = re.compile("`+")
+_OF_ENVIRONMENT = frozenset(
+    {
+        *(FaultKind.TEMPORARY, FaultKind.TIME_OUT, FaultKind.CONNECTION, FaultKind.LOCKED),
+        *(FaultKind.DISK_FULL, FaultKind.NOT_STARTED, FaultKind.MISSING_TOOL),
+    }
+)
 
 ROLES: Mapping[Phase, tuple[Role, ...]] = {
     Phase.CONTRACT: (Role.CONTRACT,),
@@ -72,10 +79,7 @@ _HOW = (
 
 def author_of(policy: Policy, phase: Phase) -> tuple[str, CommandSettings] | None:
     """Return the author of a phase with its name; None if the policy has none."""
-    for name, settings in policy.config.commands.items():
-        if settings.kind == "author" and settings.phase == phase.value:
-            return name, settings
-    return None
+    return command.author_of(policy.config.commands, phase.value)
 
 
 def may_change(component: Component, phase: Phase, path: RepoPath) -> bool:
@@ -144,7 +148,11 @@ def ask_author(repository: Repository, call: AuthorCall, environment: WorkEnviro
         )
         with making as scratch, TemporaryFolder() as beside:
             log = _log_path(repository, call.task)
-            return _AuthorRun(call, scratch.path, beside.path, log, environment).answer(brief)
+            shared = shared_environment(
+                environment.environ, content.policy.config.environment, repository.work_tree
+            )
+            around = replace(environment, environ=shared)
+            return _AuthorRun(call, scratch.path, beside.path, log, around).answer(brief)
 
 
 def _log_path(repository: Repository, task: PhaseTask) -> str:
@@ -223,23 +231,21 @@ class _AuthorRun:
             )
         if ended.output_fault is not None:
             reason = f"the answer of {self.call.name} could not be stored: {printable(ended.output_fault)}"
-            return self._ended(ended, PhaseOutcome.FAULT, reason, "free disk space", kind="disk-full")
+            return self._ended(ended, reason, "free disk space", FaultKind.DISK_FULL)
         if ended.timed_out:
             limit = self.call.task.stall if ended.has_stalled else self._limit
             why = f"wrote nothing for {limit:g} s" if ended.has_stalled else f"took longer than {limit:g} s"
             reason = f"{self.call.name} {why}, and was stopped"
             hint = "a longer limit: role_timeouts in [run], or timeout of the author"
-            return self._ended(ended, PhaseOutcome.FAULT, reason, hint, kind="time-out")
-        if ended.code == TRY_LATER:
-            reason = f"{self.call.name} asks to be called later (exit code {TRY_LATER})"
-            return self._ended(ended, PhaseOutcome.FAULT, reason, None, kind="temporary")
+            return self._ended(ended, reason, hint, FaultKind.TIME_OUT)
+        if ended.code == TEMPORARY_EXIT:
+            reason = f"{self.call.name} asks to be called later (exit code {TEMPORARY_EXIT})"
+            return self._ended(ended, reason, None, FaultKind.TEMPORARY)
         if ended.code != 0:
             code = ended.code or 0
             said = f"ended with exit code {code}" if code > 0 else f"was killed by {signal_name(-code)}"
             hint = f"its errors are in {printable(self.log)}"
-            return self._ended(
-                ended, PhaseOutcome.FAILED, f"{self.call.name} {said}", hint, kind="author-failed"
-            )
+            return self._ended(ended, f"{self.call.name} {said}", hint, None)
         with open(place, "rb") as file:
             patch = file.read()
         if not patch.strip():
@@ -251,15 +257,25 @@ class _AuthorRun:
         return min(self.call.task.seconds, self.call.settings.timeout)
 
     def _ended(
-        self, ended: ProcessResult, outcome: PhaseOutcome, reason: str, hint: str | None, *, kind: str
+        self, ended: ProcessResult, reason: str, hint: str | None, kind: FaultKind | None
     ) -> AuthorAnswer:
+        """Describe the end of an author without an answer; without a kind, its errors show it."""
+        task = self.call.task
+        read = fault_of_output(
+            ended.tail,
+            component=task.component,
+            phase=task.phase,
+            exit_code=ended.code,
+            plain=FaultKind.AUTHOR_FAILED,
+        )
         ending = PhaseResult(
-            outcome,
-            f"{self.call.task.component}: {reason}",
+            PhaseOutcome.FAULT if (kind or read.kind) in _OF_ENVIRONMENT else PhaseOutcome.FAILED,
+            f"{task.component}: {reason}",
             hint,
             tail=tail_lines(ended.tail, ended.has_more_than_tail, self.masks.stream()),
-            kind=kind,
-            subject=self.call.name,
+            kind=kind or read.kind,
+            subject=read.subject if kind is None else self.call.name,
+            sample=read.sample,
             exit_code=ended.code,
             timed_out=ended.timed_out,
         )
@@ -270,7 +286,7 @@ class _AuthorRun:
             PhaseOutcome.FAULT,
             f"{self.call.task.component}: {self.call.name} was not started: {reason}",
             hint,
-            kind="not-started",
+            kind=FaultKind.NOT_STARTED,
             subject=", ".join(missing),
             missing=tuple(missing),
         )

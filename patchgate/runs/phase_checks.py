@@ -7,7 +7,9 @@ after all components below it. Interview and shaping have no check.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from patchgate.commands.environment import shared_environment
 from patchgate.commands.runner import runs_pytest
 from patchgate.components.baseline_file import write_baseline
 from patchgate.components.capture import capture, is_written
@@ -32,8 +34,10 @@ from patchgate.policy.component import Component, Role
 from patchgate.report import wording
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import Finding, Outcome
+from patchgate.runs.fault_reading import fault_of_output
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase
+from patchgate.runs.triage import FaultKind
 from patchgate.storage.temporary_folder import TemporaryFolder
 
 _SHOWN = 10
@@ -62,8 +66,8 @@ def check_phase(repository: Repository, task: PhaseTask, environment: WorkEnviro
 
 def _check_contract(repository: Repository, task: PhaseTask) -> PhaseResult:
     """Validate the contract; drift is left to the phases that follow."""
-    report = validate(repository, [task.component]).report
-    (change,) = report.changes
+    validated = validate(repository, [task.component])
+    (change,) = validated.report.changes
     errors = [
         each
         for each in change.findings
@@ -76,16 +80,14 @@ def _check_contract(repository: Repository, task: PhaseTask) -> PhaseResult:
             f"{task.component}: its contract has {number}: {wording.safe(errors[0].message)}",
             f"git patchgate component validate {task.component}",
             tail=_lines(errors),
-            kind="check-failed",
+            kind=FaultKind.CHECK_FAILED,
         )
     undecided = [each for each in change.gates if each.gate == _GATE and each.outcome is Outcome.UNDECIDED]
     if undecided:
         why = wording.safe(undecided[0].reason or "the gate gave no answer")
-        return PhaseResult(
-            PhaseOutcome.FAULT,
-            f"{task.component}: its contract could not be checked: {why}",
-            kind="undecided",
-        )
+        return PhaseResult(PhaseOutcome.FAULT, f"{task.component}: its contract could not be checked: {why}")
+    if not validated.contracts:
+        return _failed(task, "its contract does not exist", "write it, and git add it")
     return PhaseResult(PhaseOutcome.PASSED, f"{task.component}: its contract is valid")
 
 
@@ -110,7 +112,7 @@ def _check_tests(repository: Repository, task: PhaseTask, environment: WorkEnvir
         tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
         if not tests:
             hint = "add its tests, or fix its `tests` in the policy"
-            return _failed(task, "it has no test files", hint, kind="nothing-collected")
+            return _failed(task, "it has no test files", hint, kind=FaultKind.NOTHING_COLLECTED)
         if not runs_pytest(component.settings.test_command):
             return PhaseResult(PhaseOutcome.PASSED, f"{task.component}: {_there_are(len(tests))}")
         if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
@@ -132,7 +134,7 @@ def _read_statically(task: PhaseTask, content: CapturableTree, tests: Sequence[R
             number += len(read_tests(content.view.objects.read(entry.oid)).functions)
     if not number:
         hint = "write a function `test_…`; a file that is not valid Python has none"
-        return _failed(task, "its test files have no test functions", hint, kind="nothing-collected")
+        return _failed(task, "its test files have no test functions", hint, kind=FaultKind.NOTHING_COLLECTED)
     found = wording.count(number, "test function")
     reason = f"{task.component}: {found}, not collected, because there is no implementation yet"
     return PhaseResult(PhaseOutcome.PASSED, reason)
@@ -163,7 +165,9 @@ def _collect(
             content.policy.config.baselines.source_roots,
             place=scratch.path,
             beside=beside.path,
-            environ=environment.environ,
+            environ=shared_environment(
+                environment.environ, content.policy.config.environment, repository.work_tree
+            ),
             tick=lambda seconds: environment.report(f"collecting the tests of {component.id}", seconds),
             seconds=task.seconds,
         )
@@ -212,22 +216,34 @@ def _of_run(task: PhaseTask, run: TestRun, done: CapturedComponent | None = None
     is_done = run.ending is Ending.PASSED
     if done is not None:
         is_done = done.result in {CaptureResult.RECORDED, CaptureResult.UNCHANGED}
-    missing = run.missing
-    kinds = {Ending.EMPTY: "nothing-collected", Ending.NOT_RUN: "not-started"}
-    kind = "time-out" if run.timed_out else kinds.get(run.ending, "tests-failed")
-    outcome = PhaseOutcome.FAULT if run.ending is Ending.NOT_RUN else PhaseOutcome.FAILED
-    return PhaseResult(
-        PhaseOutcome.PASSED if is_done else outcome,
+    result = PhaseResult(
+        PhaseOutcome.PASSED,
         f"{task.component}: {run.reason}",
-        None if is_done else run.hint,
         tail=run.tail,
         counts=None if run.counts is None else run.counts.named(),
-        kind=None if is_done else kind,
-        subject=", ".join(missing),
         exit_code=run.exit_code,
         timed_out=run.timed_out,
-        missing=missing,
+        missing=run.missing,
     )
+    if is_done:
+        return result
+    result = replace(result, outcome=PhaseOutcome.FAILED, hint=run.hint)
+    if run.ending is Ending.NOT_RUN:
+        kind = FaultKind.TIME_OUT if run.timed_out else FaultKind.NOT_STARTED
+        # A program that a command calls is no reason to end the whole run, only one that it is.
+        kind = FaultKind.MISSING_TOOL if kind is FaultKind.NOT_STARTED and run.exit_code is not None else kind
+        subject = ", ".join(run.missing)
+        return replace(result, outcome=PhaseOutcome.FAULT, kind=kind, subject=subject)
+    if run.ending is Ending.EMPTY:
+        return replace(result, kind=FaultKind.NOTHING_COLLECTED)
+    read = fault_of_output(
+        "\n".join(run.tail).encode("utf-8", "surrogateescape"),
+        component=task.component,
+        phase=task.phase,
+        exit_code=run.exit_code,
+        plain=FaultKind.TESTS_FAILED,
+    )
+    return replace(result, kind=read.kind, subject=read.subject, sample=read.sample)
 
 
 def _failed(
@@ -235,7 +251,7 @@ def _failed(
     reason: str,
     hint: str | None,
     *,
-    kind: str = "check-failed",
+    kind: FaultKind = FaultKind.CHECK_FAILED,
     tail: tuple[str, ...] = (),
 ) -> PhaseResult:
     return PhaseResult(PhaseOutcome.FAILED, f"{task.component}: {reason}", hint, tail=tail, kind=kind)

@@ -116,8 +116,6 @@ class PhaseIntent:
             PhaseOutcome.WAITING,
             f"{self._task.component}: {names} has {first_of(entries, _NAMED, show_path)}",
             None if outcome.hint is None else safe(outcome.hint),
-            kind="intent-conflict",
-            subject=names,
         )
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from patchgate.errors import UndecidedError
 from patchgate.runs.phases import Phase
+from patchgate.runs.triage import FaultKind, RunFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class PhaseResult:
 
     `reason` is one sentence, `hint` the next step. `tail` are the last lines of the output that shows it.
     `attempts` are the ids of the attempts that were made, `files` the paths that they wrote, `counts` those
-    of the tests. `kind` and `subject` say what went wrong, in the words of `triage.FaultKind`: the subject is
-    the same for the same cause, such as a program. `missing` are programs that were not found.
+    of the tests. `kind`, `subject` and `sample` say what went wrong, as in `triage.RunFault`; the kind is
+    None if that is unknown, or a maintainer's turn. `missing` are programs that were not found.
     """
 
     outcome: PhaseOutcome
@@ -65,16 +66,19 @@ class PhaseResult:
     files: tuple[str, ...] = ()
     counts: Mapping[str, int] | None = None
     seconds: float = 0.0
-    kind: str | None = None
+    kind: FaultKind | None = None
     subject: str = ""
+    sample: str = ""
     exit_code: int | None = None
     timed_out: bool = False
     missing: tuple[str, ...] = ()
 
-    @property
-    def signature(self) -> str | None:
-        """What equal faults of different components have in common: `not-started:pytest`."""
-        return f"{self.kind}:{self.subject}" if self.kind and self.subject else self.kind
+    def fault(self, task: PhaseTask) -> RunFault | None:
+        """Return what triage needs to know; None if the phase passed, or its kind is None."""
+        if self.kind is None or self.has_passed:
+            return None
+        sample = self.sample or self.reason
+        return RunFault(task.component, task.phase, self.kind, self.subject, sample)
 
     @property
     def has_passed(self) -> bool:

@@ -21,7 +21,7 @@ from patchgate.apply.retries import reset_command
 from patchgate.apply.review import feedback
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.components.policy_tree import PolicyTree, index_tree, resolve_components
-from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError, ended_attempt
+from patchgate.errors import PatchgateError, UsageError, ended_attempt
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
@@ -32,15 +32,16 @@ from patchgate.policy.settings import CommandSettings
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
 from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
+from patchgate.runs.fault_reading import fault_of_error
 from patchgate.runs.phase_checks import check_phase
 from patchgate.runs.phase_intent import PhaseIntent
 from patchgate.runs.phase_task import (
-    AbandonedWorkError,
     PhaseOutcome,
     PhaseResult,
     PhaseTask,
     WorkEnvironment,
 )
+from patchgate.runs.triage import FaultKind
 from patchgate.runs.worktree_changes import Look, changed_since, look_at
 from patchgate.storage.lock import acquire
 
@@ -54,9 +55,9 @@ _NAMED = 5
 _MOST_NOTE = 16 << 10
 # Rules of `apply` that are faults of the environment, as `triage.FaultKind` names them.
 _KINDS = {
-    "command-timed-out": "time-out",
-    "command-not-started": "not-started",
-    "concurrent-change": "locked",
+    "command-timed-out": FaultKind.TIME_OUT,
+    "command-not-started": FaultKind.NOT_STARTED,
+    "concurrent-change": FaultKind.LOCKED,
 }
 
 
@@ -79,16 +80,9 @@ def perform(
     work = _PhaseWork(replace(repository, prefix=""), task, environment, most_answer)
     try:
         result = work.result()
-    except PatchgateError as error:
+    except (PatchgateError, OSError) as error:
         work.note_attempt(error)
         result = _fault_of(task, error)
-    except OSError as error:
-        work.note_attempt(error)
-        result = PhaseResult(
-            PhaseOutcome.FAULT,
-            f"{task.component}: the system refused: {printable(str(error.strerror or error))}",
-            kind=_kind_of(error) or "undecided",
-        )
     return replace(
         result,
         attempts=tuple(work.attempts),
@@ -97,27 +91,18 @@ def perform(
     )
 
 
-def _fault_of(task: PhaseTask, error: PatchgateError) -> PhaseResult:
-    kind = "config" if isinstance(error, ConfigError | UsageError) else _kind_of(error)
-    kind = AbandonedWorkError.kind if isinstance(error, AbandonedWorkError) else kind
-    return PhaseResult(
-        PhaseOutcome.FAULT,
-        f"{task.component}: {wording.safe(error.message)}",
-        None if error.hint is None else wording.safe(error.hint),
-        kind=kind or "undecided",
-    )
-
-
-def _kind_of(error: BaseException) -> str | None:
-    """Name a fault by the system's error that caused it; None if that says nothing."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in {errno.ENOSPC, errno.EDQUOT}:
-            return "disk-full"
-        if isinstance(cause, FileNotFoundError):
-            return "missing-file"
-        cause = cause.__cause__
-    return "locked" if isinstance(error, UndecidedError) and "the lock " in error.message else None
+def _fault_of(task: PhaseTask, error: PatchgateError | OSError) -> PhaseResult:
+    """Describe an exception: what it says, and which fault it, or what caused it, shows."""
+    hint = None
+    if isinstance(error, PatchgateError):
+        said, hint = wording.safe(error.message), None if error.hint is None else wording.safe(error.hint)
+    else:
+        said = f"the system refused: {printable(str(error.strerror or error))}"
+    read = fault_of_error(error, component=task.component, phase=task.phase)
+    kind = None if read is None else read.kind
+    if kind is None and said.startswith("the lock "):
+        kind = FaultKind.LOCKED
+    return PhaseResult(PhaseOutcome.FAULT, f"{task.component}: {said}", hint, kind=kind, sample=said)
 
 
 @dataclass(slots=True)
@@ -214,7 +199,7 @@ class _PhaseWork:
             f"{self.task.component}: {reason}",
             f"read the evidence, then run {hint}",
             tail=tail,
-            kind="patch-refused",
+            kind=FaultKind.PATCH_REFUSED,
         )
 
     def _ask(
@@ -269,7 +254,7 @@ class _PhaseWork:
             PhaseOutcome.FAILED,
             f"{self.task.component}: the working tree or the index was changed while {author} ran: {named}",
             f"an author answers with a patch; undo that, then git patchgate run resume {self.task.run}",
-            kind="author-failed",
+            kind=FaultKind.AUTHOR_FAILED,
             subject=author,
         )
 
@@ -367,12 +352,13 @@ class _PhaseWork:
         details = {} if decisive is None else decisive.details
         tail = () if decisive is None else tuple(wording.safe(each) for each in decisive.notes)
         code = details.get("exit_code")
+        is_full = FaultKind.DISK_FULL if os.strerror(errno.ENOSPC) in why else None
         return PhaseResult(
             PhaseOutcome.FAULT if rule in _KINDS else outcome,
             f"{self.task.component}: {wording.safe(why)}",
             None if decisive is None or decisive.hint is None else wording.safe(decisive.hint),
             tail=tail,
-            kind=_KINDS.get(rule, "disk-full" if os.strerror(errno.ENOSPC) in why else rule),
+            kind=_KINDS.get(rule, is_full),
             subject=str(details.get("command") or ""),
             exit_code=code if isinstance(code, int) else None,
             timed_out=rule == "command-timed-out",

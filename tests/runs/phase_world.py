@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ class Desk:
         *answers: bytes,
         phase: Phase = Phase.IMPLEMENTATION,
         script: str | None = None,
-        files: dict[str, Content] | None = None,
+        files: Mapping[str, Content] | None = None,
         more: str = "",
         **keys: Any,
     ) -> None:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from patchgate.apply.attempt_records import records
+from patchgate.apply.retries import reset
+from patchgate.ledger.ledger import Ledger
+from patchgate.runs.phase_intent import PhaseIntent
 from patchgate.runs.phase_task import PhaseOutcome
+from patchgate.runs.phases import Phase
+from patchgate.runs.triage import FaultKind
+from tests.component_world import contract, declared
+from tests.intent_world import declare, intent_of, keep
 from tests.runs.phase_world import (
     BASELINE,
+    CHECK,
     CODE,
+    CONTRACT,
     RIGHT,
+    TESTS,
+    WRONG,
     Desk,
+    new_file,
+    one_line,
 )
 
 PASSED, FAILED = PhaseOutcome.PASSED, PhaseOutcome.FAILED
 FAULT, WAITING = PhaseOutcome.FAULT, PhaseOutcome.WAITING
+START = {CONTRACT: contract("calc"), TESTS: CHECK, CODE: "wrong\n"}
 
 
 def test_an_answer_lands_in_the_index_and_the_component_is_captured(tmp_path: Path) -> None:
@@ -24,3 +43,264 @@ def test_an_answer_lands_in_the_index_and_the_component_is_captured(tmp_path: Pa
     assert (desk.staged, desk.intents, len(desk.briefs)) == ([CODE], [], 1)
     assert (desk.repo.path / CODE).read_text() == "right\n"
     assert (desk.repo.path / BASELINE).is_file()
+
+
+def test_a_phase_that_has_passed_asks_no_author_and_changes_nothing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    desk.perform()
+    before = desk.repo.ask("write-tree"), desk.repo.ask("status", "--porcelain=v2", "-uall")
+    result = desk.perform()
+    assert (result.outcome, result.files, result.attempts) == (PASSED, (), ())
+    assert (desk.repo.ask("write-tree"), desk.repo.ask("status", "--porcelain=v2", "-uall")) == before
+    assert len(desk.briefs) == 1
+
+
+def test_without_an_author_the_failing_check_is_the_result(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, phase=Phase.IMPLEMENTATION)
+    desk.repo.policy(declared("calc", test_command=["sh", TESTS]))
+    result = desk.perform()
+    assert (result.outcome, result.exit_code, result.kind) == (FAILED, 1, FaultKind.TESTS_FAILED)
+    assert result.tail[-1] == "the code is not right"
+    assert (desk.intents, desk.briefs, result.attempts) == ([], [], ())
+
+
+def test_a_contract_is_written_until_it_is_valid(tmp_path: Path) -> None:
+    broken = new_file(CONTRACT, "{}\n")
+    whole = new_file(CONTRACT, json.dumps(json.loads(contract("calc"))))
+    desk = Desk(tmp_path, broken, whole, phase=Phase.CONTRACT, files={TESTS: CHECK})
+    result = desk.perform()
+    assert (result.outcome, desk.staged) == (PASSED, [CONTRACT])
+    first, second = desk.briefs
+    assert "It does not exist yet." in first
+    assert "its contract does not exist" in first
+    assert "contract-invalid" in second
+
+
+def test_tests_are_written_until_there_are_some(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, new_file(TESTS, CHECK), phase=Phase.TESTS, files={CONTRACT: contract("calc")})
+    result = desk.perform()
+    assert (result.outcome, result.files) == (PASSED, (TESTS,))
+
+
+@pytest.mark.sweep(1)
+@pytest.mark.parametrize("phase", [Phase.INTERVIEW, Phase.SHAPING])
+def test_an_answer_to_a_phase_without_a_check_lands_once_in_a_run(tmp_path: Path, phase: Phase) -> None:
+    desk = Desk(tmp_path, new_file("src/calc/notes.txt", "one\n"), new_file(CODE, "two\n"), phase=phase)
+    assert desk.perform().files == ("src/calc/notes.txt",)
+    again = desk.perform()
+    assert (again.outcome, again.files, len(desk.briefs)) == (PASSED, (), 1)
+    assert desk.perform(run="r-2").files == (CODE,)
+
+
+def test_a_phase_without_check_and_author_is_passed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert desk.perform(phase=Phase.SHAPING).outcome is PASSED
+    assert desk.briefs == []
+
+
+def family(folder: Path) -> Desk:
+    """Make a desk whose component `calc` has a child with passing tests, and its author integrates."""
+    child = declared("leaf", parent="calc", test_command=["sh", "tests/leaf/check.sh"])
+    files = {
+        CONTRACT: contract("calc"),
+        TESTS: CHECK,
+        CODE: "wrong\n",
+        "contracts/leaf/interface.json": contract("leaf"),
+        "tests/leaf/check.sh": "true\n",
+        "src/leaf/code.txt": "leaf\n",
+    }
+    answer = one_line(CODE, "wrong", "right")
+    return Desk(folder, answer, phase=Phase.INTEGRATION, files=files, more=child)
+
+
+def test_a_parent_waits_until_its_child_is_recorded_and_then_passes_again(tmp_path: Path) -> None:
+    desk = family(tmp_path)
+    desk.repo.write(CODE, "right\n")
+    desk.repo.git("add", "-A")
+    (desk.answers_folder / "0").unlink()
+    unrecorded = desk.perform()
+    assert (unrecorded.outcome, "leaf" in unrecorded.reason) == (WAITING, False), unrecorded
+    assert "leaf is below it" in desk.briefs[0]
+    assert desk.perform(component="leaf", phase=Phase.IMPLEMENTATION).outcome is PASSED
+    assert desk.perform().outcome is PASSED
+    assert desk.perform(component="leaf").outcome is PASSED
+
+
+def test_an_author_integrates_a_parent(tmp_path: Path) -> None:
+    desk = family(tmp_path)
+    assert desk.perform(component="leaf", phase=Phase.IMPLEMENTATION).outcome is PASSED
+    result = desk.perform()
+    assert (result.outcome, result.files) == (PASSED, (CODE,))
+    assert (desk.repo.path / BASELINE).is_file()
+
+
+# ---- refusals --------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_is_no_patch_of_the_phase_is_refused_and_the_author_is_asked_again(
+    tmp_path: Path,
+) -> None:
+    """Prose, a whole file, a fence, nothing, too much, another component, another phase."""
+    bad = {
+        b"I have written the code for you.\n": "not-a-unified-diff",
+        b"right\n": "retry-not-a-diff",
+        b"Here it is:\n\n```diff\n" + RIGHT + b"```\n": "retry-not-a-diff",
+        b"": "the answer was empty",
+        b"#" * (1 << 16): "the answer was more than 32,768 bytes",
+        new_file("src/other/code.txt", "right\n"): "scope-unexpected",
+        new_file(TESTS + ".more", "true\n"): "scope-unexpected",
+    }
+    desk = Desk(tmp_path, *bad, RIGHT, more="[apply]\nmax_attempts = 9\n")
+    result = desk.perform(most_answer=1 << 15)
+    assert (result.outcome, result.files, desk.staged) == (PASSED, (CODE,), [CODE])
+    first, *others = desk.briefs
+    assert "## What was wrong" in first
+    for said, brief in zip(bad.values(), others, strict=True):
+        assert said in brief
+    # What is too large is no attempt.
+    assert (len(result.attempts), desk.intents) == (len(bad), [])
+
+
+def test_a_patch_for_files_of_another_phase_of_the_same_run_is_refused(tmp_path: Path) -> None:
+    """Two intents are active in one worktree: each patch keeps to its own."""
+    desk = Desk(tmp_path, new_file("src/other/code.txt", "right\n"), RIGHT)
+    declare(desk.repo, "src/other/")
+    result = desk.perform()
+    assert (result.outcome, desk.staged) == (PASSED, [CODE])
+    assert "may not change this file" in desk.briefs[1]
+
+
+def test_an_answer_that_lands_and_does_not_pass_is_corrected(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, WRONG, one_line(CODE, "wrong", "right"))
+    result = desk.perform()
+    assert (result.outcome, result.files, len(result.attempts)) == (PASSED, (CODE,), 2)
+    assert "the code is not right" in desk.briefs[1]
+
+
+LIMIT = "[apply]\nmax_attempts = 2\n"
+
+
+def test_an_exhausted_chain_waits_for_a_maintainer_also_in_the_next_try(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, b"prose\n", b"more prose\n", RIGHT, more=LIMIT)
+    result = desk.perform()
+    last = result.attempts[-1]
+    assert (result.outcome, len(desk.briefs)) == (WAITING, 2)
+    assert result.hint is not None
+    assert f"git patchgate attempts reset {last}" in result.hint
+    again = desk.perform()
+    assert (again.outcome, again.attempts, len(desk.briefs)) == (WAITING, (), 2)
+    assert again.hint == result.hint
+    ledger = Ledger(desk.repo.common_dir)
+    (chain,) = {each.chain for each in records(ledger)}
+    reset(desk.repository, chain, "the brief was wrong", "a maintainer")
+    assert desk.perform().outcome is PASSED
+
+
+def test_a_killed_chain_is_continued_with_its_feedback(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, b"prose\n", more=LIMIT, script='[ "$n" = 0 ] || kill -9 $$')
+    assert desk.perform().outcome is FAILED
+    desk.perform()
+    assert len(desk.briefs) == 3
+    assert "not-a-unified-diff" in desk.briefs[2]
+
+
+def test_answers_that_never_pass_the_check_wait_for_a_maintainer(tmp_path: Path) -> None:
+    answers = [WRONG, one_line(CODE, "wrong", "bad"), one_line(CODE, "bad", "worse")]
+    desk = Desk(tmp_path, *answers, more=LIMIT)
+    result = desk.perform()
+    assert (result.outcome, len(desk.briefs)) == (WAITING, 2)
+    assert "git patchgate run resume r-1" in str(result.hint)
+    assert "the code is not right" in result.tail
+
+
+def test_the_files_of_another_intent_are_not_touched(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    other = declare(desk.repo, "src/")
+    result = desk.perform()
+    assert (result.outcome, other.id in result.reason) == (WAITING, True)
+    assert (desk.briefs, desk.staged, desk.intents) == ([], [], [other.id])
+
+
+def test_the_intent_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    reason = PhaseIntent(desk.repository, desk.task(), desk.environment()).reason
+    keep(desk.repo, replace(intent_of(desk.repo, "src/calc/"), reason=reason))
+    assert desk.perform().outcome is PASSED
+    assert desk.intents == []
+
+
+def test_an_unstaged_change_of_the_user_is_not_overwritten(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, one_line(CODE, "wrong", "right"), files=START)
+    desk.repo.write(CODE, "mine\n")
+    result = desk.perform()
+    assert (result.outcome, desk.staged) == (WAITING, [])
+    assert (desk.repo.path / CODE).read_text() == "mine\n"
+
+
+# ---- who wants it ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("answers", range(6))
+def test_nothing_lands_for_a_run_that_is_gone(tmp_path: Path, answers: int) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    left = [True] * answers
+    result = desk.perform(is_wanted=lambda: bool(left and left.pop()))
+    assert (result.outcome, result.kind) == (FAULT, None)
+    assert "has ended" in result.reason
+    assert (desk.staged, desk.intents, (desk.repo.path / CODE).exists()) == ([], [], False)
+
+
+def test_a_run_that_ends_while_the_commands_run_lands_nothing(tmp_path: Path) -> None:
+    lint = f'[commands.check]\nkind = "lint"\ncommand = ["touch", "{tmp_path}/gone"]\n'
+    desk = Desk(tmp_path, RIGHT, more=lint)
+    result = desk.perform(is_wanted=lambda: not (tmp_path / "gone").exists())
+    assert (result.outcome, desk.staged, desk.intents) == (FAULT, [], [])
+    assert (tmp_path / "gone").exists()
+
+
+def test_an_unexpected_exception_ends_the_intent(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+
+    def is_wanted() -> bool:
+        if desk.briefs:
+            raise RuntimeError
+        return True
+
+    with pytest.raises(RuntimeError):
+        desk.perform(is_wanted=is_wanted)
+    assert desk.intents == []
+
+
+# ---- faults ----------------------------------------------------------------------------------------------
+
+
+def test_a_component_that_the_index_does_not_declare_is_a_fault_of_the_config(tmp_path: Path) -> None:
+    result = Desk(tmp_path).perform(component="clac")
+    assert (result.outcome, result.kind) == (FAULT, FaultKind.CONFIG)
+
+
+def test_tests_that_take_too_long_are_a_fault_and_no_author_is_asked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT, files={**START, TESTS: "exec sleep 600\n"})
+    result = desk.perform(seconds=0.2)
+    assert (result.outcome, result.kind, result.timed_out) == (FAULT, FaultKind.TIME_OUT, True)
+    assert desk.briefs == []
+
+
+def test_a_test_command_that_is_not_there_is_a_fault_and_named(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT, files=START, test_command=["no-such-program"])
+    result = desk.perform()
+    assert (result.outcome, result.kind, result.missing) == (
+        FAULT,
+        FaultKind.NOT_STARTED,
+        ("no-such-program",),
+    )
+    fault = result.fault(desk.task())
+    assert fault is not None
+    assert fault.signature == "not-started:no-such-program"
+
+
+def test_a_lint_command_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT, more='[commands.check]\nkind = "lint"\ncommand = ["no-such-program"]\n')
+    result = desk.perform()
+    assert (result.outcome, result.kind, desk.staged) == (FAULT, FaultKind.NOT_STARTED, [])
