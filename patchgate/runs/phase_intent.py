@@ -5,7 +5,7 @@ The intent of the same work that a killed process left is cleared first; nobody 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -39,11 +39,7 @@ class PhaseIntent:
     @property
     def reason(self) -> str:
         """The reason of the intent, by which it is recognised after a kill."""
-        return f"{self._run}{self._task.phase.value} of {self._task.component}"
-
-    @property
-    def _run(self) -> str:
-        return f"run {self._task.run}: "
+        return f"{_prefix(self._task.run)}{self._task.phase.value} of {self._task.component}"
 
     @property
     def active(self) -> WorkEnvironment:
@@ -57,6 +53,16 @@ class PhaseIntent:
             self._intents.touch(intent, current_moment())
         self._environment.report(what, seconds)
 
+    def clear_leftover(self) -> None:
+        """Clear what a killed process left of this very work, in this worktree.
+
+        Raises:
+            UndecidedError: an intent or the ledger cannot be read or written.
+        """
+        for intent in self._intents.of(self._repository.git_dir):
+            if intent.reason == self.reason:
+                clear(self._repository, intent.id, self._caller())
+
     def declare(self, component: Component) -> PhaseResult | None:
         """Declare the intent; return the result of the phase if somebody else has its files.
 
@@ -66,7 +72,6 @@ class PhaseIntent:
             UsageError: the patterns of the component cannot be declared.
             UndecidedError: an intent or the ledger cannot be read or written.
         """
-        self._clear_own()
         request = DeclareOptions(self.reason, list(entries_of(component, self._task)), ttl=f"{self._ttl}s")
         began = self._environment.monotonic()
         while True:
@@ -101,13 +106,7 @@ class PhaseIntent:
         return Caller(self._environment.environ, current_moment())
 
     def _is_sibling(self, conflict: Conflict) -> bool:
-        return conflict.intent.reason.startswith(self._run)
-
-    def _clear_own(self) -> None:
-        """Clear what a killed process left of this very work, in this worktree."""
-        for intent in self._intents.of(self._repository.git_dir):
-            if intent.reason == self.reason:
-                clear(self._repository, intent.id, self._caller())
+        return conflict.intent.reason.startswith(_prefix(self._task.run))
 
     def _conflict(self, outcome: IntentOutcome) -> PhaseResult:
         names = ", ".join(each.intent.id for each in outcome.conflicts)
@@ -117,6 +116,27 @@ class PhaseIntent:
             f"{self._task.component}: {names} has {first_of(entries, _NAMED, show_path)}",
             None if outcome.hint is None else safe(outcome.hint),
         )
+
+
+def clear_intents_of(repository: Repository, run: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Clear what the killed processes of a run left in this worktree; return the ids.
+
+    Only for a run none of whose processes is alive.
+
+    Raises:
+        UndecidedError: an intent or the ledger cannot be read or written.
+    """
+    found = []
+    for intent in StoredIntents(repository.common_dir).of(repository.git_dir):
+        if intent.reason.startswith(_prefix(run)):
+            clear(repository, intent.id, Caller(environ, current_moment()))
+            found.append(intent.id)
+    return tuple(found)
+
+
+def _prefix(run: str) -> str:
+    """Return what the reasons of all intents of a run begin with."""
+    return f"run {run}: "
 
 
 def entries_of(component: Component, task: PhaseTask) -> Iterator[str]:

@@ -17,6 +17,7 @@ from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.apply.attempt_records import AttemptRecord, find, list_chain_since_reset, records
 from patchgate.apply.evidence_folders import FEEDBACK
+from patchgate.apply.recovery import recover_pending
 from patchgate.apply.retries import reset_command
 from patchgate.apply.review import feedback
 from patchgate.check.policy_lookup import trusted_options
@@ -25,7 +26,7 @@ from patchgate.errors import PatchgateError, UsageError, ended_attempt
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
-from patchgate.git.repository import Repository
+from patchgate.git.repository import Repository, has_pending_transactions
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Component
 from patchgate.policy.settings import CommandSettings
@@ -129,6 +130,11 @@ class _PhaseWork:
             OSError: the system refused something.
         """
         self.environment.require_wanted()
+        if has_pending_transactions(self.repository.common_dir):
+            with self._landing_lock():
+                recover_pending(self.repository)
+        intent = PhaseIntent(self.repository, self.task, self.environment)
+        intent.clear_leftover()
         content, component = self._content()
         author = author_of(content.policy, self.task.phase)
         check = self._check()
@@ -143,7 +149,6 @@ class _PhaseWork:
             return stop
         if check is not None:
             self.note = self.note or _note_of(check)
-        intent = PhaseIntent(self.repository, self.task, self.environment)
         if (refused := intent.declare(component)) is not None:
             return refused
         try:
@@ -283,6 +288,7 @@ class _PhaseWork:
             Whether it landed or may be corrected; the result of the phase if neither is so.
         """
         with self._landing_lock():
+            recover_pending(self.repository)
             for _ in range(_MOST_COLLISIONS):
                 self.environment.require_wanted()
                 report = self._apply(patch, component, intent)

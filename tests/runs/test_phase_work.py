@@ -10,11 +10,13 @@ import pytest
 
 from patchgate.apply.attempt_records import records
 from patchgate.apply.retries import reset
+from patchgate.git.repository import has_pending_transactions
 from patchgate.ledger.ledger import Ledger
-from patchgate.runs.phase_intent import PhaseIntent
+from patchgate.runs.phase_intent import PhaseIntent, clear_intents_of
 from patchgate.runs.phase_task import PhaseOutcome
 from patchgate.runs.phases import Phase
 from patchgate.runs.triage import FaultKind
+from tests.apply.test_recover import count_steps, killed_at
 from tests.component_world import contract, declared
 from tests.intent_world import declare, intent_of, keep
 from tests.runs.phase_world import (
@@ -227,6 +229,18 @@ def test_the_intent_that_a_killed_process_left_is_replaced(tmp_path: Path) -> No
     keep(desk.repo, replace(intent_of(desk.repo, "src/calc/"), reason=reason))
     assert desk.perform().outcome is PASSED
     assert desk.intents == []
+    keep(desk.repo, replace(intent_of(desk.repo, "src/calc/"), reason=reason))
+    assert (desk.perform().outcome, desk.intents) == (PASSED, [])
+
+
+def test_the_intents_of_a_run_are_cleared_together_and_no_others(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    ids = [f"i-000000000{number}" for number in range(1, 4)]
+    reasons = ["run r-1: tests of calc", "run r-12: tests of calc", "Make the sum right"]
+    for name, reason in zip(ids, reasons, strict=True):
+        keep(desk.repo, replace(intent_of(desk.repo, f"src/{name}/", name=name), reason=reason))
+    assert clear_intents_of(desk.repository, "r-1", desk.repo.env) == (ids[0],)
+    assert desk.intents == ids[1:]
 
 
 def test_an_unstaged_change_of_the_user_is_not_overwritten(tmp_path: Path) -> None:
@@ -304,3 +318,38 @@ def test_a_lint_command_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     desk = Desk(tmp_path, RIGHT, more='[commands.check]\nkind = "lint"\ncommand = ["no-such-program"]\n')
     result = desk.perform()
     assert (result.outcome, result.kind, desk.staged) == (FAULT, FaultKind.NOT_STARTED, [])
+
+
+def test_tests_are_collected_and_not_run(tmp_path: Path) -> None:
+    """Without an implementation they are only read: what they import is not there yet."""
+    name, code = "tests/calc/test_calc.py", "src/calc/__init__.py"
+    text = "import calc\n\ndef test_sum():\n    assert calc.one == 2\n"
+    command = ["python", "-m", "pytest", "-q", "{tests}"]
+    desk = Desk(tmp_path, files={CONTRACT: contract("calc"), name: text}, test_command=command)
+
+    def collected(files: dict[str, str | bytes]) -> tuple[PhaseOutcome, FaultKind | None, str]:
+        desk.repo.stage(files)
+        result = desk.perform(phase=Phase.TESTS)
+        return result.outcome, result.kind, result.subject
+
+    assert collected({}) == (PASSED, None, "")
+    assert collected({name: "import calc\n"}) == (FAILED, FaultKind.NOTHING_COLLECTED, "")
+    assert collected({name: text, code: "one = 1\n"}) == (PASSED, None, "")
+    assert collected({code: "import no_such_module\n"}) == (
+        FAILED,
+        FaultKind.IMPORT_ERROR,
+        "no_such_module",
+    )
+    assert collected({name: "TWO = 2\n"}) == (FAILED, FaultKind.NOTHING_COLLECTED, "")
+    assert desk.briefs == []
+
+
+def test_an_apply_that_was_killed_is_finished_or_undone_first(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    desk.repo.write("f", "a\nb\nc\n")
+    desk.repo.write("gone", "x\n")
+    desk.repo.commit()
+    killed_at(desk.repo, count_steps(desk.repo) // 2)
+    assert has_pending_transactions(desk.repo.common_dir)
+    assert desk.perform().outcome is PASSED
+    assert not has_pending_transactions(desk.repo.common_dir)
