@@ -43,7 +43,9 @@ class EffectivePolicy:
 
     def settings(self) -> Iterator[EffectiveSetting]:
         """List every key with its value, and `default` where it is not set."""
-        everything = dataclasses.asdict(self.policy.config)
+        config = self.policy.config
+        everything = dataclasses.asdict(config)
+        everything |= {name: dataclasses.asdict(getattr(config, name)) for name in ("environment", "run")}
         # These fields are not keys of the config.
         del everything["written"], everything["warnings"], everything["claims"]["has_unusable_markers"]
         written = self.policy.as_written()
@@ -60,9 +62,16 @@ class EffectivePolicy:
             return
         key = Decision(at, "").dotted
         if written is _ABSENT:
-            yield EffectiveSetting(key, values, "default")
+            yield EffectiveSetting(key, values, self._shared_place(at) or "default")
         else:
             yield EffectiveSetting(key, values, self.policy.line_of(at) or "default")
+
+    def _shared_place(self, at: tuple[str | int, ...]) -> str | None:
+        """Return where `[environment]` sets a key of a command or an analysis; None if it does not."""
+        if at[0] not in {"commands", "analyses"} or at[2:3] not in {("env",), ("required_tools",)}:
+            return None
+        shared = ("environment", *at[2:])
+        return self.policy.line_of(shared) if self.policy.is_written(shared) else None
 
 
 _ABSENT = object()

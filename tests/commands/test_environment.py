@@ -262,3 +262,23 @@ def test_a_capture_without_pytest_is_one_error_before_any_test(tmp_path: Path) -
     with pytest.raises(UndecidedError, match="bin/python cannot import pytest"):
         captured(repo)
     assert "-m pytest" not in (tmp_path / "started").read_text()
+
+
+def test_the_policy_in_force_shows_where_a_command_has_its_variables_and_tools_from(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy(
+        '[environment]\nenv = {KEY = "value", OTHER = "1"}\nrequired_tools = ["tool"]\n'
+        '[run]\nmax_retries = 1\n[commands.a]\nkind = "lint"\ncommand = ["a"]\nenv = {OTHER = "2"}\n'
+    )
+    lines = repo.cli("policy", "show").out.splitlines()
+    for line in (
+        'environment.env.KEY = "value"  (patchgate.toml:2)',
+        'environment.python_path = "python3"  (default)',
+        "run.max_retries = 1  (patchgate.toml:5)",
+        'run.impatience = "normal"  (default)',
+        'commands.a.env.KEY = "value"  (patchgate.toml:2)',
+        'commands.a.env.OTHER = "2"  (patchgate.toml:9)',
+        'commands.a.required_tools = ["tool"]  (patchgate.toml:3)',
+        "commands.a.role = null  (default)",
+    ):
+        assert f"  {line}" in lines, line
