@@ -137,17 +137,27 @@ def test_an_author_whose_program_is_not_there_is_a_fault_with_its_name(tmp_path:
         "echo more > new.txt; git add new.txt; rm new.txt",
         "rm README.md",
         "git rm -q --cached README.md",
+        "echo more >> notes.txt",
     ],
-    ids=["a new file", "a staged file", "a changed file", "the index alone", "a removal", "an unstaging"],
+    ids=[
+        "a new file",
+        "a staged file",
+        "a changed file",
+        "the index alone",
+        "a removal",
+        "an unstaging",
+        "a dirty file",
+    ],
 )
 def test_a_change_of_the_working_tree_past_apply_fails_the_phase_and_stays(tmp_path: Path, act: str) -> None:
     desk = Desk(tmp_path, RIGHT)
     (tmp_path / "act").write_text(f"cd {desk.repo.path} && unset GIT_CEILING_DIRECTORIES && {act}\n")
     text = (desk.repo.path / "patchgate.toml").read_text()
     desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls"))
+    desk.repo.write("notes.txt")
     result = desk.perform()
     assert (result.outcome, result.kind, result.attempts) == (FAILED, FaultKind.AUTHOR_FAILED, ())
-    named = next(name for name in (CODE, "README.md", "new.txt") if name in act)
+    named = next(name for name in (CODE, "README.md", "new.txt", "notes.txt") if name in act)
     assert named in result.reason
     assert desk.intents == []
     assert desk.repo.ask("status", "--porcelain", "-uall") != ""
