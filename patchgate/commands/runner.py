@@ -32,11 +32,6 @@ _NOTED = 40
 _MAX_SHOWN = 300
 _AGAIN = "apply the same patch again"
 _PYTEST = frozenset({"pytest", "py.test"})
-TEMPORARY = 75
-"""The exit code by which a command or an author says that its fault is temporary, and it may be tried again.
-
-Source: EX_TEMPFAIL of sysexits.h.
-"""
 
 
 class CommandStatus(StrEnum):
