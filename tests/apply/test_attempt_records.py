@@ -86,6 +86,7 @@ def test_the_event_holds_the_keys_that_others_read(tmp_path: Path) -> None:
         "attempt", "chain", "retry_of", "number", "verdict", "applied", "counts", "dry_run", "source",
         "patch_sha256", "patch_id", "base", "after", "policy", "stage", "code", "rules", "n_hunks",
         "added_lines", "removed_lines", "files", "dir", "work_tree", "fallback_reason", "temp_path",
+        "run",
     }  # fmt: skip
     assert event.about["files"] == [
         {

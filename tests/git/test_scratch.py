@@ -22,7 +22,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore, tree_with_change
 from patchgate.git.repository import open_repository
-from patchgate.git.scratch import Scratch, kept_folders, sweep, touched_files, whole_tree
+from patchgate.git.scratch import Scratch, kept_folders, separate_tree, sweep, touched_files, whole_tree
 from patchgate.git.scratch.checkout import let_time_pass
 from tests.world import Repo
 
@@ -67,6 +67,15 @@ class Trial:
             with touched_files(
                 repository, objects, store, tree, paths, cache=str(self.cache), keep=keep
             ) as scratch:
+                yield scratch
+
+    @contextmanager
+    def separate(self, files: Mapping[str, bytes | None]) -> Iterator[Scratch]:
+        """Have a whole tree in a fresh folder."""
+        repository = open_repository(self.repo.env, str(self.repo.path))
+        with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+            tree, commit = self._tree(objects, store, files), self.repo.head()
+            with separate_tree(repository, store, tree, cache=str(self.cache), commit=commit) as scratch:
                 yield scratch
 
     def _tree(self, objects: Objects, store: PrivateStore, files: Mapping[str, bytes | None]) -> str:
@@ -435,6 +444,21 @@ def test_two_at_once_each_find_their_own_tree(trial: Trial) -> None:
         for name in ("one", "two", "three")
     ]
     assert [child.wait() for child in children] == [0, 0, 0]
+
+
+def test_separate_trees_are_in_use_at_once_and_leave_nothing(trial: Trial) -> None:
+    trial.repo.commit({"a": "a\n", "sub/b": "b\n"})
+    before = everything(trial.repo)
+    with trial.tree(), trial.separate({"a": b"one\n"}) as one, trial.separate({"c": b"two\n"}) as two:
+        assert trial.run(one, "cat a sub/b; git status --porcelain") == "one\nb\nM  a\n"
+        assert trial.run(two, "cat a sub/b c; git status --porcelain") == "a\nb\ntwo\nA  c\n"
+        trial.run(one, "echo more > a; git add -A; git commit -qm more; git gc -q --prune=now")
+        assert [path.raw for path in one.changed()] == [b"a"]
+        one.restore_files()
+        assert (Path(one.path) / "a").read_text() == "one\n"
+        assert trial.run(two, "cat a") == "a\n"
+    assert everything(trial.repo) == before
+    assert list((trial.cache / "touched").iterdir()) == []
 
 
 _OTHER = """
