@@ -16,7 +16,7 @@ from patchgate.runs.phase_intent import PhaseIntent, clear_intents_of
 from patchgate.runs.phase_task import PhaseOutcome
 from patchgate.runs.phases import Phase
 from patchgate.runs.triage import FaultKind
-from tests.apply.test_recover import count_steps, killed_at
+from tests.apply.test_recover import killed_at
 from tests.component_world import contract, declared
 from tests.intent_world import declare, intent_of, keep
 from tests.runs.phase_world import (
@@ -33,6 +33,7 @@ from tests.runs.phase_world import (
 )
 
 PASSED, FAILED = PhaseOutcome.PASSED, PhaseOutcome.FAILED
+STEP = 30
 FAULT, WAITING = PhaseOutcome.FAULT, PhaseOutcome.WAITING
 START = {CONTRACT: contract("calc"), TESTS: CHECK, CODE: "wrong\n"}
 
@@ -349,7 +350,8 @@ def test_an_apply_that_was_killed_is_finished_or_undone_first(tmp_path: Path) ->
     desk.repo.write("f", "a\nb\nc\n")
     desk.repo.write("gone", "x\n")
     desk.repo.commit()
-    killed_at(desk.repo, count_steps(desk.repo) // 2)
+    # In the middle of its steps; were it before the journal, nothing would be pending.
+    killed_at(desk.repo, STEP)
     assert has_pending_transactions(desk.repo.common_dir)
     assert desk.perform(phase=Phase.SHAPING).outcome is PASSED
     assert not has_pending_transactions(desk.repo.common_dir)
