@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from patchgate.cli import program
+from tests import quick_git
 from tests.children import server
 from tests.seeds import repeat
 
@@ -214,7 +215,8 @@ class Repo:
         """Write files, then stage everything that differs, deletions included."""
         for name, content in (files or {}).items():
             self.write(name, content)
-        self.git("add", "-A")
+        if not (self._is_pinned() and quick_git.stage(self.path)):
+            self.git("add", "-A")
 
     def commit(
         self, files: Mapping[str, Content] | None = None, message: str = "Change", *arguments: str
@@ -233,16 +235,23 @@ class Repo:
         return made
 
     def _commit(self, message: str, *arguments: str) -> str:
+        if not arguments and self._is_pinned() and (made := quick_git.commit(self.path, message)):
+            return made
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "--no-verify", "-m", message, *arguments)
         return self.head()
 
     def _repeated(self, run: Callable[[], T], *step: object) -> T:
         """Run a step, or repeat it from memory, if this repository is in its pinned world."""
-        folder = Path(self.env["HOME"]).parent
-        if folder not in self.path.parents or self.env != _environment(folder / "home"):
+        if not self._is_pinned():
             return run()
+        folder = Path(self.env["HOME"]).parent
         return repeat(folder, (str(self.path.relative_to(folder)), *step), run)
+
+    def _is_pinned(self) -> bool:
+        """Return whether this repository is in its pinned world, and the environment is as it was made."""
+        folder = Path(self.env["HOME"]).parent
+        return folder in self.path.parents and self.env == _environment(folder / "home")
 
     def policy(self, text: str) -> str:
         """Commit a `patchgate.toml`, alone."""
