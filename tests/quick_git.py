@@ -1,7 +1,7 @@
 """Stage and commit in this process, through libgit2, where git would do exactly the same.
 
-Thousands of tests begin with commits that are about nothing special, and git needs three children for each.
-Only plain repositories in their pinned world qualify, and only plain messages; everything else is left to git.
+Thousands of tests begin with commits that are about nothing special, and git needs three children for
+each. Only plain repositories in their pinned world qualify, and only plain messages; git makes all others.
 With `PATCHGATE_LONG=1` git does it all. `tests/test_quick_git.py` compares the two.
 """
 
@@ -14,7 +14,8 @@ from pathlib import Path
 import pygit2
 
 _CONFIG = re.compile(
-    rb"\[core\]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+    rb"\[core\]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
+    rb"\tlogallrefupdates = true\n"
     rb'(?:\[(?:remote|branch) "[a-z]+"\]\n(?:\t(?:url|fetch|remote|merge) = [^\n\\"]+\n)+)*'
 )
 _MESSAGE = re.compile(r"[!-~](?:[ -~]*[!-~])?")

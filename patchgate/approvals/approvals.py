@@ -112,7 +112,7 @@ class Statement:
             raise ValueError("it is not a statement")
         is_bound = value.get("schema") == BOUND_SCHEMA
         keys = _KEYS | set(_BOUND) if is_bound else _KEYS
-        if set(value) != keys or value["schema"] not in {SCHEMA, BOUND_SCHEMA}:
+        if set(value) != keys or value["schema"] != (BOUND_SCHEMA if is_bound else SCHEMA):
             raise ValueError("it is not a statement of a known version")
         bound = {name: value[name] for name in _BOUND} if is_bound else {}
         if not all(each is None or isinstance(each, str) for each in bound.values()):

@@ -76,7 +76,8 @@ def find_grants(
         refusing: the rules that refuse each of them; none if nothing can be approved.
     """
     warnings: list[str] = []
-    own, fault = _of_this_machine(objects.repository)
+    is_read = sources.local or not sources.is_final
+    own, fault = _of_this_machine(objects.repository) if is_read else ({}, None)
     if fault is not None and sources.local:
         warnings.append(fault)
     grants: list[list[Grant]] = [[] for _ in changes]

@@ -24,6 +24,7 @@ from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
+from patchgate.git.pushes import BRANCHES
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.revisions import tree_named
 from patchgate.policy.codeowners import MOST_BYTES, PLACES, CodeOwners
@@ -278,6 +279,14 @@ def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) ->
         named = "git patchgate install --server --signer KEY, or check --signer KEY"
         return f"{asked}; the first signers are named by {named}"
     commit = (change.source.commit or "@staged")[:SHORT_OID]
-    return (
-        f'{asked}: git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)} --reason "..." --sign'
-    )
+    line = f"git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)}"
+    base = (change.source.base_commit or "")[:SHORT_OID]
+    if (
+        change.source.commit
+        and not change.policy.origin.startswith(base)
+        and lacking.ref.ref.startswith(BRANCHES)
+    ):
+        # Its parent has another policy, of the same push.
+        tracking = "refs/remotes/origin/" + lacking.ref.ref.removeprefix(BRANCHES)
+        line += f" --policy-from {shlex.quote(tracking)}"
+    return f'{asked}: {line} --reason "..." --sign'

@@ -84,19 +84,30 @@ def require_of_base(objects: Objects, tree: str, named: Sequence[str]) -> None:
     Raises:
         UsageError: there is such a file.
     """
-    above = os.path.realpath(objects.repository.work_tree or objects.repository.git_dir) + os.sep
+    root = objects.repository.work_tree or objects.repository.git_dir
     for text in named:
-        place = os.path.realpath(text) if "\0" not in text and os.path.isfile(text) else ""
-        if not place.startswith(above):
+        if "\0" in text or not os.path.isfile(text):
             continue
-        entry = objects.entry(tree, os.fsencode(place.removeprefix(above)))
-        with open(place, "rb") as file:
+        # A symlink of the working tree counts too, wherever it leads.
+        places = ((root, os.path.abspath(text)), (os.path.realpath(root), os.path.realpath(text)))
+        inside = [os.path.relpath(place, above) for above, place in places if _is_in(place, above)]
+        if not inside:
+            continue
+        with open(text, "rb") as file:
             content = file.read(MOST_SIGNERS + 1)
-        if entry is None or not entry.is_file or objects.read(entry.oid, MOST_SIGNERS) != content:
+        entries = [objects.entry(tree, os.fsencode(name)) for name in inside]
+        if any(
+            entry is None or not entry.is_file or objects.read(entry.oid, MOST_SIGNERS) != content
+            for entry in entries
+        ):
             raise UsageError(
                 f"{printable(text, 200)} lies in the working tree, and the base does not have it so",
                 "keep the signers of CI outside the repository",
             )
+
+
+def _is_in(place: str, folder: str) -> bool:
+    return place.startswith(os.path.join(folder, ""))
 
 
 def signers_of(objects: Objects, tree: str) -> bytes | None:

@@ -23,6 +23,7 @@ from patchgate.report.wording import SHORT_OID
 
 _REMOTE = "refs/remotes/origin/"
 _UNSHALLOW = "git fetch --unshallow origin"
+_FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,11 @@ class _Finder:
         found = resolve(self.objects, ref)
         if found is None or found.type != "commit":
             raise UndecidedError(f"{printable(ref)} is not in this clone", self._fetch(branch))
+        if self.repository.git("symbolic-ref", "--quiet", ref, answers=(0, 1, 128)).code == 0:
+            raise UndecidedError(
+                f"{printable(ref)} is a symbolic ref, which names another branch",
+                f"git symbolic-ref --delete {printable(shlex.quote(ref))} && {self._fetch(branch)}",
+            )
         self._require_history(found.oid)
         if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
             self._require_claim(branch, found.oid, event.claimed)
@@ -200,9 +206,7 @@ class _Finder:
         done = self.repository.git("symbolic-ref", "--quiet", _REMOTE + "HEAD", answers=(0, 1, 128))
         name = os.fsdecode(done.out.rstrip(b"\n")).removeprefix(_REMOTE)
         if not is_branch_name(name) or name.startswith("refs/"):
-            raise UndecidedError(
-                "the default branch of origin is not known here", "git remote set-head origin --auto"
-            )
+            raise UndecidedError("the default branch of origin is not known here", _FETCH_ALL)
         return name
 
     def _require_commit(self, oid: str, fetch: str) -> None:

@@ -17,6 +17,7 @@ from patchgate.check.shape import budgets
 from patchgate.check.symlinks import gather_links
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.change_sources import LoadedChange
+from patchgate.git.model import Change
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
@@ -114,9 +115,10 @@ def judge_reading(
     Args:
         objects: reads the objects of the change, also those that are not in the repository yet.
     """
-    controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
     try:
-        policy, place, governance = _choose(rules, controls)
+        reading = _with_carried(reading, rules, objects.empty_blob)
+        controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
+        policy, place, governance = _choose(rules, controls, is_empty=not reading.change.files)
         own = _proposed(rules, controls, policy)
         merged = _merged_folders(objects, reading)
     except PatchgateError as error:
@@ -163,6 +165,26 @@ def judge_reading(
         limits=_limits(case),
         owned=tuple(_owned(case, rules)),
     )
+
+
+def _with_carried(reading: LoadedChange, rules: PolicySides, empty_blob: str) -> LoadedChange:
+    """Count as a merge's own what renames carried to a path that is protected, has owners, or is a control
+    file; elsewhere the commits that it joins have been judged.
+    """
+    if reading.carried is None:
+        return reading
+    policy = rules.before.policy or rules.after.policy or built_in()
+
+    def matters(path: RepoPath) -> bool:
+        ruling = policy.ruling(path)
+        is_limited = bool(ruling.denied or ruling.outside or ruling.suffix)
+        return is_limited or is_control(path, rules) or any(policy.owned([path], ()))
+
+    chosen = [file for file in reading.carried() if matters(file.path)]
+    if not chosen:
+        return reading
+    change = reading.change
+    return replace(reading, change=Change.of(change.base, change.after, [*change.files, *chosen], empty_blob))
 
 
 def _owned(case: Case, rules: PolicySides) -> Iterator[OwnedPaths]:
@@ -259,7 +281,9 @@ def _limits(case: Case) -> dict[str, Budget]:
 _MOST_MISTAKES = 20
 
 
-def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
+def _choose(
+    rules: PolicySides, controls: frozenset[RepoPath], *, is_empty: bool
+) -> tuple[Policy, str, Governance]:
     """Choose the policy that judges, with its place, and find what the change does to the policy."""
     before, after = rules.before, rules.after
     is_changed = bool(controls) or rules.is_spoiled
@@ -269,8 +293,11 @@ def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, 
         if after.policy is not None:
             return after.policy, OWN_POLICY, governance
         return built_in(), BUILT_IN, governance
+    if before.is_slow and before.fault is not None:
+        raise UndecidedError(f"the policy before this change: {before.fault.in_one_line}", "try again")
     if before.fault is not None:
-        if (controls or rules.parents) and after.policy is not None:
+        # A merge without a change of its own only brings a repair that was judged by itself.
+        if (controls or (rules.parents and is_empty)) and after.policy is not None:
             return after.policy, OWN_POLICY, Governance(controls, repaired=True)
         if controls:
             governance = Governance(controls, removed=after.is_absent, proposed_faults=faults)

@@ -95,7 +95,11 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
         found = resolve(objects, policy_from)
     if found is None:
         raise _unknown_policy()
-    return CheckOptions(found.oid, policy_name=policy_from, target=_branch_of(found.ref))
+    ref = found.ref
+    if ref is not None and ref.endswith("/HEAD"):
+        done = repository.git("symbolic-ref", "--quiet", ref, answers=(0, 1, 128))
+        ref = os.fsdecode(done.out.rstrip(b"\n")) or None
+    return CheckOptions(found.oid, policy_name=policy_from, target=_branch_of(ref))
 
 
 def _branch_of(ref: str | None) -> str | None:

@@ -129,7 +129,7 @@ class RefRules:
         lists = self.destination.judges_all and self._lists(self.destination.had.get(ref), ref)
         if lists or self.is_protected(ref) or ref in (*self._defaults, self.asked.policy_name):
             return True
-        return ref.startswith(BRANCHES) and (self.is_beginning or self._governing.fault is not None)
+        return self._governing.fault is not None or (ref.startswith(BRANCHES) and self.is_beginning)
 
     def _lists(self, oid: str | None, ref: str, unlisted: Sequence[str] = USUAL_BRANCHES) -> bool:
         """Return whether the policy of an object protects a ref; without a list it protects `unlisted`."""

@@ -224,9 +224,11 @@ def check_commits(
             report = with_ids_of_commits(repository, report)
     if is_whole:
         from patchgate.approvals.owned_refs import range_landing
+        from patchgate.check.coming_merge import add_coming_merge
         from patchgate.components.cumulative_drift import add_range_findings
 
         report = add_range_findings(repository, report, revision, asked)
+        report = add_coming_merge(repository, report, revision, asked)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
 

@@ -55,7 +55,7 @@ def write_files(report: Report, files: Sequence[OutputFile], repository: Reposit
         options = {"color": False} if form == "full" else {}
         text = render(with_config_warnings(report, repository, form), form, **options)
         try:
-            _require_inside(file, repository.work_tree)
+            _require_inside(file, repository)
             write_atomically(Path(file), _encode(text))
         except OSError as error:
             _report_unwritten(file, error)
@@ -68,18 +68,19 @@ def write_files(report: Report, files: Sequence[OutputFile], repository: Reposit
             _report_unwritten(summary, error)
 
 
-def _require_inside(file: str, work_tree: str | None) -> None:
+def _require_inside(file: str, repository: Repository) -> None:
     """Require that a file of the working tree is really there: a change can make its folder a symlink.
 
     Raises:
         OSError: its folder leads elsewhere.
     """
-    if work_tree is None:
+    if (work_tree := repository.work_tree) is None:
         return
     folder, root = os.path.dirname(os.path.abspath(file)), os.path.realpath(work_tree)
     is_here = any(_is_in(folder, place) for place in (os.path.abspath(work_tree), root))
-    if is_here and not _is_in(os.path.realpath(folder), root):
-        raise OSError(errno.ELOOP, "its folder is a symlink out of the working tree")
+    real = os.path.realpath(folder)
+    if is_here and (not _is_in(real, root) or _is_in(real, os.path.realpath(repository.git_dir))):
+        raise OSError(errno.ELOOP, "its folder is a symlink out of the working tree, or git's own")
 
 
 def _is_in(folder: str, root: str) -> bool:

@@ -7,7 +7,7 @@ that git has to write go to a private store. Commits and ranges are in `history`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -51,7 +51,8 @@ class LoadedChange:
     `rename_pairs` are the two names of each rename and copy, which must stay in one part of the patch;
     `overlay` is a readable tree with the entries that differ in the resulting one, None if git could not
     make its effect. A merge with conflicts has it as well: the change is only what it did itself.
-    `parents` are the trees of a merge's parents; then the tree `change.after` can be read.
+    `parents` are the trees of a merge's parents; then the tree `change.after` can be read. `carried` finds
+    the files of a merge that no side made as they are, because git followed renames.
     """
 
     change: Change
@@ -64,6 +65,7 @@ class LoadedChange:
     rename_pairs: tuple[tuple[RepoPath, RepoPath], ...] = ()
     overlay: tuple[str, Mapping[bytes, Entry | None]] | None = None
     parents: tuple[str, ...] = ()
+    carried: Callable[[], Sequence[FileChange]] | None = field(default=None, compare=False)
 
     def with_overlay(self, tree: str, files: Iterable[FileChange]) -> LoadedChange:
         """Add the overlay: a readable tree, and the files of the result that differ from it."""
@@ -241,9 +243,49 @@ def _against_index(
     records = fill_in_details(objects, records, binary, detail)
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
     parents = tuple(_tree_of(objects, head) for head in base.heads)
-    return LoadedChange(
+    loaded = LoadedChange(
         change=change, source=Source("staged"), folders=folders, root=root, overlay=overlay, parents=parents
     )
+    if not parents:
+        return loaded
+
+    def carried() -> Sequence[FileChange]:
+        heads = list(zip(base.heads, parents, strict=True))
+        return carried_files(repository, objects, heads, change, detail, variables)
+
+    return replace(loaded, carried=carried)
+
+
+def carried_files(
+    repository: Repository,
+    objects: Objects,
+    parents: Sequence[tuple[str, str]],
+    own: Change,
+    detail: Detail,
+    variables: Mapping[str, str],
+) -> list[FileChange]:
+    """List the files of a merge that no side made as they are, beside its own change.
+
+    Args:
+        parents: commit and tree of each.
+        variables: the environment in which the tree of the merge can be read.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    from patchgate.git.merge_paths import carried_paths
+
+    left = carried_paths(repository, objects, parents, own.after, variables)
+    left -= {file.path for file in own.files}
+    found: list[FileChange] = []
+    for _, tree in parents:
+        if left:
+            command, trees = ("diff-tree", "-r"), [tree, own.after]
+            records, binary = read_difference(repository, objects, command, trees, detail, variables)
+            done = fill_in_details(objects, records, binary, detail)
+            found += [file for file in done if file.path in left]
+            left -= {file.path for file in found}
+    return found
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:

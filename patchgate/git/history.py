@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.change_sources import LoadedChange, fill_in_details
+from patchgate.git.change_sources import LoadedChange, carried_files, fill_in_details
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
@@ -334,11 +334,17 @@ class Walk:
             parent = commit.parents[0] if commit.parents else None
             # For a merge with conflicts, the files are not the whole overlay.
             reading = LoadedChange(change, Source(kind, commit.oid, parent), around)
-            yield self._of_merge(reading, commit) if kind == "merge" else reading
+            yield self._of_merge(reading, commit, detail) if kind == "merge" else reading
 
-    def _of_merge(self, reading: LoadedChange, commit: Commit) -> LoadedChange:
-        parents = tuple(self.tree_of(parent) for parent in commit.parents)
-        return replace(reading.with_overlay(commit.tree, ()), parents=parents)
+    def _of_merge(self, reading: LoadedChange, commit: Commit, detail: Detail) -> LoadedChange:
+        parents = [(parent, self.tree_of(parent)) for parent in commit.parents]
+
+        def carried() -> Sequence[FileChange]:
+            variables = self._without_index
+            return carried_files(self._repository, self.objects, parents, reading.change, detail, variables)
+
+        trees = tuple(tree for _, tree in parents)
+        return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried)
 
 
 def _nothing_of(commit: Commit) -> ChangedFolders:

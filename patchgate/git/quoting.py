@@ -190,12 +190,21 @@ def exact_text(raw: bytes) -> str | None:
     return None if _CONTROLS.search(text) else text
 
 
-def without_log_commands(text: str) -> str:
-    """Escape what a build log would run as a command."""
+def without_log_commands(text: str, mark: str = "\\x23") -> str:
+    """Escape what a build log would run as a command.
+
+    Args:
+        mark: how the text writes a number sign otherwise; in JSON `\\u0023`.
+    """
     if "##" in text:
         for command in LOG_COMMANDS:
-            text = text.replace(command, "#\\x23" + command[2:])
+            text = text.replace(command, f"#{mark}{command[2:]}")
     return text
+
+
+def safe_json(text: str) -> str:
+    """Escape in a JSON document, in its strings, what a build log would run as a command."""
+    return without_log_commands(text, "\\u0023")
 
 
 def printable(raw: bytes | str, limit: int = 400) -> str:

@@ -61,7 +61,8 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     if len(named) > _MOST_NAMED:
         had = refs_below(repository)
     _require_old_values(updates, had)
-    if default is not None and default not in had and any(each.ref == default for each in updates):
+    is_new = any(each.old is None and each.ref.startswith(BRANCHES) for each in updates)
+    if is_new and (default is None or default not in had):
         _require_new_default(repository, default)
     # If HEAD names no branch, one of the usual names may exist.
     default = default if default in had and default.startswith(BRANCHES) else None
@@ -104,8 +105,11 @@ def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) ->
             )
 
 
-def _require_new_default(repository: Repository, default: str) -> None:
-    """Refuse a branch that becomes the default one because HEAD names it, beside one that has owners.
+def _require_new_default(repository: Repository, default: str | None) -> None:
+    """Refuse a new branch where HEAD names none and one has owners: it could become the default one.
+
+    Args:
+        default: the branch that HEAD names, which is missing; None: it names none.
 
     Raises:
         UndecidedError: there is such a branch.
@@ -118,9 +122,9 @@ def _require_new_default(repository: Repository, default: str) -> None:
             found = policies.at(policies.key(header.oid)) if header is not None else None
             has_owners = found is not None and found.policy is not None and bool(found.policy.config.owners)
             if header is not None and (has_owners or has_signers(objects, header.oid)):
-                shown = printable(default, 200)
+                shown = "no branch" if default is None else f"{printable(default, 200)}, which is missing"
                 raise UndecidedError(
-                    f"HEAD names {shown}, which is missing: this push would choose whose policy counts",
+                    f"HEAD names {shown}: a new branch could choose whose policy counts",
                     f"an administrator runs, on the server: git symbolic-ref HEAD {printable(ref, 200)}",
                 )
 

@@ -80,15 +80,20 @@ class SealedCache(ABC):
     FORM: ClassVar[str]
     MOST_BYTES: ClassVar[int]
 
-    def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
+    def __init__(self, common_dir: str, *, is_writable: bool = True, is_trusted: bool = True) -> None:
         self._file = SealedFile(os.path.join(common_dir, self.PLACE), self.FORM, self.MOST_BYTES)
-        self._is_writable = is_writable
+        self._is_trusted = is_trusted
+        self._is_writable = is_writable and is_trusted
         self._is_changed = False
 
     @classmethod
     def of(cls, repository: Repository) -> Self:
         """Open the cache of a repository; while a push is received, nothing is written."""
-        return cls(repository.common_dir, is_writable=not repository.is_receiving)
+        return cls(
+            repository.common_dir,
+            is_writable=not repository.is_receiving,
+            is_trusted=repository.trusts_caches,
+        )
 
     def __enter__(self) -> Self:
         return self

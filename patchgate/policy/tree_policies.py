@@ -63,6 +63,10 @@ _Read = TypeVar("_Read")
 Key = tuple[str | None, str | None]
 
 
+class SlowConfigError(ConfigError):
+    """A config took too long to read."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundPolicy:
     """The policy of a tree, or why it cannot be used.
@@ -75,6 +79,11 @@ class FoundPolicy:
     fault: ConfigError | None = None
     from_pyproject: bool = False
     tree: str | None = field(default=None, compare=False)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it took too long to read: it may be right, so it is not known who may repair it."""
+        return isinstance(self.fault, SlowConfigError)
 
     @property
     def is_absent(self) -> bool:
@@ -187,7 +196,8 @@ class TreePolicies:
             return self._limit.run(raw, read, _CONFIG_SECONDS)
         except OutOfTimeError:
             message = "the config takes too long to read"
-            raise _fault(message, "simplify its regular expressions, or use fewer") from None
+            hint = "simplify its regular expressions, or use fewer"
+            raise SlowConfigError(_fault(message, hint).mistakes) from None
 
     def _content(self, oid: str) -> bytes:
         """Read the bytes of a config; the parser refuses a config that is too large.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 
+from patchgate.git.quoting import safe_json
 from patchgate.report import wording
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Outcome, Report, fingerprints
@@ -68,7 +69,7 @@ def gitlab(report: Report) -> str:
         times[mark] = times.get(mark, 0) + 1
         if times[mark] > 1:
             issue["fingerprint"] = sha256(f"{mark} {times[mark]}".encode("ascii")).hexdigest()
-    return json.dumps(issues) + "\n"
+    return safe_json(json.dumps(issues)) + "\n"
 
 
 def _github_command(finding: Finding, where: str) -> str:

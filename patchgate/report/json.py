@@ -17,7 +17,7 @@ from patchgate import __version__
 from patchgate.errors import ConfigError, PatchgateError, ended_attempt
 from patchgate.git.model import GITLINK, FileChange, Status, change_id
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import exact_text, quote_path
+from patchgate.git.quoting import exact_text, quote_path, safe_json
 from patchgate.report import wording
 from patchgate.report.rules import RULES_VERSION
 from patchgate.report.schema import ERROR_SCHEMA, REPORT_SCHEMA
@@ -90,7 +90,7 @@ def _encoded(raw: bytes) -> str | None:
 
 def render(report: Report) -> str:
     """Write a report as one line of JSON, ended by a line feed."""
-    return json.dumps(document(report)) + "\n"
+    return safe_json(json.dumps(document(report))) + "\n"
 
 
 def error_document(error: PatchgateError) -> str:
@@ -174,7 +174,7 @@ def _retry(retry: Retry | None) -> Json:
 
 def json_line(value: Json) -> str:
     """Write a value as one line of JSON in pure ASCII, ended by a line feed."""
-    return json.dumps(plain_json(value)) + "\n"
+    return safe_json(json.dumps(plain_json(value))) + "\n"
 
 
 def plain_json(value: Json) -> Json:

@@ -351,3 +351,115 @@ def test_forged_lines_before_the_right_one_do_not_hide_it(tmp_path: Path) -> Non
     put_note(team.dev, judged["change_id"], b"".join(forged) + line)
     assert team.push().code == 0
     assert team.head() == change
+
+
+# Found by a third attack.
+
+BODY = "".join(f"line {number}\n" for number in range(20))
+
+
+def landed(team: Team, text: str) -> str:
+    """Land a content of the owned file, which alice approves."""
+    commit = team.dev.commit({"infra/main.tf": text})
+    team.approve("alice")
+    assert team.push().code == 0
+    team.dev.git("fetch", "-q", "origin")
+    return commit
+
+
+def carried(dev: Repo, onto: str, path: str, before: str, after: str) -> str:
+    """Merge an edit into a path that no commit edits: git follows the rename of a copy."""
+    root = commit_of(dev, None, {"x/f": before})
+    gone = commit_of(dev, clean_merge(dev, onto, root), {"x/f": None})
+    return clean_merge(dev, gone, commit_of(dev, root, {"x/f": after}))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_later_merge_hides_is_no_history_that_a_new_branch_may_begin_from(
+    tmp_path: Path, swapped: bool
+) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    dev = team.dev
+    first = landed(team, BODY)
+    second = landed(team, BODY.replace("line 10", "line ten"))
+    evil = carried(dev, first, "infra/main.tf", BODY, BODY.replace("line 10", "EVIL"))
+    parents = (evil, second) if swapped else (second, evil)
+    hidden = commit_of(dev, second, {}, *parents)
+    refused(team, f"{hidden}:refs/heads/main")
+    refused(team, f"{hidden}:refs/heads/main", f"{evil}:refs/heads/release/1")
+
+
+@pytest.mark.parametrize("path", ["infra/new.tf", ".patchgate/extra"])
+def test_the_merge_that_a_head_will_get_is_asked_of_the_owners(tmp_path: Path, path: str) -> None:
+    team = Team.make(tmp_path, INFRA)
+    dev = team.dev
+    base = dev.commit({"keys": BODY})
+    team.approve("alice")
+    assert team.push().code == 0
+    dev.git("mv", "keys", path)
+    dev.commit(message="Move the file")
+    dev.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    head = commit_of(dev, base, {"keys": BODY.replace("line 10", "EVIL")})
+    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{head}")
+    answer = dev.check(*asked, CI="true")
+    assert (answer.code, answer.errors) == (1, [RULE])
+    assert answer.changes[-1]["files"][0]["path"] == path
+
+
+@pytest.mark.parametrize("head", ["refs/heads/master", None])
+@pytest.mark.parametrize("new", ["main", "master", "other"])
+def test_where_head_names_no_branch_none_is_made_beside_one_with_owners(
+    tmp_path: Path, head: str | None, new: str
+) -> None:
+    team = Team.make(tmp_path)
+    team.server.git("branch", "-m", "main", "trunk")
+    if head is None:
+        (team.server.path / "HEAD").write_text(team.head("trunk") + "\n")
+    else:
+        team.server.git("symbolic-ref", "HEAD", head)
+    root = commit_of(team.dev, None, {"README": "x\n"})
+    refused(team, f"{root}:refs/heads/{new}", rule="git symbolic-ref HEAD refs/heads/trunk")
+
+
+def test_under_a_broken_policy_no_tag_and_no_merge_with_a_change_of_its_own_lands(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + '[push]\nprotected_refs = ["refs/heads/main", "refs/tags/v*"]\n')
+    dev, start = team.dev, team.dev.head()
+    broken = dev.policy("[polizei]\n")
+    team.server.git("fetch", "-q", str(dev.path), "main:main", "--update-head-ok")
+    dev.git("fetch", "-q", "origin")
+    evil = commit_of(dev, broken, {"infra/main.tf": "evil\n"})
+    refused(team, f"{evil}:refs/tags/v1", rule="undecided")
+    dev.policy(INFRA)
+    team.approve("alice")
+    merge = commit_of(dev, start, {"infra/main.tf": "evil\n"}, dev.head(), start)
+    both = commit_of(dev, dev.head(), {}, dev.head(), merge)
+    refused(team, f"{both}:refs/heads/main")
+
+
+def test_a_forged_line_of_any_shape_delays_no_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.dev.policy(LOOSER)
+    (change,) = team.dev.check("HEAD").changes
+    team.approve("alice")
+    (name,) = team.dev.git("ls-tree", "-r", "--name-only", REF).decode().split()
+    line = team.dev.git("show", f"{REF}:{name}")
+    for schema in ([], {}, 1, None):
+        forged = json.loads(line.splitlines()[-1])
+        forged["statement"] = {
+            key: value
+            for key, value in forged["statement"].items()
+            if key in {"at", "by", "change_id", "policy", "reason", "rules"}
+        } | {"schema": schema}
+        line = json.dumps(forged).encode() + b"\n" + line
+    put_note(team.dev, change["change_id"], line)
+    assert team.push().code == 0
+
+
+def test_a_signers_file_of_the_command_line_is_no_symlink_of_the_working_tree(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    outside = tmp_path / "keys"
+    outside.write_text(team.keys["mallory"].allowed("mallory@example.com"))
+    team.dev.link("ci-signers", "../keys")
+    asked = ("--policy-from", "refs/remotes/origin/main", "--signer", "ci-signers")
+    assert team.dev.check("HEAD", *asked).code == 2
+    assert team.dev.check("HEAD", *asked[:2], "--signer", str(outside)).code == 0

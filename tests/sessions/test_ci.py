@@ -393,7 +393,10 @@ def test_without_an_engine_the_default_branch_of_origin_is_the_base(host: Host) 
     bad = host.push("feature", BAD)
     host.clone(bad)
     unknown = host.check({})
-    assert (unknown.code, unknown.error["hint"]) == (3, "git remote set-head origin --auto")
+    assert (unknown.code, unknown.error["hint"]) == (
+        3,
+        "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto",
+    )
     # A branch HEAD that somebody pushed is no symbolic ref.
     host.ci.git("update-ref", "refs/remotes/origin/HEAD", bad)
     assert host.check({}).code == 3
@@ -574,6 +577,95 @@ def test_a_report_that_cannot_be_written_is_a_warning_and_no_other_verdict(host:
     assert (answer.code, answer.verdict) == (0, "accepted")
     assert "warning: " in answer.err
     assert "could not be written" in answer.err
+
+
+STORY = "".join(f"line {number} of the record\n" for number in range(40))
+
+
+def smuggled(dev: Repo, target: str, *, deletes: bool, swapped: bool = False) -> str:
+    """Change a file of main by clean merges alone, with a rename that git follows because of a copy.
+
+    Returns the last merge: the history chose what it starts from, and no commit changed the file.
+    """
+    main = dev.head()
+    dev.git("checkout", "-q", "--orphan", "copy")
+    dev.git("rm", "-rfq", ".")
+    copy = dev.commit({"lib/copy": STORY}, "Add a copy")
+    dev.git("checkout", "-q", "-b", "side")
+    if deletes:
+        (dev.path / "lib/copy").unlink()
+        side = dev.commit({"other": "x\n"}, "Delete the copy")
+    else:
+        side = dev.commit({"lib/copy": STORY.replace("line 7 ", "EVIL ")}, "Edit the copy")
+    dev.git("checkout", "-q", "--detach", main)
+    dev.git("merge", "-q", "--no-ff", "--allow-unrelated-histories", "-m", "Merge", copy)
+    (dev.path / "lib/copy").unlink()
+    gone = dev.commit(message="Remove the copy")
+    first, second = (side, gone) if swapped else (gone, side)
+    dev.git("checkout", "-q", "--detach", first)
+    dev.try_git("merge", "-q", "--no-commit", "--no-ff", second)
+    if deletes:
+        (dev.path / target).unlink(missing_ok=True)
+    dev.git("add", "-A")
+    dev.git("commit", "-q", "--no-verify", "-m", "Merge 2")
+    made = dev.head()
+    dev.git("checkout", "-q", "main")
+    return made
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("deletes", [False, True])
+def test_no_merge_carries_a_change_to_a_denied_path(host: Host, deletes: bool, swapped: bool) -> None:
+    host.dev.commit({"runs/record": STORY})
+    host.dev.git("push", "-q", "origin", "main")
+    bad = smuggled(host.dev, "runs/record", deletes=deletes, swapped=swapped)
+    host.dev.git("push", "-q", "-f", "origin", f"{bad}:refs/heads/feature")
+    host.clone(bad)
+    answer = host.check(host.pull(bad, bad))
+    assert (answer.code, answer.errors) == (1, ["deny-prefix"])
+    (refused,) = [change for change in answer.changes if change["verdict"] == "rejected"]
+    assert (refused["commit"], refused["files"][0]["path"]) == (bad, "runs/record")
+    assert host.dev.check(bad, "--policy-from", "main").errors == ["deny-prefix"]
+    assert host.server.cli("install", "--server").code == 0
+    pushed = host.dev.try_git("push", "--no-verify", "origin", f"{bad}:refs/heads/main")
+    assert (pushed.returncode, b"deny-prefix" in pushed.stderr) == (1, True)
+
+
+def moved_into_a_denied_folder(host: Host) -> str:
+    """Let main move a file into a denied folder; give a head of before that edits the old file."""
+    host.dev.commit({"ci/build": STORY})
+    host.dev.git("push", "-q", "origin", "main")
+    head = host.push("stale", {"ci/build": STORY.replace("line 7 ", "EVIL ")})
+    (host.dev.path / "runs").mkdir()
+    host.dev.git("mv", "ci/build", "runs/build")
+    host.main = host.land({})
+    return head
+
+
+def test_the_merge_that_the_host_will_make_is_judged_before_it_is_made(host: Host) -> None:
+    head = moved_into_a_denied_folder(host)
+    host.clone(head)
+    answer = host.check(host.pull(head, head))
+    assert (answer.code, answer.errors) == (1, ["deny-prefix"])
+    assert answer.changes[-1]["source"]["kind"] == "range"
+    host.clone(host.merge(head))
+    assert host.check(host.pull(head, host.ci.head())).errors == ["deny-prefix"]
+
+
+def test_a_stale_head_that_carries_nothing_is_accepted(host: Host) -> None:
+    head = host.push("stale", GOOD)
+    host.main = host.land({"b.txt": "b\n"})
+    host.clone(head)
+    answer = host.check(host.pull(head, head))
+    assert (answer.code, judged(answer)) == (0, [head])
+
+
+def test_a_base_that_is_a_symbolic_ref_is_undecided(host: Host) -> None:
+    bad = host.push("feature", BAD)
+    host.clone(bad)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/main", "refs/remotes/origin/feature")
+    answer = host.check(host.pull(bad, bad))
+    assert (answer.code, "symbolic ref" in answer.error["message"]) == (3, True)
 
 
 def test_no_report_is_written_through_a_symlinked_folder_of_the_change(host: Host, tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""The merge that a branch would get: a head that lacks commits of its base is merged by a host, later.
+
+What only that merge combines is judged here: an edit that it carries to where the base moved a file, a
+symlink that leaves the repository, names that collide, a policy that cannot be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from patchgate.check.judging_policy import PolicySides, judge_reading
+from patchgate.check.policy_lookup import CheckOptions, detail_for
+from patchgate.git.change_sources import LoadedChange, carried_files
+from patchgate.git.merges import automatic_merges
+from patchgate.git.model import Change, FileChange, Source
+from patchgate.git.objects import Objects
+from patchgate.git.private_store import PrivateStore
+from patchgate.git.pushes import is_ancestor
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import commit_named
+from patchgate.policy.policy import Profile
+from patchgate.policy.tree_policies import TreePolicies, built_in
+from patchgate.report.verdict import Report, Verdict
+from patchgate.report.wording import SHORT_OID
+
+
+def add_coming_merge(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
+    """Add to the report on a range `A..B` what its merge into the branch of the policy would combine.
+
+    Nothing is added where B has all of that branch, or where git cannot merge the two without a person.
+
+    Raises:
+        UsageError: there is no such revision.
+        UndecidedError: git failed, or an object is missing.
+    """
+    _, dots, last = revision.partition("..")
+    if not dots or last.startswith(".") or asked.policy_from is None:
+        return report
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        header = objects.header(asked.policy_from + "^{commit}")
+        tip = commit_named(objects, last or "HEAD")
+        if header is None:
+            return report
+        base = header.oid
+        if is_ancestor(repository, base, tip) or is_ancestor(repository, tip, base):
+            return report
+        (merged,) = automatic_merges(store, [(base, tip)])
+        if merged.conflicts:
+            return report
+        found = objects.headers([base + "^{tree}", tip + "^{tree}"])
+        trees = [each.oid for each in found if each is not None]
+        policies = TreePolicies(objects)
+        before, theirs, after = (policies.at(policies.key(tree)) for tree in (*trees, merged.tree))
+        detail = detail_for([before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
+        change = Change.of(merged.tree, merged.tree, ())
+
+        def carried() -> list[FileChange]:
+            pairs = list(zip((base, tip), trees, strict=True))
+            return carried_files(repository, objects, pairs, change, detail, store.variables)
+
+        reading = LoadedChange(
+            change=change,
+            source=Source("range", ref=revision, base_commit=base),
+            parents=tuple(trees),
+            carried=carried,
+        ).with_overlay(merged.tree, ())
+        rules = PolicySides(
+            before, after, place=asked.place or base[:SHORT_OID], base=after, parents=(before, theirs)
+        )
+        verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
+    if verdict.verdict is Verdict.ACCEPTED and not verdict.owned:
+        return report
+    note = f"the merge of {tip[:SHORT_OID]} into this branch"
+    findings = tuple(replace(each, notes=(*each.notes, f"by {note}")) for each in verdict.findings)
+    return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
