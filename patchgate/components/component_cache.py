@@ -42,8 +42,8 @@ class FactsCache(SealedCache):
     FORM = "patchgate.contracts/2"
     MOST_BYTES = 4 << 20
 
-    def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
-        super().__init__(common_dir, is_writable=is_writable)
+    def __init__(self, common_dir: str, *, is_writable: bool = True, is_trusted: bool = True) -> None:
+        super().__init__(common_dir, is_writable=is_writable, is_trusted=is_trusted)
         self._made: dict[str, ContractFacts] = {}
         self._new: dict[str, Any] = {}
 
@@ -60,7 +60,7 @@ class FactsCache(SealedCache):
 
     @cached_property
     def _kept(self) -> dict[str, Any]:
-        return self._file.load()
+        return self._load()
 
     def _find(self, oid: str) -> ContractFacts | None:
         found = self._kept.get(oid)
@@ -136,9 +136,9 @@ class ComponentCache(SealedCache):
     FORM = "patchgate.component-cache/2"
     MOST_BYTES = 8 << 20
 
-    def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
-        super().__init__(common_dir, is_writable=is_writable)
-        kept = self._file.load()
+    def __init__(self, common_dir: str, *, is_writable: bool = True, is_trusted: bool = True) -> None:
+        super().__init__(common_dir, is_writable=is_writable, is_trusted=is_trusted)
+        kept = self._load()
         self._equal: dict[str, Any] = kept.get("equal", {})
         self._digests: dict[str, str] = kept.get("digests", {})
         self._touches: dict[str, Any] = kept.get("touches", {})

@@ -109,6 +109,10 @@ class SealedCache(ABC):
             self._is_changed = False
             self._file.store(self._body())
 
+    def _load(self) -> dict[str, Any]:
+        """Return the content; empty if there is none, or it is not to be trusted."""
+        return self._file.load() if self._is_trusted else {}
+
     @abstractmethod
     def _body(self) -> bytes:
         """Return the content as a JSON object."""

@@ -443,7 +443,8 @@ def test_a_forged_line_of_any_shape_delays_no_approval(tmp_path: Path) -> None:
     team.approve("alice")
     (name,) = team.dev.git("ls-tree", "-r", "--name-only", REF).decode().split()
     line = team.dev.git("show", f"{REF}:{name}")
-    for schema in ([], {}, 1, None):
+    schemas: list[object] = [[], {}, 1, None]
+    for schema in schemas:
         forged = json.loads(line.splitlines()[-1])
         forged["statement"] = {
             key: value

@@ -725,3 +725,13 @@ def test_an_approval_counts_for_the_branch_that_the_engine_names(tmp_path: Path)
 def test_no_error_on_standard_error_is_a_command_of_a_build_log(host: Host, command: str) -> None:
     answer = host.ci.at(host.dev.path).cli("check", command, form="")
     assert (answer.code, command in answer.err) == (2, False)
+
+
+def test_no_cache_of_components_is_trusted_either(host: Host) -> None:
+    contract = '{"component": "a", "version": 1}\n'
+    declared = POLICY + '[components.a]\ncontract = "a.json"\ntests = ["t/**"]\nimplementation = ["s/**"]\n'
+    host.main = host.land({"patchgate.toml": declared})
+    bad = host.push("feature", {"a.json": contract})
+    host.clone(bad)
+    assert "contract-invalid" in host.check(host.pull(bad, bad)).rules
+    assert not (host.ci.path / ".git/patchgate/contracts").exists()
