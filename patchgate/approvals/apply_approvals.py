@@ -178,7 +178,7 @@ def approve_command(
         return None
     if any(each.verdict is Verdict.UNDECIDED or undecided_gates(each) for each in refused):
         return None
-    refused = [change for change in refused if change.source.kind != "ref"]
+    refused = [change for change in refused if change.source.kind not in {"ref", "range"}]
     errors = [(change, each) for change in refused for each in errors_of(change)]
     if not refused:
         return None

@@ -278,6 +278,8 @@ def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) ->
     if lacking.owned.table is None and sources.is_final and not sources.signers:
         named = "git patchgate install --server --signer KEY, or check --signer KEY"
         return f"{asked}; the first signers are named by {named}"
+    if change.source.kind == "range":
+        return f"rebase onto {show_ref(lacking.ref.ref)}, so that one commit makes this change, and {asked}"
     commit = (change.source.commit or "@staged")[:SHORT_OID]
     line = f"git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)}"
     base = (change.source.base_commit or "")[:SHORT_OID]

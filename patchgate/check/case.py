@@ -65,7 +65,7 @@ class Case:
     `has_budgets` is false for the first commit, and where all tracked files are judged. `facts` has what
     each feature gathered, under its name (`features`). `links` says where symlinks lead; None if the
     change has none, or no tree results from it. `merged` lists the folders of a merge that differ from each
-    parent's.
+    parent's. `free` are paths that cost no budget.
     """
 
     change: Change
@@ -81,6 +81,7 @@ class Case:
     facts: Mapping[str, Facts] = field(default_factory=dict)
     links: LinkFacts | None = None
     merged: Sequence[MergedFolder] = ()
+    free: Collection[RepoPath] = ()
 
     def is_control(self, path: RepoPath) -> bool:
         """Return whether a path is a control file in this change."""

@@ -6,11 +6,13 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from patchgate.check.judging_policy import PolicySides, judge_reading
+from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.git.change_sources import LoadedChange, carried_files
+from patchgate.git.diff import Detail, read_difference
 from patchgate.git.merges import automatic_merges
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
@@ -18,16 +20,19 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
 
+_POLICY_FILES = (CONFIG_FILE.raw, PYPROJECT_FILE.raw)
+
 
 def add_coming_merge(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the report on a range `A..B` what its merge into the branch of the policy would combine.
 
-    Nothing is added where B has all of that branch, or where git cannot merge the two without a person.
+    Nothing is added where B has all of that branch. Files in conflict are left to the commit that solves it.
 
     Raises:
         UsageError: there is no such revision.
@@ -45,18 +50,30 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
         if is_ancestor(repository, base, tip) or is_ancestor(repository, tip, base):
             return report
         (merged,) = automatic_merges(store, [(base, tip)])
-        if merged.conflicts:
-            return report
         found = objects.headers([base + "^{tree}", tip + "^{tree}"])
         trees = [each.oid for each in found if each is not None]
         policies = TreePolicies(objects)
-        before, theirs, after = (policies.at(policies.key(tree)) for tree in (*trees, merged.tree))
+        before, theirs = (policies.at(policies.key(tree)) for tree in trees)
+        # A conflict is solved later, by a commit; until then its files have markers.
+        has_policy = not any(path in merged.conflicts for path in _POLICY_FILES)
+        rules = PolicySides(
+            replace(before, tree=trees[0]),
+            policies.at(policies.key(merged.tree)) if has_policy else before,
+            place=asked.place or base[:SHORT_OID],
+            hooks_named=policies.names_patchgate(trees[0]),
+            base=before,
+            parents=(before, theirs),
+        )
         detail = detail_for([before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
 
         def carried() -> list[FileChange]:
             pairs = list(zip((base, tip), trees, strict=True))
-            return carried_files(repository, objects, pairs, change, detail, store.variables)
+            found = carried_files(repository, objects, pairs, change, detail, store.variables)
+            known = {file.path for file in found}
+            joined = _joined_controls(repository, objects, [*trees, merged.tree], rules, store.variables)
+            found += [file for file in joined if file.path not in known]
+            return [file for file in found if file.path.raw not in merged.conflicts]
 
         reading = LoadedChange(
             change=change,
@@ -64,12 +81,29 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
             parents=tuple(trees),
             carried=carried,
         ).with_overlay(merged.tree, ())
-        rules = PolicySides(
-            before, after, place=asked.place or base[:SHORT_OID], base=after, parents=(before, theirs)
-        )
         verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
     if verdict.verdict is Verdict.ACCEPTED and not verdict.owned:
         return report
     note = f"the merge of {tip[:SHORT_OID]} into this branch"
     findings = tuple(replace(each, notes=(*each.notes, f"by {note}")) for each in verdict.findings)
     return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
+
+
+def _joined_controls(
+    repository: Repository,
+    objects: Objects,
+    trees: Sequence[str],
+    rules: PolicySides,
+    variables: Mapping[str, str],
+) -> Iterator[FileChange]:
+    """Yield the control files whose text a merge joins: no commit proposes such a policy.
+
+    Args:
+        trees: of the two parents and of the merge.
+    """
+    first, second, result = trees
+    command = ("diff-tree", "-r")
+    files, _ = read_difference(repository, objects, command, [first, result], Detail(), variables)
+    for file in files:
+        if is_control(file.path, rules) and file.new != objects.entry(second, file.path.raw):
+            yield file

@@ -206,7 +206,8 @@ class _CommitHistory:
             # A rehearsed policy was not there before the first policy of the history.
             is_borrowed=is_borrowed or (self._terms.policy is not None and known.is_absent),
             is_first=self._begins(commit),
-            hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
+            # What a merge carries there is not known yet.
+            hooks_named=(is_merge or PRE_COMMIT_FILE.raw in touched) and self._policies.names_patchgate(base),
             base=known,
             parents=tuple(self._policies.at(self._key_of(parent)) for parent in commit.parents)
             if is_merge

@@ -116,7 +116,7 @@ def judge_reading(
         objects: reads the objects of the change, also those that are not in the repository yet.
     """
     try:
-        reading = _with_carried(reading, rules, objects.empty_blob)
+        reading, rules, carried = _with_carried(reading, rules, objects)
         controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
         policy, place, governance = _choose(rules, controls, is_empty=not reading.change.files)
         own = _proposed(rules, controls, policy)
@@ -141,18 +141,11 @@ def judge_reading(
         blocked=reading.blocked,
         rename_pairs=reading.rename_pairs,
         merged=merged,
+        free=carried,
     )
     outcomes, findings = judge(case)
     if own is not None:
-        under_own = FactSources(
-            objects=objects,
-            change=reading.change,
-            policy=own,
-            profile=profile,
-            declaring=own,
-            known=declaring,
-            reading=reading,
-        )
+        under_own = replace(scene, policy=own, declaring=own, known=declaring, own=None)
         judged = judge(_case(under_own, reading, governance, has_budgets=False))
         outcomes, findings = _both(outcomes, findings, *judged)
     return ChangeVerdict(
@@ -167,24 +160,24 @@ def judge_reading(
     )
 
 
-def _with_carried(reading: LoadedChange, rules: PolicySides, empty_blob: str) -> LoadedChange:
-    """Count as a merge's own what renames carried to a path that is protected, has owners, or is a control
-    file; elsewhere the commits that it joins have been judged.
+def _with_carried(
+    reading: LoadedChange, rules: PolicySides, objects: Objects
+) -> tuple[LoadedChange, PolicySides, frozenset[RepoPath]]:
+    """Count as a merge's own change what git carried to other paths, unless the judging branch has it so.
+
+    Returns:
+        The change, the sides of the policy for it, and the paths that cost no budget.
     """
-    if reading.carried is None:
-        return reading
-    policy = rules.before.policy or rules.after.policy or built_in()
-
-    def matters(path: RepoPath) -> bool:
-        ruling = policy.ruling(path)
-        is_limited = bool(ruling.denied or ruling.outside or ruling.suffix)
-        return is_limited or is_control(path, rules) or any(policy.owned([path], ()))
-
-    chosen = [file for file in reading.carried() if matters(file.path)]
-    if not chosen:
-        return reading
+    carried = () if reading.carried is None else reading.carried()
+    if (known := rules.before.tree) is not None:
+        carried = [file for file in carried if file.new != objects.entry(known, file.path.raw)]
+    if not carried:
+        return reading, rules, frozenset()
     change = reading.change
-    return replace(reading, change=Change.of(change.base, change.after, [*change.files, *chosen], empty_blob))
+    files = [*change.files, *carried]
+    whole = replace(reading, change=Change.of(change.base, change.after, files, objects.empty_blob))
+    # Of such a change the first parent is the base.
+    return whole, replace(rules, base=rules.parents[0]), frozenset(file.path for file in carried)
 
 
 def _owned(case: Case, rules: PolicySides) -> Iterator[OwnedPaths]:

@@ -127,7 +127,8 @@ class RefRules:
         if ref.startswith(NOTES):
             return False
         lists = self.destination.judges_all and self._lists(self.destination.had.get(ref), ref)
-        if lists or self.is_protected(ref) or ref in (*self._defaults, self.asked.policy_name):
+        names = {ref, *self._aliases.get(ref, ())}
+        if lists or self.is_protected(ref) or names & {*self._defaults, self.asked.policy_name}:
             return True
         return self._governing.fault is not None or (ref.startswith(BRANCHES) and self.is_beginning)
 

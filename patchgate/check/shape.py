@@ -284,7 +284,7 @@ def counted(case: Case) -> dict[int | None, list[FileChange]]:
         if file.new is None or file.path in case.change.renames:
             continue
         ruling = case.policy.ruling(file.path)
-        if ruling.generated is not None or "lock" in ruling.classes:
+        if ruling.generated is not None or "lock" in ruling.classes or file.path in case.free:
             continue
         groups.setdefault(ruling.owner, []).append(file)
     return groups

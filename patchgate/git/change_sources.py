@@ -277,15 +277,19 @@ def carried_files(
 
     left = carried_paths(repository, objects, parents, own.after, variables)
     left -= {file.path for file in own.files}
-    found: list[FileChange] = []
+    if not left:
+        return []
+    read: list[FileChange] = []
     for _, tree in parents:
-        if left:
-            command, trees = ("diff-tree", "-r"), [tree, own.after]
-            records, binary = read_difference(repository, objects, command, trees, detail, variables)
-            done = fill_in_details(objects, records, binary, detail)
-            found += [file for file in done if file.path in left]
-            left -= {file.path for file in found}
-    return found
+        command, trees = ("diff-tree", "-r"), [tree, own.after]
+        records, binary = read_difference(repository, objects, command, trees, detail, variables)
+        done = fill_in_details(objects, records, binary, detail)
+        read += [file for file in done if file.path in left]
+    # Compared with a parent that has the file, only what the merge carried there is new.
+    found: dict[RepoPath, FileChange] = {}
+    for file in sorted(read, key=lambda each: each.old is None):
+        found.setdefault(file.path, file)
+    return list(found.values())
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:

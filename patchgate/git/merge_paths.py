@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.model import Entry, FileChange
+from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
@@ -19,12 +19,12 @@ Files = Mapping[RepoPath, FileChange]
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """A parent beside the first one: its tree, a merge base of the two, and what it changed since."""
+class _Pair:
+    """The trees of two parents, and of their merge bases."""
 
-    tree: str
-    base: str
-    changed: Files
+    one: str
+    other: str
+    bases: Sequence[str]
 
 
 def carried_paths(
@@ -52,39 +52,49 @@ def carried_paths(
         files, _ = read_difference(repository, objects, command, trees, Detail(), variables)
         return {file.path: file for file in files}
 
-    commit, first = parents[0]
-    sides = [
-        _Side(tree=tree, base=base, changed=between(base, tree))
-        for other, tree in parents[1:]
-        for base in _bases(repository, objects, commit, other)
+    pairs = [
+        _Pair(one=one, other=other, bases=_bases(repository, objects, (one_commit, other_commit)))
+        for number, (one_commit, one) in enumerate(parents)
+        for other_commit, other in parents[number + 1 :]
     ]
-    since_first = between(first, result)
-    paths = {*since_first, *(path for side in sides for path in side.changed)}
-
-    def explains(side: _Side, path: RepoPath) -> bool:
-        entries = [objects.entry(tree, path.raw) for tree in (side.base, first, side.tree, result)]
-        return _is_explained(*entries)
-
-    if len(parents) == 2:
-        return {path for path in paths if not all(explains(side, path) for side in sides)}
-    # An octopus brings what any of its heads made.
-    return {path for path in since_first if not any(explains(side, path) for side in sides)}
+    paths = {*between(parents[0][1], result)}
+    for pair in pairs:
+        for base in pair.bases:
+            paths.update(between(base, pair.other))
+    is_octopus = len(parents) > 2
+    return {path for path in paths if not _is_explained(objects, path.raw, result, pairs, is_octopus)}
 
 
-def _is_explained(base: Entry | None, ours: Entry | None, theirs: Entry | None, made: Entry | None) -> bool:
-    """Return whether a merge of two sides may have an entry at a path, where no file was renamed."""
-    if ours == base:
-        return made == theirs
-    if theirs in {base, ours}:
-        return made == ours
-    if made in (ours, theirs):
-        return True
-    # The text of a file that both changed.
-    return all(entry is not None and entry.is_file for entry in (base, ours, theirs))
+def _is_explained(
+    objects: Objects, path: bytes, result: str, pairs: Sequence[_Pair], is_octopus: bool
+) -> bool:
+    """Return whether a merge may have what it has at a path, where no file was renamed.
+
+    Of two parents the merge has what one made of the path since each merge base. Only of two alone may it
+    choose, where both changed the path, or join their text.
+    """
+    made = objects.entry(result, path)
+    for pair in pairs:
+        one, other = objects.entry(pair.one, path), objects.entry(pair.other, path)
+        for tree in pair.bases:
+            base = objects.entry(tree, path)
+            if one == other:
+                is_right = is_octopus or made == one
+            elif base == one:
+                is_right = made == other or (is_octopus and made != one)
+            elif base == other:
+                is_right = made == one or (is_octopus and made != other)
+            else:
+                is_text = all(entry is not None and entry.is_file for entry in (base, one, other))
+                is_right = not is_octopus and (made in (one, other) or is_text)
+            if not is_right:
+                return False
+    parents = [objects.entry(tree, path) for pair in pairs for tree in (pair.one, pair.other)]
+    return not is_octopus or made in parents
 
 
-def _bases(repository: Repository, objects: Objects, one: str, other: str) -> list[str]:
+def _bases(repository: Repository, objects: Objects, commits: Sequence[str]) -> list[str]:
     """List the trees of the merge bases of two commits; the empty tree if there is none."""
-    done = repository.git("merge-base", "--all", one, other, answers=(0, 1))
+    done = repository.git("merge-base", "--all", *commits, answers=(0, 1))
     headers = objects.headers([commit + "^{tree}" for commit in done.out.decode("ascii").split()])
     return [header.oid for header in headers if header is not None] or [objects.empty_tree]

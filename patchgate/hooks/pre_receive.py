@@ -120,7 +120,9 @@ def _require_new_default(repository: Repository, default: str | None) -> None:
         for ref, oid in others.items():
             header = objects.header(oid + "^{tree}")
             found = policies.at(policies.key(header.oid)) if header is not None else None
-            has_owners = found is not None and found.policy is not None and bool(found.policy.config.owners)
+            has_owners = found is not None and (
+                found.fault is not None or (found.policy is not None and bool(found.policy.config.owners))
+            )
             if header is not None and (has_owners or has_signers(objects, header.oid)):
                 shown = "no branch" if default is None else f"{printable(default, 200)}, which is missing"
                 raise UndecidedError(

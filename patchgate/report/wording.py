@@ -42,11 +42,11 @@ def safe(text: str, limit: int = MAX_TEXT) -> str:
 def show_path(path: RepoPath) -> str:
     """Write a path as git quotes it, and quote too what a build log would take for a command."""
     text = path.quoted
-    if "##" not in text and not text.startswith("::"):
+    if "##" not in text and "::" not in text:
         return text
     bare = text[1:-1] if text.startswith('"') else text
-    if bare.startswith("::"):
-        bare = "\\072" + bare[1:]
+    if bare.lstrip().startswith("::"):
+        bare = bare.replace("::", "\\072:", 1)
     for command in LOG_COMMANDS:
         bare = bare.replace(command, "#\\043" + command[2:])
     return text if bare == text else f'"{bare}"'

@@ -332,6 +332,7 @@ STARTERS = {
     "approvals/signatures.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",
     "hooks/doctor_repository.py": "an interpreter",
+    "commands/environment.py": "an interpreter",
     "hooks/doctor_hooks.py": "a hook",
     "cli/selftest_intents.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",

@@ -120,7 +120,8 @@ def test_an_octopus_may_take_a_side_of_each_conflict(repo: Repo) -> None:
         repo.git("update-index", "--cacheinfo", f"100644,{blob},value")
         tip = octopus(repo, repo.ask("write-tree"), *sides)
         accepted(repo, tip)
-        assert repo.check(tip).files == {}
+        # Git makes no octopus with a conflict, so which side was taken is a change.
+        assert list(repo.check(tip).files) == ["value"]
 
 
 def test_the_hooks_refuse_an_octopus_with_markers(repo: Repo) -> None:
