@@ -464,3 +464,65 @@ def test_a_signers_file_of_the_command_line_is_no_symlink_of_the_working_tree(tm
     asked = ("--policy-from", "refs/remotes/origin/main", "--signer", "ci-signers")
     assert team.dev.check("HEAD", *asked).code == 2
     assert team.dev.check("HEAD", *asked[:2], "--signer", str(outside)).code == 0
+
+
+# Found by a fourth attack.
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_an_octopus_carries_nothing_and_rolls_nothing_back(tmp_path: Path, order: tuple[int, ...]) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    dev = team.dev
+    first = landed(team, BODY)
+    second = landed(team, BODY.replace("line 10", "line ten"))
+    root = commit_of(dev, None, {"x/f": BODY})
+    gone = commit_of(dev, clean_merge(dev, first, root), {"x/f": None})
+    edited = commit_of(dev, root, {"x/f": BODY.replace("line 10", "EVIL")})
+    heads = [gone, edited, commit_of(dev, root, {"z": "z\n"})]
+    evil = {"infra/main.tf": BODY.replace("line 10", "EVIL"), "z": "z\n", "x/f": None}
+    octopus = commit_of(dev, gone, evil, *(heads[number] for number in order))
+    hidden = commit_of(dev, second, {}, second, octopus)
+    refused(team, f"{hidden}:refs/heads/main")
+    back = commit_of(dev, second, {"infra/main.tf": BODY}, second, gone, heads[2])
+    hidden = commit_of(dev, second, {}, second, back)
+    refused(team, f"{hidden}:refs/heads/main")
+
+
+def test_text_that_a_coming_merge_joins_to_another_policy_is_asked_of_the_owners(tmp_path: Path) -> None:
+    filler = "# filler\n# filler\n# filler\n# filler\n"
+    black = f"[tool.black]\n{filler}line-length = 88\n"
+    table = f"[tool.patchgate.content]\n{filler}secrets = true\n"
+    owners = '[[tool.patchgate.owners]]\npaths = ["@policy"]\n'
+    team = Team.make(tmp_path, "[policy]\n")
+    dev = team.dev
+    dev.git("rm", "-q", "patchgate.toml")
+    base = dev.commit({"pyproject.toml": owners + black + table + "# end\n"})
+    head = commit_of(dev, base, {"pyproject.toml": owners + black + "secrets = false\n" + table + "# end\n"})
+    # Main says the same in another order; only both together are another policy.
+    dev.commit({"pyproject.toml": owners + table.replace("secrets = true\n", "") + filler + "# end\n"})
+    dev.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    answer = dev.check(
+        "--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{head}", CI="true"
+    )
+    assert answer.code != 0
+
+
+def test_a_trusted_ref_that_is_symbolic_has_owners_under_both_its_names(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    team.server.git("update-ref", "refs/heads/rules", "refs/heads/main")
+    team.server.git("symbolic-ref", "refs/heads/policy", "refs/heads/rules")
+    team.server.git("config", "patchgate.trustRef", "refs/heads/policy")
+    loose = commit_of(team.dev, team.dev.head(), {"patchgate.toml": "[policy]\n"})
+    for name in ("rules", "policy"):
+        refused(team, f"{loose}:refs/heads/{name}")
+
+
+def test_beside_a_branch_whose_policy_cannot_be_read_no_new_one_becomes_the_default(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n", signers=(), server_signers=("alice",))
+    dev = team.dev
+    old = dev.head()
+    dev.policy("[polizei]\n")
+    team.server.git("fetch", "-q", str(dev.path), "main:main", "--update-head-ok")
+    team.server.git("branch", "-m", "main", "trunk")
+    team.server.git("symbolic-ref", "HEAD", "refs/heads/master")
+    refused(team, f"{old}:refs/heads/main", rule="git symbolic-ref HEAD refs/heads/trunk")

@@ -660,6 +660,66 @@ def test_a_stale_head_that_carries_nothing_is_accepted(host: Host) -> None:
     assert (answer.code, judged(answer)) == (0, [head])
 
 
+@pytest.mark.parametrize(
+    ("policy", "target", "added", "rule"),
+    [
+        (POLICY, "src/notes", "key = 'AKIA" + "QWERTYUIOPASDFGH'", "secret"),
+        ('[policy]\ndeny_classes = ["lock"]\n', "uv.lock", "more", "deny-class"),
+        ('[policy]\ndeny_suffixes = [".pem"]\n', "keys/a.pem", "more", "deny-suffix"),
+    ],
+)
+def test_what_git_carries_to_another_path_is_judged_there_in_full(
+    host: Host, policy: str, target: str, added: str, rule: str
+) -> None:
+    """The content of a control file may be anything; under another name it may not."""
+    dev = host.dev
+    dev.commit({"patchgate.toml": policy})
+    dev.commit({target: STORY})
+    dev.git("push", "-q", "origin", "main")
+    main = dev.head()
+    dev.git("checkout", "-q", "--orphan", "copy")
+    dev.git("rm", "-rfq", ".")
+    dev.commit({".patchgate/notes": STORY}, "Add a copy")
+    dev.git("checkout", "-q", "-b", "side")
+    side = dev.commit({".patchgate/notes": STORY + added + "\n"}, "Edit the copy")
+    dev.git("checkout", "-q", "--detach", main)
+    dev.git("merge", "-q", "--no-ff", "--allow-unrelated-histories", "-m", "Merge", "copy")
+    (dev.path / ".patchgate/notes").unlink()
+    dev.commit(message="Remove the copy")
+    dev.git("merge", "-q", "--no-ff", "-m", "Merge 2", side)
+    bad = dev.head()
+    assert added in (dev.path / target).read_text()
+    dev.git("checkout", "-q", "main")
+    dev.git("push", "-q", "-f", "origin", f"{bad}:refs/heads/feature")
+    host.clone(bad)
+    answer = host.check(host.pull(bad, bad))
+    assert answer.code == 1
+    (refused,) = [change for change in answer.changes if change["commit"] == bad]
+    assert (rule, target) in {(found["rule"], found["path"]) for found in refused["findings"]}
+
+
+def test_what_the_base_has_already_is_refused_in_no_merge(host: Host) -> None:
+    """Main reverts a denied file; a branch that had merged it goes on: two merge bases have two contents."""
+    dev = host.dev
+    first = dev.commit({"runs/record": "1\n"})
+    dev.git("checkout", "-q", "-b", "long")
+    dev.commit({"f1": "x\n"})
+    dev.git("checkout", "-q", "main")
+    dev.commit({"runs/record": "2\n"})
+    dev.git("checkout", "-q", "long")
+    dev.git("merge", "-q", "--no-edit", "main")
+    dev.git("checkout", "-q", "main")
+    dev.git("merge", "-q", "--no-ff", "--no-edit", "long~1")
+    dev.commit({"runs/record": "1\n"})
+    dev.git("push", "-q", "origin", "main")
+    assert dev.ask("rev-parse", f"{first}:runs/record") == dev.ask("rev-parse", "main:runs/record")
+    head = host.push("more", {"f2": "x\n"}, onto="long")
+    host.clone(head)
+    assert host.check(host.pull(head, head)).code == 0
+    host.clone(host.merge(head))
+    assert host.check(host.pull(head, host.ci.head())).code == 0
+
+
 def test_a_base_that_is_a_symbolic_ref_is_undecided(host: Host) -> None:
     bad = host.push("feature", BAD)
     host.clone(bad)
