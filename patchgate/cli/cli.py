@@ -23,6 +23,7 @@ COMMANDS = (
     ("claim", "claim", "Check a reviewer's claim that a placeholder remains."),
     ("component", "component", "Show components, validate their contracts, generate tests."),
     ("baseline", "component", "Record components whose tests pass; show what changed since."),
+    ("run", "run", "Take components through their phases; survives a kill at any moment."),
     ("explain", "explain", "Explain a rule, or which line of the policy decides about a path."),
     ("doctor", "doctor", "Check that the hooks really run, in every worktree."),
     ("install", "install", "Install the hooks; existing hooks run before them."),

@@ -287,6 +287,13 @@ class Child:
             raise TimeLimitError(f"{self._name} took longer than {self._seconds:g} s and was ended")
         return Completed(code, b"", bytes(self._errors))
 
+    def terminate(self, seconds: float = _PATIENCE) -> None:
+        """Ask the child to end (SIGTERM), and wait so long; what is left is killed when it is ended."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            self._child.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(seconds)
+
     def __enter__(self) -> Child:
         return self
 

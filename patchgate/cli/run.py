@@ -1,0 +1,174 @@
+"""`git patchgate run`: components through their phases, with what happens shown line by line."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from patchgate.cli.options import document_options, in_repository, open_here, open_to_write
+from patchgate.cli.output import Progress, cache_folder, read_input, write, write_error, write_lines
+
+if TYPE_CHECKING:
+    from patchgate.runs.run_state import RunState
+    from patchgate.runs.start import RunEnvironment
+
+_EXIT = {"completed": 0, "failed": 1, "paused": 1}
+_PHASES = ("interview", "shaping", "contract", "tests", "implementation", "integration")
+
+
+@click.group("run")
+def run_command() -> None:
+    """Take components through their phases; survives a kill at any moment."""
+
+
+@run_command.command("start")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--changed", is_flag=True, help="Only components that differ from their baseline.")
+@click.option("--phase", type=click.Choice(_PHASES), help="Stop after this phase.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="How many works run at once.")
+@click.option(
+    "--scheduling",
+    type=click.Choice(["phased", "wavefront"]),
+    help="wavefront: a component goes on without waiting for those it does not depend on.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only how it ended.")
+@in_repository
+def start_command(
+    context: click.Context,
+    ids: tuple[str, ...],
+    changed: bool,
+    phase: str | None,
+    jobs: int | None,
+    scheduling: str | None,
+    quiet: bool,
+) -> int:
+    """Start a run of some components, or of all.
+
+    A phase that has an author (a command with kind = "author") asks it where the check of the phase fails;
+    what it answers goes through apply.
+    """
+    repository = open_to_write(context)
+    from patchgate.runs.phases import Phase, Scheduling
+    from patchgate.runs.start import RunRequest, start_run
+
+    request = RunRequest(
+        ids=ids,
+        changed=changed,
+        until=None if phase is None else Phase(phase),
+        jobs=jobs,
+        scheduling=None if scheduling is None else Scheduling(scheduling),
+    )
+    with Progress(quiet=quiet) as progress:
+        state = start_run(repository, request, _environment(progress, quiet=quiet))
+    return _end(state)
+
+
+@run_command.command("resume")
+@click.argument("run", required=False)
+@click.option("--from-phase", type=click.Choice(_PHASES), help="Do this phase again, and all after it.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only how it ended.")
+@in_repository
+def resume_command(context: click.Context, run: str | None, from_phase: str | None, quiet: bool) -> int:
+    """Go on with a run that failed, paused or was interrupted: the newest, or RUN.
+
+    Nothing is deleted. What the disk shows as done stays done; everything else is checked again.
+    """
+    repository = open_to_write(context)
+    from patchgate.runs.phases import Phase
+    from patchgate.runs.start import resume_run
+
+    with Progress(quiet=quiet) as progress:
+        phase = None if from_phase is None else Phase(from_phase)
+        state = resume_run(repository, run, phase, _environment(progress, quiet=quiet))
+    return _end(state)
+
+
+def _environment(progress: Progress, *, quiet: bool) -> RunEnvironment:
+    from patchgate.runs.start import RunEnvironment
+
+    def report(sentence: str) -> None:
+        if not quiet:
+            progress.end()
+            write_lines([sentence])
+
+    return RunEnvironment(os.environ, report=report, progress=progress.report)
+
+
+def _end(state: RunState) -> int:
+    from patchgate.runs.run_loop import report_lines
+
+    write_lines(report_lines(state))
+    return _EXIT.get(state.status.value, 3)
+
+
+@run_command.command("list")
+@document_options
+def list_command(context: click.Context, form: str) -> int:
+    """List the runs, oldest first."""
+    repository = open_here(context)
+    from patchgate.runs.run_output import list_json, list_text
+    from patchgate.runs.run_record import all_runs
+
+    states = all_runs(repository)
+    if form == "json":
+        write(list_json(states, time.time()))
+    else:
+        write_lines(list_text(states, time.time()))
+    return 0
+
+
+@run_command.command("show")
+@click.argument("run", required=False)
+@document_options
+def show_command(context: click.Context, run: str | None, form: str) -> int:
+    """Show the newest run, or RUN: what is done, what failed and why, what comes next."""
+    repository = open_here(context)
+    from patchgate.runs.run_output import show_json, show_text
+    from patchgate.runs.run_record import find_run
+    from patchgate.runs.run_state import inconsistencies
+    from patchgate.runs.start import on_disk
+
+    state = find_run(repository, run)
+    wrong = inconsistencies(state, on_disk(repository))
+    if form == "json":
+        write(show_json(state, wrong, time.time()))
+    else:
+        write_lines(show_text(state, wrong, time.time()))
+    return 0
+
+
+@run_command.command("rebuild")
+@click.argument("run", required=False)
+@click.option("--dry-run", is_flag=True, help="Show it, and write nothing.")
+@document_options
+def rebuild_command(context: click.Context, run: str | None, dry_run: bool, form: str) -> int:
+    """Make the state of the newest run, or of RUN, of the ledger alone; correct its cache.
+
+    Damaged events are left out, with a warning each.
+    """
+    repository = open_here(context)
+    from patchgate.runs.run_output import show_json, show_text
+    from patchgate.runs.run_record import rebuild
+
+    done = rebuild(repository, run, is_dry_run=dry_run)
+    if form == "json":
+        write(show_json(done.state, [], time.time()))
+    else:
+        write_lines(show_text(done.state, [], time.time()))
+        said = "the cache agrees" if done.differs is False else "the cache differs, or is missing"
+        write_error(said + ("; it was written" if done.is_written else ""))
+    return 0
+
+
+@run_command.command("work", hidden=True)
+@in_repository
+def work_command(context: click.Context) -> int:
+    """Do one work of a run; called by the run."""
+    repository = open_to_write(context)
+    from patchgate.runs.worker import do_work
+
+    do_work(repository, read_input("-"), lambda line: write(line + "\n"), os.environ, cache_folder())
+    return 0

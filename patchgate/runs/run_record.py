@@ -1,0 +1,233 @@
+"""The record of runs: events in the ledger, and beside it a cache of each run's state.
+
+Decides the ids, who owns a run, when one counts as active, and what `rebuild` compares. The cache is for
+readers outside; nothing here believes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Event, Ledger, iso
+from patchgate.ledger.timestamps import parse_timestamp
+from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus, add_event, fold, write_work
+from patchgate.storage.atomic_write import write_atomically
+from patchgate.storage.hash_chain import ChainProblem
+from patchgate.storage.owner import Owner
+from patchgate.storage.record import Json
+
+ID = re.compile(r"r-[0-9a-f]{8,40}", re.ASCII)
+STATE_SCHEMA = "patchgate.run/1"
+LEASE = 600.0
+"""Seconds after its last event in which a run of another machine counts as active."""
+
+
+def new_id(chance: Callable[[int], str]) -> str:
+    """Make the id of a new run."""
+    return f"r-{chance(6)}"
+
+
+def this_process() -> dict[str, Json]:
+    """Describe this process as the owner of a run."""
+    owner = Owner.current()
+    return {
+        "host": os.uname().nodename,
+        "pid": owner.pid,
+        "boot_id": owner.boot_id,
+        "started": owner.started,
+    }
+
+
+def is_owned(state: RunState, now: float) -> bool:
+    """Return whether the process of an active run still works on it.
+
+    On this machine the process itself says so; of another one the lease after its last event.
+    """
+    owner = state.owner
+    pid, boot, started = owner.get("pid"), owner.get("boot_id"), owner.get("started")
+    if owner.get("host") != os.uname().nodename or type(pid) is not int:
+        last = parse_timestamp(state.last)
+        return last is not None and now < last + LEASE
+    return Owner(pid, str(boot), str(started)).is_running()
+
+
+def status_now(state: RunState, now: float) -> RunStatus:
+    """Return the status of a run at a time: without its process an active one is interrupted."""
+    if state.status is RunStatus.ACTIVE and not is_owned(state, now):
+        return RunStatus.INTERRUPTED
+    return state.status
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """Records the events of one run, and folds them as they are written.
+
+    Raises from `write`:
+        UndecidedError: the ledger cannot be written: nothing may go on that is not recorded.
+    """
+
+    repository: Repository
+    run: str
+    clock: Callable[[], float] = time.time
+    state: RunState | None = None
+
+    def write(self, action: RunAction, about: Mapping[str, Json]) -> RunState:
+        """Record one event, and return the state after it."""
+        whole: dict[str, Json] = {"run": self.run, "action": action.value, **about}
+        now = self.clock()
+        warning = Ledger(self.repository.common_dir, clock=self.clock).record(KIND, whole)
+        if warning is not None and warning.startswith("this was not recorded"):
+            raise UndecidedError(
+                f"the run stopped: {warning}", f"git patchgate run resume {self.run}, once that is fixed"
+            )
+        event = Event(KIND, whole, at=iso(now))
+        if self.state is None:
+            self.state = fold(self.run, [event])
+        else:
+            add_event(self.state, event)
+        keep(self.repository, self.state)
+        return self.state
+
+
+def runs_folder(repository: Repository) -> Path:
+    """Return the folder of the caches and logs of runs."""
+    return Path(repository.common_dir) / "patchgate" / "runs"
+
+
+def plain_state(state: RunState) -> dict[str, Json]:
+    """Return a state as plain JSON, as it is cached and shown; the status is that of its events."""
+    return {
+        "schema": STATE_SCHEMA,
+        "id": state.id,
+        "status": state.status.value,
+        "began": state.began,
+        "last": state.last,
+        "work_tree": state.work_tree,
+        "plan": state.plan.plain(),
+        "done": {write_work(work): at for work, at in sorted(state.done.items())},
+        "in_flight": sorted(write_work(work) for work in state.in_flight),
+        "trouble": {
+            write_work(work): {
+                "outcome": each.outcome,
+                "reason": each.reason,
+                "hint": each.hint,
+                "fault": each.kind,
+                "signature": each.signature,
+            }
+            for work, each in sorted(state.trouble.items())
+        },
+        "checkpoint": None if state.checkpoint is None else write_work(state.checkpoint),
+        "phase": None if state.phase is None else state.phase.value,
+        "completed_components": list(state.completed_components),
+        "reason": state.reason,
+        "hint": state.hint,
+        "resumed": state.resumed,
+        "warnings": list(state.warnings),
+    }
+
+
+def keep(repository: Repository, state: RunState) -> str | None:
+    """Write the cache of a state; return a warning if that fails, which changes nothing."""
+    place = runs_folder(repository) / f"{state.id}.json"
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(place, _cached(state), mode=0o600)
+    except OSError as error:
+        return f"the cache {printable(str(place))} could not be written: {error.strerror or error}"
+    return None
+
+
+def _cached(state: RunState) -> bytes:
+    return json.dumps(plain_state(state), indent=1, sort_keys=True).encode("ascii") + b"\n"
+
+
+def find_run(repository: Repository, name: str | None) -> RunState:
+    """Find a run by its id or the beginning of it; the newest one without a name.
+
+    Raises:
+        UsageError: there is none, or several begin so.
+        UndecidedError: the ledger cannot be read.
+    """
+    known = all_runs(repository)
+    if not known:
+        raise UsageError("there is no run here", "git patchgate run start")
+    if name is None:
+        return known[-1]
+    found = [state for state in known if state.id == name] or [
+        state for state in known if state.id.startswith(name)
+    ]
+    if len(found) == 1:
+        return found[0]
+    shown = printable(name, 60)
+    if not found:
+        raise UsageError(f"there is no run {shown}", "git patchgate run list")
+    raise UsageError(f"several runs begin with {shown}", "give more of its id: git patchgate run list")
+
+
+def all_runs(repository: Repository) -> list[RunState]:
+    """Return every run, oldest first.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    events: dict[str, list[Event]] = {}
+    for event in Ledger(repository.common_dir).find_events({KIND}, strict=True):
+        name = event.about.get("run")
+        if isinstance(name, str) and ID.fullmatch(name):
+            events.setdefault(name, []).append(event)
+    return [fold(name, each) for name, each in events.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A run as the ledger alone says, and whether its cache differs (None: there is none)."""
+
+    state: RunState
+    differs: bool | None
+    is_written: bool
+
+
+def rebuild(repository: Repository, name: str | None, *, is_dry_run: bool) -> Rebuilt:
+    """Make a run's state of the ledger, each event checked against the chain; correct its cache.
+
+    Raises:
+        UsageError: there is no such run.
+        UndecidedError: the ledger cannot be read, or the cache not be written.
+    """
+    run = find_run(repository, name).id
+    ledger = Ledger(repository.common_dir)
+    damaged: list[str] = []
+    events: list[Event] = []
+    try:
+        for line in ledger.lines():
+            if isinstance(line, ChainProblem):
+                damaged.append(f"line {line.line} of the ledger is damaged")
+            elif line.kind == KIND and line.about.get("run") == run:
+                events.append(line)
+    except OSError as error:
+        raise UndecidedError(
+            f"the ledger {printable(str(ledger.path))} cannot be read: {error.strerror or error}",
+            "correct the permissions of that file and its folder",
+        ) from error
+    state = fold(run, events)
+    # What is wrong with the ledger is not the run's, so the cache does not have it.
+    place = runs_folder(repository) / f"{run}.json"
+    try:
+        differs: bool | None = place.read_bytes() != _cached(state)
+    except OSError:
+        differs = None
+    is_written = differs is not False and not is_dry_run
+    if is_written and (warning := keep(repository, state)) is not None:
+        raise UndecidedError(warning, "free disk space, or correct the permissions of that folder")
+    for sentence in damaged:
+        state.warn(sentence)
+    return Rebuilt(state, differs, is_written)

@@ -1,0 +1,268 @@
+"""Begin a run, or go on with one: which components and phases, in which order, with what around them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.commands.environment import validate_environment
+from patchgate.components.baseline_status import component_statuses
+from patchgate.components.component_cache import ComponentCache
+from patchgate.components.component_list import build_graph
+from patchgate.components.drift_gathering import files_of
+from patchgate.components.policy_tree import (
+    index_tree,
+    no_components_message,
+    resolve_components,
+    tree_to_capture,
+)
+from patchgate.errors import UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.private_store import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.git.tree_view import TreePaths
+from patchgate.ledger.ledger import Ledger
+from patchgate.policy.component import Role
+from patchgate.policy.policy import Policy
+from patchgate.policy.run_settings import RunSettings
+from patchgate.runs.author import author_of
+from patchgate.runs.phase_task import PhaseTask
+from patchgate.runs.phases import PHASES, Phase, Schedule, Scheduling, Work
+from patchgate.runs.resume import plan_resume
+from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
+from patchgate.runs.run_output import strategy_lines
+from patchgate.runs.run_record import RunRecord, find_run, new_id, status_now, this_process
+from patchgate.runs.run_state import ComponentOnDisk, RunAction, RunPlan, RunState, RunStatus, write_work
+from patchgate.runs.timeouts import Impatience, limit_seconds
+from patchgate.runs.worker import Workers, worker_command
+
+_TESTS_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run; None leaves it to the policy. `changed`: only what differs from its baseline."""
+
+    ids: tuple[str, ...] = ()
+    changed: bool = False
+    until: Phase | None = None
+    jobs: int | None = None
+    scheduling: Scheduling | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnvironment:
+    """Inputs from outside.
+
+    Args:
+        environ: the environment of the workers.
+        report: gets a sentence after each work.
+        progress: gets what is going on, and for how many seconds.
+        clock: seconds since the epoch.
+        chance: gives so many random bytes as hexadecimal digits.
+    """
+
+    environ: Mapping[str, str]
+    report: Callable[[str], None] = lambda sentence: None
+    progress: Callable[[str, float], None] = lambda what, seconds: None
+    clock: Callable[[], float] = time.time
+    chance: Callable[[int], str] = secrets.token_hex
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What a run is planned from: the policy of the index, and how its components depend on each other."""
+
+    policy: Policy
+    needs: Mapping[str, Collection[str]]
+    parents: Mapping[str, str | None]
+
+    @property
+    def settings(self) -> RunSettings:
+        return self.policy.config.run
+
+
+def start_run(repository: Repository, request: RunRequest, environment: RunEnvironment) -> RunState:
+    """Plan a run, record it, and take its components through their phases.
+
+    Raises:
+        UsageError: there is nothing to run, a component is unknown, or components need each other in a
+            circle.
+        ConfigError: the policy cannot be used.
+        UndecidedError: a required program is missing, or the ledger cannot be written: nothing was started.
+    """
+    work_tree = _require_work_tree(repository)
+    ground = _ground(repository)
+    ids = _chosen(repository, ground, request)
+    plan = RunPlan(
+        phases={name: _phases_of(ground, name, request.until) for name in ids},
+        scheduling=request.scheduling or Scheduling(ground.settings.scheduling),
+        jobs=request.jobs or ground.settings.max_concurrent,
+    )
+    # A circle is refused before anything is recorded.
+    schedule = _schedule(ground, plan, ())
+    _validate(ground, plan, environment, work_tree)
+    Ledger(repository.common_dir).require_writable()
+    record = RunRecord(repository, new_id(environment.chance), environment.clock)
+    record.write(RunAction.STARTED, {**plan.plain(), "work_tree": work_tree, "owner": this_process()})
+    return _loop(repository, record, schedule, ground, plan, environment)
+
+
+def resume_run(
+    repository: Repository, name: str | None, from_phase: Phase | None, environment: RunEnvironment
+) -> RunState:
+    """Go on with a run that failed, paused or was interrupted.
+
+    Raises:
+        UsageError: there is no such run, it is active or complete, or the phase is too late.
+        UndecidedError: as for `start_run`.
+    """
+    work_tree = _require_work_tree(repository)
+    state = find_run(repository, name)
+    ground = _ground(repository)
+    status = status_now(state, environment.clock())
+    strategy = plan_resume(state, status, on_disk(repository), from_phase)
+    unknown = [each for each in state.plan.phases if each not in ground.parents]
+    if unknown:
+        resolve_components(ground.policy.components, unknown, "the index")
+    done = [work for work in state.done if work not in strategy.cleared]
+    schedule = _schedule(ground, state.plan, done)
+    _validate(ground, state.plan, environment, work_tree)
+    Ledger(repository.common_dir).require_writable()
+    record = RunRecord(repository, state.id, environment.clock, state)
+    original = state.reason or ("its process ended" if status is RunStatus.INTERRUPTED else None)
+    record.write(
+        RunAction.RESUMED,
+        {
+            "owner": this_process(),
+            "strategy": strategy.plain(),
+            "cleared": [write_work(work) for work in strategy.cleared],
+            "reason": original,
+        },
+    )
+    for line in strategy_lines(strategy):
+        environment.report(line)
+    return _loop(repository, record, schedule, ground, state.plan, environment)
+
+
+def _require_work_tree(repository: Repository) -> str:
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has no files to run", "run it in a clone")
+    return repository.work_tree
+
+
+def _ground(repository: Repository) -> _Ground:
+    with Objects(repository) as objects:
+        policy = index_tree(repository, objects).policy
+    graph = build_graph(repository)
+    needs: dict[str, set[str]] = {name: set() for name in graph.parents}
+    for edge in graph.dependencies:
+        if edge.to is not None:
+            needs[edge.source].add(edge.to)
+    return _Ground(policy, needs, graph.parents)
+
+
+def _chosen(repository: Repository, ground: _Ground, request: RunRequest) -> list[str]:
+    components = ground.policy.components
+    if not components.ids:
+        raise UsageError(no_components_message("the index"), "git patchgate component list")
+    asked = request.ids or tuple(components.ids)
+    ids = [each.id for each in resolve_components(components, asked, "the index")]
+    if request.changed:
+        found = on_disk(repository)
+        ids = [name for name in ids if not found[name].is_recorded]
+        if not ids:
+            raise UsageError("every component is as its baseline records it", "leave out --changed")
+    return ids
+
+
+def _phases_of(ground: _Ground, name: str, until: Phase | None) -> tuple[Phase, ...]:
+    """List the phases of a component: those without a check only where there is an author."""
+    is_parent = name in ground.parents.values()
+    found = []
+    for phase in PHASES:
+        is_there = phase in {Phase.CONTRACT, Phase.TESTS, Phase.IMPLEMENTATION}
+        is_there |= phase is Phase.INTEGRATION and is_parent
+        is_there |= phase in {Phase.INTERVIEW, Phase.SHAPING} and author_of(ground.policy, phase) is not None
+        if is_there and (until is None or phase.number <= until.number):
+            found.append(phase)
+    if not found:
+        raise UsageError(f"`{name}` has nothing to do until {until}", "name a later phase")
+    return tuple(found)
+
+
+def _schedule(ground: _Ground, plan: RunPlan, done: Sequence[Work]) -> Schedule:
+    return Schedule(
+        phases=plan.phases,
+        needs={name: ground.needs.get(name, ()) for name in plan.phases},
+        parents={name: ground.parents.get(name) for name in plan.phases},
+        scheduling=plan.scheduling,
+        most=plan.jobs,
+        done=done,
+    )
+
+
+def _validate(ground: _Ground, plan: RunPlan, environment: RunEnvironment, work_tree: str) -> None:
+    components = ground.policy.components
+    commands = [components[name].settings.test_command for name in plan.phases if name in components.ids]
+    validate_environment(
+        environment.environ, ground.policy.config.environment, work_tree, test_commands=commands
+    )
+
+
+def _loop(
+    repository: Repository,
+    record: RunRecord,
+    schedule: Schedule,
+    ground: _Ground,
+    plan: RunPlan,
+    environment: RunEnvironment,
+) -> RunState:
+    settings = ground.settings
+
+    def task_of(work: Work) -> PhaseTask:
+        author = author_of(ground.policy, work.phase)
+        role = None if author is None else author[1].role
+        stall = limit_seconds(role or "", Impatience(settings.impatience), settings.role_timeouts)
+        wall = _TESTS_SECONDS if author is None else author[1].timeout
+        return PhaseTask(record.run, work.component, work.phase, seconds=wall, stall=stall)
+
+    workers = Workers(
+        worker_command(repository.work_tree or ""), environment.environ, task_of, environment.progress
+    )
+    loop = RunLoop(
+        record=record,
+        schedule=schedule,
+        settings=LoopSettings(
+            jobs=plan.jobs,
+            max_retries=settings.max_retries,
+            systemic_threshold=settings.systemic_threshold,
+        ),
+        environment=LoopEnvironment(workers.perform, stop=workers.stop, report=environment.report),
+    )
+    return loop.run()
+
+
+def on_disk(repository: Repository) -> dict[str, ComponentOnDisk]:
+    """Say of each component of the working tree what there is, and whether its baseline matches.
+
+    Raises:
+        UndecidedError: something cannot be read.
+        ConfigError: the policy of the working tree cannot be used.
+    """
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        content = tree_to_capture(repository, objects, store, from_disk=True)
+        with ComponentCache.of(repository) as cache:
+            statuses = component_statuses(objects, content.tree, content.policy, TreePaths(objects), cache)
+        found: dict[str, ComponentOnDisk] = {}
+        for status in statuses:
+            roles = {role for role, _ in files_of(status.component, content.view).values()}
+            found[status.component.id] = ComponentOnDisk(
+                has_contract=Role.CONTRACT in roles,
+                has_tests=Role.TESTS in roles,
+                has_code=Role.IMPLEMENTATION in roles,
+                is_recorded=status.baseline is not None and not status.has_drifted,
+            )
+        return found

@@ -1,0 +1,129 @@
+"""The process that does one work of a run: `process.command` allows one command at a time in a process.
+
+The run writes the task as JSON to its standard input, and reads lines of JSON: what is going on, and at the
+end the result. When the run ends, it asks its workers to end; when it is killed, they see that it is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository
+from patchgate.process.child import Child
+from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
+from patchgate.runs.phases import Phase, Work
+
+_DAY = 86_400.0
+# The commands of a work have no limit of memory, as those of `apply`.
+_MEMORY = 1 << 46
+_MOST_LINE = 4 << 20
+
+
+@dataclass(slots=True)
+class Workers:
+    """The workers of one run: starts one for each work, and ends those that still run.
+
+    Args:
+        argv: the command of a worker.
+        environ: its environment.
+        task_of: makes the task of a work.
+        report: gets what is going on in a work, and for how many seconds.
+    """
+
+    argv: list[str]
+    environ: Mapping[str, str]
+    task_of: Callable[[Work], PhaseTask]
+    report: Callable[[str, float], None] = lambda what, seconds: None
+    _running: dict[Work, Child] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _is_stopped: bool = False
+
+    def perform(self, work: Work) -> PhaseResult:
+        """Do one work in a process of its own; called in a thread."""
+        task = asdict(self.task_of(work))
+        try:
+            with Child(self.argv, cwd=None, env=self.environ, seconds=_DAY, memory=_MEMORY) as child:
+                with self._lock:
+                    if self._is_stopped:
+                        return _ended(work, "the run was stopped")
+                    self._running[work] = child
+                child.write(json.dumps(task).encode("ascii"))
+                child.close_input()
+                result = self._read(work, child)
+                done = child.finish()
+        except UndecidedError as error:
+            return _ended(work, error.sentence)
+        finally:
+            with self._lock:
+                self._running.pop(work, None)
+        return result or _ended(work, f"its process ended with code {done.code} and no result")
+
+    def _read(self, work: Work, child: Child) -> PhaseResult | None:
+        result = None
+        with os.fdopen(os.dup(child.out.fileno()), "rb") as stream:
+            while line := stream.readline(_MOST_LINE):
+                said = json.loads(line)
+                if "result" in said:
+                    result = read_result(said["result"])
+                else:
+                    self.report(f"{work.component}, {work.phase.value}: {said['what']}", said["seconds"])
+        return result
+
+    def stop(self) -> None:
+        """Ask every worker to end, and wait; each ends its commands first."""
+        with self._lock:
+            self._is_stopped = True
+            running = list(self._running.values())
+        for child in running:
+            child.terminate()
+
+
+def _ended(work: Work, why: str) -> PhaseResult:
+    return PhaseResult(PhaseOutcome.FAULT, f"{work.component}: {work.phase.value}: {why}", kind="abandoned")
+
+
+def read_result(value: Mapping[str, Any]) -> PhaseResult:
+    """Read a result that a worker wrote."""
+    lists = {key: tuple(value[key]) for key in ("tail", "attempts", "files", "missing")}
+    return PhaseResult(**{**value, **lists, "outcome": PhaseOutcome(value["outcome"])})
+
+
+def do_work(
+    repository: Repository, task: bytes, say: Callable[[str], None], environ: Mapping[str, str], cache: str
+) -> None:
+    """Do the work that a run asks for.
+
+    Args:
+        task: the task, as JSON.
+        say: writes a line to the run.
+        environ: the environment of the commands.
+        cache: the folder for scratch trees.
+    """
+    from patchgate.runs.phase_work import perform
+
+    asked = json.loads(task)
+    parent = os.getppid()
+
+    def write(value: object) -> None:
+        say(json.dumps(value))
+
+    environment = WorkEnvironment(
+        environ=environ,
+        cache=cache,
+        report=lambda what, seconds: write({"what": what, "seconds": round(seconds, 1)}),
+        is_wanted=lambda: os.getppid() == parent,
+    )
+    done = perform(repository, PhaseTask(**{**asked, "phase": Phase(asked["phase"])}), environment)
+    write({"result": {**asdict(done), "counts": None if done.counts is None else dict(done.counts)}})
+
+
+def worker_command(directory: str) -> list[str]:
+    """Return the command of a worker in a working tree."""
+    return [sys.executable, "-m", "patchgate", "-C", directory, "run", "work"]
