@@ -24,6 +24,7 @@ COMMANDS = (
     ("component", "component", "Show components, validate their contracts, generate tests."),
     ("baseline", "component", "Record components whose tests pass; show what changed since."),
     ("run", "run", "Take components through their phases; survives a kill at any moment."),
+    ("status", "status", "One page: runs, drift, intents, open attempts, and what comes next."),
     ("explain", "explain", "Explain a rule, or which line of the policy decides about a path."),
     ("doctor", "doctor", "Check that the hooks really run, in every worktree."),
     ("install", "install", "Install the hooks; existing hooks run before them."),

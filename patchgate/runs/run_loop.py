@@ -219,11 +219,9 @@ def _described(result: PhaseResult, fault: RunFault) -> dict[str, Json]:
 
 
 def _fault_of(work: Work, result: PhaseResult) -> RunFault:
-    try:
-        kind = FaultKind(result.kind or "")
-    except ValueError:
-        kind = FaultKind.CHECK_FAILED
-    return RunFault(work.component, work.phase, kind, subject=result.subject, sample=result.reason)
+    kind = FaultKind.CHECK_FAILED if result.kind is None else result.kind
+    sample = result.sample or result.reason
+    return RunFault(work.component, work.phase, kind, subject=result.subject, sample=sample)
 
 
 def _word(result: PhaseResult) -> str:

@@ -28,7 +28,8 @@ from patchgate.policy.component import Role
 from patchgate.policy.policy import Policy
 from patchgate.policy.run_settings import RunSettings
 from patchgate.runs.author import author_of
-from patchgate.runs.phase_task import PhaseTask
+from patchgate.runs.phase_intent import clear_intents_of
+from patchgate.runs.phase_task import PhaseResult, PhaseTask
 from patchgate.runs.phases import PHASES, Phase, Schedule, Scheduling, Work
 from patchgate.runs.resume import plan_resume
 from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
@@ -62,6 +63,7 @@ class RunEnvironment:
         progress: gets what is going on, and for how many seconds.
         clock: seconds since the epoch.
         chance: gives so many random bytes as hexadecimal digits.
+        perform: does a task here, for one job at a time; None: each has a process of its own.
     """
 
     environ: Mapping[str, str]
@@ -69,6 +71,7 @@ class RunEnvironment:
     progress: Callable[[str, float], None] = lambda what, seconds: None
     clock: Callable[[], float] = time.time
     chance: Callable[[int], str] = secrets.token_hex
+    perform: Callable[[PhaseTask], PhaseResult] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,8 @@ def resume_run(
     schedule = _schedule(ground, state.plan, done)
     _validate(ground, state.plan, environment, work_tree)
     Ledger(repository.common_dir).require_writable()
+    # No process of the run is alive, so what they declared is left over.
+    clear_intents_of(repository, state.id, environment.environ)
     record = RunRecord(repository, state.id, environment.clock, state)
     original = state.reason or ("its process ended" if status is RunStatus.INTERRUPTED else None)
     record.write(
@@ -229,9 +234,11 @@ def _loop(
         wall = _TESTS_SECONDS if author is None else author[1].timeout
         return PhaseTask(record.run, work.component, work.phase, seconds=wall, stall=stall)
 
+    here = environment.perform
     workers = Workers(
         worker_command(repository.work_tree or ""), environment.environ, task_of, environment.progress
     )
+    perform = workers.perform if here is None else lambda work: here(task_of(work))
     loop = RunLoop(
         record=record,
         schedule=schedule,
@@ -240,7 +247,7 @@ def _loop(
             max_retries=settings.max_retries,
             systemic_threshold=settings.systemic_threshold,
         ),
-        environment=LoopEnvironment(workers.perform, stop=workers.stop, report=environment.report),
+        environment=LoopEnvironment(perform, stop=workers.stop, report=environment.report),
     )
     return loop.run()
 

@@ -19,6 +19,7 @@ from patchgate.git.repository import Repository
 from patchgate.process.child import Child
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase, Work
+from patchgate.runs.triage import FaultKind
 
 _DAY = 86_400.0
 # The commands of a work have no limit of memory, as those of `apply`.
@@ -86,13 +87,14 @@ class Workers:
 
 
 def _ended(work: Work, why: str) -> PhaseResult:
-    return PhaseResult(PhaseOutcome.FAULT, f"{work.component}: {work.phase.value}: {why}", kind="abandoned")
+    return PhaseResult(PhaseOutcome.FAULT, f"{work.component}: {work.phase.value}: {why}")
 
 
 def read_result(value: Mapping[str, Any]) -> PhaseResult:
     """Read a result that a worker wrote."""
     lists = {key: tuple(value[key]) for key in ("tail", "attempts", "files", "missing")}
-    return PhaseResult(**{**value, **lists, "outcome": PhaseOutcome(value["outcome"])})
+    kind = None if value["kind"] is None else FaultKind(value["kind"])
+    return PhaseResult(**{**value, **lists, "outcome": PhaseOutcome(value["outcome"]), "kind": kind})
 
 
 def do_work(

@@ -1,0 +1,201 @@
+"""Where a repository stands, on one page: runs, drift, staleness, intents, open chains, and what comes next.
+
+Everything is read from where it is recorded. What cannot be read is named, and hides nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, list_events
+from patchgate.apply.retries import reset_command
+from patchgate.components.baseline_status import BaselineStatus, baselines_of_head
+from patchgate.components.policy_tree import head_tree
+from patchgate.errors import PatchgateError
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.intents.actions import all_intents
+from patchgate.intents.intent import Intent
+from patchgate.intents.stored_intents import current_moment, is_alive
+from patchgate.ledger.ledger import Ledger
+from patchgate.report.json import json_line
+from patchgate.report.wording import count, safe
+from patchgate.runs.run_record import all_runs, status_now
+from patchgate.runs.run_state import RunState, RunStatus
+from patchgate.storage.record import Json
+
+SCHEMA = "patchgate.status/1"
+_DAYS = 30 * 86_400.0
+_MOST = 20
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChain:
+    """A chain of attempts that ended in a refusal: the first attempt, the last, and how many count."""
+
+    first: str
+    last: str
+    refused: int
+    is_exhausted: bool
+    rules: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class RepositoryStatus:
+    """What was found at a time. `next` are the steps for a person; `missing` says what could not be read."""
+
+    now: float
+    runs: list[RunState] = field(default_factory=list)
+    components: list[BaselineStatus] = field(default_factory=list)
+    intents: list[tuple[Intent, bool]] = field(default_factory=list)
+    chains: list[OpenChain] = field(default_factory=list)
+    next: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def repository_status(repository: Repository, now: float | None = None) -> RepositoryStatus:
+    """Gather where a repository stands."""
+    status = RepositoryStatus(time.time() if now is None else now)
+
+    def read(what: str, find: Callable[[], _Found], otherwise: _Found) -> _Found:
+        try:
+            return find()
+        except PatchgateError as error:
+            status.missing.append(f"{what}: {error.message}")
+            return otherwise
+
+    status.runs = read("runs", lambda: all_runs(repository), [])
+    status.components = read(
+        "components", lambda: list(baselines_of_head(repository, status.now).components), []
+    )
+    moment = current_moment()
+    intents, damaged = read("intents", lambda: all_intents(repository), ((), ()))
+    status.intents = [(each, is_alive(each, moment)) for each in intents]
+    status.missing += [f"intents: {each.message}" for each in damaged]
+    status.chains = read("attempts", lambda: _open_chains(repository, status.now), [])
+    status.next = list(dict.fromkeys(_next_steps(status)))
+    return status
+
+
+def _open_chains(repository: Repository, now: float) -> list[OpenChain]:
+    with Objects(repository) as objects:
+        limit = head_tree(repository, objects).policy.config.apply.max_attempts
+    chains: dict[str, list[AttemptRecord]] = {}
+    for event in list_events(Ledger(repository.common_dir), since=now - _DAYS):
+        if isinstance(event, AttemptRecord):
+            chains.setdefault(event.chain, []).append(event)
+        elif isinstance(event, ResetRecord):
+            chains.pop(event.chain, None)
+    found = []
+    for first, records in chains.items():
+        last = records[-1]
+        if last.applied or last.dry_run or last.verdict != "rejected":
+            continue
+        refused = sum(each.counts for each in records)
+        found.append(OpenChain(first, last.attempt, refused, refused >= limit, last.rules))
+    return found
+
+
+def _next_steps(status: RepositoryStatus) -> list[str]:
+    steps = [state.hint for state in _unfinished(status) if state.hint is not None]
+    steps += [
+        f"git patchgate run resume {state.id}"
+        for state in _unfinished(status)
+        if status_now(state, status.now) is RunStatus.INTERRUPTED
+    ]
+    steps += [reset_command(chain.last) for chain in status.chains if chain.is_exhausted]
+    drifted = [each.status.component.id for each in status.components if each.status.has_drifted]
+    if drifted:
+        steps.append(f"git patchgate baseline capture {' '.join(drifted[:_MOST])}")
+    steps += [f"git patchgate intent clear {each.id}" for each, alive in status.intents if not alive]
+    return steps
+
+
+def _unfinished(status: RepositoryStatus) -> list[RunState]:
+    return [state for state in status.runs if state.status is not RunStatus.COMPLETED]
+
+
+def status_text(status: RepositoryStatus) -> list[str]:
+    """Write the status as lines, safe for a terminal."""
+    lines = [_runs_line(status)]
+    for state in _unfinished(status)[-_MOST:]:
+        reason = f": {safe(state.reason)}" if state.reason else ""
+        lines.append(f"  {state.id} {status_now(state, status.now).value}{reason}")
+    drifted = [each for each in status.components if each.status.has_drifted]
+    unrecorded = [each for each in status.components if each.verified is None]
+    stale = [each for each in status.components if each not in drifted and each.findings]
+    lines.append(
+        f"components: {len(status.components)}; {len(drifted)} drifted, {len(stale)} not fresh, "
+        f"{len(unrecorded)} without a baseline"
+    )
+    lines += [f"  {each.status.component.id}: drifted" for each in drifted[:_MOST]]
+    lines += [f"  {each.status.component.id}: {safe(each.findings[0].message)}" for each in stale[:_MOST]]
+    lines.append(f"intents: {len(status.intents)}")
+    lines += [
+        f"  {each.id} {'active' if alive else 'over'}: {safe(each.reason, 200)}"
+        for each, alive in status.intents[:_MOST]
+    ]
+    lines.append(f"open chains of attempts: {len(status.chains)}")
+    lines += [
+        f"  {chain.last}: refused {count(chain.refused, 'time')} ({', '.join(chain.rules[:3]) or 'no rule'})"
+        for chain in status.chains[:_MOST]
+    ]
+    lines += [f"not read: {safe(each)}" for each in status.missing]
+    return [*lines, *(f"next: {safe(each)}" for each in status.next)]
+
+
+def _runs_line(status: RepositoryStatus) -> str:
+    by_status: dict[str, int] = {}
+    for state in status.runs:
+        name = status_now(state, status.now).value
+        by_status[name] = by_status.get(name, 0) + 1
+    words = ", ".join(f"{number} {name}" for name, number in sorted(by_status.items()))
+    return f"runs: {len(status.runs)}" + (f"; {words}" if words else "")
+
+
+def status_json(status: RepositoryStatus) -> str:
+    """Write the status as a JSON document."""
+    runs: Sequence[Json] = [
+        {
+            "id": state.id,
+            "status": status_now(state, status.now).value,
+            "done": len(state.done),
+            "works": len(state.plan.works),
+            "reason": state.reason,
+        }
+        for state in status.runs
+    ]
+    components: Sequence[Json] = [
+        {
+            "id": each.status.component.id,
+            "is_recorded": each.verified is not None,
+            "has_drifted": each.status.has_drifted,
+            "rules": [finding.rule for finding in each.findings],
+        }
+        for each in status.components
+    ]
+    document: Mapping[str, Json] = {
+        "schema": SCHEMA,
+        "runs": runs,
+        "components": components,
+        "intents": [
+            {"id": each.id, "is_active": alive, "reason": each.reason} for each, alive in status.intents
+        ],
+        "chains": [
+            {
+                "first": chain.first,
+                "last": chain.last,
+                "refused": chain.refused,
+                "is_exhausted": chain.is_exhausted,
+                "rules": list(chain.rules),
+            }
+            for chain in status.chains
+        ],
+        "next": list(status.next),
+        "missing": list(status.missing),
+    }
+    return json_line(document)

@@ -1,0 +1,309 @@
+"""Whole runs: six components, scripted authors, a kill at any event, and what a user sees."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.ledger.ledger import Ledger
+from patchgate.runs import start
+from patchgate.runs.phase_task import PhaseResult, PhaseTask, WorkEnvironment
+from patchgate.runs.phase_work import perform
+from patchgate.runs.phases import Phase
+from patchgate.runs.run_record import RunRecord, all_runs, find_run, rebuild, runs_folder
+from patchgate.runs.run_state import RunAction, RunState, RunStatus
+from patchgate.storage.record import Json
+from tests.component_world import contract, opened
+from tests.runs.phase_world import CHECK
+from tests.world import Repo
+
+NAMES = ("base", "left", "right", "top", "other", "child")
+NEEDS = {"left": ["base"], "right": ["base"], "top": ["left", "right"]}
+ENDED = {"host": "", "pid": 2**30, "boot_id": "", "started": ""}
+
+
+class Killed(BaseException):
+    """The process was killed: nothing after this runs."""
+
+
+@dataclass
+class World:
+    """A repository with six components, of which each has a contract and tests, and lacks its code."""
+
+    repo: Repo
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path, *, has_author: bool = True, has_code: bool = False) -> World:
+        repo = Repo.create(folder)
+        # It answers with a patch that adds the file that the brief's component lacks.
+        author = (
+            "name=$(sed -n 's/.*`\\([a-z]*\\)`.*/\\1/p' | head -1); f=src/$name/code.txt; "
+            'printf "diff --git a/$f b/$f\\nnew file mode 100644\\n--- /dev/null\\n+++ b/$f\\n@@ -0,0 +1 @@\\n+right\\n"'
+        )
+        tables = [table(name) for name in NAMES]
+        if has_author:
+            tables.append(
+                '[commands.writer]\nkind = "author"\nrole = "code_author"\nphase = "implementation"\n'
+                f'command = ["sh", {json.dumps(str(folder / "author.sh"))}]\n'
+            )
+        (folder / "author.sh").write_text(author + "\n")
+        repo.policy("\n".join(tables))
+        files: dict[str, str | bytes] = {"README.md": "hello\n"}
+        for name in NAMES:
+            files[f"contracts/{name}/interface.json"] = contract(name, *NEEDS.get(name, ()))
+            files[f"tests/{name}/check.sh"] = CHECK.replace("calc", name)
+            if has_code:
+                files[f"src/{name}/code.txt"] = "right\n"
+        repo.commit(files)
+        return cls(repo, folder)
+
+    def environment(self) -> start.RunEnvironment:
+        """Do the works here, one after another: a process for each would take 200 ms more."""
+
+        def do(task: PhaseTask) -> PhaseResult:
+            place = WorkEnvironment(self.repo.env, str(self.folder / "cache"))
+            return perform(opened(self.repo), task, place)
+
+        return start.RunEnvironment(self.repo.env, perform=do)
+
+    def start(self, *ids: str, **options: object) -> RunState:
+        request = start.RunRequest(ids=ids, jobs=1, **options)  # type: ignore[arg-type]
+        return start.start_run(opened(self.repo), request, self.environment())
+
+    def resume(self, from_phase: Phase | None = None) -> RunState:
+        return start.resume_run(opened(self.repo), None, from_phase, self.environment())
+
+    def tree(self) -> str:
+        """The tree of everything in the working tree."""
+        self.repo.git("add", "-A")
+        return self.repo.ask("write-tree")
+
+    def actions(self) -> list[str]:
+        events = Ledger(self.repo.common_dir).find_events({"run"})
+        return [str(event.about["action"]) for event in events]
+
+
+def table(name: str) -> str:
+    command = json.dumps(["sh", f"tests/{name}/check.sh"])
+    parent = 'parent = "top"\n' if name == "child" else ""
+    return (
+        f'[components.{name}]\ncontract = "contracts/{name}/interface.json"\ntests = ["tests/{name}/**"]\n'
+        f'implementation = ["src/{name}/**"]\n{parent}test_command = {command}\n'
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int]:
+    """The tree and the number of events of a run that nothing disturbs."""
+    world = World.make(tmp_path_factory.mktemp("undisturbed"))
+    assert world.start().status is RunStatus.COMPLETED
+    return world.tree(), len(world.actions())
+
+
+def test_a_run_brings_in_what_its_authors_write_and_records_each_component(
+    undisturbed: tuple[str, int], tmp_path: Path
+) -> None:
+    world = World.make(tmp_path)
+    state = world.start()
+    assert state.completed_components == sorted(NAMES)
+    assert state.plan.phases["top"][-1] is Phase.INTEGRATION
+    for name in NAMES:
+        assert (world.repo.path / f".patchgate/baselines/{name}.json").is_file()
+        assert (world.repo.path / f"src/{name}/code.txt").read_text() == "right\n"
+    order = [work.component for work in state.done if work.phase is Phase.IMPLEMENTATION]
+    assert order.index("base") < order.index("left") < order.index("top")
+    assert world.tree() == undisturbed[0]
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("boundary", range(1, 40))
+def test_a_run_that_is_killed_after_any_event_ends_in_the_same_tree(
+    undisturbed: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boundary: int
+) -> None:
+    tree, events = undisturbed
+    assert events == 40
+    world = World.make(tmp_path)
+    written: list[RunAction] = []
+    write = RunRecord.write
+
+    def write_or_die(self: RunRecord, action: RunAction, about: dict[str, Json]) -> RunState:
+        state = write(self, action, about)
+        written.append(action)
+        if len(written) == boundary:
+            raise Killed
+        return state
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunRecord, "write", write_or_die)
+        patched.setattr(start, "this_process", lambda: dict(ENDED))
+        with pytest.raises(Killed):
+            world.start()
+    (state,) = all_runs(opened(world.repo))
+    assert state.status is RunStatus.ACTIVE
+    assert world.resume().status is RunStatus.COMPLETED
+    assert world.tree() == tree
+
+
+def test_without_an_author_a_run_verifies_a_repository_on_its_first_day(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    assert world.start().status is RunStatus.COMPLETED
+    assert world.actions().count("finished") == 19
+    with pytest.raises(UsageError, match="as its baseline records it"):
+        world.start(changed=True)
+    world.repo.stage({"src/left/more.txt": "x\n"})
+    state = world.start(changed=True)
+    assert (state.status, list(state.plan.phases)) == (RunStatus.COMPLETED, ["left"])
+
+
+def test_a_component_that_fails_is_done_after_its_repair_and_nothing_else_again(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/left/code.txt": "wrong\n"})
+    state = world.start()
+    assert (state.status, state.reason) == (
+        RunStatus.PAUSED,
+        "not done: left (implementation); 1 component cannot go on without them",
+    )
+    world.repo.stage({"src/left/code.txt": "right\n"})
+    before = len(world.actions())
+    assert world.resume().status is RunStatus.COMPLETED
+    events = Ledger(world.repo.common_dir).find_events({"run"})
+    again = {str(event.about.get("component")) for event in list(events)[before + 1 :]} - {"None"}
+    assert again == {"left", "top"}
+
+
+def test_a_run_of_this_process_is_active_and_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    write = RunRecord.write
+
+    def die(self: RunRecord, action: RunAction, about: dict[str, Json]) -> RunState:
+        state = write(self, action, about)
+        if action is RunAction.FINISHED:
+            raise Killed
+        return state
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunRecord, "write", die)
+        with pytest.raises(Killed):
+            world.start()
+    with pytest.raises(UsageError, match="is active"):
+        world.resume()
+
+
+def test_components_in_a_circle_are_refused_before_anything_is_recorded(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    world.repo.commit({"contracts/base/interface.json": contract("base", "top")})
+    with pytest.raises(UsageError, match="base -> .*top|top -> .*base"):
+        world.start()
+    assert world.actions() == []
+
+
+def test_what_the_environment_lacks_is_told_before_the_first_component(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    config = (world.repo.path / "patchgate.toml").read_text()
+    world.repo.policy(config + '[environment]\nrequired_tools = ["no-such-tool"]\n')
+    with pytest.raises(UndecidedError, match="no-such-tool"):
+        world.start()
+    assert world.actions() == []
+
+
+def test_where_the_ledger_cannot_be_written_no_run_starts(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    (Path(world.repo.common_dir) / "patchgate" / "events.jsonl").mkdir(parents=True)
+    with pytest.raises(UndecidedError):
+        world.start()
+    assert not runs_folder(opened(world.repo)).exists()
+
+
+# The record.
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Iterator[World]:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.start("base", until=Phase.TESTS)
+    yield world
+
+
+def test_the_cache_is_never_believed_over_the_ledger(done: World) -> None:
+    repository = opened(done.repo)
+    state = find_run(repository, None)
+    cache = runs_folder(repository) / f"{state.id}.json"
+    assert json.loads(cache.read_text())["status"] == "completed"
+    assert rebuild(repository, None, is_dry_run=False).differs is False
+    cache.write_text('{"status": "failed"}\n')
+    assert find_run(repository, None).status is RunStatus.COMPLETED
+    shown = rebuild(repository, None, is_dry_run=True)
+    assert (shown.differs, shown.is_written, cache.read_text()) == (True, False, '{"status": "failed"}\n')
+    assert rebuild(repository, None, is_dry_run=False).is_written
+    assert rebuild(repository, None, is_dry_run=False).differs is False
+
+
+def test_a_damaged_ledger_gives_a_partial_state_with_warnings(done: World) -> None:
+    repository = opened(done.repo)
+    ledger = Ledger(done.repo.common_dir).path
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    damaged = [line for line in lines if b'"action":"finished"' in line and b'"phase":"contract"' in line]
+    ledger.write_bytes(b"".join(line if line not in damaged else b"{torn\n" for line in lines))
+    found = rebuild(repository, None, is_dry_run=True)
+    assert found.state.done.keys() == {work for work in found.state.plan.works if work.phase is Phase.TESTS}
+    assert any("damaged" in warning for warning in found.state.warnings)
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(done: World) -> None:
+    repository = opened(done.repo)
+    known = find_run(repository, None).id
+    assert find_run(repository, known[:6]).id == known
+    for name, said in (("r-zz", "no run"), ("", "")):
+        if said:
+            with pytest.raises(UsageError, match=said):
+                find_run(repository, name)
+
+
+# What a user types.
+
+
+def test_a_user_starts_resumes_lists_and_shows_runs(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/other/code.txt": "wrong\n"})
+    cli = world.repo.run
+    none = cli("run", "list")
+    assert (none.code, "git patchgate run start" in none.out) == (0, True)
+    first = cli("run", "start", "base", "other", "--jobs", "2")
+    assert first.code == 1
+    assert re.search(r"^run r-[0-9a-f]{12}: paused$", first.out, re.MULTILINE)
+    assert "other: implementation failed" in first.out
+    shown = cli("run", "show", "--format", "json")
+    assert json.loads(shown.out)["trouble"]["other:implementation"]["outcome"] == "failed"
+    world.repo.stage({"src/other/code.txt": "right\n"})
+    again = cli("run", "resume")
+    assert (again.code, "completed" in again.out) == (0, True)
+    assert "done already: base" in again.out
+    assert "completed" in cli("run", "list").out
+    assert cli("run", "resume").code == 2
+    assert cli("run", "rebuild", "--dry-run").code == 0
+    assert cli("run", "start", "nobody").code == 2
+
+
+def test_a_worker_that_dies_is_a_fault_of_its_work_alone(tmp_path: Path) -> None:
+    from patchgate.runs.phases import Work
+    from patchgate.runs.worker import Workers
+
+    def task_of(work: Work) -> PhaseTask:
+        return PhaseTask("r-1", work.component, work.phase, seconds=5, stall=5)
+
+    for script, said in (("kill -9 $$", "code -9"), ("exit 3", "code 3"), ("true", "no result")):
+        workers = Workers(["sh", "-c", script], {"PATH": "/usr/bin:/bin"}, task_of)
+        result = workers.perform(Work("a", Phase.TESTS))
+        assert (result.outcome.value, said in result.reason) == ("fault", True)
+    assert replace(result, seconds=0.0).kind is None
+    assert shlex.quote(said) == "'no result'"

@@ -1,0 +1,47 @@
+"""`status` is one page of what other commands record, and of what a person has to do next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.runs.test_runs import World
+
+
+def test_an_empty_repository_has_an_empty_page(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False)
+    page = world.repo.cli("status")
+    assert page.code == 0
+    assert page.out.startswith("runs: 0\ncomponents: 6; 0 drifted")
+
+
+def test_the_page_names_what_is_open_and_the_next_step(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/left/code.txt": "wrong\n"})
+    state = world.start("base", "left")
+    world.repo.commit(message="Record")
+    world.repo.commit({"src/base/more.txt": "x\n"})
+    world.repo.cli("intent", "declare", "--allow", "src/base/", "-m", "rework the base of the others")
+    world.repo.cli("apply", "-", "--run-dir", str(tmp_path / "evidence"))
+    page = world.repo.cli("status")
+    assert page.code == 0
+    assert f"{state.id} paused: not done: left (implementation)" in page.out
+    assert "  base: drifted" in page.out
+    assert "rework the base" in page.out
+    assert "next: git patchgate baseline capture base" in page.out
+    document = json.loads(world.repo.cli("status", "--format", "json").out)
+    assert document["schema"] == "patchgate.status/1"
+    assert [run["status"] for run in document["runs"]] == ["paused"]
+    assert [each["id"] for each in document["components"] if each["has_drifted"]] == ["base"]
+    assert any(f"run resume {state.id}" in step for step in document["next"])
+
+
+def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.start("base")
+    intents = Path(world.repo.common_dir) / "patchgate" / "intents"
+    intents.mkdir(parents=True, exist_ok=True)
+    (intents / "i-01234567.json").write_text("{")
+    page = world.repo.cli("status")
+    assert "runs: 1; 1 completed" in page.out
+    assert "not read: intents" in page.out
