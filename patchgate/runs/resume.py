@@ -63,7 +63,7 @@ def plan_resume(
         raise UsageError(f"the run {state.id} is complete", "git patchgate run start")
     if not state.plan.phases:
         raise UsageError(f"what the run {state.id} had to do is not known", "git patchgate run start")
-    stopped = state.failed_phase or state.phase or PHASES[0]
+    stopped = state.failed_phase or state.phase or PHASES[-1]
     if from_phase is not None and from_phase.number > stopped.number:
         raise UsageError(
             f"the run {state.id} stopped in {stopped.value}, which comes before {from_phase.value}",

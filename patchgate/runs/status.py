@@ -14,7 +14,7 @@ from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, list_eve
 from patchgate.apply.retries import reset_command
 from patchgate.components.baseline_status import BaselineStatus, baselines_of_head
 from patchgate.components.policy_tree import head_tree
-from patchgate.errors import PatchgateError
+from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.intents.actions import all_intents
@@ -73,7 +73,8 @@ def repository_status(repository: Repository, now: float | None = None) -> Repos
         "components", lambda: list(baselines_of_head(repository, status.now).components), []
     )
     moment = current_moment()
-    intents, damaged = read("intents", lambda: all_intents(repository), ((), ()))
+    nothing: tuple[tuple[Intent, ...], tuple[UndecidedError, ...]] = ((), ())
+    intents, damaged = read("intents", lambda: all_intents(repository), nothing)
     status.intents = [(each, is_alive(each, moment)) for each in intents]
     status.missing += [f"intents: {each.message}" for each in damaged]
     status.chains = read("attempts", lambda: _open_chains(repository, status.now), [])

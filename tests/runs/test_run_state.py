@@ -29,8 +29,8 @@ THERE = ComponentOnDisk(has_contract=True, has_tests=True, has_code=True, is_rec
 GONE = ComponentOnDisk(has_contract=False, has_tests=False, has_code=False, is_recorded=False)
 
 
-def event(action: str, at: int = 0, **about: Json) -> Event:
-    return Event("run", {"run": RUN, "action": action, **about}, at=f"2026-01-01T00:00:{at:02d}Z")
+def event(action: str, **about: Json) -> Event:
+    return Event("run", {"run": RUN, "action": action, **about}, at="2026-01-01T00:00:00Z")
 
 
 def started() -> Event:
@@ -55,16 +55,13 @@ def test_a_run_is_what_its_events_say_in_their_order() -> None:
         of("began", "b", Phase.CONTRACT),
         of("finished", "a", Phase.CONTRACT),
         failed("b", Phase.CONTRACT),
-        event("paused", 9, reason="b failed", hint="fix it"),
+        event("paused", reason="b failed", hint="fix it"),
     )
     assert (state.status, state.reason, state.hint) == (RunStatus.PAUSED, "b failed", "fix it")
-    assert (list(state.done), list(state.trouble)) == [
-        [Work("a", Phase.CONTRACT)],
-        [Work("b", Phase.CONTRACT)],
-    ] or (list(state.done), list(state.trouble)) == ([Work("a", Phase.CONTRACT)], [Work("b", Phase.CONTRACT)])
+    assert list(state.done) == [Work("a", Phase.CONTRACT)]
+    assert list(state.trouble) == [Work("b", Phase.CONTRACT)]
     assert (state.checkpoint, state.in_flight) == (Work("a", Phase.CONTRACT), set())
     assert (state.phase, state.failed_phase) == (Phase.CONTRACT, Phase.CONTRACT)
-    assert state.last.endswith("09Z")
 
 
 def test_what_began_and_did_not_end_is_in_flight() -> None:
