@@ -20,7 +20,20 @@ THREAT_MODEL = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
 REQUIREMENTS = (TESTS / "requirements.md").read_text(encoding="utf-8")
 RANGES = {"A": 20, "B": 22, "C": 41, "E": 25}
 COMPONENTS = (
-    *("D 1.2", "D 1.3", "D 1.4", "D 2.1", "D 2.2", "D 2.3", "D 2.4", "D 4.1", "D 4.2", "D 4.4"),
+    *(
+        "D 1.1",
+        "D 1.2",
+        "D 1.3",
+        "D 1.4",
+        "D 1.5",
+        "D 2.1",
+        "D 2.2",
+        "D 2.3",
+        "D 2.4",
+        "D 4.1",
+        "D 4.2",
+        "D 4.4",
+    ),
     *("D 5.1", "D 5.2", "D 5.3", "D 6.2", "D 6.3"),
 )
 _COMMENT = re.compile(r"<!-- tested by: (.*?) -->", re.DOTALL)

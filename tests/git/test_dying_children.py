@@ -333,6 +333,7 @@ STARTERS = {
     "approvals/approve.py": "ssh-keygen",
     "hooks/doctor_repository.py": "an interpreter",
     "commands/environment.py": "an interpreter",
+    "runs/worker.py": "a worker of a run",
     "hooks/doctor_hooks.py": "a hook",
     "cli/selftest_intents.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",
