@@ -50,6 +50,8 @@ READERS = {
     "doctor": ("doctor",),
     "hook": ("hook", "pre-commit"),
     "policy": ("policy", "show"),
+    "run": ("run", "start", "--phase", "contract"),
+    "status": ("status",),
 }
 # The others look at the ledger, at what a command left, or at nothing here.
 WITHOUT_POLICY = {"log", "install", "uninstall", "recover", "attempts", "agent", "selftest", "schema"}
