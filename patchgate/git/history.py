@@ -176,6 +176,7 @@ class Walk:
         self._merged: dict[tuple[str, ...], Merged] = {}
         merges = [commit.parents for commit in commits if len(commit.parents) > 1]
         self._variables: dict[str, str] = {}
+        self._joining: set[str] = set()
         if merges:
             # 10 ms, and most ranges have no merge.
             from patchgate.git.merges import automatic_merges
@@ -187,6 +188,7 @@ class Walk:
                 trees = automatic_merges(store, merges)
                 self._stack = stack.pop_all()
             self._merged = dict(zip(merges, trees, strict=True))
+            self._joining = self._find_joining(commits)
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
         self._trees_checked = TreeCheck(self.objects)
 
@@ -195,6 +197,29 @@ class Walk:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
+
+    def _find_joining(self, commits: Sequence[Commit]) -> set[str]:
+        """Find the merges that may have what no side made: those with a conflict, of more than two commits,
+        or with a file that differs from each parent's; one child for all (git-diff-tree, `-c`).
+        """
+        found = {
+            commit.oid
+            for commit in commits
+            if len(commit.parents) > 2
+            or (commit.parents in self._merged and self._merged[commit.parents].conflicts)
+        }
+        asked = [each.oid for each in commits if len(each.parents) == 2 and each.oid not in found]
+        stdin = "".join(f"{oid}\n" for oid in asked).encode("ascii")
+        listed = self._repository.output(
+            "diff-tree", "--stdin", "-c", "-r", "--raw", "--no-renames", stdin=stdin
+        )
+        last = ""
+        for line in listed.split(b"\n"):
+            if line.startswith(b"::"):
+                found.add(last)
+            else:
+                last = line.decode("ascii", "replace")
+        return found
 
     def base_of(self, commit: Commit) -> str:
         """The tree that a commit is judged against."""
@@ -344,7 +369,8 @@ class Walk:
             return carried_files(self._repository, self.objects, parents, reading.change, detail, variables)
 
         trees = tuple(tree for _, tree in parents)
-        return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried)
+        whole = replace(reading.with_overlay(commit.tree, ()), parents=trees)
+        return replace(whole, carried=carried) if commit.oid in self._joining else whole
 
 
 def _nothing_of(commit: Commit) -> ChangedFolders:
