@@ -172,7 +172,7 @@ def _ground(repository: Repository) -> _Ground:
 def _chosen(repository: Repository, ground: _Ground, request: RunRequest) -> list[str]:
     components = ground.policy.components
     if not components.ids:
-        raise UsageError(no_components_message("the index"), "git patchgate component list")
+        raise UsageError(no_components_message("index"), "git patchgate schema config")
     asked = request.ids or tuple(components.ids)
     ids = [each.id for each in resolve_components(components, asked, "the index")]
     if request.changed:

@@ -17,7 +17,13 @@ from typing import Any
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 from patchgate.process.child import Child
-from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
+from patchgate.runs.phase_task import (
+    AbandonedWorkError,
+    PhaseOutcome,
+    PhaseResult,
+    PhaseTask,
+    WorkEnvironment,
+)
 from patchgate.runs.phases import Phase, Work
 from patchgate.runs.triage import FaultKind
 
@@ -116,10 +122,16 @@ def do_work(
     def write(value: object) -> None:
         say(json.dumps(value))
 
+    def report(what: str, seconds: float) -> None:
+        # Called about once a second while a command runs: an error ends the command.
+        if os.getppid() != parent:
+            raise AbandonedWorkError("the run that asked for this work has ended, so it was stopped")
+        write({"what": what, "seconds": round(seconds, 1)})
+
     environment = WorkEnvironment(
         environ=environ,
         cache=cache,
-        report=lambda what, seconds: write({"what": what, "seconds": round(seconds, 1)}),
+        report=report,
         is_wanted=lambda: os.getppid() == parent,
     )
     done = perform(repository, PhaseTask(**{**asked, "phase": Phase(asked["phase"])}), environment)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from patchgate.runs.phase_work import perform
 from patchgate.runs.phases import Phase
 from patchgate.runs.run_record import RunRecord, all_runs, find_run, rebuild, runs_folder
 from patchgate.runs.run_state import RunAction, RunState, RunStatus
+from patchgate.runs.worker import do_work
 from patchgate.storage.record import Json
 from tests.component_world import contract, opened
 from tests.runs.phase_world import CHECK
@@ -293,6 +294,29 @@ def test_a_user_starts_resumes_lists_and_shows_runs(tmp_path: Path) -> None:
     assert cli("run", "resume").code == 2
     assert cli("run", "rebuild", "--dry-run").code == 0
     assert cli("run", "start", "nobody").code == 2
+
+
+def test_where_no_component_is_declared_nothing_is_started_and_it_says_so(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy("[policy]\n")
+    answer = repo.cli("run", "start")
+    assert (answer.code, "declared in the index" in answer.err) == (2, True)
+
+
+def test_a_worker_ends_its_command_when_its_run_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"tests/base/check.sh": "sleep 60\n"})
+    parents = iter([1])
+    monkeypatch.setattr("patchgate.runs.worker.os.getppid", lambda: next(parents, 2))
+    said: list[str] = []
+    task = PhaseTask("r-1", "base", Phase.IMPLEMENTATION, seconds=50, stall=50)
+    cache = str(tmp_path / "cache")
+    do_work(opened(world.repo), json.dumps(asdict(task)).encode(), said.append, world.repo.env, cache)
+    result = json.loads(said[-1])["result"]
+    assert (result["outcome"], "has ended" in result["reason"]) == ("fault", True)
+    assert not (world.repo.path / ".patchgate").exists()
 
 
 def test_a_worker_that_dies_is_a_fault_of_its_work_alone(tmp_path: Path) -> None:
