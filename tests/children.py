@@ -209,7 +209,7 @@ def _become(told: bytes, fds: list[int]) -> None:
         for level in pygit2.enums.ConfigLevel:
             if 0 < level <= pygit2.enums.ConfigLevel.GLOBAL:
                 pygit2.option(pygit2.enums.Option.SET_SEARCH_PATH, level, None)
-        if sys.argv[1:2] == ["run"]:
+        if sys.argv[1:2] == ["run-script"]:
             _run_script()
         else:
             from patchgate.cli.program import main

@@ -19,7 +19,7 @@ from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.report.wording import SHORT_OID
 
-_BASELINES = b".patchgate/baselines"
+_BASELINES = b".patchgate/baselines/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,27 @@ def _rules_commits(objects: Objects, commit: str) -> list[str]:
             "git fetch --unshallow",
         )
     policies = TreePolicies(objects)
-    header = objects.header(commit + "^{tree}")
-    if header is None:
+
+    def tree_of(revision: str) -> str | None:
+        header = objects.header(revision + "^{tree}")
+        return None if header is None else header.oid
+
+    tree = tree_of(commit)
+    if tree is None:
         raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
     paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
-    if policies.at(policies.key(header.oid)).from_pyproject:
+    if policies.at(policies.key(tree)).from_pyproject:
         paths.append(PYPROJECT_FILE.raw)
-    if policies.names_patchgate(header.oid):
-        paths.append(PRE_COMMIT_FILE.raw)
-    return commits_at(repository, commit, paths, but=[_BASELINES])
+    found = commits_at(repository, commit, paths, but=[_BASELINES])
+
+    def names(revision: str) -> bool:
+        tree = tree_of(revision)
+        return tree is not None and policies.names_patchgate(tree)
+
+    # This file is a control file as long as it names patchgate: what changed it then counts for ever.
+    maybe = [oid for oid in commits_at(repository, commit, [PRE_COMMIT_FILE.raw]) if oid not in found]
+    return found + [oid for oid in maybe if names(oid) or any(map(names, _parents(repository, oid)))]
+
+
+def _parents(repository: Repository, commit: str) -> list[str]:
+    return repository.output("rev-parse", commit + "^@").decode("ascii").split()

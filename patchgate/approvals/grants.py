@@ -16,6 +16,7 @@ from patchgate.approvals.approvals import LocalApprovals, SignedStatement, State
 from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature
 from patchgate.approvals.signers import signers_of
 from patchgate.check.hook_decision import ApprovalSources
+from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.model import change_id
 from patchgate.git.notes import anchor_of, read_notes
@@ -81,7 +82,7 @@ def find_grants(
     if fault is not None and sources.local:
         warnings.append(fault)
     grants: list[list[Grant]] = [[] for _ in changes]
-    reader = _Notes(objects, sources, warnings)
+    reader = _Notes(objects, sources, warnings, _signers_made(changes))
     for mine, change, rules in zip(grants, changes, refusing, strict=True):
         if not rules:
             continue
@@ -95,6 +96,12 @@ def find_grants(
         if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
             warnings += _hints(wanted, unsigned, signed, local=sources.local)
     return grants, list(dict.fromkeys(warnings))
+
+
+def _signers_made(changes: Sequence[ChangeVerdict]) -> frozenset[str | None]:
+    """List the objects of the files of signers that some changes make; None: one of them removes the file."""
+    files = (file for change in changes for file in change.change.files if file.path == ALLOWED_SIGNERS)
+    return frozenset(None if file.new is None else file.new.oid for file in files)
 
 
 def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]], str | None]:
@@ -128,8 +135,15 @@ def _hints(
 class _Notes:
     """Reads the notes about refused changes and checks their signatures."""
 
-    def __init__(self, objects: Objects, sources: ApprovalSources, warnings: list[str]) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        sources: ApprovalSources,
+        warnings: list[str],
+        made: frozenset[str | None] = frozenset(),
+    ) -> None:
         self._objects = objects
+        self._made = made
         self._sources = sources
         self._now = iso(time.time() if sources.now is None else sources.now)
         self._warnings = warnings
@@ -165,6 +179,7 @@ class _Notes:
         try:
             tree = base_tree(self._objects, wanted.change)
             signers = self._signers_of(tree)
+            after = self._signers_before(wanted.change, tree)
         except UndecidedError as error:
             self._warnings.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
             return
@@ -180,6 +195,10 @@ class _Notes:
         for signed in meant[:_MOST_CHECKS]:
             done = self._check(signed, tree, signers or b"")
             by_server = self._check(signed, None, self._sources.signers)
+            if done.principal is not None and after is not None:
+                # A signer who was removed before this lands has approved nothing.
+                left = self._check(signed, after, self._signers_of(after) or b"")
+                done = done if left.principal is not None else left
             if done.principal is None:
                 done = by_server if self._sources.signers else done
             if done.principal is not None:
@@ -209,6 +228,11 @@ class _Notes:
                 f"{name} does not count: it is for the repository {printable(statement.repository)}, and "
                 f"[governance] id is {this} here"
             )
+        refs = {ref.ref for ref in wanted.change.lands_on}
+        if statement.ref is not None and refs - {statement.ref}:
+            other = next((ref for ref in refs if ref not in (None, statement.ref)), None)
+            where = "an unknown branch" if other is None else show_ref(other)
+            return f"{name} does not count: it is for {show_ref(statement.ref)}, and this lands on {where}"
         return None
 
     def _check(self, signed: SignedStatement, tree: str | None, signers: bytes) -> SignatureCheck:
@@ -225,6 +249,20 @@ class _Notes:
                 done = SignatureCheck(None, f"its signature could not be checked: {error.sentence}")
             self._checked[key] = done
         return self._checked[key]
+
+    def _signers_before(self, change: ChangeVerdict, base: str | None) -> str | None:
+        """Return the tree before a change whose signers an earlier change has made; else None."""
+        if not self._made or change.source.base_commit is None:
+            return None
+        header = self._objects.header(change.source.base_commit + "^{tree}")
+        if header is None or header.oid == base:
+            return None
+        oids = [self._oid_of_signers(each) for each in (header.oid, base) if each is not None]
+        return header.oid if oids[0] in self._made and oids[0] != oids[-1] else None
+
+    def _oid_of_signers(self, tree: str) -> str | None:
+        entry = self._objects.entry(tree, ALLOWED_SIGNERS.raw)
+        return None if entry is None else entry.oid
 
     def _signers_of(self, tree: str | None) -> bytes | None:
         if tree is None:

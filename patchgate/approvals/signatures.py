@@ -30,8 +30,13 @@ _SSH_KEYGEN = "ssh-keygen"
 _SECONDS = 30.0
 _MOST_PRINCIPALS = 20
 _PATTERN = re.compile(r"[*?!]")
+_BYTE_PATTERN = re.compile(rb"[*?]")
+_PRINCIPALS = re.compile(rb'[ \t]*("[^"]*"|[^ \t"]+)(?=[ \t])')
 _ADDRESS = re.compile(r"<([^<>\s]+)>$")
 _HINT = "git config user.signingKey ~/.ssh/id_ed25519.pub (a path, or key:: and the public key)"
+_SK_ECDSA = b"sk-ecdsa-sha2-nistp256"
+_NUMBERS = {b"ssh-rsa": 2, b"ssh-dss": 4, b"ssh-ed25519": 1, b"sk-ssh-ed25519": 2, _SK_ECDSA: 3}
+_ECDSA_NUMBERS = 2
 _KINDS = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
 
 
@@ -82,12 +87,13 @@ def check_signature(
     """
     env = _without_git(environment)
     with tempfile.TemporaryDirectory(prefix="patchgate-") as folder:
-        for name, content in (("signers", signers), ("signature", signed.signature.encode("ascii"))):
+        lists = (("signers", signers), ("exact", _without_patterns(signers)))
+        for name, content in (*lists, ("signature", signed.signature.encode("ascii"))):
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(content)
 
-        def ask(*arguments: str) -> Completed:
-            files = ("-s", "signature", "-f", "signers")
+        def ask(*arguments: str, file: str = "signers") -> Completed:
+            files = ("-s", "signature", "-f", file)
             return run(
                 [_SSH_KEYGEN, "-Y", *arguments, *files],
                 cwd=folder,
@@ -104,16 +110,32 @@ def check_signature(
         why = f"{ALLOWED_SIGNERS.quoted} has only patterns for its key, so the signer is not known"
         exact = {name for each in principals for name in each.split(",") if not _PATTERN.search(name)}
         valid: list[str] = []
+        named: list[str] = []
         for principal in _candidates(signed.statement.by, principals):
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
-            if done.code == 0:
-                valid.append(principal)
-            else:
+            if done.code != 0:
                 why = _not_good(done)
+                continue
+            valid.append(principal)
+            # A line with a pattern may allow what the line that names the person does not.
+            is_named = principal in exact
+            if is_named and ask("verify", "-n", _NAMESPACE, "-I", principal, file="exact").code == 0:
+                named.append(principal)
         if not valid:
             return SignatureCheck(None, why)
-        key = public_key_of(signed.signature)
-        return SignatureCheck(valid[0], "", key, tuple(each for each in valid if each in exact))
+        return SignatureCheck(valid[0], "", public_key_of(signed.signature), tuple(named))
+
+
+def _without_patterns(signers: bytes) -> bytes:
+    """Return the lines of a file of signers without the principals that are patterns."""
+    lines = []
+    for line in signers.splitlines():
+        found = _PRINCIPALS.match(line)
+        names = found[1].strip(b'"').split(b",") if found is not None else []
+        kept = [name for name in names if name.startswith(b"!") or not _BYTE_PATTERN.search(name)]
+        if found is not None and any(not name.startswith(b"!") for name in kept):
+            lines.append(b'"' + b",".join(kept) + b'"' + line[found.end() :])
+    return b"".join(line + b"\n" for line in lines)
 
 
 def public_key_of(signature: str) -> bytes:
@@ -132,13 +154,22 @@ def public_key_of(signature: str) -> bytes:
 
 
 def _canonical(key: bytes) -> bytes:
-    """Write a public key without the zeros that may precede its numbers: one key has one form."""
+    """Write a public key without the zeros that may precede its numbers: one key has one form.
+
+    Of a certificate it is the key that it certifies. Source: OpenSSH, PROTOCOL.certkeys: after the name come
+    a nonce and the numbers of the key, then a serial.
+    """
     fields: list[bytes] = []
     while key:
         length = int.from_bytes(key[:4], "big")
         fields.append(key[4 : 4 + length].lstrip(b"\0"))
         key = key[4 + length :]
-    return b"".join(len(each).to_bytes(4, "big") + each for each in fields)
+    name = fields[0].removesuffix(b"@openssh.com") if fields else b""
+    kind = name.removesuffix(b"-cert-v01")
+    if kind != name:
+        numbers = _NUMBERS.get(kind, _ECDSA_NUMBERS if kind.startswith(b"ecdsa-") else 0)
+        fields = [kind, *fields[2 : 2 + numbers]] if numbers else []
+    return b"".join(len(each).to_bytes(4, "big") + each for each in [kind, *fields[1:]])
 
 
 def _candidates(by: str, principals: list[str]) -> list[str]:

@@ -6,14 +6,15 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
+from patchgate.check.judging_policy import PolicySides, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for
+from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files
-from patchgate.git.diff import Detail, read_difference
-from patchgate.git.merges import automatic_merges
+from patchgate.git.merge_paths import Landing
+from patchgate.git.merges import Merged, automatic_merges
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
@@ -32,7 +33,8 @@ _POLICY_FILES = (CONFIG_FILE.raw, PYPROJECT_FILE.raw)
 def add_coming_merge(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the report on a range `A..B` what its merge into the branch of the policy would combine.
 
-    Nothing is added where B has all of that branch. Files in conflict are left to the commit that solves it.
+    Nothing is added where B has all of that branch. Files in conflict are left to the commit that solves it,
+    but for those that not everybody may change.
 
     Raises:
         UsageError: there is no such revision.
@@ -49,31 +51,23 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
         base = header.oid
         if is_ancestor(repository, base, tip) or is_ancestor(repository, tip, base):
             return report
+        _require_common_history(repository, base, tip)
         (merged,) = automatic_merges(store, [(base, tip)])
         found = objects.headers([base + "^{tree}", tip + "^{tree}"])
         trees = [each.oid for each in found if each is not None]
-        policies = TreePolicies(objects)
-        before, theirs = (policies.at(policies.key(tree)) for tree in trees)
-        # A conflict is solved later, by a commit; until then its files have markers.
-        has_policy = not any(path in merged.conflicts for path in _POLICY_FILES)
-        rules = PolicySides(
-            replace(before, tree=trees[0]),
-            policies.at(policies.key(merged.tree)) if has_policy else before,
-            place=asked.place or base[:SHORT_OID],
-            hooks_named=policies.names_patchgate(trees[0]),
-            base=before,
-            parents=(before, theirs),
-        )
-        detail = detail_for([before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
+        rules = _rules(objects, trees, merged, asked.place or base[:SHORT_OID])
+        detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
 
-        def carried() -> list[FileChange]:
+        def carried(landing: Landing) -> list[FileChange]:
             pairs = list(zip((base, tip), trees, strict=True))
-            found = carried_files(repository, objects, pairs, change, detail, store.variables)
-            known = {file.path for file in found}
-            joined = _joined_controls(repository, objects, [*trees, merged.tree], rules, store.variables)
-            found += [file for file in joined if file.path not in known]
-            return [file for file in found if file.path.raw not in merged.conflicts]
+            found = carried_files(repository, objects, pairs, change, detail, store.variables, landing)
+            # A host may solve a conflict by itself (`merge=union` in .gitattributes).
+            return [
+                file
+                for file in found
+                if file.path.raw not in merged.conflicts or landing.is_restricted(file.path)
+            ]
 
         reading = LoadedChange(
             change=change,
@@ -89,21 +83,28 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
     return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
 
 
-def _joined_controls(
-    repository: Repository,
-    objects: Objects,
-    trees: Sequence[str],
-    rules: PolicySides,
-    variables: Mapping[str, str],
-) -> Iterator[FileChange]:
-    """Yield the control files whose text a merge joins: no commit proposes such a policy.
+def _rules(objects: Objects, trees: Sequence[str], merged: Merged, place: str) -> PolicySides:
+    """Find the policies around a merge into the first of two trees."""
+    policies = TreePolicies(objects)
+    before, theirs = (policies.at(policies.key(tree)) for tree in trees)
+    # A conflict is solved later, by a commit; until then its files have markers.
+    has_policy = not any(path in merged.conflicts for path in _POLICY_FILES)
+    return PolicySides(
+        replace(before, tree=trees[0]),
+        policies.at(policies.key(merged.tree)) if has_policy else before,
+        place=place,
+        hooks_named=policies.names_patchgate(trees[0]),
+        base=before,
+        parents=(before, theirs),
+        branches=(trees[0],),
+    )
 
-    Args:
-        trees: of the two parents and of the merge.
-    """
-    first, second, result = trees
-    command = ("diff-tree", "-r")
-    files, _ = read_difference(repository, objects, command, [first, result], Detail(), variables)
-    for file in files:
-        if is_control(file.path, rules) and file.new != objects.entry(second, file.path.raw):
-            yield file
+
+def _require_common_history(repository: Repository, base: str, tip: str) -> None:
+    """Refuse a clone whose history is cut off after the merge base: git would merge from another one."""
+    shallow = repository.shallow
+    if shallow and not shallow.isdisjoint(repository.output("rev-list", f"{base}...{tip}").decode().split()):
+        raise UndecidedError(
+            "this clone is shallow: the history that must be checked is missing",
+            "git fetch --unshallow origin",
+        )

@@ -36,6 +36,11 @@ from patchgate.report.verdict import (
 OWN_POLICY = "this change"
 BUILT_IN = "built-in defaults"
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.git.merge_paths import Restricted
+    from patchgate.git.model import FileChange
+
 
 @dataclass(frozen=True, slots=True)
 class PolicySides:
@@ -48,7 +53,9 @@ class PolicySides:
     another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and shows
     whether the change changes the policy. `is_borrowed` is whether `before` comes from another line of
     history because this one had no policy: then the first policy need not be its own commit. `parents` are
-    the policies of what a merge joins; empty for another change.
+    the policies of what a merge joins; empty for another change. `branches` are the trees of the branches
+    that get the change, where they are known. `also` is a policy that refuses too: what lands before the
+    change may have made it.
     """
 
     before: FoundPolicy
@@ -59,6 +66,8 @@ class PolicySides:
     base: FoundPolicy = field(default_factory=FoundPolicy)
     is_borrowed: bool = False
     parents: tuple[FoundPolicy, ...] = ()
+    branches: tuple[str, ...] = ()
+    also: FoundPolicy | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -116,7 +125,7 @@ def judge_reading(
         objects: reads the objects of the change, also those that are not in the repository yet.
     """
     try:
-        reading, rules, carried = _with_carried(reading, rules, objects)
+        reading, rules, carried = _with_carried(reading, rules, profile, objects)
         controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
         policy, place, governance = _choose(rules, controls, is_empty=not reading.change.files)
         own = _proposed(rules, controls, policy)
@@ -148,6 +157,10 @@ def judge_reading(
         under_own = replace(scene, policy=own, declaring=own, known=declaring, own=None)
         judged = judge(_case(under_own, reading, governance, has_budgets=False))
         outcomes, findings = _both(outcomes, findings, *judged)
+    if rules.also is not None and rules.also.policy is not None:
+        under_also = replace(scene, policy=rules.also.policy, own=None)
+        judged = judge(_case(under_also, reading, governance, has_budgets=not rules.is_first))
+        outcomes, findings = _both(outcomes, findings, *judged)
     return ChangeVerdict(
         change=reading.change,
         source=reading.source,
@@ -161,23 +174,59 @@ def judge_reading(
 
 
 def _with_carried(
-    reading: LoadedChange, rules: PolicySides, objects: Objects
+    reading: LoadedChange, rules: PolicySides, profile: Profile, objects: Objects
 ) -> tuple[LoadedChange, PolicySides, frozenset[RepoPath]]:
-    """Count as a merge's own change what git carried to other paths, unless the judging branch has it so.
+    """Count as a merge's own change what no side made so, unless the judging branch has it so.
 
     Returns:
         The change, the sides of the policy for it, and the paths that cost no budget.
     """
-    carried = () if reading.carried is None else reading.carried()
-    if (known := rules.before.tree) is not None:
-        carried = [file for file in carried if file.new != objects.entry(known, file.path.raw)]
-    if not carried:
+    if reading.carried is None:
         return reading, rules, frozenset()
-    change = reading.change
-    files = [*change.files, *carried]
+    from patchgate.git.merge_paths import Landing
+
+    is_restricted = restriction(rules, profile)
+    carried = reading.carried(Landing(rules.branches, is_restricted))
+
+    def is_there(file: FileChange) -> bool:
+        return all(objects.entry(tree, file.path.raw) == file.new for tree in rules.branches)
+
+    if rules.branches:
+        carried = [file for file in carried if not is_there(file)]
+    change, known = reading.change, {file.path for file in carried}
+    own = [
+        file
+        for file in change.files
+        if file.path not in known and not (rules.branches and is_restricted(file.path) and is_there(file))
+    ]
+    if not carried and len(own) == len(change.files):
+        return reading, rules, frozenset()
+    files = [*own, *carried]
     whole = replace(reading, change=Change.of(change.base, change.after, files, objects.empty_blob))
     # Of such a change the first parent is the base.
     return whole, replace(rules, base=rules.parents[0]), frozenset(file.path for file in carried)
+
+
+def restriction(rules: PolicySides, profile: Profile) -> Restricted:
+    """Build the function that returns whether not everybody may change a path of the judging branch: it is a
+    control file, has owners, or is denied by name. Without such a branch there is no path of this kind.
+    """
+    policy = rules.before.policy
+
+    def is_restricted(path: RepoPath) -> bool:
+        if not rules.branches:
+            return False
+        if is_control(path, rules):
+            return True
+        if policy is None:
+            return False
+        ruling = policy.ruling(path)
+        if ruling.denied is not None or ruling.outside or ruling.suffix is not None:
+            return True
+        is_denied = ruling.classes & policy.limits(profile, ruling.owner).deny_classes
+        return bool(is_denied) or any(policy.owned([path], ()))
+
+    return is_restricted
 
 
 def _owned(case: Case, rules: PolicySides) -> Iterator[OwnedPaths]:

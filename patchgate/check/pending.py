@@ -135,6 +135,7 @@ def _pending(
         hooks_named=policies.names_patchgate(base.tree),
         base=policies.at(policies.key(base.tree)),
         parents=tuple(heads) if len(heads) > 1 else (),
+        branches=() if before.tree is None else (before.tree,),
     )
     verdict = judge_reading(reading, rules, profile, objects)
     if work is not None:

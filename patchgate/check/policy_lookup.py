@@ -31,7 +31,8 @@ class CheckOptions:
     repository; None: find out. `since` is the commit before a range: its policy judges a root in the range,
     which is not the first. `scoped_commits` are those made under the intents of this worktree. `in_full`
     counts lines and computes patch ids even if the policy does not need them, for a JSON report. `target` is
-    the full name (refs/heads/…) of the branch in which the change lands, where that is known. `counted` is
+    the full name (refs/heads/…) of the branch in which the change lands, where that is known. `branches` are
+    what the branches have that get the commits; without them, it is what `policy_from` has. `counted` is
     called after every hundred commits, with how many are judged, and of how many.
     """
 
@@ -45,6 +46,7 @@ class CheckOptions:
     since: str | None = None
     in_full: bool = False
     target: str | None = None
+    branches: tuple[str, ...] = ()
     counted: Callable[[int, int], None] | None = None
 
     @property

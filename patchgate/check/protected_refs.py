@@ -280,8 +280,8 @@ class RefRules:
 
         Where the new commit contains the old one, the old one's policy judges. The closest ancestor on the
         first-parent line would be a hole: the old commit can be the second parent of a merge whose first
-        parents branched off before the policy. They are used only where a ref is new or forced; where that
-        ancestor has no policy, what the ref had or the default branch has one.
+        parents branched off before the policy. It is used only where a ref that is not protected is new or
+        forced; otherwise, and where that ancestor has no policy, what the ref had or the default branch has.
         """
         if self.asked.policy_from is not None:
             return self.asked.policy_from
@@ -296,7 +296,9 @@ class RefRules:
         base = old or self.default_tip
         if tip is None or base is None:
             return
-        if old is None or not self.reaches(tip, old):
+        # Where a protected branch begins is the author's choice, and so what was the policy there.
+        is_chosen = not self.is_protected(update.ref)
+        if is_chosen and (old is None or not self.reaches(tip, old)):
             nearest = nearest_first_parent(self.repository, tip, base)
             if nearest is not None:
                 yield nearest

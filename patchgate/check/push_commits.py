@@ -363,18 +363,17 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
 def with_protected_refs(
     refs: Sequence[ProtectedRef], news: NewCommits, changes: Sequence[ChangeVerdict]
 ) -> list[ChangeVerdict]:
-    """Name for each change to owned paths every protected ref that gets it, not only the first."""
-    if not any(change.owned for change in changes):
+    """Name for each change that needs an approval every protected ref that gets it, not only the first."""
+    asking = [bool(change.owned) or change.verdict is Verdict.REJECTED for change in changes]
+    if not any(asking):
         return list(changes)
     lands_on: dict[str, list[ProtectedRef]] = {}
     for each in refs:
         for oid in news.first_refs([(each.ref or "", each.tip or "")]):
             lands_on.setdefault(oid, []).append(each)
     return [
-        replace(change, lands_on=tuple(lands_on.get(change.source.commit or "", ())))
-        if change.owned
-        else change
-        for change in changes
+        replace(change, lands_on=tuple(lands_on.get(change.source.commit or "", ()))) if is_asking else change
+        for change, is_asking in zip(changes, asking, strict=True)
     ]
 
 

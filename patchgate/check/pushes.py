@@ -60,7 +60,7 @@ class _Group:
     """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's.
 
     `fallback` is whose policy judges then where no parent has one. `key` is the policy's, `signers` what
-    names its signers.
+    names its signers. `branches` are the commits that the refs have, a new one that of the default branch.
     """
 
     place: str | None
@@ -68,6 +68,7 @@ class _Group:
     signers: str | None
     fallback: str | None
     refs: list[tuple[str, str]] = field(default_factory=list)
+    branches: list[str] = field(default_factory=list)
 
 
 def judge_push_to(
@@ -279,7 +280,8 @@ class _PushCheck:
             commits = [each for each in whole if each.oid in ref_of and not alike.has(each, group)]
             if not commits:
                 continue
-            asked = replace(self._asked, policy_from=group.place, fallback=group.fallback, firsts=firsts)
+            asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
+            asked = replace(asked, policy_from=group.place, fallback=group.fallback)
             found = [
                 _under(each, ref_of[each.source.commit or ""], group.place)
                 for each in judge_each(self._repository, commits, asked)
@@ -320,6 +322,8 @@ class _PushCheck:
                 (key, signers, fallback), _Group(place=place, key=key, signers=signers, fallback=fallback)
             )
             group.refs.append((update.ref, tip))
+            had = self._commits.get(self._destination.had.get(update.ref, "")) or self._terms.default_tip
+            group.branches.extend(oid for oid in (had or place,) if oid is not None)
         return sorted(groups.values(), key=lambda group: group.place is None)
 
     def _with_signers(self, change: ChangeVerdict) -> ChangeVerdict:

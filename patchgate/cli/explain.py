@@ -39,6 +39,9 @@ SCHEMAS = (
     ("intents", "intents.document", "intents_schema"),
     ("analysis", "verify.analysis_output", "analysis_schema"),
     ("verification", "verify.verification_json", "json_schema"),
+    ("run", "runs.run_output", "run_schema"),
+    ("runs", "runs.run_output", "list_schema"),
+    ("status", "runs.status", "status_schema"),
     ("claim", "placeholders.claims.claim_json", "json_schema"),
     ("claim-stats", "placeholders.claims.claim_stats", "json_schema"),
 )

@@ -33,6 +33,7 @@ from patchgate.git.revisions import head_commit
 from patchgate.git.trees import Listing, resulting_tree
 
 if TYPE_CHECKING:
+    from patchgate.git.merge_paths import Landing
     from patchgate.git.merges import Merged
     from patchgate.git.private_store import PrivateStore
 
@@ -52,7 +53,7 @@ class LoadedChange:
     `overlay` is a readable tree with the entries that differ in the resulting one, None if git could not
     make its effect. A merge with conflicts has it as well: the change is only what it did itself.
     `parents` are the trees of a merge's parents; then the tree `change.after` can be read. `carried` finds
-    the files of a merge that no side made as they are, because git followed renames.
+    the files of a merge that no side made as they are (`git.merge_paths`).
     """
 
     change: Change
@@ -65,7 +66,7 @@ class LoadedChange:
     rename_pairs: tuple[tuple[RepoPath, RepoPath], ...] = ()
     overlay: tuple[str, Mapping[bytes, Entry | None]] | None = None
     parents: tuple[str, ...] = ()
-    carried: Callable[[], Sequence[FileChange]] | None = field(default=None, compare=False)
+    carried: Callable[[Landing], Sequence[FileChange]] | None = field(default=None, compare=False)
 
     def with_overlay(self, tree: str, files: Iterable[FileChange]) -> LoadedChange:
         """Add the overlay: a readable tree, and the files of the result that differ from it."""
@@ -249,9 +250,9 @@ def _against_index(
     if not parents:
         return loaded
 
-    def carried() -> Sequence[FileChange]:
+    def carried(landing: Landing) -> Sequence[FileChange]:
         heads = list(zip(base.heads, parents, strict=True))
-        return carried_files(repository, objects, heads, change, detail, variables)
+        return carried_files(repository, objects, heads, change, detail, variables, landing)
 
     return replace(loaded, carried=carried)
 
@@ -263,33 +264,45 @@ def carried_files(
     own: Change,
     detail: Detail,
     variables: Mapping[str, str],
+    landing: Landing,
 ) -> list[FileChange]:
     """List the files of a merge that no side made as they are, beside its own change.
+
+    At a restricted path, where also its own change counts, they are compared with the branch that gets the
+    merge: the author chose the parents. What a branch has so already is left out there.
 
     Args:
         parents: commit and tree of each.
         variables: the environment in which the tree of the merge can be read.
+        landing: where it lands.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
     """
     from patchgate.git.merge_paths import carried_paths
 
-    left = carried_paths(repository, objects, parents, own.after, variables)
-    left -= {file.path for file in own.files}
-    if not left:
-        return []
-    read: list[FileChange] = []
-    for _, tree in parents:
+    found: dict[RepoPath, FileChange] = {}
+
+    def add(tree: str, paths: set[RepoPath]) -> None:
+        if not paths:
+            return
         command, trees = ("diff-tree", "-r"), [tree, own.after]
         records, binary = read_difference(repository, objects, command, trees, detail, variables)
-        done = fill_in_details(objects, records, binary, detail)
-        read += [file for file in done if file.path in left]
-    # Compared with a parent that has the file, only what the merge carried there is new.
-    found: dict[RepoPath, FileChange] = {}
-    for file in sorted(read, key=lambda each: each.old is None):
-        found.setdefault(file.path, file)
-    return list(found.values())
+        for file in fill_in_details(objects, records, binary, detail):
+            known = found.get(file.path)
+            # Compared with a parent that has the file, only what the merge carried there is new.
+            if file.path in paths and (known is None or (known.old is None and file.old is not None)):
+                found[file.path] = file
+
+    made = {file.path for file in own.files}
+    left = carried_paths(repository, objects, parents, own.after, landing.is_restricted, variables)
+    restricted = set(filter(landing.is_restricted, left | made)) if landing.trees else set()
+    for tree in landing.trees:
+        add(tree, restricted - set(found))
+    others = left - made - restricted
+    for _, tree in parents:
+        add(tree, others)
+    return [file for _, file in sorted(found.items())]
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:

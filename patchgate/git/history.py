@@ -17,11 +17,13 @@ from patchgate.git.change_sources import LoadedChange, carried_files, fill_in_de
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.git.revisions import commit_named
 from patchgate.git.trees import FOLDERS, ChangedFolders, TreeCheck, folders_between
 
 if TYPE_CHECKING:
+    from patchgate.git.merge_paths import Landing
     from patchgate.git.merges import Merged
 
 _FORMAT = "%H %T %P%x00%(trailers:key=Patchgate-Intent,key=Patchgate-Run,only,separator=%x2C)%x00"
@@ -177,6 +179,7 @@ class Walk:
         merges = [commit.parents for commit in commits if len(commit.parents) > 1]
         self._variables: dict[str, str] = {}
         self._joining: set[str] = set()
+        self._touched: dict[str, frozenset[RepoPath]] = {}
         if merges:
             # 10 ms, and most ranges have no merge.
             from patchgate.git.merges import automatic_merges
@@ -188,7 +191,7 @@ class Walk:
                 trees = automatic_merges(store, merges)
                 self._stack = stack.pop_all()
             self._merged = dict(zip(merges, trees, strict=True))
-            self._joining = self._find_joining(commits)
+            self._joining, self._touched = self._find_joining(commits)
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
         self._trees_checked = TreeCheck(self.objects)
 
@@ -198,28 +201,25 @@ class Walk:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def _find_joining(self, commits: Sequence[Commit]) -> set[str]:
+    def _find_joining(self, commits: Sequence[Commit]) -> tuple[set[str], dict[str, frozenset[RepoPath]]]:
         """Find the merges that may have what no side made: those with a conflict, of more than two commits,
-        or with a file that differs from each parent's; one child for all (git-diff-tree, `-c`).
+        or with a file that differs from each parent's. For the others, list what differs from a parent.
         """
+        from patchgate.git.merge_paths import touched_paths
+
+        number = {commit.oid: len(commit.parents) for commit in commits if len(commit.parents) > 1}
         found = {
             commit.oid
             for commit in commits
-            if len(commit.parents) > 2
-            or (commit.parents in self._merged and self._merged[commit.parents].conflicts)
+            if commit.parents in self._merged and self._merged[commit.parents].conflicts
         }
-        asked = [each.oid for each in commits if len(each.parents) == 2 and each.oid not in found]
-        stdin = "".join(f"{oid}\n" for oid in asked).encode("ascii")
-        listed = self._repository.output(
-            "diff-tree", "--stdin", "-c", "-r", "--raw", "--no-renames", stdin=stdin
-        )
-        last = ""
-        for line in listed.split(b"\n"):
-            if line.startswith(b"::"):
-                found.add(last)
+        touched = {}
+        for oid, paths in touched_paths(self._repository, [oid for oid in number if oid not in found]):
+            if number[oid] > 2 or 2 in paths.values():
+                found.add(oid)
             else:
-                last = line.decode("ascii", "replace")
-        return found
+                touched[oid] = frozenset(paths)
+        return found, touched
 
     def base_of(self, commit: Commit) -> str:
         """The tree that a commit is judged against."""
@@ -364,13 +364,17 @@ class Walk:
     def _of_merge(self, reading: LoadedChange, commit: Commit, detail: Detail) -> LoadedChange:
         parents = [(parent, self.tree_of(parent)) for parent in commit.parents]
 
-        def carried() -> Sequence[FileChange]:
+        def carried(landing: Landing) -> Sequence[FileChange]:
+            own = reading.change
+            if commit.oid not in self._joining:
+                touched = self._touched.get(commit.oid, ())
+                if not any(map(landing.is_restricted, touched)):
+                    return ()
             variables = self._without_index
-            return carried_files(self._repository, self.objects, parents, reading.change, detail, variables)
+            return carried_files(self._repository, self.objects, parents, own, detail, variables, landing)
 
         trees = tuple(tree for _, tree in parents)
-        whole = replace(reading.with_overlay(commit.tree, ()), parents=trees)
-        return replace(whole, carried=carried) if commit.oid in self._joining else whole
+        return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried)
 
 
 def _nothing_of(commit: Commit) -> ChangedFolders:

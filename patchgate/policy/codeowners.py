@@ -26,6 +26,8 @@ MOST_BYTES = 3 << 20
 _MOST_LINES = 5000
 # A file in which so many lines match a path and do not mean it names nobody.
 _MOST_TRIES = 50
+# Each is a list of patterns from some line on, of up to 1 MB.
+_MOST_SETS = 30
 _SECTION = re.compile(r"\^?\[([^\]]+)\](?:\[[0-9]+\])?(.*)")
 _OWNER = re.compile(r"@?[\w.+-]+(?:[@/][\w./+-]+)*", re.ASCII)
 
@@ -88,6 +90,8 @@ def _last(section: _Section, path: RepoPath) -> Iterator[tuple[str, ...]]:
     start = 0
     for _ in range(_MOST_TRIES):
         if start not in section.sets:
+            if len(section.sets) == _MOST_SETS:
+                return
             section.sets[start] = PatternSet(section.patterns[start:], folded=False)
         index = section.sets[start].match(path.raw)
         if index is None:

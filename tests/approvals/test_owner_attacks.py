@@ -526,3 +526,210 @@ def test_beside_a_branch_whose_policy_cannot_be_read_no_new_one_becomes_the_defa
     team.server.git("branch", "-m", "main", "trunk")
     team.server.git("symbolic-ref", "HEAD", "refs/heads/master")
     refused(team, f"{old}:refs/heads/main", rule="git symbolic-ref HEAD refs/heads/trunk")
+
+
+# Second round: what an approval was for, and what the branch has now.
+
+
+DENIED = '[policy]\ndeny = ["infra/**"]\n[governance]\nid = "repository-1"\n'
+
+
+def land(team: Team, files: Mapping[str, str | None], base: str | None = None) -> str:
+    """Land an approved commit."""
+    commit = commit_of(team.dev, base or team.head(), files)
+    assert team.approve("alice", commit, "--for", "refs/heads/main").code == 0
+    assert team.push(f"{commit}:refs/heads/main").code == 0
+    return commit
+
+
+@pytest.mark.parametrize("policy", [INFRA, DENIED], ids=["owned", "denied"])
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_an_old_approval_brings_nothing_back_through_a_conflict(
+    tmp_path: Path, policy: str, is_swapped: bool
+) -> None:
+    team = Team.make(tmp_path, policy)
+    start, rule = team.head(), RULE if policy is INFRA else "deny-pattern"
+    hole = {"infra/main.tf": "2 a hole\n"}
+    land(team, hole)
+    fixed = land(team, {"infra/main.tf": "3 closed\n"})
+    # The same change from the same content, so the approval is for it too.
+    again = commit_of(team.dev, start, hole)
+    parents = (again, fixed) if is_swapped else (fixed, again)
+    merge = commit_of(team.dev, fixed, hole, *parents)
+    refused(team, f"{merge}:refs/heads/main", rule=rule)
+    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{merge}")
+    assert team.dev.check(*asked, CI="true").errors == [rule]
+    kept = commit_of(team.dev, fixed, {"other": "x\n"}, *parents)
+    assert team.push(f"{kept}:refs/heads/main").code == 0
+
+
+@pytest.mark.parametrize("policy", [INFRA, DENIED], ids=["owned", "denied"])
+def test_an_old_approval_brings_nothing_back_by_a_clean_merge(tmp_path: Path, policy: str) -> None:
+    team = Team.make(tmp_path, policy)
+    lines = [f"line {number}\n" for number in range(20)]
+    rule = RULE if policy is INFRA else "deny-pattern"
+    start = land(team, {"infra/main.tf": "".join(lines)})
+    hole = {"infra/main.tf": "".join(["hole\n", *lines])}
+    land(team, hole)
+    land(team, {"infra/main.tf": "".join(lines)})
+    moved = land(team, {"infra/main.tf": "".join([*lines, "more\n"])})
+    again = commit_of(team.dev, commit_of(team.dev, start, {"other": "x\n"}), hole)
+    merge = clean_merge(team.dev, moved, again)
+    assert "hole" in team.dev.ask("show", f"{merge}:infra/main.tf")
+    refused(team, f"{merge}:refs/heads/main", rule=rule)
+    # Not merged yet, where the host merges later.
+    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{again}")
+    assert team.dev.check(*asked, CI="true").errors == [rule]
+
+
+def test_a_conflict_in_a_denied_path_is_not_left_to_the_host(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, DENIED)
+    start = land(team, {"infra/main.tf": LONG})
+    copy = commit_of(team.dev, None, {"copy.tf": LONG})
+    gone = clean_merge(team.dev, start, commit_of(team.dev, copy, {"copy.tf": None}))
+    assert team.push(f"{gone}:refs/heads/main").code == 0
+    land(team, {"infra/main.tf": LONG.replace("line 9", "main")})
+    # A host may solve this conflict by itself: `merge=union` in .gitattributes.
+    evil = commit_of(team.dev, copy, {"copy.tf": LONG.replace("line 9", "evil")})
+    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{evil}")
+    assert "deny-pattern" in team.dev.check(*asked, CI="true").errors
+
+
+def test_an_exception_that_names_a_branch_counts_for_no_other(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, DENIED)
+    commit = commit_of(team.dev, team.head(), {"infra/main.tf": "2\n"})
+    team.server.git("update-ref", "refs/heads/release", team.head())
+    team.dev.git("update-ref", "refs/remotes/origin/release", team.head())
+    assert team.approve("alice", commit, "--for", "refs/heads/release").code == 0
+    said = refused(team, f"{commit}:refs/heads/main", rule="deny-pattern")
+    assert "it is for refs/heads/release" in said
+    asked = ("--policy-from", "refs/remotes/origin/main", commit)
+    assert team.dev.check(*asked, CI="true").errors == ["deny-pattern"]
+
+
+def test_a_new_protected_branch_gets_nothing_that_the_rules_of_today_refuse(tmp_path: Path) -> None:
+    plain = "[policy]\n" + PROTECTED
+    team = Team.make(tmp_path, plain, signers=())
+    old = team.head()
+    team.dev.policy('[policy]\ndeny = ["secret/**"]\n' + PROTECTED)
+    assert team.push().code == 0
+    evil = commit_of(team.dev, old, {"secret/x": "x\n"})
+    merge = clean_merge(team.dev, evil, team.head())
+    refused(team, f"{merge}:refs/heads/release/1", rule="deny-pattern")
+    right = commit_of(team.dev, team.head(), {"b": "x\n"})
+    assert team.push(f"{right}:refs/heads/release/1").code == 0
+
+
+def test_a_protected_tag_of_what_has_landed_is_taken_though_the_rules_have_moved(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + '[push]\nprotected_refs = ["refs/heads/main", "refs/tags/v*"]\n')
+    old = team.head()
+    approved(team, LOOSER + '[push]\nprotected_refs = ["refs/heads/main", "refs/tags/v*"]\n')
+    assert team.push(f"{old}:refs/tags/v0").code == 0
+    side = commit_of(team.dev, old, {"patchgate.toml": "[policy]\n"})
+    refused(team, f"{side}:refs/tags/v1")
+
+
+def test_what_once_was_a_control_file_moves_the_rules_for_ever(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    asked = commit_of(team.dev, team.head(), {"patchgate.toml": LOOSER})
+    assert team.approve("alice", asked, "--for", "refs/heads/main").code == 0
+    named = commit_of(team.dev, team.head(), {".pre-commit-config.yaml": "# patchgate\n"})
+    assert team.push(f"{named}:refs/heads/main").code == 0
+    land(team, {".pre-commit-config.yaml": None})
+    again = commit_of(team.dev, team.head(), {"patchgate.toml": LOOSER})
+    said = refused(team, f"{again}:refs/heads/main")
+    assert "before the rules changed" in said
+
+
+def test_a_file_in_the_place_of_the_baselines_moves_the_rules(tmp_path: Path) -> None:
+    team = Team.make(tmp_path)
+    files = {".patchgate/baselines": "x\n"}
+    land(team, files)
+    land(team, {".patchgate/baselines": None})
+    again = commit_of(team.dev, team.head(), files)
+    assert "before the rules changed" in refused(team, f"{again}:refs/heads/main")
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+def test_a_certificate_is_the_key_that_it_certifies(tmp_path: Path, kind: str) -> None:
+    for name in ("ca", "own"):
+        words = ("ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "", "-f", tmp_path / name)
+        subprocess.run(words, check=True)
+    found = set()
+    for serial in ("1", "2"):
+        sign = ("ssh-keygen", "-q", "-s", tmp_path / "ca", "-I", "x", "-n", f"name{serial}", "-z", serial)
+        subprocess.run([*sign, tmp_path / "own.pub"], check=True)
+        found.add(public_key_of(signature_by((tmp_path / "own-cert.pub").read_text())))
+    found.add(public_key_of(signature_by((tmp_path / "own.pub").read_text())))
+    assert len(found) == 1
+    assert found != {b""}
+
+
+def signature_by(public: str) -> str:
+    """Write the beginning of a signature by a public key, as far as it is read."""
+    wire = base64.b64decode(public.split()[1])
+    raw = b"SSHSIG\0\0\0\1" + len(wire).to_bytes(4, "big") + wire
+    return f"-----BEGIN SSH SIGNATURE-----\n{base64.b64encode(raw).decode()}\n-----END SSH SIGNATURE-----\n"
+
+
+def test_the_line_that_names_an_owner_must_allow_his_signature(tmp_path: Path) -> None:
+    table = '[[owners]]\npaths = ["infra/**"]\nsigners = ["alice@example.com"]\n'
+    team = Team.make(tmp_path, GOVERNED + table, signers=(), server_signers=("bob",))
+    key = team.keys["alice"].public
+    lines = f'alice@example.com namespaces="git" {key}\n*@example.com {key}\n'
+    signers = commit_of(team.dev, team.head(), {SIGNERS: lines})
+    assert team.approve("bob", signers, "--for", "refs/heads/main").code == 0
+    assert team.push(f"{signers}:refs/heads/main").code == 0
+    change = commit_of(team.dev, signers, {"infra/main.tf": "2\n"})
+    team.approve("alice", change, "--for", "refs/heads/main")
+    assert "is not an owner" in refused(team, f"{change}:refs/heads/main")
+
+
+# Third round: what a merge is compared with.
+
+
+def test_a_merge_is_compared_with_every_branch_that_gets_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, DENIED)
+    start = team.head()
+    land(team, {"infra/main.tf": "2 a hole\n"})
+    fixed = land(team, {"infra/main.tf": "3 closed\n"})
+    again = commit_of(team.dev, start, {"infra/main.tf": "2 a hole\n"})
+    assert team.push(f"{again}:refs/heads/aaa").code == 0
+    merge = commit_of(team.dev, fixed, {"infra/main.tf": "2 a hole\n"}, again, fixed)
+    refused(team, f"{merge}:refs/heads/aaa", f"{merge}:refs/heads/main", rule="deny-pattern")
+
+
+@pytest.mark.parametrize("policy", [INFRA, DENIED], ids=["owned", "denied"])
+@pytest.mark.parametrize("is_octopus", [False, True])
+def test_the_author_does_not_choose_what_a_merge_is_compared_with(
+    tmp_path: Path, policy: str, is_octopus: bool
+) -> None:
+    team = Team.make(tmp_path, policy)
+    start = team.head()
+    land(team, {"infra/main.tf": "2\n"})
+    land(team, {"infra/main.tf": "3\n"})
+    now = land(team, {"infra/main.tf": "4\n"})
+    two = commit_of(team.dev, start, {"infra/main.tf": "2\n"})
+    three = commit_of(team.dev, two, {"infra/main.tf": "3\n"})
+    # From the first parent it is the change from 2 to 3, which alice has approved.
+    parents = (two, three, now) if is_octopus else (two, now)
+    merge = commit_of(team.dev, now, {"infra/main.tf": "3\n"}, *parents)
+    rule = RULE if policy is INFRA else "deny-pattern"
+    refused(team, f"{merge}:refs/heads/main", rule=rule)
+    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{merge}")
+    assert team.dev.check(*asked, CI="true").errors == [rule]
+    assert team.approve("alice", merge, *asked[:2], "--for", "refs/heads/main").code == 0
+    assert team.push(f"{merge}:refs/heads/main").code == 0
+
+
+def test_who_is_no_signer_when_a_change_lands_has_approved_nothing(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA, signers=("alice", "bob"))
+    alone = team.keys["alice"].allowed("alice@example.com")
+    removed = commit_of(team.dev, team.head(), {SIGNERS: alone})
+    assert team.approve("alice", removed, "--for", "refs/heads/main").code == 0
+    change = commit_of(team.dev, removed, {"infra/main.tf": "2\n"})
+    at = ("--policy-from", "refs/remotes/origin/main", "--for", "refs/heads/main")
+    assert team.approve("bob", change, *at).code == 0
+    refused(team, f"{change}:refs/heads/main")
+    assert team.approve("alice", change, *at).code == 0
+    assert team.push(f"{change}:refs/heads/main").code == 0

@@ -612,9 +612,12 @@ def test_an_octopus_that_git_would_make_changes_nothing_of_its_own(guarded: Repo
 def test_an_octopus_with_a_conflict_is_judged_elsewhere_by_what_git_merges(guarded: Repo) -> None:
     one, _ = roots(guarded)
     for order in (("main", "side", one), ("main", one, "side"), (one, "main", "side")):
-        evil = guarded.check(octopus(guarded, "main^{tree}", *order), "--policy-from", "main")
-        # `plain` and `protected/both` are in conflict, and taken from one side.
-        assert statuses(evil) == {"protected/leak": "added", "side": "deleted", "one": "deleted"}
+        kept = guarded.check(octopus(guarded, "main^{tree}", *order), "--policy-from", "main")
+        # Nothing that is protected differs from what main has.
+        assert (statuses(kept), kept.errors) == ({"side": "deleted", "one": "deleted"}, [])
+        tree = without(guarded, "main", "protected/leak")
+        evil = guarded.check(octopus(guarded, tree, *order), "--policy-from", "main")
+        assert statuses(evil) == {"protected/leak": "deleted", "side": "deleted", "one": "deleted"}
         assert evil.errors == ["deny-prefix"]
 
 
@@ -650,3 +653,24 @@ def test_a_merge_that_is_named_in_the_environment_is_judged_alike(guarded: Repo)
     assert named.out.count("modifies protected/both") == 1
     head.write_text(side + "\n")
     assert staged_and_committed(guarded).errors == ["deny-prefix"]
+
+
+def test_no_line_of_gitmodules_hides_a_submodule_that_a_merge_carries(guarded: Repo) -> None:
+    guarded.git("checkout", "-q", "-b", "other", "main")
+    guarded.write(".gitmodules", '[submodule "s"]\n\tpath = lib/s\n\turl = ./s\n\tignore = all\n')
+    guarded.stage()
+    guarded.gitlink("lib/s", "1" * 40)
+    guarded.git("commit", "-q", "--no-verify", "-m", "A submodule")
+    start = guarded.head()
+    guarded.gitlink("lib/s", "2" * 40)
+    guarded.git("commit", "-q", "--no-verify", "-m", "Move on")
+    bumped = guarded.head()
+    guarded.git("checkout", "-q", "-f", "-B", "main", start)
+    guarded.git("rm", "-q", "--cached", "lib/s")
+    guarded.gitlink("protected/s", "1" * 40)
+    guarded.git("commit", "-q", "--no-verify", "-m", "Move")
+    guarded.gitlink("protected/s", "2" * 40)
+    tree = guarded.ask("write-tree")
+    merge = guarded.ask("commit-tree", tree, "-p", guarded.head(), "-p", bumped, "-m", "Merge")
+    answer = guarded.check("--policy-from", "main", merge)
+    assert ("protected/s" in answer.files, answer.errors) == (True, ["deny-prefix"])

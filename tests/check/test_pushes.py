@@ -498,17 +498,21 @@ def test_a_commit_of_two_refs_is_judged_by_each_policy_where_they_differ(local: 
     assert judged == [(first, main), (weaker, main), (last, main), (last, topic)]
 
 
-def test_the_policy_is_that_of_the_nearest_commit_that_the_ref_had(local: Local, server: Repo) -> None:
-    """A protected ref moves to a line that left it before its policy became strict."""
+@pytest.mark.parametrize("protected", ["refs/heads/*", "refs/heads/main"])
+def test_a_new_branch_is_judged_by_the_policy_where_it_begins_and_a_protected_one_by_that_of_today(
+    local: Local, server: Repo, protected: str
+) -> None:
+    """A ref is made of a line that left the default branch before its policy became strict."""
     server.git("config", "receive.denyNonFastForwards", "false")
-    old = local.policy(WEAK + "[push]\nprotected_refs = ['refs/heads/*']\n")
+    old = local.policy(WEAK + f"[push]\nprotected_refs = ['{protected}']\n")
     local.git("push", "-q", "--no-verify", "origin", "main")
-    local.policy(POLICY + "[push]\nprotected_refs = ['refs/heads/*']\n")
+    strict = local.policy(POLICY + f"[push]\nprotected_refs = ['{protected}']\n")
     local.git("push", "-q", "--no-verify", "origin", "main")
     local.git("checkout", "-q", "-b", "topic", old)
     local.bad()
     answer = local.push("origin", "topic")
-    assert (answer.code, {change["policy"]["from"][:12] for change in answer.changes}) == (0, {old[:12]})
+    expected = (1, {strict[:12]}) if protected.endswith("*") else (0, {old[:12]})
+    assert (answer.code, {change["policy"]["from"][:12] for change in answer.changes}) == expected
 
 
 def test_a_new_protected_ref_without_a_common_history_is_judged_by_the_default_branch(tmp_path: Path) -> None:

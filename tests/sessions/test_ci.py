@@ -182,6 +182,51 @@ def test_an_entry_of_a_queue_may_be_on_top_of_one_that_has_not_landed(host: Host
     assert (answer.code, judged(answer)) == (0, [first, second])
 
 
+def test_an_entry_of_a_queue_lands_under_the_rules_of_the_entry_before_it(host: Host) -> None:
+    strict = host.push("first", {"patchgate.toml": '[policy]\ndeny_prefixes = ["runs", "docs"]\n'})
+    docs = host.push("second", {"docs/a": "a\n"})
+    host.clone(docs)
+    assert host.check(host.pull(docs, docs)).code == 0
+    host.dev.git("checkout", "-q", "--detach", strict)
+    host.dev.git("merge", "-q", "--no-ff", "-m", "Merge", docs)
+    entry = host.dev.head()
+    host.dev.git("push", "-q", "-f", "origin", f"{entry}:refs/heads/entry")
+    host.dev.git("checkout", "-q", "main")
+    host.clone(entry)
+    group = {"base_ref": "refs/heads/main", "base_sha": strict, "head_sha": entry}
+    queued = {"GITHUB_EVENT_NAME": "merge_group", "GITHUB_REF": "refs/heads/q", "GITHUB_SHA": entry}
+    assert "deny-prefix" in host.check(host.event({"merge_group": group}) | queued).errors
+
+
+def test_what_follows_a_change_of_the_policy_is_judged_by_that_too(host: Host) -> None:
+    """The change may land first by a fast-forward, and then nothing checks the rest again."""
+    strict = host.push("first", {"patchgate.toml": '[policy]\ndeny_prefixes = ["runs", "docs"]\n'})
+    docs = host.push("second", {"docs/a": "a\n"}, onto=strict)
+    host.clone(docs)
+    assert "deny-prefix" in host.check(host.pull(docs, docs)).errors
+    loose = host.push("first", {"patchgate.toml": LOOSE})
+    bad = host.push("second", BAD, onto=loose)
+    host.clone(bad)
+    assert "deny-prefix" in host.check(host.pull(bad, bad)).errors
+
+
+def test_a_base_that_is_cut_off_has_no_coming_merge(host: Host) -> None:
+    text = "".join(f"line {number}\n" for number in range(30))
+    host.land({"lib/x": text})
+    head = host.push("feature", {"lib/x": text.replace("line 20", "evil")})
+    host.dev.git("mv", "lib/x", "runs")
+    host.dev.git("commit", "-q", "--no-verify", "-m", "Move")
+    host.dev.git("push", "-q", "-f", "origin", "main")
+    host.dev.git("push", "-q", "origin", f"{head}:refs/pull/1/head")
+    host.main = host.dev.head()
+    variables = host.pull(head, host.main, GITHUB_EVENT_NAME="pull_request_target")
+    host.clone(host.dev.head(), depth=1)
+    host.ci.git("update-ref", "refs/remotes/origin/main", host.dev.head())
+    host.ci.git("fetch", "-q", "origin", "+refs/pull/1/head:refs/remotes/pull/1/head")
+    answer = host.check(variables)
+    assert (answer.code, "shallow" in answer.error["message"]) == (3, True)
+
+
 def merge_request(host: Host, built: str, **changed: str) -> dict[str, str]:
     """Give what GitLab gives for a merge request."""
     return {
@@ -380,6 +425,17 @@ def test_a_schedule_judges_the_newest_change_of_the_branch(host: Host) -> None:
     answer = host.check(host.rerun(after))
     assert (answer.errors, judged(answer)) == (["deny-prefix"], [bad, after])
     assert answer.report["warnings"] == ["this run has no push: only the newest change of main was checked"]
+
+
+def test_a_run_by_hand_of_a_commit_that_its_branch_lacks_is_judged_as_a_proposal(host: Host) -> None:
+    loose = host.push("feature", {"patchgate.toml": LOOSE})
+    bad = host.push("feature", BAD, onto=loose)
+    good = host.push("feature", GOOD, onto=bad)
+    for commit in (bad, good):
+        host.clone(commit)
+        answer = host.check(host.rerun(commit))
+        assert (answer.code, "deny-prefix" in answer.errors) == (1, True)
+        assert "is not on main" in answer.report["warnings"][0]
 
 
 def test_the_first_push_of_a_project_is_judged_commit_by_commit(host: Host) -> None:
