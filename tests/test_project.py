@@ -51,7 +51,7 @@ def test_ci_can_be_run_and_every_script_can_be_read_by_its_shell() -> None:
     for script in (".ci/run", ".ci/full"):
         assert os.stat(ROOT / script).st_mode & stat.S_IXUSR
         subprocess.run(["bash", "-n", ROOT / script], check=True)
-    for script in ("scripts/in-venv.sh", "examples/try.sh"):
+    for script in ("scripts/in-venv.sh", "examples/try.sh", "examples/run/try.sh"):
         subprocess.run(["sh", "-n", ROOT / script], check=True)
 
 

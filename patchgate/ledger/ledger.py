@@ -16,7 +16,7 @@ from patchgate.storage import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Final
 
@@ -245,8 +245,10 @@ class Ledger:
         for record in hash_chain.read(self._path):
             yield Event.from_record(record.event, record.hash)
 
-    def lines(self) -> Iterator[Event | ChainProblem]:
+    def lines(self, kinds: Collection[str] | None = None) -> Iterator[Event | ChainProblem]:
         """Yield an event or a problem for each line, oldest first; it goes on after damage.
+
+        With `kinds`, events of other kinds are checked too, and not yielded.
 
         Raises:
             OSError: the file cannot be read.
@@ -254,11 +256,10 @@ class Ledger:
         from patchgate.storage import hash_chain
 
         for found in hash_chain.scan(self._path):
-            yield (
-                found
-                if isinstance(found, hash_chain.ChainProblem)
-                else Event.from_record(found.event, found.hash)
-            )
+            if isinstance(found, hash_chain.ChainProblem):
+                yield found
+            elif kinds is None or found.event.get("kind") in kinds:
+                yield Event.from_record(found.event, found.hash)
 
     def find_events(
         self,
@@ -278,28 +279,18 @@ class Ledger:
         Raises:
             UndecidedError: only with `strict`: the ledger exists and cannot be read.
         """
-        try:
-            with open(self._path, "rb") as file:
-                content = file.read()
-        except OSError as error:
-            if strict and not isinstance(error, FileNotFoundError):
-                raise UndecidedError(
-                    f"the ledger {self._path!r} cannot be read: {error.strerror or error}",
-                    "correct the permissions of that file and its folder",
-                ) from error
-            return
+        content = self.content(strict=strict)
         import contextlib
 
         from patchgate.storage.record import parse_line
 
         marks = [f'"kind":"{kind}"'.encode("ascii") for kind in kinds]
         sought = containing.encode("utf-8", "replace")
-        if not sought and len(marks) == 1:
-            (sought,) = marks
-        if not sought and not any(mark in content for mark in marks):
-            return
         is_early = _is_before(since)
-        for line in _lines_with(content, sought):
+        lines = _lines_with_any(content, marks)
+        if sought or len(marks) == 1:
+            lines = _lines_with(content, sought or marks[0])
+        for line in lines:
             if is_early(line) or not any(mark in line for mark in marks):
                 continue
             with contextlib.suppress(ValueError):
@@ -307,6 +298,23 @@ class Ledger:
                 event = Event.from_record(found.event, found.hash)
                 if event.kind in kinds:
                     yield event
+
+    def content(self, *, strict: bool = False) -> bytes:
+        """Return the bytes of the ledger; none if there is none.
+
+        Raises:
+            UndecidedError: only with `strict`: the ledger exists and cannot be read.
+        """
+        try:
+            with open(self._path, "rb") as file:
+                return file.read()
+        except OSError as error:
+            if strict and not isinstance(error, FileNotFoundError):
+                raise UndecidedError(
+                    f"the ledger {self._path!r} cannot be read: {error.strerror or error}",
+                    "correct the permissions of that file and its folder",
+                ) from error
+            return b""
 
     def verify(self) -> list[ChainProblem]:
         """List what is wrong, line by line; empty for a ledger that is whole or does not exist.
@@ -332,15 +340,30 @@ class Ledger:
 
 def _lines_with(content: bytes, sought: bytes) -> Iterator[bytes]:
     """Yield the lines that contain a text, without a copy of the others."""
-    if not sought:
-        yield from content.split(b"\n")
-        return
     position = content.find(sought)
     while position >= 0:
-        end = content.find(b"\n", position)
-        end = len(content) if end < 0 else end
-        yield content[content.rfind(b"\n", 0, position) + 1 : end]
+        line, end = _line_at(content, position)
+        yield line
         position = content.find(sought, end)
+
+
+def _lines_with_any(content: bytes, marks: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the lines that contain one of several texts."""
+    import re
+
+    expression = re.compile(b"|".join(map(re.escape, marks)))
+    found = expression.search(content)
+    while found is not None:
+        line, end = _line_at(content, found.start())
+        yield line
+        found = expression.search(content, end)
+
+
+def _line_at(content: bytes, position: int) -> tuple[bytes, int]:
+    """Return the line around a position, and where it ends."""
+    end = content.find(b"\n", position)
+    end = len(content) if end < 0 else end
+    return content[content.rfind(b"\n", 0, position) + 1 : end], end
 
 
 def _is_before(since: float | None) -> Callable[[bytes], bool]:

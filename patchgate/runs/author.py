@@ -191,7 +191,7 @@ class _AuthorRun:
         environment = command_environment(self.environment.environ, settings.env, self.place)
         file, missing = locate_program(settings, environment)
         if missing:
-            return self._not_started(*describe_missing(missing), missing)
+            return self._not_started(*describe_missing(missing), missing, FaultKind.MISSING_TOOL)
         place = os.path.join(self.beside, "answer")
         called = f"{self.call.name} on {task.component} ({task.phase.value})"
         with (
@@ -202,7 +202,7 @@ class _AuthorRun:
                 settings.command,
                 cwd=self.place,
                 env=environment,
-                seconds=min(task.seconds, settings.timeout),
+                seconds=self._limit,
                 executable=file,
                 log=log,
                 output=output,
@@ -216,7 +216,7 @@ class _AuthorRun:
         if ended.fault is not None:
             program = printable(settings.command[0], 120)
             said = describe_start_fault(ended, program, "resume the run")
-            return self._not_started(*said, (program,))
+            return self._not_started(*said, (program,), FaultKind.NOT_STARTED)
         return self._read(ended, place)
 
     def _tick(self, called: str, seconds: float) -> None:
@@ -254,7 +254,8 @@ class _AuthorRun:
 
     @property
     def _limit(self) -> float:
-        return min(self.call.task.seconds, self.call.settings.timeout)
+        asked = self.call.task.author_seconds
+        return self.call.settings.timeout if asked is None else asked
 
     def _ended(
         self, ended: ProcessResult, reason: str, hint: str | None, kind: FaultKind | None
@@ -281,12 +282,14 @@ class _AuthorRun:
         )
         return AuthorAnswer(ending=ending)
 
-    def _not_started(self, reason: str, hint: str | None, missing: Sequence[str]) -> AuthorAnswer:
+    def _not_started(
+        self, reason: str, hint: str | None, missing: Sequence[str], kind: FaultKind
+    ) -> AuthorAnswer:
         ending = PhaseResult(
             PhaseOutcome.FAULT,
             f"{self.call.task.component}: {self.call.name} was not started: {reason}",
             hint,
-            kind=FaultKind.NOT_STARTED,
+            kind=kind,
             subject=", ".join(missing),
             missing=tuple(missing),
         )

@@ -229,11 +229,8 @@ def _of_run(task: PhaseTask, run: TestRun, done: CapturedComponent | None = None
         return result
     result = replace(result, outcome=PhaseOutcome.FAILED, hint=run.hint)
     if run.ending is Ending.NOT_RUN:
-        kind = FaultKind.TIME_OUT if run.timed_out else FaultKind.NOT_STARTED
-        # A program that a command calls is no reason to end the whole run, only one that it is.
-        kind = FaultKind.MISSING_TOOL if kind is FaultKind.NOT_STARTED and run.exit_code is not None else kind
         subject = ", ".join(run.missing)
-        return replace(result, outcome=PhaseOutcome.FAULT, kind=kind, subject=subject)
+        return replace(result, outcome=PhaseOutcome.FAULT, kind=_why_not_run(run), subject=subject)
     if run.ending is Ending.EMPTY:
         return replace(result, kind=FaultKind.NOTHING_COLLECTED)
     read = fault_of_output(
@@ -244,6 +241,15 @@ def _of_run(task: PhaseTask, run: TestRun, done: CapturedComponent | None = None
         plain=FaultKind.TESTS_FAILED,
     )
     return replace(result, kind=read.kind, subject=read.subject, sample=read.sample)
+
+
+def _why_not_run(run: TestRun) -> FaultKind:
+    """Tell what is wrong here from what is wrong with the component: what is not found ends no other work."""
+    if run.timed_out:
+        return FaultKind.TIME_OUT
+    if run.missing:
+        return FaultKind.NOTHING_COLLECTED
+    return FaultKind.NOT_STARTED if run.exit_code is None else FaultKind.MISSING_TOOL
 
 
 def _failed(

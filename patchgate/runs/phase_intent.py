@@ -100,7 +100,7 @@ class PhaseIntent:
 
     @property
     def _ttl(self) -> int:
-        return min(MOST_TTL, DEFAULT_TTL + int(2 * self._task.seconds))
+        return min(MOST_TTL, DEFAULT_TTL + int(2 * (self._task.author_seconds or 0)))
 
     def _caller(self) -> Caller:
         return Caller(self._environment.environ, current_moment())

@@ -20,7 +20,8 @@ class PhaseTask:
         run: the id of the run.
         component: the id of the component.
         phase: the phase.
-        seconds: how long one call of an author or of a test command may take.
+        seconds: how long a test command may take.
+        author_seconds: how long one call of an author may take; None: as long as its `timeout` says.
         stall: after so many seconds without output an author is ended. Tests have no such limit: many write
             nothing before their end.
         retry_of: the last attempt of this work, if the run knows it; else it is found in the ledger.
@@ -32,6 +33,7 @@ class PhaseTask:
     seconds: float
     stall: float
     retry_of: str | None = None
+    author_seconds: float | None = None
 
     @property
     def name(self) -> str:

@@ -101,9 +101,15 @@ def _fault_of(task: PhaseTask, error: PatchgateError | OSError) -> PhaseResult:
         said = f"the system refused: {printable(str(error.strerror or error))}"
     read = fault_of_error(error, component=task.component, phase=task.phase)
     kind = None if read is None else read.kind
-    if kind is None and said.startswith("the lock "):
-        kind = FaultKind.LOCKED
+    kind = kind or _kind_said(said)
     return PhaseResult(PhaseOutcome.FAULT, f"{task.component}: {said}", hint, kind=kind, sample=said)
+
+
+def _kind_said(sentence: str) -> FaultKind | None:
+    """Read the fault that a sentence of ours shows: a full disk, or a lock."""
+    if os.strerror(errno.ENOSPC) in sentence:
+        return FaultKind.DISK_FULL
+    return FaultKind.LOCKED if sentence.startswith(("the lock ", "git's lock ")) else None
 
 
 @dataclass(slots=True)
@@ -358,13 +364,12 @@ class _PhaseWork:
         details = {} if decisive is None else decisive.details
         tail = () if decisive is None else tuple(wording.safe(each) for each in decisive.notes)
         code = details.get("exit_code")
-        is_full = FaultKind.DISK_FULL if os.strerror(errno.ENOSPC) in why else None
         return PhaseResult(
             PhaseOutcome.FAULT if rule in _KINDS else outcome,
             f"{self.task.component}: {wording.safe(why)}",
             None if decisive is None or decisive.hint is None else wording.safe(decisive.hint),
             tail=tail,
-            kind=_KINDS.get(rule, is_full),
+            kind=_KINDS.get(rule, _kind_said(why)),
             subject=str(details.get("command") or ""),
             exit_code=code if isinstance(code, int) else None,
             timed_out=rule == "command-timed-out",

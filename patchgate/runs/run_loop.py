@@ -48,6 +48,7 @@ class LoopEnvironment:
     Args:
         perform: does one work, and returns how it ended; called in a thread.
         stop: ends what is being performed.
+        glance: called about twice a second; ends what does nothing any more.
         report: gets a sentence for the user after each work.
         monotonic: seconds that never run backwards.
         chance: a number from 0 to 1, for the wait before a retry.
@@ -55,6 +56,7 @@ class LoopEnvironment:
 
     perform: Callable[[Work], PhaseResult]
     stop: Callable[[], None] = lambda: None
+    glance: Callable[[], None] = lambda: None
     report: Callable[[str], None] = lambda sentence: None
     monotonic: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
@@ -109,6 +111,7 @@ class RunLoop:
                 self._start_again(pool)
             if not self._running and (self._halt is not None or not self._later):
                 return
+            self.environment.glance()
             done, _ = wait(self._running, timeout=self._until_next(), return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda each: self._running[each]):
                 work = self._running.pop(future)
@@ -149,7 +152,9 @@ class RunLoop:
         self.record.write(RunAction.FAULTED, {**about, **_described(result, fault)})
         self.schedule.fail(work)
         self._ended.add(work)
-        self.environment.report(f"{work.component}: {work.phase.value} {_word(result)}: {result.reason}")
+        self._report(work, f"{_word(result)}: ", result)
+        if result.hint is not None:
+            self.environment.report(f"  help: {result.hint}")
         if result.outcome is not PhaseOutcome.WAITING:
             self._faults.append(fault)
             self._look_for_halt(work, result, fault)
@@ -160,9 +165,11 @@ class RunLoop:
             RunAction.RETRIED, {**about, "outcome": result.outcome.value, "reason": result.reason}
         )
         self._later.append((self.environment.monotonic() + seconds, work))
-        self.environment.report(
-            f"{work.component}: {work.phase.value} is tried again in {seconds:.0f} s: {result.reason}"
-        )
+        self._report(work, f"is tried again in {seconds:.0f} s: ", result)
+
+    def _report(self, work: Work, what: str, result: PhaseResult) -> None:
+        reason = result.reason.removeprefix(f"{work.component}: ")
+        self.environment.report(f"{work.component}: {work.phase.value} {what}{reason}")
 
     def _look_for_halt(self, work: Work, result: PhaseResult, fault: RunFault) -> None:
         """Halt at a permanent fault, or where several components have the same one."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchgate.report.json import json_line
+from patchgate.report.schema import Schema, Shape, about, document_schema, map_of, one_of
 from patchgate.report.wording import count, safe
-from patchgate.runs.phases import PHASES, Work
+from patchgate.runs.phases import PHASES, Phase, Scheduling, Work
 from patchgate.runs.resume import ResumeStrategy
-from patchgate.runs.run_record import plain_state, status_now
-from patchgate.runs.run_state import RunState
+from patchgate.runs.run_record import STATE_SCHEMA, plain_state, status_now
+from patchgate.runs.run_state import RunState, RunStatus
 from patchgate.storage.record import Json
 
 LIST_SCHEMA = "patchgate.runs/1"
+_WORK = about(str, "COMPONENT:PHASE")
 
 
 def list_text(states: Sequence[RunState], now: float) -> list[str]:
@@ -38,15 +40,20 @@ def show_text(state: RunState, wrong: Sequence[str], now: float) -> list[str]:
             if phase in state.plan.phases[name]
         ]
         lines.append(f"  {safe(name)}: {', '.join(words)}")
-        lines += [
-            f"    {work.phase.value}: {safe(trouble.reason)}"
-            for work, trouble in sorted(state.trouble.items())
-            if work.component == name
-        ]
+        for work, trouble in sorted(state.trouble.items()):
+            if work.component == name:
+                lines.append(f"    {work.phase.value}: {safe(trouble.reason)}")
+                lines += [f"      help: {safe(trouble.hint)}"] if trouble.hint else []
     lines += [f"warning: {safe(each)}" for each in (*state.warnings, *wrong)]
-    if state.hint is not None:
-        lines.append(f"help: {safe(state.hint)}")
+    if (hint := _hint(state, now)) is not None:
+        lines.append(f"help: {safe(hint)}")
     return lines
+
+
+def _hint(state: RunState, now: float) -> str | None:
+    if status_now(state, now) is RunStatus.INTERRUPTED:
+        return f"its process has ended: git patchgate run resume {state.id}"
+    return state.hint
 
 
 def _word(state: RunState, work: Work) -> str:
@@ -57,15 +64,18 @@ def _word(state: RunState, work: Work) -> str:
     return "under way" if work in state.in_flight else "left"
 
 
-def strategy_lines(strategy: ResumeStrategy) -> list[str]:
-    """Say how a run was resumed."""
+def strategy_lines(strategy: ResumeStrategy, from_phase: Phase | None) -> list[str]:
+    """Say how a run was resumed; `from_phase` was asked for."""
     plain = strategy.plain()
     done = ", ".join(strategy.completed_components) or "nothing"
     lines = [f"resumed in {plain['resume_phase']}; done already: {done}"]
-    if strategy.cleared:
-        lines.append(
-            "done again, because the disk does not show it: " + ", ".join(map(str, strategy.cleared))
-        )
+    again: dict[str, list[str]] = {}
+    for work in strategy.cleared:
+        again.setdefault(work.component, []).append(work.phase.value)
+    if again:
+        named = ", ".join(f"{name} ({', '.join(phases)})" for name, phases in again.items())
+        why = ", because no baseline records it" if from_phase is None else ""
+        lines.append(f"done again{why}: {named}")
     return lines
 
 
@@ -81,4 +91,54 @@ def list_json(states: Sequence[RunState], now: float) -> str:
 
 def _document(state: RunState, wrong: Sequence[str], now: float) -> dict[str, Json]:
     warnings = [*state.warnings, *wrong]
-    return {**plain_state(state), "status": status_now(state, now).value, "warnings": warnings}
+    return {
+        **plain_state(state),
+        "status": status_now(state, now).value,
+        "hint": _hint(state, now),
+        "warnings": warnings,
+    }
+
+
+def run_schema() -> Schema:
+    """Return the schema of one run."""
+    return document_schema(STATE_SCHEMA, "A run", _run_shape())
+
+
+def list_schema() -> Schema:
+    """Return the schema of the list of runs, oldest first."""
+    run: Shape = {"schema": Schema(const=STATE_SCHEMA), **_run_shape()}
+    return document_schema(LIST_SCHEMA, "The runs of a repository", {"runs": [run]})
+
+
+def _run_shape() -> dict[str, Shape]:
+    """Return the keys of a run but its schema."""
+    trouble: Shape = {
+        "outcome": str,
+        "reason": str,
+        "hint": about(str | None, "the next step"),
+        "fault": about(str | None, "the kind of fault"),
+        "signature": about(str | None, "what equal faults have in common"),
+    }
+    plan: Shape = {
+        "phases": map_of([one_of(*(phase.value for phase in PHASES))]),
+        "scheduling": Scheduling,
+        "jobs": int,
+    }
+    return {
+        "id": str,
+        "status": about(RunStatus, "interrupted: its process has ended"),
+        "began": str,
+        "last": about(str, "the time of the last event"),
+        "work_tree": about(str | None, "null: its first event is damaged"),
+        "plan": plan,
+        "done": about(map_of(str), "COMPONENT:PHASE, and when it was finished"),
+        "in_flight": [_WORK],
+        "trouble": about(map_of(trouble), "COMPONENT:PHASE, and why it is not done"),
+        "checkpoint": about(str | None, "the last that was finished"),
+        "phase": about(str | None, "the newest phase that was begun"),
+        "completed_components": [str],
+        "reason": about(str | None, "why it is paused or failed"),
+        "hint": about(str | None, "the next step"),
+        "resumed": about(int, "how often"),
+        "warnings": [str],
+    }

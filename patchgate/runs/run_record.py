@@ -27,6 +27,11 @@ from patchgate.storage.record import Json
 
 ID = re.compile(r"r-[0-9a-f]{8,40}", re.ASCII)
 STATE_SCHEMA = "patchgate.run/1"
+# Lines of the ledger are canonical: the keys are sorted, and a quote in a value is escaped.
+_EVENTS = re.compile(rb'"kind":"run"[^\n]*?"run":"(r-[0-9a-f]{8,40})"')
+_ACTION = re.compile(rb'"action":"([a-z-]+)"')
+_MOST_READ_ALONE = 20
+_LEAST_NAME = len("r-")
 LEASE = 600.0
 """Seconds after its last event in which a run of another machine counts as active."""
 
@@ -157,20 +162,59 @@ def find_run(repository: Repository, name: str | None) -> RunState:
         UsageError: there is none, or several begin so.
         UndecidedError: the ledger cannot be read.
     """
-    known = all_runs(repository)
+    known = list(last_actions(repository))
     if not known:
         raise UsageError("there is no run here", "git patchgate run start")
     if name is None:
-        return known[-1]
-    found = [state for state in known if state.id == name] or [
-        state for state in known if state.id.startswith(name)
-    ]
+        return _read_run(repository, known[-1])
+    found = (
+        [name]
+        if name in known
+        else [each for each in known if len(name) > _LEAST_NAME and each.startswith(name)]
+    )
     if len(found) == 1:
-        return found[0]
+        return _read_run(repository, found[0])
     shown = printable(name, 60)
     if not found:
         raise UsageError(f"there is no run {shown}", "git patchgate run list")
     raise UsageError(f"several runs begin with {shown}", "give more of its id: git patchgate run list")
+
+
+def _read_run(repository: Repository, run: str) -> RunState:
+    events = Ledger(repository.common_dir).find_events({KIND}, f'"run":"{run}"', strict=True)
+    return fold(run, (event for event in events if event.about.get("run") == run))
+
+
+def last_actions(repository: Repository) -> dict[str, str]:
+    """Return the id of every run, oldest first, with its last action; reads few of the events.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    content = Ledger(repository.common_dir).content(strict=True)
+    last = {found[1]: found for found in _EVENTS.finditer(content)}
+    actions = {}
+    for run, found in last.items():
+        begin = content.rfind(b"\n", 0, found.start()) + 1
+        action = _ACTION.search(content, begin, found.start())
+        actions[run.decode("ascii")] = "" if action is None else action[1].decode("ascii")
+    return actions
+
+
+def unfinished_runs(repository: Repository) -> tuple[list[RunState], int]:
+    """Return the runs that are not complete, oldest first, and how many are.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    actions = last_actions(repository)
+    ids = [run for run, each in actions.items() if each != RunAction.COMPLETED]
+    if len(ids) > _MOST_READ_ALONE:
+        left = [state for state in all_runs(repository) if state.id in ids]
+    else:
+        left = [_read_run(repository, run) for run in ids]
+    unfinished = [state for state in left if state.status is not RunStatus.COMPLETED]
+    return unfinished, len(actions) - len(unfinished)
 
 
 def all_runs(repository: Repository) -> list[RunState]:
@@ -208,10 +252,10 @@ def rebuild(repository: Repository, name: str | None, *, is_dry_run: bool) -> Re
     damaged: list[str] = []
     events: list[Event] = []
     try:
-        for line in ledger.lines():
+        for line in ledger.lines({KIND}):
             if isinstance(line, ChainProblem):
                 damaged.append(f"line {line.line} of the ledger is damaged")
-            elif line.kind == KIND and line.about.get("run") == run:
+            elif line.about.get("run") == run:
                 events.append(line)
     except OSError as error:
         raise UndecidedError(

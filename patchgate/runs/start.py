@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from patchgate.components.policy_tree import (
 from patchgate.errors import UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreePaths
 from patchgate.ledger.ledger import Ledger
@@ -119,11 +122,19 @@ def resume_run(
     """Go on with a run that failed, paused or was interrupted.
 
     Raises:
-        UsageError: there is no such run, it is active or complete, or the phase is too late.
+        UsageError: there is no such run, it is active, complete or another worktree's, or the phase is too
+            late.
         UndecidedError: as for `start_run`.
     """
     work_tree = _require_work_tree(repository)
     state = find_run(repository, name)
+    place = state.work_tree
+    if place is not None and place != work_tree and os.path.isdir(place):
+        # Its files are there: what is here says nothing about them.
+        shown = printable(shlex.quote(place), 400)
+        raise UsageError(
+            f"the run {state.id} was started in {shown}", f"git -C {shown} patchgate run resume {state.id}"
+        )
     ground = _ground(repository)
     status = status_now(state, environment.clock())
     strategy = plan_resume(state, status, on_disk(repository), from_phase)
@@ -147,7 +158,7 @@ def resume_run(
             "reason": original,
         },
     )
-    for line in strategy_lines(strategy):
+    for line in strategy_lines(strategy, from_phase):
         environment.report(line)
     return _loop(repository, record, schedule, ground, state.plan, environment)
 
@@ -230,9 +241,13 @@ def _loop(
     def task_of(work: Work) -> PhaseTask:
         author = author_of(ground.policy, work.phase)
         role = None if author is None else author[1].role
-        stall = limit_seconds(role or "", Impatience(settings.impatience), settings.role_timeouts)
-        wall = _TESTS_SECONDS if author is None else author[1].timeout
-        return PhaseTask(record.run, work.component, work.phase, seconds=wall, stall=stall)
+        stall = limit_seconds(role, Impatience(settings.impatience), settings.role_timeouts)
+        wall = None if author is None else author[1].timeout
+        if wall is not None and role in settings.role_timeouts:
+            wall = max(wall, stall)
+        return PhaseTask(
+            record.run, work.component, work.phase, seconds=_TESTS_SECONDS, stall=stall, author_seconds=wall
+        )
 
     here = environment.perform
     workers = Workers(
@@ -247,7 +262,9 @@ def _loop(
             max_retries=settings.max_retries,
             systemic_threshold=settings.systemic_threshold,
         ),
-        environment=LoopEnvironment(perform, stop=workers.stop, report=environment.report),
+        environment=LoopEnvironment(
+            perform, stop=workers.stop, glance=workers.end_idle, report=environment.report
+        ),
     )
     return loop.run()
 

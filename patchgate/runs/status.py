@@ -5,6 +5,7 @@ Everything is read from where it is recorded. What cannot be read is named, and 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,11 @@ from patchgate.intents.actions import all_intents
 from patchgate.intents.intent import Intent
 from patchgate.intents.stored_intents import current_moment, is_alive
 from patchgate.ledger.ledger import Ledger
+from patchgate.policy.component import Component
 from patchgate.report.json import json_line
+from patchgate.report.schema import Schema, Shape, about, document_schema
 from patchgate.report.wording import count, safe
-from patchgate.runs.run_record import all_runs, status_now
+from patchgate.runs.run_record import status_now, unfinished_runs
 from patchgate.runs.run_state import RunState, RunStatus
 from patchgate.storage.record import Json
 
@@ -46,11 +49,18 @@ class OpenChain:
 
 @dataclass(slots=True)
 class RepositoryStatus:
-    """What was found at a time. `next` are the steps for a person; `missing` says what could not be read."""
+    """What was found at a time.
+
+    `runs` are those that are not complete, `completed` is the number of the others. `uncommitted` are
+    components whose baseline is in the working tree only. `next` are the steps for a person; `missing` says
+    what could not be read.
+    """
 
     now: float
     runs: list[RunState] = field(default_factory=list)
+    completed: int = 0
     components: list[BaselineStatus] = field(default_factory=list)
+    uncommitted: list[str] = field(default_factory=list)
     intents: list[tuple[Intent, bool]] = field(default_factory=list)
     chains: list[OpenChain] = field(default_factory=list)
     next: list[str] = field(default_factory=list)
@@ -68,10 +78,16 @@ def repository_status(repository: Repository, now: float | None = None) -> Repos
             status.missing.append(f"{what}: {error.message}")
             return otherwise
 
-    status.runs = read("runs", lambda: all_runs(repository), [])
+    none: tuple[list[RunState], int] = ([], 0)
+    status.runs, status.completed = read("runs", lambda: unfinished_runs(repository), none)
     status.components = read(
         "components", lambda: list(baselines_of_head(repository, status.now).components), []
     )
+    status.uncommitted = [
+        each.status.component.id
+        for each in status.components
+        if each.verified is None and _is_in_work_tree(repository, each.status.component)
+    ]
     moment = current_moment()
     nothing: tuple[tuple[Intent, ...], tuple[UndecidedError, ...]] = ((), ())
     intents, damaged = read("intents", lambda: all_intents(repository), nothing)
@@ -80,6 +96,11 @@ def repository_status(repository: Repository, now: float | None = None) -> Repos
     status.chains = read("attempts", lambda: _open_chains(repository, status.now), [])
     status.next = list(dict.fromkeys(_next_steps(status)))
     return status
+
+
+def _is_in_work_tree(repository: Repository, component: Component) -> bool:
+    root = repository.work_tree
+    return root is not None and os.path.exists(os.path.join(os.fsencode(root), component.baseline.raw))
 
 
 def _open_chains(repository: Repository, now: float) -> list[OpenChain]:
@@ -102,28 +123,27 @@ def _open_chains(repository: Repository, now: float) -> list[OpenChain]:
 
 
 def _next_steps(status: RepositoryStatus) -> list[str]:
-    steps = [state.hint for state in _unfinished(status) if state.hint is not None]
+    steps = [state.hint for state in status.runs if state.hint is not None]
     steps += [
         f"git patchgate run resume {state.id}"
-        for state in _unfinished(status)
+        for state in status.runs
         if status_now(state, status.now) is RunStatus.INTERRUPTED
     ]
     steps += [reset_command(chain.last) for chain in status.chains if chain.is_exhausted]
     drifted = [each.status.component.id for each in status.components if each.status.has_drifted]
+    if status.uncommitted:
+        named = ", ".join(status.uncommitted[:_MOST])
+        steps.append(f"git commit, because these baselines are not committed: {named}")
     if drifted:
         steps.append(f"git patchgate baseline capture {' '.join(drifted[:_MOST])}")
     steps += [f"git patchgate intent clear {each.id}" for each, alive in status.intents if not alive]
     return steps
 
 
-def _unfinished(status: RepositoryStatus) -> list[RunState]:
-    return [state for state in status.runs if state.status is not RunStatus.COMPLETED]
-
-
 def status_text(status: RepositoryStatus) -> list[str]:
     """Write the status as lines, safe for a terminal."""
     lines = [_runs_line(status)]
-    for state in _unfinished(status)[-_MOST:]:
+    for state in status.runs[-_MOST:]:
         reason = f": {safe(state.reason)}" if state.reason else ""
         lines.append(f"  {state.id} {status_now(state, status.now).value}{reason}")
     drifted = [each for each in status.components if each.status.has_drifted]
@@ -150,12 +170,12 @@ def status_text(status: RepositoryStatus) -> list[str]:
 
 
 def _runs_line(status: RepositoryStatus) -> str:
-    by_status: dict[str, int] = {}
+    by_status = {RunStatus.COMPLETED.value: status.completed} if status.completed else {}
     for state in status.runs:
         name = status_now(state, status.now).value
         by_status[name] = by_status.get(name, 0) + 1
     words = ", ".join(f"{number} {name}" for name, number in sorted(by_status.items()))
-    return f"runs: {len(status.runs)}" + (f"; {words}" if words else "")
+    return f"runs: {len(status.runs) + status.completed}" + (f"; {words}" if words else "")
 
 
 def status_json(status: RepositoryStatus) -> str:
@@ -182,6 +202,7 @@ def status_json(status: RepositoryStatus) -> str:
     document: Mapping[str, Json] = {
         "schema": SCHEMA,
         "runs": runs,
+        "completed_runs": status.completed,
         "components": components,
         "intents": [
             {"id": each.id, "is_active": alive, "reason": each.reason} for each, alive in status.intents
@@ -200,3 +221,34 @@ def status_json(status: RepositoryStatus) -> str:
         "missing": list(status.missing),
     }
     return json_line(document)
+
+
+def status_schema() -> Schema:
+    """Return the schema of the status of a repository."""
+    run: Shape = {"id": str, "status": RunStatus, "done": int, "works": int, "reason": str | None}
+    component: Shape = {
+        "id": str,
+        "is_recorded": about(bool, "whether HEAD has a baseline"),
+        "has_drifted": bool,
+        "rules": [str],
+    }
+    chain: Shape = {
+        "first": str,
+        "last": str,
+        "refused": about(int, "how many attempts count"),
+        "is_exhausted": about(bool, "whether a maintainer must allow another attempt"),
+        "rules": [str],
+    }
+    return document_schema(
+        SCHEMA,
+        "Where a repository stands",
+        {
+            "runs": about([run], "those that are not complete, oldest first"),
+            "completed_runs": int,
+            "components": [component],
+            "intents": [{"id": str, "is_active": bool, "reason": str}],
+            "chains": about([chain], "chains of attempts that ended in a refusal"),
+            "next": about([str], "what a person does next"),
+            "missing": about([str], "what could not be read"),
+        },
+    )

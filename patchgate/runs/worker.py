@@ -10,11 +10,12 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from patchgate.errors import UndecidedError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import Repository
 from patchgate.process.child import Child
 from patchgate.runs.phase_task import (
@@ -25,9 +26,12 @@ from patchgate.runs.phase_task import (
     WorkEnvironment,
 )
 from patchgate.runs.phases import Phase, Work
+from patchgate.runs.timeouts import Activity, ActivityKind
 from patchgate.runs.triage import FaultKind
 
 _DAY = 86_400.0
+SILENT_SECONDS = 900.0
+"""A worker may write nothing for so long. It writes about once a second while it waits for anything."""
 # The commands of a work have no limit of memory, as those of `apply`.
 _MEMORY = 1 << 46
 _MOST_LINE = 4 << 20
@@ -42,13 +46,16 @@ class Workers:
         environ: its environment.
         task_of: makes the task of a work.
         report: gets what is going on in a work, and for how many seconds.
+        clock: seconds that never run backwards.
     """
 
     argv: list[str]
     environ: Mapping[str, str]
     task_of: Callable[[Work], PhaseTask]
     report: Callable[[str, float], None] = lambda what, seconds: None
+    clock: Callable[[], float] = time.monotonic
     _running: dict[Work, Child] = field(default_factory=dict)
+    _activities: dict[Work, Activity] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _is_stopped: bool = False
 
@@ -59,29 +66,45 @@ class Workers:
             with Child(self.argv, cwd=None, env=self.environ, seconds=_DAY, memory=_MEMORY) as child:
                 with self._lock:
                     if self._is_stopped:
-                        return _ended(work, "the run was stopped")
+                        return _ended(work, "the run was stopped", None)
                     self._running[work] = child
+                    self._activities[work] = activity = Activity(self.clock)
+                    activity.record(ActivityKind.TRANSITION)
                 child.write(json.dumps(task).encode("ascii"))
                 child.close_input()
-                result = self._read(work, child)
+                result = self._read(work, child, activity)
                 done = child.finish()
         except UndecidedError as error:
-            return _ended(work, error.sentence)
+            return _ended(work, error.sentence, FaultKind.TEMPORARY)
         finally:
             with self._lock:
                 self._running.pop(work, None)
-        return result or _ended(work, f"its process ended with code {done.code} and no result")
+                self._activities.pop(work, None)
+        if result is not None:
+            return result
+        if activity.is_idle(SILENT_SECONDS):
+            return _ended(work, f"its process wrote nothing for {SILENT_SECONDS:.0f} s", FaultKind.TIME_OUT)
+        return _ended(work, f"its process ended with code {done.code} and no result", FaultKind.TEMPORARY)
 
-    def _read(self, work: Work, child: Child) -> PhaseResult | None:
+    def _read(self, work: Work, child: Child, activity: Activity) -> PhaseResult | None:
         result = None
         with os.fdopen(os.dup(child.out.fileno()), "rb") as stream:
             while line := stream.readline(_MOST_LINE):
                 said = json.loads(line)
+                activity.record(ActivityKind.OUTPUT)
                 if "result" in said:
                     result = read_result(said["result"])
                 else:
                     self.report(f"{work.component}, {work.phase.value}: {said['what']}", said["seconds"])
         return result
+
+    def end_idle(self) -> None:
+        """End the workers that have written nothing for `SILENT_SECONDS`: none waits for so long."""
+        with self._lock:
+            idle = [each for each, done in self._activities.items() if done.is_idle(SILENT_SECONDS)]
+            children = [self._running[work] for work in idle]
+        for child in children:
+            child.terminate()
 
     def stop(self) -> None:
         """Ask every worker to end, and wait; each ends its commands first."""
@@ -92,8 +115,9 @@ class Workers:
             child.terminate()
 
 
-def _ended(work: Work, why: str) -> PhaseResult:
-    return PhaseResult(PhaseOutcome.FAULT, f"{work.component}: {work.phase.value}: {why}")
+def _ended(work: Work, why: str, kind: FaultKind | None) -> PhaseResult:
+    """Describe the end of a worker without a result, which says nothing about the component."""
+    return PhaseResult(PhaseOutcome.FAULT, f"{work.component}: {why}", kind=kind, subject="its process")
 
 
 def read_result(value: Mapping[str, Any]) -> PhaseResult:
@@ -116,7 +140,10 @@ def do_work(
     """
     from patchgate.runs.phase_work import perform
 
-    asked = json.loads(task)
+    try:
+        asked = json.loads(task)
+    except ValueError as error:
+        raise UsageError("this is no task of a run", "git patchgate run start") from error
     parent = os.getppid()
 
     def write(value: object) -> None:

@@ -35,7 +35,9 @@ START = "sha256:" + "0" * 64
 
 # Python's JSON reader raises RecursionError at about a thousand levels, sooner in a deep call.
 _MAX_DEPTH = 64
-_KEYS = {"event", "hash", "previous"}
+_BEGIN = b'{"event":'
+_END = re.compile(rb',"hash":"(sha256:[0-9a-f]{64})","previous":"(sha256:[0-9a-f]{64})"\}')
+_END_LENGTH = len(',"hash":"","previous":""}') + 2 * len(START)
 
 
 class Record(Value):
@@ -80,17 +82,17 @@ def parse_line(line: bytes) -> Record:
     Raises:
         ValueError: its text says what is wrong with the line.
     """
+    parts = _END.fullmatch(line, len(line) - _END_LENGTH) if line.startswith(_BEGIN) else None
     try:
-        value = json.loads(line)
-        is_canonical = _canonical(value) == line
+        text = (line if parts is None else line[len(_BEGIN) : -_END_LENGTH]).decode("ascii")
+        event = _DECODER.decode(text)
+        is_canonical = parts is not None and _ENCODER.encode(event) == text
     except (ValueError, RecursionError):
         raise ValueError("is not JSON") from None
-    if not is_canonical or not isinstance(value, dict) or set(value) != _KEYS:
+    if parts is None or not is_canonical or not isinstance(event, dict):
         raise ValueError("is not a record in canonical form")
-    event, digest, previous = value["event"], value["hash"], value["previous"]
-    if not isinstance(event, dict) or not isinstance(digest, str) or not isinstance(previous, str):
-        raise ValueError("is not a record in canonical form")
-    if digest != hash_of(_canonical(event), previous):
+    digest, previous = parts[1].decode("ascii"), parts[2].decode("ascii")
+    if digest != hash_of(line[len(_BEGIN) : -_END_LENGTH], previous):
         raise ValueError("does not have the hash that it names")
     return Record(digest, previous, event)
 
@@ -101,8 +103,12 @@ def hash_of(event: bytes, previous: str) -> str:
     return "sha256:" + hashlib.sha256(text).hexdigest()
 
 
+_DECODER = json.JSONDecoder()
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _ENCODER.encode(value).encode("ascii")
 
 
 def _plain(value: Json, depth: int) -> object:

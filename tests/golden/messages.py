@@ -80,6 +80,7 @@ _VARIABLE = (
     (r"[^\s:]*/patchgate-selftest-\w+", "/tmp/selftest"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC", "2026-01-01 13:00 UTC"),
     (r"\b(59 minutes|1 hour)\b", "1 hour"),
+    (r"\b\d\d,\d{3} days ago\b", "20,000 days ago"),
     (r"\bprocess \d+ on [^\s,]+", "process 4711 on host"),
 )
 SPEAKING = {"Fault", "Mistake", "of"}

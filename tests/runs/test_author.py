@@ -119,7 +119,7 @@ def test_an_author_whose_program_is_not_there_is_a_fault_with_its_name(tmp_path:
     result = desk.perform()
     assert (result.outcome, result.kind, result.missing) == (
         FAULT,
-        FaultKind.NOT_STARTED,
+        FaultKind.MISSING_TOOL,
         ("no-such-author",),
     )
 

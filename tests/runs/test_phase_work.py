@@ -307,12 +307,12 @@ def test_a_test_command_that_is_not_there_is_a_fault_and_named(tmp_path: Path) -
     result = desk.perform()
     assert (result.outcome, result.kind, result.missing) == (
         FAULT,
-        FaultKind.NOT_STARTED,
+        FaultKind.NOTHING_COLLECTED,
         ("no-such-program",),
     )
     fault = result.fault(desk.task())
     assert fault is not None
-    assert fault.signature == "not-started:no-such-program"
+    assert (fault.signature, fault.subject) == ("nothing-collected", "no-such-program")
 
 
 def test_a_lint_command_that_is_not_there_is_a_fault(tmp_path: Path) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from patchgate.runs.run_output import list_schema, run_schema
+from patchgate.runs.status import status_schema
 from tests.runs.test_runs import World
+from tests.schemas import require_valid
 
 
 def test_an_empty_repository_has_an_empty_page(tmp_path: Path) -> None:
@@ -30,6 +33,7 @@ def test_the_page_names_what_is_open_and_the_next_step(tmp_path: Path) -> None:
     assert "rework the base" in page.out
     assert "next: git patchgate baseline capture base" in page.out
     document = json.loads(world.repo.cli("status", "--format", "json").out)
+    require_valid(document, status_schema())
     assert document["schema"] == "patchgate.status/1"
     assert [run["status"] for run in document["runs"]] == ["paused"]
     assert [each["id"] for each in document["components"] if each["has_drifted"]] == ["base"]
@@ -45,3 +49,22 @@ def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
     page = world.repo.cli("status")
     assert "runs: 1; 1 completed" in page.out
     assert "not read: intents" in page.out
+
+
+def test_a_baseline_that_is_not_committed_is_a_next_step(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.start("base")
+    step = "next: git commit, because these baselines are not committed: base\n"
+    assert step in world.repo.cli("status").out
+    world.repo.commit(message="Record")
+    assert step not in world.repo.cli("status").out
+
+
+def test_the_documents_of_runs_are_as_their_schemas_say(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/left/code.txt": "wrong\n"})
+    world.start("base", "left")
+    for words, schema in (("list", list_schema()), ("show", run_schema()), ("rebuild", run_schema())):
+        require_valid(json.loads(world.repo.cli("run", words, "--format", "json").out), schema)
+    shown = json.loads(world.repo.cli("run", "show", "--format", "json").out)
+    assert list(shown["trouble"]) == ["left:implementation"]

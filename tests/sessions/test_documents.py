@@ -110,6 +110,7 @@ def test_every_output_is_what_its_published_schema_says(repo: Repo) -> None:
     reply.write_bytes(b'<function=repair>\n<param name="subplan">x</param>\n</function>\n')
     refused = repo.cli("apply", str(wrong), "--format", "json")
     attempt = refused.report["attempt"]["id"]
+    repo.cli("run", "start", "shaping", "--phase", "contract")
     answers = [
         ("report", refused),
         ("report", repo.cli("apply", str(patch), "--format", "json")),
@@ -134,6 +135,9 @@ def test_every_output_is_what_its_published_schema_says(repo: Repo) -> None:
         ("verification", repo.cli("verify", "--format", "json")),
         ("claim", repo.cli("claim", "--reason", CLAIM, "--deliverable", "notes.txt", "--format", "json")),
         ("claim-stats", repo.cli("claim", "stats", "--format", "json")),
+        ("runs", repo.cli("run", "list", "--format", "json")),
+        ("run", repo.cli("run", "show", "--format", "json")),
+        ("status", repo.cli("status", "--format", "json")),
         ("ledger", repo.cli("log", "--verify", "--format", "json")),
     ]
     for name, answer in answers:

@@ -68,4 +68,4 @@ if sys.orig_argv[2:3] in (["hook"], ["install"]) and (_server := os.environ.get(
 def run_in_server() -> None:
     """Let a child of the server run the script that calls this; returns where none can."""
     if server := os.environ.get("FORKING_SERVER"):
-        _hand_over(server.partition(":")[0], ["run", os.path.abspath(sys.argv[0]), *sys.argv[1:]])
+        _hand_over(server.partition(":")[0], ["run-script", os.path.abspath(sys.argv[0]), *sys.argv[1:]])

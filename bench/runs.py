@@ -1,0 +1,166 @@
+"""Print what a run costs: wavefront against phased with a real clock, and a ledger of many events.
+
+    python -m bench.runs [--rounds 7] [--unit 1.0] [--events 100000] [--write FILE]
+
+The first table: five leaves, whose authors of contract, tests and implementation sleep (5,1,1), (1,5,1),
+(1,1,5), (1,1,1) and (1,1,1) units, with five works at once. Phased takes 15 units and wavefront 7, plus what
+the works themselves cost.
+
+The second: `status` and `run rebuild` in a repository whose ledger has so many events, a quarter of them of
+runs; against a Python that reads the JSON of each line of that ledger.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import time
+
+from bench.pairs import Command, Rounds, run_rounds
+from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.worlds import POLICY, World, write_commit
+
+LEAVES = {"a": (5, 1, 1), "b": (1, 5, 1), "c": (1, 1, 5), "d": (1, 1, 1), "e": (1, 1, 1)}
+ROLES = {"contract": "contract_author", "tests": "test_author", "implementation": "code_author"}
+LEAST_SAVED = 0.30
+MOST_STATUS = 0.3
+_READ = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
+
+
+def contract_of(name: str) -> str:
+    """Write a contract of one function."""
+    function = {"name": "read", "inputs": [], "side_effects": [{"kind": "none"}]}
+    return json.dumps({"component_id": name, "version": "1.0.0", "functions": [function]})
+
+
+def make_leaves(world: World, name: str, unit: float) -> str:
+    """Make a repository of five components without files, and their authors; `unit` is in seconds."""
+    answers = world.place(f"{name}-answers")
+    os.makedirs(answers)
+    tables = []
+    for leaf, units in LEAVES.items():
+        files = (
+            (f"contracts/{leaf}.json", contract_of(leaf)),
+            (f"tests/{leaf}.sh", f"test -s src/{leaf}.txt"),
+            (f"src/{leaf}.txt", "done"),
+        )
+        for phase, length, (path, line) in zip(ROLES, units, files, strict=True):
+            with open(os.path.join(answers, f"{leaf}-{phase}"), "w", encoding="utf-8") as file:
+                file.write(f"sleep {length * unit}\ncat <<'END'\n")
+                file.write(
+                    f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+                )
+                file.write(f"@@ -0,0 +1 @@\n+{line}\nEND\n")
+        tables.append(
+            f'[components.{leaf}]\ncontract = "{files[0][0]}"\ntests = ["{files[1][0]}"]\n'
+            f'implementation = ["{files[2][0]}"]\ntest_command = ["sh", "{files[1][0]}"]\n'
+        )
+    for phase, role in ROLES.items():
+        script = f"leaf=$(sed -n 's/^- component: //p'); sh {shlex.quote(answers)}/$leaf-{phase}"
+        tables.append(
+            f'[commands.{phase}]\nkind = "author"\nrole = "{role}"\nphase = "{phase}"\n'
+            f"command = {json.dumps(['sh', '-c', script])}\n"
+        )
+    policy = POLICY + "\n".join(tables).encode()
+    directory = world.make(name, lambda out: write_commit(out, 0, iter([("patchgate.toml", policy)])))
+    world.git(directory, "checkout-index", "-a", "-f")
+    return directory
+
+
+def seconds_of_run(world: World, scheduling: str, unit: float) -> float:
+    """Time one run of the five leaves; every work must pass."""
+    directory = make_leaves(world, scheduling, unit)
+    argv = (world.patchgate, "run", "start", "--jobs", "5", "--scheduling", scheduling)
+    began = time.perf_counter()
+    done = subprocess.run(argv, cwd=directory, env=world.env, capture_output=True, check=False)
+    taken = time.perf_counter() - began
+    if done.returncode != 0:
+        raise SystemExit(done.stdout.decode() + done.stderr.decode())
+    return taken
+
+
+def make_ledger(world: World, events: int) -> str:
+    """Make a repository whose ledger has so many events; each fourth is one of a run."""
+    from patchgate.ledger.ledger import written_forms
+    from patchgate.runs.phases import PHASES
+    from patchgate.storage.record import START, canonical_event, line_of
+
+    directory = world.make("ledger", lambda out: write_commit(out, 0, iter([("patchgate.toml", POLICY)])))
+    folder = os.path.join(directory, ".git", "patchgate")
+    os.makedirs(folder, exist_ok=True)
+    phases = [phase.value for phase in PHASES[2:5]]
+    steps: list[dict[str, object]] = [{"action": "started", "phases": {"a": phases}, "jobs": 1}]
+    steps[0] |= {"scheduling": "phased", "work_tree": directory, "owner": {"host": "bench", "pid": 1}}
+    for phase in phases:
+        steps += [{"action": action, "component": "a", "phase": phase} for action in ("began", "finished")]
+    steps.append({"action": "completed"})
+    previous = START
+    with open(os.path.join(folder, "events.jsonl"), "wb") as file:
+        for number in range(events):
+            kind: str = "run"
+            about: dict[str, object] = {"run": f"r-{number // 4 // len(steps):08x}"}
+            if number % 4:
+                kind, about = "captured", {"component": "a", "baseline": "0" * 40, "dependencies": {}}
+            else:
+                about |= steps[number // 4 % len(steps)]
+            for event in written_forms(kind, about, 1_700_000_000.0 + number):  # type: ignore[arg-type]
+                previous, line = line_of(canonical_event(event), previous)
+                file.write(line)
+    return directory
+
+
+def measure_ledger(world: World, events: int, rounds: int) -> Rounds:
+    """Time the commands that read the ledger."""
+    directory = make_ledger(world, events)
+    ledger = os.path.join(directory, ".git", "patchgate", "events.jsonl")
+    return run_rounds(
+        {
+            "status": Command((world.patchgate, "status"), directory, world.env),
+            "run rebuild": Command((world.patchgate, "run", "rebuild", "--dry-run"), directory, world.env),
+            "python reads the JSON": Command((world.python, "-c", _READ, ledger), directory, world.env),
+        },
+        rounds,
+    )
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--unit", type=float, default=1.0, help="seconds")
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--write", help="write the tables to this file too")
+    arguments = parser.parse_args()
+    with World() as world:
+        taken = {each: seconds_of_run(world, each, arguments.unit) for each in ("phased", "wavefront")}
+        measured = measure_ledger(world, arguments.events, arguments.rounds)
+    saved = 1 - taken["wavefront"] / taken["phased"]
+    rows = [
+        Row(
+            f"`run rebuild`, {arguments.events:,} events",
+            "a Python that reads their JSON",
+            3.0,
+            measured.ratios("run rebuild", "python reads the JSON"),
+        )
+    ]
+    leaves = (
+        f"five leaves, {arguments.unit:g} s a unit: phased {taken['phased']:.1f} s, "
+        f"wavefront {taken['wavefront']:.1f} s, saved {saved:.0%} (at least {LEAST_SAVED:.0%})"
+    )
+    text = "\n\n".join(
+        [
+            machine(),
+            leaves,
+            ratio_table(rows),
+            f"`status` at most {MOST_STATUS:g} s:",
+            time_table(measured),
+        ]
+    )
+    put_out(text, arguments.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,3 @@
+def cents(amount: str) -> int:
+    whole, _, part = amount.partition(".")
+    return int(whole) * 100 + int(part.ljust(2, "0"))
