@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, read_lines
 from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature
@@ -25,7 +25,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import iso
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
-from patchgate.report.verdict import ChangeVerdict
+from patchgate.report.verdict import OWNER_RULE, ChangeVerdict
 
 # A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
 _MOST_CHECKS = 32
@@ -59,8 +59,15 @@ class _RefusedChange:
 
     def is_meant_by(self, statement: Statement) -> bool:
         """Return whether a statement is about this change under this policy, and one of its rules."""
-        about = (statement.change_id, statement.policy)
-        return about == (self.id, self.change.policy.digest) and not self.rules.isdisjoint(statement.rules)
+        return not self.rules.isdisjoint(self.rules_of(statement))
+
+    def rules_of(self, statement: Statement) -> frozenset[str]:
+        """Return the rules that a statement approves for this change under this policy."""
+        policy = self.change.policy
+        if statement.change_id != self.id or statement.policy not in {policy.digest, policy.of_branch}:
+            return frozenset()
+        approved = frozenset(statement.rules)
+        return approved if statement.policy == policy.digest else approved & {OWNER_RULE}
 
 
 def find_grants(
@@ -82,7 +89,7 @@ def find_grants(
     if fault is not None and sources.local:
         warnings.append(fault)
     grants: list[list[Grant]] = [[] for _ in changes]
-    reader = _Notes(objects, sources, warnings, _signers_made(changes))
+    reader = _Notes(objects, sources, warnings)
     for mine, change, rules in zip(grants, changes, refusing, strict=True):
         if not rules:
             continue
@@ -96,12 +103,6 @@ def find_grants(
         if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
             warnings += _hints(wanted, unsigned, signed, local=sources.local)
     return grants, list(dict.fromkeys(warnings))
-
-
-def _signers_made(changes: Sequence[ChangeVerdict]) -> frozenset[str | None]:
-    """List the objects of the files of signers that some changes make; None: one of them removes the file."""
-    files = (file for change in changes for file in change.change.files if file.path == ALLOWED_SIGNERS)
-    return frozenset(None if file.new is None else file.new.oid for file in files)
 
 
 def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]], str | None]:
@@ -140,10 +141,8 @@ class _Notes:
         objects: Objects,
         sources: ApprovalSources,
         warnings: list[str],
-        made: frozenset[str | None] = frozenset(),
     ) -> None:
         self._objects = objects
-        self._made = made
         self._sources = sources
         self._now = iso(time.time() if sources.now is None else sources.now)
         self._warnings = warnings
@@ -179,7 +178,6 @@ class _Notes:
         try:
             tree = base_tree(self._objects, wanted.change)
             signers = self._signers_of(tree)
-            after = self._signers_before(wanted.change, tree)
         except UndecidedError as error:
             self._warnings.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
             return
@@ -195,15 +193,13 @@ class _Notes:
         for signed in meant[:_MOST_CHECKS]:
             done = self._check(signed, tree, signers or b"")
             by_server = self._check(signed, None, self._sources.signers)
-            if done.principal is not None and after is not None:
-                # A signer who was removed before this lands has approved nothing.
-                left = self._check(signed, after, self._signers_of(after) or b"")
-                done = done if left.principal is not None else left
             if done.principal is None:
                 done = by_server if self._sources.signers else done
             if done.principal is not None:
                 yield Grant(
-                    statement=signed.statement,
+                    statement=replace(
+                        signed.statement, rules=tuple(sorted(wanted.rules_of(signed.statement)))
+                    ),
                     by=done.principal,
                     signed=True,
                     key=done.key,
@@ -249,20 +245,6 @@ class _Notes:
                 done = SignatureCheck(None, f"its signature could not be checked: {error.sentence}")
             self._checked[key] = done
         return self._checked[key]
-
-    def _signers_before(self, change: ChangeVerdict, base: str | None) -> str | None:
-        """Return the tree before a change whose signers an earlier change has made; else None."""
-        if not self._made or change.source.base_commit is None:
-            return None
-        header = self._objects.header(change.source.base_commit + "^{tree}")
-        if header is None or header.oid == base:
-            return None
-        oids = [self._oid_of_signers(each) for each in (header.oid, base) if each is not None]
-        return header.oid if oids[0] in self._made and oids[0] != oids[-1] else None
-
-    def _oid_of_signers(self, tree: str) -> str | None:
-        entry = self._objects.entry(tree, ALLOWED_SIGNERS.raw)
-        return None if entry is None else entry.oid
 
     def _signers_of(self, tree: str | None) -> bytes | None:
         if tree is None:

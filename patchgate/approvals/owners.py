@@ -43,6 +43,8 @@ from patchgate.report.verdict import (
 from patchgate.report.wording import SHORT_OID, count
 
 _MOST_NAMED = 5
+# A file of 2,450 sections takes 4 ms for each path.
+_MOST_LOOKED_UP = 500
 
 
 def require_owners(
@@ -64,12 +66,16 @@ def require_owners(
 
 
 def name_code_owners(objects: Objects, report: Report) -> Report:
-    """Add to the errors of a report who owns their paths by the CODEOWNERS file of the base."""
+    """Add to the first errors of a report who owns their paths by the CODEOWNERS file of the base."""
     known: dict[str, CodeOwners | None] = {}
 
+    left = _MOST_LOOKED_UP
+
     def named(change: ChangeVerdict, finding: Finding) -> Finding:
-        if finding.level is not Level.ERROR or finding.path is None:
+        nonlocal left
+        if finding.level is not Level.ERROR or finding.path is None or not left:
             return finding
+        left -= 1
         tree = base_tree(objects, change) or change.change.base
         if tree not in known:
             known[tree] = _code_owners(objects, tree)

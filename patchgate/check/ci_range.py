@@ -18,8 +18,6 @@ from patchgate.git.pushes import BRANCHES, RefUpdate, is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
-from patchgate.policy.file_kinds import ALLOWED_SIGNERS
-from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 
@@ -34,8 +32,7 @@ class CiRange:
 
     `policy_from` is None where nothing comes before: then all commits of `head` are judged, each by its
     parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
-    `forced_from` is the commit that a forced push took from the branch, `queued_after` the entry of a merge
-    queue that lands before this one. `notes` are sentences for the report.
+    `forced_from` is the commit that a forced push took from the branch. `notes` are sentences for the report.
     """
 
     head: str
@@ -44,7 +41,6 @@ class CiRange:
     revision: str | None = None
     policy_name: str | None = None
     forced_from: str | None = None
-    queued_after: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -78,24 +74,6 @@ def with_forced_push(repository: Repository, found: CiRange, report: Report) -> 
     landing = tuple(replace(each, base=old, is_forced=True) for each in report.lands_on)
     changes = report.changes if moved is None else (moved, *report.changes)
     return replace(report, changes=changes, lands_on=landing)
-
-
-def has_other_rules(repository: Repository, found: CiRange) -> bool:
-    """Return whether the entry before in a merge queue has another policy or other signers than the branch.
-
-    Raises:
-        UndecidedError: an object is missing.
-    """
-    if found.queued_after is None or found.policy_from in (None, found.queued_after):
-        return False
-    with Objects(repository) as objects:
-        policies = TreePolicies(objects)
-        rules = []
-        for commit in (found.policy_from, found.queued_after):
-            header = objects.header(f"{commit}^{{tree}}")
-            tree = header.oid if header is not None else objects.empty_tree
-            rules.append((policies.key(tree), objects.entry(tree, ALLOWED_SIGNERS.raw)))
-    return rules[0] != rules[1]
 
 
 @dataclass(slots=True)
@@ -176,14 +154,7 @@ class _Finder:
         self._require_history(found.oid)
         if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
             self._require_claim(branch, found.oid, event.claimed)
-        return CiRange(
-            self.head,
-            BRANCHES + branch,
-            found.oid,
-            f"{ref}..{self.shown}",
-            ref,
-            queued_after=event.claimed if event.is_queued else None,
-        )
+        return CiRange(self.head, BRANCHES + branch, found.oid, f"{ref}..{self.shown}", ref)
 
     def _require_claim(self, branch: str, base: str, claimed: str) -> None:
         """Require that the base is what the engine says: its claim is in the history of the base.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patchgate.check.judging_policy import PolicySides, judge_reading
+from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files
@@ -23,7 +23,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
-from patchgate.policy.tree_policies import TreePolicies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
 
@@ -66,7 +66,9 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
             return [
                 file
                 for file in found
-                if file.path.raw not in merged.conflicts or landing.is_restricted(file.path)
+                if file.path.raw not in merged.conflicts
+                or landing.is_restricted(file.path)
+                or is_control(file.path, rules)
             ]
 
         reading = LoadedChange(
@@ -88,10 +90,14 @@ def _rules(objects: Objects, trees: Sequence[str], merged: Merged, place: str) -
     policies = TreePolicies(objects)
     before, theirs = (policies.at(policies.key(tree)) for tree in trees)
     # A conflict is solved later, by a commit; until then its files have markers.
-    has_policy = not any(path in merged.conflicts for path in _POLICY_FILES)
+    after = before
+    if PYPROJECT_FILE.raw in merged.conflicts and (before.from_pyproject or theirs.from_pyproject):
+        after = FoundPolicy()
+    elif not any(path in merged.conflicts for path in _POLICY_FILES):
+        after = policies.at(policies.key(merged.tree))
     return PolicySides(
         replace(before, tree=trees[0]),
-        policies.at(policies.key(merged.tree)) if has_policy else before,
+        after,
         place=place,
         hooks_named=policies.names_patchgate(trees[0]),
         base=before,

@@ -91,18 +91,12 @@ class _CommitHistory:
         self._scoped = asked.scoped_commits
         self._keys: dict[str, Key] = {}
         self._hooks: dict[str, bool] = {}
-        # The policies that commits of the walk have made, where another one judges.
-        self._made: dict[Key, FoundPolicy] = {}
 
     def judge_from(self, commits: Sequence[Commit]) -> Iterator[ChangeVerdict]:
         """Judge commits until the policy changes: the new policy may need more to be read."""
         before = self._before(commits[0])
         profiles = {self._profile_of(commit) for commit in commits}
-        policies = [
-            before.policy or built_in(),
-            *(each.policy for each in self._made.values() if each.policy),
-        ]
-        detail = detail_for(policies, *profiles, in_full=self._terms.in_full)
+        detail = detail_for([before.policy or built_in()], *profiles, in_full=self._terms.in_full)
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
             after = self._after(commit, reading)
@@ -128,7 +122,6 @@ class _CommitHistory:
         """Read one commit again, in the detail that its two policies need."""
         profile = self._profile_of(commit)
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
-        policies += [each.policy for each in self._made.values() if each.policy]
         detail = detail_for(policies, profile, in_full=self._terms.in_full)
         ((_, reading),) = self._walk.read([commit], detail)
         return reading
@@ -184,16 +177,6 @@ class _CommitHistory:
             return FoundPolicy()
         return replace(self._policies.at(self._policies.key(header.oid)), tree=header.oid)
 
-    def _made_before(self, commit: Commit) -> FoundPolicy | None:
-        """Return the policy that an earlier commit of the walk has made, and a commit follows; else None.
-
-        It may be that of a change that lands first: then the commit lands under it.
-        """
-        if not self._made:
-            return None
-        keys = map(self._key_of, commit.parents)
-        return next((self._made[key] for key in keys if key in self._made), None)
-
     def _branches(self) -> tuple[str, ...]:
         """Return the trees of the branches that get the commits; none where they are not known."""
         if self._asked is None or self._asked.tree is None:
@@ -237,12 +220,7 @@ class _CommitHistory:
             if is_merge
             else (),
             branches=self._branches() if is_merge else (),
-            also=self._made_before(commit),
         )
-        if self._asked is not None and after.policy is not None and touched & _POLICY_FILES:
-            key = self._key_of(commit.oid)
-            if key not in map(self._key_of, commit.parents) and after != before:
-                self._made[key] = after
         profile = self._profile_of(commit)
         verdict = judge_reading(reading, rules, profile, self._walk.objects)
         policy = rules.before.policy or rules.after.policy

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 
 from patchgate.check.case import Case, Governance, MergedFolder
 from patchgate.check.features import FactSources, gather_facts
@@ -54,8 +55,7 @@ class PolicySides:
     whether the change changes the policy. `is_borrowed` is whether `before` comes from another line of
     history because this one had no policy: then the first policy need not be its own commit. `parents` are
     the policies of what a merge joins; empty for another change. `branches` are the trees of the branches
-    that get the change, where they are known. `also` is a policy that refuses too: what lands before the
-    change may have made it.
+    that get the change, where they are known.
     """
 
     before: FoundPolicy
@@ -67,7 +67,6 @@ class PolicySides:
     is_borrowed: bool = False
     parents: tuple[FoundPolicy, ...] = ()
     branches: tuple[str, ...] = ()
-    also: FoundPolicy | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -157,10 +156,6 @@ def judge_reading(
         under_own = replace(scene, policy=own, declaring=own, known=declaring, own=None)
         judged = judge(_case(under_own, reading, governance, has_budgets=False))
         outcomes, findings = _both(outcomes, findings, *judged)
-    if rules.also is not None and rules.also.policy is not None:
-        under_also = replace(scene, policy=rules.also.policy, own=None)
-        judged = judge(_case(under_also, reading, governance, has_budgets=not rules.is_first))
-        outcomes, findings = _both(outcomes, findings, *judged)
     return ChangeVerdict(
         change=reading.change,
         source=reading.source,
@@ -192,7 +187,7 @@ def _with_carried(
         return all(objects.entry(tree, file.path.raw) == file.new for tree in rules.branches)
 
     if rules.branches:
-        carried = [file for file in carried if not is_there(file)]
+        carried = [file for file in carried if file in reading.change.files or not is_there(file)]
     change, known = reading.change, {file.path for file in carried}
     own = [
         file
@@ -216,17 +211,23 @@ def restriction(rules: PolicySides, profile: Profile) -> Restricted:
     def is_restricted(path: RepoPath) -> bool:
         if not rules.branches:
             return False
-        if is_control(path, rules):
-            return True
-        if policy is None:
-            return False
+        return is_control(path, rules) or (policy is not None and _by_name(policy, profile)(path))
+
+    return is_restricted
+
+
+@lru_cache(maxsize=8)
+def _by_name(policy: Policy, profile: Profile) -> Restricted:
+    """Build the function that returns whether a policy restricts a path by its name; answers are kept."""
+
+    def is_restricted(path: RepoPath) -> bool:
         ruling = policy.ruling(path)
         if ruling.denied is not None or ruling.outside or ruling.suffix is not None:
             return True
         is_denied = ruling.classes & policy.limits(profile, ruling.owner).deny_classes
         return bool(is_denied) or any(policy.owned([path], ()))
 
-    return is_restricted
+    return cache(is_restricted)
 
 
 def _owned(case: Case, rules: PolicySides) -> Iterator[OwnedPaths]:

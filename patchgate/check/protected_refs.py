@@ -253,7 +253,7 @@ class RefRules:
             return [had]
         if self.destination.judges_all:
             moving = [update for update in updates if self.is_protected(update.ref)]
-            own = self.commits.get(moving[0].old or "") if len(moving) == 1 else None
+            own = had if [update.ref for update in moving] == [ref] else None
         else:
             own = self.commits.get(self.destination.reported.get(ref, ""))
             if own is not None and not self.destination.is_confirmed and not self.has_no_policy(own):

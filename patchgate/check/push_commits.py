@@ -74,6 +74,7 @@ class NewCommits:
         known_to: Callable[[RefGroup, str], KnownCommits],
     ) -> None:
         self._repository = repository
+        self.is_protected = is_protected
         self._peeled = commits
         self._new: list[tuple[RefGroup, dict[str, Commit]]] = []
         self._new_to: dict[str, dict[str, Commit]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -27,15 +27,15 @@ from patchgate.check.push_commits import (
     with_fetch,
     with_protected_refs,
 )
+from patchgate.check.push_groups import JudgedAlike, PushGroup
 from patchgate.check.refs import show_ref
-from patchgate.git.history import Commit
+from patchgate.check.rules_on_the_way import judge_by_rules_on_the_way
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import has_commits
-from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import Key
 from patchgate.report.verdict import ChangeVerdict, RecoveryStep, Report, Verdict
@@ -53,22 +53,6 @@ class PushVerdict:
 
     report: Report
     brought: Mapping[str, Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's.
-
-    `fallback` is whose policy judges then where no parent has one. `key` is the policy's, `signers` what
-    names its signers. `branches` are the commits that the refs have, a new one that of the default branch.
-    """
-
-    place: str | None
-    key: Key | None
-    signers: str | None
-    fallback: str | None
-    refs: list[tuple[str, str]] = field(default_factory=list)
-    branches: list[str] = field(default_factory=list)
 
 
 def judge_push_to(
@@ -272,7 +256,7 @@ class _PushCheck:
             for commit in fresh.values()
             if commit.oid not in shallow
         ]
-        alike = _Alike(self._terms, fresh)
+        alike = JudgedAlike(self._terms, fresh)
         known = history_root(self._objects, self._asked)
         firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
         for group in groups:
@@ -282,10 +266,11 @@ class _PushCheck:
                 continue
             asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
             asked = replace(asked, policy_from=group.place, fallback=group.fallback)
-            found = [
-                _under(each, ref_of[each.source.commit or ""], group.place)
-                for each in judge_each(self._repository, commits, asked)
-            ]
+            judged = list(judge_each(self._repository, commits, asked))
+            judged += judge_by_rules_on_the_way(
+                self._repository, [each for each in commits if not each.is_past], judged, asked
+            )
+            found = [_under(each, ref_of[each.source.commit or ""], group.place) for each in judged]
             if group.place is None:
                 found = [self._with_signers(each) for each in found]
             if len(groups) > 1:
@@ -303,9 +288,9 @@ class _PushCheck:
             brought.setdefault(first[oid], []).append(oid)
         return PushVerdict(Report(tuple(changes), tuple(warnings), lands_on=protected), brought)
 
-    def _groups(self, updates: Sequence[RefUpdate]) -> list[_Group]:
+    def _groups(self, updates: Sequence[RefUpdate]) -> list[PushGroup]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""
-        groups: dict[tuple[Key | None, str | None, str | None], _Group] = {}
+        groups: dict[tuple[Key | None, str | None, str | None, str], PushGroup] = {}
         for update in updates:
             tip = self._commits.get(update.new or "")
             if tip is None or not self._news.has(update.ref, tip):
@@ -318,8 +303,11 @@ class _PushCheck:
             elif not update.ref.startswith(NOTES):
                 # No policy speaks of the names in notes, but the one that they have themselves.
                 fallback = self._terms.default_tip
+            # What a merge brings is compared with what its protected branch has, and with no other.
+            alone = update.ref if place is not None and self._news.is_protected(update.ref) else ""
             group = groups.setdefault(
-                (key, signers, fallback), _Group(place=place, key=key, signers=signers, fallback=fallback)
+                (key, signers, fallback, alone),
+                PushGroup(place=place, key=key, signers=signers, fallback=fallback),
             )
             group.refs.append((update.ref, tip))
             had = self._commits.get(self._destination.had.get(update.ref, "")) or self._terms.default_tip
@@ -356,7 +344,7 @@ class _PushCheck:
             return self._terms.verdict_on(update, reason)
         return self._terms.verdict(update, reason) if reason else None
 
-    def _notes(self, group: _Group, changes: Sequence[ChangeVerdict]) -> Iterator[str]:
+    def _notes(self, group: PushGroup, changes: Sequence[ChangeVerdict]) -> Iterator[str]:
         """Say which policy judged where a user may expect another."""
         by_ref: dict[str, list[ChangeVerdict]] = {}
         for change in changes:
@@ -381,51 +369,6 @@ class _PushCheck:
                         f"{show_ref(ref)} is protected: judged by the policy of {group.place[:SHORT_OID]}, "
                         f"which {name} has"
                     )
-
-
-class _Alike:
-    """Remembers under which policy each commit was judged, so that none is judged twice under one."""
-
-    def __init__(self, terms: RefRules, graph: Mapping[str, Commit]) -> None:
-        self._terms = terms
-        self._graph = graph
-        self._judged: dict[str, list[tuple[Key | None, str | None]]] = {}
-        self._keys: dict[str, Key] = {}
-
-    def add(self, changes: Sequence[ChangeVerdict], group: _Group) -> None:
-        """Remember the changes that a group's policy has judged."""
-        for change in changes:
-            commit = self._graph[change.source.commit or ""]
-            self._judged.setdefault(commit.oid, []).append((group.key, group.signers))
-            touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)
-            if len(commit.parents) == 1 and not touched:
-                # So a long range asks git for few keys: those after merges and changes of the policy.
-                self._keys[commit.oid] = self._key(commit.parents[0])
-
-    def has(self, commit: Commit, group: _Group) -> bool:
-        """Return whether the policy of a group has judged a commit already."""
-        judged = self._judged.get(commit.oid)
-        if judged is None:
-            return False
-        if group.place is None:
-            before = self._before(commit, group)
-            return any(before == key for key, _ in judged)
-        return (group.key, group.signers) in judged
-
-    def _before(self, commit: Commit, group: _Group) -> Key:
-        """Name the policy before a commit: of the first parent, of a merged one, or the fallback."""
-        keys = (self._key(parent) for parent in commit.parents)
-        default = _ABSENT if group.fallback is None else self._key(group.fallback)
-        return next((key for key in keys if key != _ABSENT), default)
-
-    def _key(self, oid: str) -> Key:
-        if oid not in self._keys:
-            self._keys[oid] = self._terms.key_of(oid)
-        return self._keys[oid]
-
-
-_POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
-_ABSENT: Key = (None, None)
 
 
 def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:

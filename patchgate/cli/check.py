@@ -225,10 +225,12 @@ def check_commits(
     if is_whole:
         from patchgate.approvals.owned_refs import range_landing
         from patchgate.check.coming_merge import add_coming_merge
+        from patchgate.check.rules_on_the_way import add_rules_on_the_way
         from patchgate.components.cumulative_drift import add_range_findings
 
         report = add_range_findings(repository, report, revision, asked)
         report = add_coming_merge(repository, report, revision, asked)
+        report = add_rules_on_the_way(repository, report, revision, asked)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
 

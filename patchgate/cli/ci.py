@@ -15,7 +15,7 @@ from patchgate.check.ci_environment import (
     is_github,
     read_event,
 )
-from patchgate.check.ci_range import CiRange, find_range, has_other_rules, with_forced_push
+from patchgate.check.ci_range import CiRange, find_range, with_forced_push
 from patchgate.cli.output import Progress, write_error
 from patchgate.git.quoting import printable
 
@@ -56,13 +56,6 @@ def check_ci(
     else:
         report = check_commits(repository, found.revision, asked, is_whole=True, quiet=quiet)
         report = with_forced_push(repository, found, report)
-        if has_other_rules(repository, found):
-            # The entry before lands first: this one lands under its rules.
-            after = replace(asked, policy_from=found.queued_after, policy_name=None)
-            revision = f"{found.queued_after}..{found.head}"
-            more = check_commits(repository, revision, after, is_whole=True, quiet=quiet)
-            asking = [each for each in more.changes if each.owned or each.verdict != "accepted"]
-            report = replace(report, changes=(*report.changes, *asking))
     return replace(report, warnings=(*found.notes, *report.warnings)), asked, event
 
 

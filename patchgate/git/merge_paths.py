@@ -29,7 +29,7 @@ class Landing:
 # A merge of more commits has too many pairs; 6 take 20 ms.
 _MOST_PAIRED = 4
 # A commit may say in .gitmodules that a submodule never differs.
-_RAW = ("diff-tree", "--stdin", "-r", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
+_DIFFER = ("diff-tree", "--stdin", "-r", "-z", "--no-renames", "--ignore-submodules=none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,11 @@ def touched_paths(repository: Repository, merges: Iterable[str]) -> Iterator[tup
     stdin = "".join(f"{oid}\n" for oid in merges).encode("ascii")
     if not stdin:
         return
-    words = iter(repository.output(*_RAW, "-m", stdin=stdin).split(b"\0"))
+    # The shortest form in which no path looks like a commit: a letter before each.
+    words = iter(repository.output(*_DIFFER, "--name-status", "-m", stdin=stdin).split(b"\0"))
     merge, paths = "", dict[RepoPath, int]()
     for word in words:
-        if word.startswith(b":"):
+        if len(word) == 1:
             path = RepoPath(next(words))
             paths[path] = paths.get(path, 0) + 1
         elif word and (oid := word.decode("ascii", "replace")) != merge:
@@ -142,7 +143,7 @@ def _changed(
     stdin = "".join(f"{old} {new}\n" for old, new in dict.fromkeys(pairs) if old != new).encode("ascii")
     if not stdin:
         return set()
-    words = iter(repository.output(*_RAW, stdin=stdin, variables=variables).split(b"\0"))
+    words = iter(repository.output(*_DIFFER, "--raw", stdin=stdin, variables=variables).split(b"\0"))
     # The line that names two trees stands before the first record, without a NUL.
     return {RepoPath(next(words)) for word in words if word.rpartition(b"\n")[2].startswith(b":")}
 

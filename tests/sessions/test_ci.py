@@ -16,6 +16,7 @@ from tests.approvals.owners_world import GOVERNED, Team
 from tests.world import Answer, Content, Repo, pinned_environment
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
+STRICT = '[policy]\ndeny_prefixes = ["runs", "docs"]\n'
 LOOSE = "[policy]\n"
 HEADS, TAGS = "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"
 
@@ -183,15 +184,11 @@ def test_an_entry_of_a_queue_may_be_on_top_of_one_that_has_not_landed(host: Host
 
 
 def test_an_entry_of_a_queue_lands_under_the_rules_of_the_entry_before_it(host: Host) -> None:
-    strict = host.push("first", {"patchgate.toml": '[policy]\ndeny_prefixes = ["runs", "docs"]\n'})
+    strict = host.push("first", {"patchgate.toml": STRICT})
     docs = host.push("second", {"docs/a": "a\n"})
     host.clone(docs)
     assert host.check(host.pull(docs, docs)).code == 0
-    host.dev.git("checkout", "-q", "--detach", strict)
-    host.dev.git("merge", "-q", "--no-ff", "-m", "Merge", docs)
-    entry = host.dev.head()
-    host.dev.git("push", "-q", "-f", "origin", f"{entry}:refs/heads/entry")
-    host.dev.git("checkout", "-q", "main")
+    entry = joined(host, strict, docs)
     host.clone(entry)
     group = {"base_ref": "refs/heads/main", "base_sha": strict, "head_sha": entry}
     queued = {"GITHUB_EVENT_NAME": "merge_group", "GITHUB_REF": "refs/heads/q", "GITHUB_SHA": entry}
@@ -200,7 +197,7 @@ def test_an_entry_of_a_queue_lands_under_the_rules_of_the_entry_before_it(host: 
 
 def test_what_follows_a_change_of_the_policy_is_judged_by_that_too(host: Host) -> None:
     """The change may land first by a fast-forward, and then nothing checks the rest again."""
-    strict = host.push("first", {"patchgate.toml": '[policy]\ndeny_prefixes = ["runs", "docs"]\n'})
+    strict = host.push("first", {"patchgate.toml": STRICT})
     docs = host.push("second", {"docs/a": "a\n"}, onto=strict)
     host.clone(docs)
     assert "deny-prefix" in host.check(host.pull(docs, docs)).errors
@@ -208,6 +205,50 @@ def test_what_follows_a_change_of_the_policy_is_judged_by_that_too(host: Host) -
     bad = host.push("second", BAD, onto=loose)
     host.clone(bad)
     assert "deny-prefix" in host.check(host.pull(bad, bad)).errors
+
+
+def joined(host: Host, *parents: str) -> str:
+    """Merge commits, and push the merge."""
+    host.dev.git("checkout", "-q", "--detach", parents[0])
+    host.dev.git("merge", "-q", "--no-ff", "--no-verify", "-m", "Merge", *parents[1:])
+    made = host.dev.head()
+    host.dev.git("push", "-q", "-f", "origin", f"{made}:refs/heads/joined")
+    host.dev.git("checkout", "-q", "main")
+    return made
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_merged_with_a_change_of_the_policy_is_judged_by_that_too(host: Host, order: int) -> None:
+    rules = host.push("first", {"patchgate.toml": STRICT})
+    change = host.push("second", {"docs/a": "a\n"})
+    made = joined(host, *(rules, change)[::order])
+    host.clone(made)
+    # The change of the policy may land first, by a fast-forward.
+    answer = host.check(merge_request(host, made))
+    assert (answer.verdict, set(answer.errors)) == ("rejected", {"deny-prefix"})
+
+
+def test_a_policy_that_a_clean_merge_makes_judges_what_follows(host: Host) -> None:
+    text = STRICT.replace(', "docs"', "") + "# x\n" * 12 + "[content]\nsecrets = true\n"
+    host.land({"patchgate.toml": text})
+    host.main = host.dev.head()
+    one = host.push("one", {"patchgate.toml": text.replace('"runs"', '"runs", "docs"')})
+    other = host.push("other", {"patchgate.toml": text + "conflict_markers = true\n"})
+    follows = host.push("follows", {"docs/a": "a\n"}, onto=joined(host, other, one))
+    host.clone(follows)
+    answer = host.check(merge_request(host, follows))
+    assert (answer.verdict, set(answer.errors)) == ("rejected", {"deny-prefix"})
+
+
+def test_a_conflict_of_the_policy_in_pyproject_is_refused_in_a_stale_head(host: Host) -> None:
+    text = '[tool.patchgate.policy]\ndeny_prefixes = ["runs"]\n[tool.patchgate.rules]\ndeny-prefix = "off"\n'
+    host.dev.git("rm", "-q", "patchgate.toml")
+    host.land({"pyproject.toml": text})
+    head = host.push("stale", {"pyproject.toml": text.replace('"off"', '"off" # so')})
+    host.land({"pyproject.toml": text.replace('deny-prefix = "off"\n', "")})
+    host.main = host.dev.head()
+    host.clone(head)
+    assert host.check(merge_request(host, head)).errors == ["policy-removed"]
 
 
 def test_a_base_that_is_cut_off_has_no_coming_merge(host: Host) -> None:

@@ -1,0 +1,77 @@
+"""The refs of a push that one policy judges together, and which commits a policy has judged already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.check.protected_refs import RefRules
+from patchgate.git.history import Commit
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.tree_policies import Key
+from patchgate.report.verdict import ChangeVerdict
+
+_POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
+_ABSENT: Key = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class PushGroup:
+    """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's.
+
+    `fallback` is whose policy judges then where no parent has one. `key` is the policy's, `signers` what
+    names its signers. `branches` are the commits that the refs have, a new one that of the default branch.
+    """
+
+    place: str | None
+    key: Key | None
+    signers: str | None
+    fallback: str | None
+    refs: list[tuple[str, str]] = field(default_factory=list)
+    branches: list[str] = field(default_factory=list)
+
+
+class JudgedAlike:
+    """Remembers under which policy each commit was judged, so that none is judged twice under one."""
+
+    def __init__(self, terms: RefRules, graph: Mapping[str, Commit]) -> None:
+        self._terms = terms
+        self._graph = graph
+        self._judged: dict[str, list[tuple[Key | None, str | None, list[str]]]] = {}
+        self._keys: dict[str, Key] = {}
+
+    def add(self, changes: Sequence[ChangeVerdict], group: PushGroup) -> None:
+        """Remember the changes that a group's policy has judged."""
+        for change in changes:
+            commit = self._graph[change.source.commit or ""]
+            self._judged.setdefault(commit.oid, []).append((group.key, group.signers, group.branches))
+            touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)
+            if len(commit.parents) == 1 and not touched:
+                # So a long range asks git for few keys: those after merges and changes of the policy.
+                self._keys[commit.oid] = self._key(commit.parents[0])
+
+    def has(self, commit: Commit, group: PushGroup) -> bool:
+        """Return whether the policy of a group has judged a commit already."""
+        judged = self._judged.get(commit.oid)
+        if judged is None:
+            return False
+        if group.place is None:
+            before = self._before(commit, group)
+            return any(before == key for key, _, _ in judged)
+        # Only what a merge brings depends on what the branch has.
+        return any(
+            (key, signers) == (group.key, group.signers)
+            and (len(commit.parents) < 2 or branches == group.branches)
+            for key, signers, branches in judged
+        )
+
+    def _before(self, commit: Commit, group: PushGroup) -> Key:
+        """Name the policy before a commit: of the first parent, of a merged one, or the fallback."""
+        keys = (self._key(parent) for parent in commit.parents)
+        default = _ABSENT if group.fallback is None else self._key(group.fallback)
+        return next((key for key in keys if key != _ABSENT), default)
+
+    def _key(self, oid: str) -> Key:
+        if oid not in self._keys:
+            self._keys[oid] = self._terms.key_of(oid)
+        return self._keys[oid]
