@@ -147,3 +147,7 @@ class DamagedIntentError(UndecidedError):
 
 class OutOfTimeError(Exception):
     """Some work has used up its time; the caller knows what it was."""
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP asked the process to end."""

@@ -298,6 +298,7 @@ def _judge_and_write(run: ApplyRun) -> Report:
             gates, findings = run.results.gates, run.results.findings
             verdict = _with_results(verdict, (*gates, *landed.gates), (*findings, *landed.findings))
             if verdict.verdict is Verdict.ACCEPTED:
+                shield.enter_context(environment.landing())
                 landed = write_judged(
                     repository,
                     judged,

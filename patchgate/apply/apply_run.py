@@ -9,6 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from patchgate.apply import review
@@ -141,7 +142,7 @@ class ApplyEnvironment:
 
     `report_progress` gets what runs and for how many seconds. `clock` gives seconds since the epoch. `faults`
     are the numbered fault points of the write. `before_write` is called before anything is written, and stops
-    that with an exception.
+    that with an exception. `landing` is entered before the write, and left when its result is recorded.
     """
 
     environ: Mapping[str, str]
@@ -151,6 +152,7 @@ class ApplyEnvironment:
     chance: Callable[[int], bytes] = os.urandom
     faults: FaultPoints | None = None
     before_write: Callable[[], None] = lambda: None
+    landing: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +214,14 @@ class ApplyRun:
         """Find the chain that the attempt belongs to if `--retry-of` was not given."""
         if self.chain.first is None:
             paths = {file.path for file in verdict.change.files} or set(list_named_paths(self.candidate))
-            here, now = self.repository.work_tree, self.environment.clock()
-            self.chain = open_chain(self.ledger, here, now, (self.sha256, verdict.patch_id), paths)
+            self.chain = open_chain(
+                self.ledger,
+                self.repository.work_tree,
+                self.environment.clock(),
+                (self.sha256, verdict.patch_id),
+                paths,
+                run=self.request.run,
+            )
 
     def recheck_chain(self) -> Finding | None:
         """Read the chain again, and report what now prevents this attempt."""

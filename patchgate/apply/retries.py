@@ -111,6 +111,8 @@ def open_chain(
     now: float,
     sent: Sequence[str | None],
     paths: Collection[RepoPath],
+    *,
+    run: str | None = None,
 ) -> Chain:
     """Find the chain that an attempt without `--retry-of` belongs to; a new one if there is none.
 
@@ -119,9 +121,10 @@ def open_chain(
         now: seconds since the epoch.
         sent: the digest and the id of its patch.
         paths: the files that it changes, or that it names if it cannot be read.
+        run: the work of a run that it is for; the answers of one never continue those of another.
     """
     known = records(ledger, _COUNTED, since=now - OPEN_SECONDS)
-    recent = [each for each in known if _is_open(each, work_tree, now)]
+    recent = [each for each in known if _is_open(each, work_tree, now) and _is_for_same_work(each.run, run)]
     alike = {each.chain for each in recent if _similarity(each, sent, paths) is not None}
     for chain in dict.fromkeys(each.chain for each in reversed(recent) if each.chain in alike):
         tried = list_chain_since_reset(ledger, chain)
@@ -139,6 +142,11 @@ def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
     """Return whether a refusal still counts here; nothing was wrong with a patch that was applied before."""
     is_here = refused.counts and refused.work_tree == work_tree and set(refused.rules) != {"duplicate-patch"}
     return is_here and age_of(refused.at, now) <= OPEN_SECONDS
+
+
+def _is_for_same_work(one: str | None, other: str | None) -> bool:
+    """Whether two attempts may be for the same `COMPONENT/PHASE`, in whatever run."""
+    return one is None or other is None or one.partition("/")[2] == other.partition("/")[2]
 
 
 def _similarity(

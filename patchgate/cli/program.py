@@ -13,13 +13,8 @@ import sys
 from types import FrameType
 
 from patchgate.cli.output import internal_error, report_error, write_error
-from patchgate.errors import PatchgateError
+from patchgate.errors import PatchgateError, Terminated
 from patchgate.exit_codes import INTERRUPTED, TERMINATED
-
-
-class _Terminated(BaseException):
-    """SIGTERM or SIGHUP."""
-
 
 _received: list[int] = []
 """Signals received so far; a library may turn what they raise into another error."""
@@ -27,7 +22,7 @@ _received: list[int] = []
 
 def _end(number: int, frame: FrameType | None) -> None:
     _received.append(number)
-    raise KeyboardInterrupt if number == signal.SIGINT else _Terminated
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
 
 def main() -> None:
@@ -79,7 +74,7 @@ def run(arguments: list[str]) -> int:
         return report_error(error, arguments)
     except KeyboardInterrupt:
         return _report_signal(signal.SIGINT)
-    except _Terminated:
+    except Terminated:
         return _report_signal(signal.SIGTERM)
     except Exception as error:  # noqa: BLE001 - an internal error must be a refusal with one sentence
         if _received and not isinstance(error, OSError):

@@ -127,12 +127,11 @@ def show_command(context: click.Context, run: str | None, form: str) -> int:
     """Show the newest run, or RUN: what is done, what failed and why, what comes next."""
     repository = open_here(context)
     from patchgate.runs.run_output import show_json, show_text
-    from patchgate.runs.run_record import find_run
-    from patchgate.runs.run_state import inconsistencies
-    from patchgate.runs.start import on_disk
+    from patchgate.runs.run_record import checked_run
+    from patchgate.runs.start import what_is_wrong
 
-    state = find_run(repository, run)
-    wrong = inconsistencies(state, on_disk(repository))
+    state = checked_run(repository, run)
+    wrong = what_is_wrong(repository, state)
     if form == "json":
         write(show_json(state, wrong, time.time()))
     else:

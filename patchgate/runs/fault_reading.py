@@ -24,6 +24,7 @@ _NOTHING_EXIT = 5
 """pytest collected no tests; with `-qq` nothing else says so."""
 MOST_OUTPUT = 1 << 20
 _MOST_SUBJECT = 80
+_LEAST_NAME = 3
 # As logs have them, where they are escaped.
 _COLOUR = re.compile(rb"\\x1b\[[0-?]*[ -/]*[@-~]")
 
@@ -94,7 +95,7 @@ def fault_of_output(
     # The expressions below take time with the square of its length.
     sample = sample.strip()[: MOST_SAMPLE + 1]
     if kind is FaultKind.AUTHOR_FAILED:
-        subject = " ".join(_VARIES.sub("*", sample).split())
+        subject = " ".join(_VARIES.sub("*", _without_name(sample, component)).split())
     return RunFault(component, phase, kind, printable(subject, _MOST_SUBJECT), printable(sample, MOST_SAMPLE))
 
 
@@ -109,6 +110,13 @@ def fault_of_error(error: BaseException, *, component: str, phase: Phase) -> Run
         if kind is not None:
             return RunFault(component, phase, kind, sample=sample)
     return None
+
+
+def _without_name(sample: str, component: str) -> str:
+    """Leave out the name of the component; a short one may be a word of any sentence."""
+    if len(component) < _LEAST_NAME:
+        return sample
+    return re.sub(rf"(?<!\w){re.escape(component)}(?!\w)", "*", sample)
 
 
 def _read(text: bytes, exit_code: int | None, plain: FaultKind) -> tuple[FaultKind, str, str]:

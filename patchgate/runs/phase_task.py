@@ -57,7 +57,8 @@ class PhaseResult:
     `reason` is one sentence, `hint` the next step. `tail` are the last lines of the output that shows it.
     `attempts` are the ids of the attempts that were made, `files` the paths that they wrote, `counts` those
     of the tests. `kind`, `subject` and `sample` say what went wrong, as in `triage.RunFault`; the kind is
-    None if that is unknown, or a maintainer's turn. `missing` are programs that were not found.
+    None if that is unknown, or a maintainer's turn. `missing` are programs that were not found. `warnings`
+    hold whatever the outcome is.
     """
 
     outcome: PhaseOutcome
@@ -74,6 +75,7 @@ class PhaseResult:
     exit_code: int | None = None
     timed_out: bool = False
     missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def fault(self, task: PhaseTask) -> RunFault | None:
         """Return what triage needs to know; None if the phase passed, or its kind is None."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from patchgate.apply.apply import apply
@@ -28,7 +28,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository, has_pending_transactions
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.component import Component
+from patchgate.policy.component import Component, Components
 from patchgate.policy.settings import CommandSettings
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
@@ -43,13 +43,13 @@ from patchgate.runs.phase_task import (
     WorkEnvironment,
 )
 from patchgate.runs.triage import FaultKind
-from patchgate.runs.worktree_changes import Look, changed_since, look_at
+from patchgate.runs.worktree_changes import Changes, Look, changed_since, look_at
 from patchgate.storage.lock import acquire
 
 __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perform"]
 
 LANDING_SECONDS = 3600.0
-"""How long to wait while others land: each runs the commands of the policy."""
+"""How long to wait while others land: one that was overtaken runs the commands of the policy again."""
 # Somebody else changed HEAD or the index during an `apply`: the same patch is tried again.
 _MOST_COLLISIONS = 3
 _NAMED = 5
@@ -88,6 +88,7 @@ def perform(
         result,
         attempts=tuple(work.attempts),
         files=tuple(path.quoted for path in work.files),
+        warnings=work.warnings(),
         seconds=environment.monotonic() - began,
     )
 
@@ -116,7 +117,8 @@ def _kind_said(sentence: str) -> FaultKind | None:
 class _PhaseWork:
     """One phase while it is worked on: what was tried, and what is to be said to the author.
 
-    `retry_of` is the refused attempt that the next one continues, `note` what was wrong with the last answer.
+    `meanwhile` are files that somebody changed while the author ran. `retry_of` is the refused attempt that
+    the next one continues, `note` what was wrong with the last answer.
     """
 
     repository: Repository
@@ -125,6 +127,8 @@ class _PhaseWork:
     most_answer: int
     attempts: list[str] = field(default_factory=list)
     files: dict[RepoPath, None] = field(default_factory=dict)
+    components: Components = field(default_factory=lambda: Components({}))
+    meanwhile: dict[RepoPath, None] = field(default_factory=dict)
     retry_of: str | None = None
     note: str = ""
 
@@ -137,12 +141,13 @@ class _PhaseWork:
         """
         self.environment.require_wanted()
         if has_pending_transactions(self.repository.common_dir):
-            with self._landing_lock():
-                recover_pending(self.repository)
+            with self._landing():
+                pass
         intent = PhaseIntent(self.repository, self.task, self.environment)
         intent.clear_leftover()
         content, component = self._content()
         author = author_of(content.policy, self.task.phase)
+        self.components = content.policy.components
         check = self._check()
         if check is not None and check.outcome is not PhaseOutcome.FAILED:
             return check
@@ -161,6 +166,12 @@ class _PhaseWork:
             return self._ask(author, component, limit, intent)
         finally:
             intent.clear()
+
+    def warnings(self) -> tuple[str, ...]:
+        """Say what was changed meanwhile, without harm to this work."""
+        if not self.meanwhile:
+            return ()
+        return (f"changed while its author ran, by it or by somebody else: {_shown(self.meanwhile)}",)
 
     def note_attempt(self, error: BaseException) -> None:
         """Note the attempt that an error ended."""
@@ -199,9 +210,11 @@ class _PhaseWork:
             return None
         self.retry_of, self.note = last.attempt, _feedback_in(last.dir)
         refused = sum(each.counts for each in chain)
-        return self._exhausted(refused, reset_command(last.attempt)) if refused >= limit else None
+        if refused < limit:
+            return None
+        return self._exhausted(refused, reset_command(last.attempt), last.rules[0] if last.rules else "")
 
-    def _exhausted(self, number: int, hint: str) -> PhaseResult:
+    def _exhausted(self, number: int, hint: str, rule: str) -> PhaseResult:
         answers = wording.count(number, "answer")
         reason = f"{answers} of its author did not pass, so a maintainer has to look at it"
         tail = tuple(wording.safe(line) for line in self.note.splitlines() if line.strip())[-40:]
@@ -211,12 +224,14 @@ class _PhaseWork:
             f"read the evidence, then run {hint}",
             tail=tail,
             kind=FaultKind.PATCH_REFUSED,
+            subject=rule,
         )
 
     def _ask(
         self, author: tuple[str, CommandSettings], component: Component, limit: int, intent: PhaseIntent
     ) -> PhaseResult:
         """Ask the author until the check passes, at most as often as a patch may be refused."""
+        why = FaultKind.ANSWER_UNUSABLE.value
         for number in range(1, limit + 1):
             self.environment.require_wanted()
             intent.renew()
@@ -231,8 +246,10 @@ class _PhaseWork:
             )
             answer = ask_author(self.repository, call, intent.active)
             self.environment.require_wanted()
-            if changed := self._changed(before, component):
-                return self._changed_behind(author[0], changed)
+            changed = self._changed(before, component)
+            if changed.wrong:
+                return self._changed_behind(author[0], changed.wrong)
+            self.meanwhile.update(dict.fromkeys(changed.other))
             if answer.ending is not None:
                 return answer.ending
             self.note = answer.refusal or ""
@@ -249,18 +266,21 @@ class _PhaseWork:
             if check.outcome is not PhaseOutcome.FAILED:
                 return check
             self.note = _note_of(check)
-        return self._exhausted(limit, f"git patchgate run resume {self.task.run}")
+            is_own = check.kind in {None, FaultKind.CHECK_FAILED, FaultKind.TESTS_FAILED}
+            why = "" if is_own else f"{check.kind} {check.subject}".strip()
+        return self._exhausted(limit, f"git patchgate run resume {self.task.run}", why)
 
-    def _changed(self, before: Look, component: Component) -> list[RepoPath]:
+    def _changed(self, before: Look, component: Component) -> Changes:
         """List what was changed past `apply` while the author ran."""
-        if not changed_since(self.repository, before, component):
-            return []
+        found = changed_since(self.repository, before, component, self.components)
+        if not (found.wrong or found.other):
+            return found
         # Another landing may be half written: nobody lands while we look again.
         with self._landing_lock():
-            return changed_since(self.repository, before, component)
+            return changed_since(self.repository, before, component, self.components)
 
-    def _changed_behind(self, author: str, changed: list[RepoPath]) -> PhaseResult:
-        named = first_of(changed, _NAMED, lambda path: path.quoted)
+    def _changed_behind(self, author: str, changed: Sequence[RepoPath]) -> PhaseResult:
+        named = _shown(changed)
         return PhaseResult(
             PhaseOutcome.FAILED,
             f"{self.task.component}: the working tree or the index was changed while {author} ran: {named}",
@@ -290,24 +310,50 @@ class _PhaseWork:
     def _land(self, patch: bytes, component: Component, intent: PhaseIntent) -> bool | PhaseResult:
         """Apply an answer, one after another with those of other phases.
 
+        It is tried beside others: what is refused makes nobody wait.
+
         Returns:
             Whether it landed or may be corrected; the result of the phase if neither is so.
         """
-        with self._landing_lock():
-            recover_pending(self.repository)
-            for _ in range(_MOST_COLLISIONS):
-                self.environment.require_wanted()
-                report = self._apply(patch, component, intent)
-                (verdict,) = report.changes
-                if report.attempt is not None:
-                    self.attempts.append(report.attempt.id)
-                if verdict.fallback_reason != "concurrent-change":
-                    break
+        report = self._apply(patch, component, intent, self._landing)
+        if _has_collided(report):
+            # Others have landed since it was tried: now they wait.
+            with self._landing():
+                for _ in range(_MOST_COLLISIONS):
+                    report = self._apply(patch, component, intent, nullcontext)
+                    if not _has_collided(report):
+                        break
         # The undecided verdict of an attempt that was stopped for this says nothing more.
         self.environment.require_wanted()
-        return self._read(report, verdict)
+        return self._read(report, report.changes[0])
 
-    def _apply(self, patch: bytes, component: Component, intent: PhaseIntent) -> Report:
+    @contextmanager
+    def _landing(self) -> Iterator[None]:
+        """Land alone, after what a killed process left is finished or undone."""
+        with self._landing_lock():
+            recover_pending(self.repository)
+            yield
+
+    def _apply(
+        self,
+        patch: bytes,
+        component: Component,
+        intent: PhaseIntent,
+        landing: Callable[[], AbstractContextManager[None]],
+    ) -> Report:
+        self.environment.require_wanted()
+        report = self._try_to_apply(patch, component, intent, landing)
+        if report.attempt is not None:
+            self.attempts.append(report.attempt.id)
+        return report
+
+    def _try_to_apply(
+        self,
+        patch: bytes,
+        component: Component,
+        intent: PhaseIntent,
+        landing: Callable[[], AbstractContextManager[None]],
+    ) -> Report:
         request = ApplyRequest(
             patch,
             trusted_options(self.repository),
@@ -323,6 +369,7 @@ class _PhaseWork:
             intent.report,
             self.environment.clock,
             before_write=self.environment.require_wanted,
+            landing=landing,
         )
         try:
             return apply(self.repository, request, place)
@@ -345,7 +392,8 @@ class _PhaseWork:
         said = _feedback_in(report.attempt.dir if report.attempt else None) or feedback(report)
         self.note = f"{self.note}\n\n{said}" if self.note else said
         if not report.retry.allowed:
-            return self._exhausted(report.retry.of, report.retry.command)
+            rule = verdict.decisive.rule if verdict.decisive is not None else ""
+            return self._exhausted(report.retry.of, report.retry.command, rule)
         self.retry_of = report.attempt.id if report.attempt else None
         return False
 
@@ -374,6 +422,14 @@ class _PhaseWork:
             exit_code=code if isinstance(code, int) else None,
             timed_out=rule == "command-timed-out",
         )
+
+
+def _shown(paths: Iterable[RepoPath]) -> str:
+    return first_of(list(paths), _NAMED, lambda path: path.quoted)
+
+
+def _has_collided(report: Report) -> bool:
+    return report.changes[0].fallback_reason == "concurrent-change"
 
 
 def _note_of(check: PhaseResult) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
+from patchgate.errors import Terminated
 from patchgate.report.wording import count
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult
 from patchgate.runs.phases import Schedule, Work
@@ -30,6 +31,7 @@ from patchgate.storage.record import Json
 
 _GLANCE = 0.5
 _NAMED = 5
+_LAST_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class RunLoop:
     _later: list[tuple[float, Work]] = field(default_factory=list)
     _tries: dict[Work, int] = field(default_factory=dict)
     _faults: list[RunFault] = field(default_factory=list)
+    _hints: list[str | None] = field(default_factory=list)
     _ended: set[Work] = field(default_factory=set)
     _halt: _Halt | None = None
 
@@ -97,7 +100,7 @@ class RunLoop:
                 self._go_on(pool)
             except BaseException as error:
                 self.environment.stop()
-                if isinstance(error, KeyboardInterrupt | SystemExit):
+                if isinstance(error, KeyboardInterrupt | Terminated):
                     self._pause_for(error)
                 raise
         return self._close()
@@ -137,6 +140,8 @@ class RunLoop:
 
     def _handle(self, work: Work, result: PhaseResult) -> None:
         about = {**_named(work), "seconds": round(result.seconds, 3), "attempts": list(result.attempts)}
+        for each in result.warnings:
+            self.environment.report(f"{work.component}: warning: {each}")
         if result.has_passed:
             counts: Json = None if result.counts is None else dict(result.counts)
             self.record.write(RunAction.FINISHED, {**about, "files": list(result.files), "counts": counts})
@@ -151,11 +156,14 @@ class RunLoop:
             return
         self.record.write(RunAction.FAULTED, {**about, **_described(result, fault)})
         self.schedule.fail(work)
+        self._hints.append(result.hint)
         self._ended.add(work)
         self._report(work, f"{_word(result)}: ", result)
+        for line in result.tail[-_LAST_LINES:]:
+            self.environment.report(f"  | {line}")
         if result.hint is not None:
             self.environment.report(f"  help: {result.hint}")
-        if result.outcome is not PhaseOutcome.WAITING:
+        if result.outcome is not PhaseOutcome.WAITING or result.kind is FaultKind.PATCH_REFUSED:
             self._faults.append(fault)
             self._look_for_halt(work, result, fault)
 
@@ -198,9 +206,12 @@ class RunLoop:
             return self.record.write(self._halt.action, {"reason": self._halt.reason, "hint": hint})
         if not self.schedule.failed:
             return self.record.write(RunAction.COMPLETED, {})
-        return self.record.write(
-            RunAction.PAUSED, {"reason": self._what_failed(), "hint": f"fix that, then {self._resume}"}
-        )
+        hints = {each for each in self._hints if each is not None}
+        hint = f"fix that, then {self._resume}"
+        if len(self._hints) == 1 and hints:
+            (hint,) = hints
+            hint = hint if self._resume in hint else f"{hint}, then {self._resume}"
+        return self.record.write(RunAction.PAUSED, {"reason": self._what_failed(), "hint": hint})
 
     def _what_failed(self) -> str:
         failed = [f"{work.component} ({work.phase.value})" for work in sorted(self.schedule.failed)]

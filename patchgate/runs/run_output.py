@@ -9,11 +9,12 @@ from patchgate.report.schema import Schema, Shape, about, document_schema, map_o
 from patchgate.report.wording import count, safe
 from patchgate.runs.phases import PHASES, Phase, Scheduling, Work
 from patchgate.runs.resume import ResumeStrategy
-from patchgate.runs.run_record import STATE_SCHEMA, plain_state, status_now
+from patchgate.runs.run_record import STATE_SCHEMA, next_step, plain_state, status_now
 from patchgate.runs.run_state import RunState, RunStatus
 from patchgate.storage.record import Json
 
 LIST_SCHEMA = "patchgate.runs/1"
+_LAST_LINES = 8
 _WORK = about(str, "COMPONENT:PHASE")
 
 
@@ -32,10 +33,10 @@ def _headline(state: RunState, now: float) -> str:
 
 def show_text(state: RunState, wrong: Sequence[str], now: float) -> list[str]:
     """Write one run: a line for each component with its phases, then what is wrong."""
-    lines = [_headline(state, now)]
+    lines, status = [_headline(state, now)], status_now(state, now)
     for name in sorted(state.plan.phases):
         words = [
-            f"{phase.value} {_word(state, Work(name, phase))}"
+            f"{phase.value} {_word(state, Work(name, phase), status)}"
             for phase in PHASES
             if phase in state.plan.phases[name]
         ]
@@ -43,6 +44,7 @@ def show_text(state: RunState, wrong: Sequence[str], now: float) -> list[str]:
         for work, trouble in sorted(state.trouble.items()):
             if work.component == name:
                 lines.append(f"    {work.phase.value}: {safe(trouble.reason)}")
+                lines += [f"      | {safe(line)}" for line in trouble.tail[-_LAST_LINES:]]
                 lines += [f"      help: {safe(trouble.hint)}"] if trouble.hint else []
     lines += [f"warning: {safe(each)}" for each in (*state.warnings, *wrong)]
     if (hint := _hint(state, now)) is not None:
@@ -51,17 +53,17 @@ def show_text(state: RunState, wrong: Sequence[str], now: float) -> list[str]:
 
 
 def _hint(state: RunState, now: float) -> str | None:
-    if status_now(state, now) is RunStatus.INTERRUPTED:
-        return f"its process has ended: git patchgate run resume {state.id}"
-    return state.hint
+    return next_step(state, now) or state.hint
 
 
-def _word(state: RunState, work: Work) -> str:
+def _word(state: RunState, work: Work, status: RunStatus) -> str:
     if work in state.done:
         return "done"
     if work in state.trouble:
         return state.trouble[work].outcome
-    return "under way" if work in state.in_flight else "left"
+    if work not in state.in_flight:
+        return "left"
+    return "under way" if status is RunStatus.ACTIVE else "interrupted"
 
 
 def strategy_lines(strategy: ResumeStrategy, from_phase: Phase | None) -> list[str]:
@@ -118,6 +120,7 @@ def _run_shape() -> dict[str, Shape]:
         "hint": about(str | None, "the next step"),
         "fault": about(str | None, "the kind of fault"),
         "signature": about(str | None, "what equal faults have in common"),
+        "tail": about([str], "the last lines of its output"),
     }
     plan: Shape = {
         "phases": map_of([one_of(*(phase.value for phase in PHASES))]),

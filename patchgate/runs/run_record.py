@@ -72,6 +72,16 @@ def status_now(state: RunState, now: float) -> RunStatus:
     return state.status
 
 
+def next_step(state: RunState, now: float) -> str | None:
+    """Return the command that goes on with an interrupted run, or replaces a damaged one; None for others."""
+    status = status_now(state, now)
+    if not state.plan.phases and status is not RunStatus.COMPLETED:
+        return "git patchgate run start, because the event with what this run had to do is damaged"
+    if status is not RunStatus.INTERRUPTED:
+        return None
+    return f"git patchgate run resume {state.id}, because its process has ended"
+
+
 @dataclass(slots=True)
 class RunRecord:
     """Records the events of one run, and folds them as they are written.
@@ -127,6 +137,7 @@ def plain_state(state: RunState) -> dict[str, Json]:
                 "hint": each.hint,
                 "fault": each.kind,
                 "signature": each.signature,
+                "tail": list(each.tail),
             }
             for work, each in sorted(state.trouble.items())
         },
@@ -247,7 +258,36 @@ def rebuild(repository: Repository, name: str | None, *, is_dry_run: bool) -> Re
         UsageError: there is no such run.
         UndecidedError: the ledger cannot be read, or the cache not be written.
     """
-    run = find_run(repository, name).id
+    state, damaged = _read_checked(repository, find_run(repository, name).id)
+    # What is wrong with the ledger is not the run's, so the cache does not have it.
+    place = runs_folder(repository) / f"{state.id}.json"
+    try:
+        differs: bool | None = place.read_bytes() != _cached(state)
+    except OSError:
+        differs = None
+    is_written = differs is not False and not is_dry_run
+    if is_written and (warning := keep(repository, state)) is not None:
+        raise UndecidedError(warning, "free disk space, or correct the permissions of that folder")
+    for sentence in damaged:
+        state.warn(sentence)
+    return Rebuilt(state, differs, is_written)
+
+
+def checked_run(repository: Repository, name: str | None) -> RunState:
+    """Find a run as `find_run` does, with a warning for each damaged line of the ledger.
+
+    Raises:
+        UsageError: there is no such run.
+        UndecidedError: the ledger cannot be read.
+    """
+    state, damaged = _read_checked(repository, find_run(repository, name).id)
+    for sentence in damaged:
+        state.warn(sentence)
+    return state
+
+
+def _read_checked(repository: Repository, run: str) -> tuple[RunState, list[str]]:
+    """Read a run, each event checked against the chain; return its state, and what is damaged."""
     ledger = Ledger(repository.common_dir)
     damaged: list[str] = []
     events: list[Event] = []
@@ -262,16 +302,4 @@ def rebuild(repository: Repository, name: str | None, *, is_dry_run: bool) -> Re
             f"the ledger {printable(str(ledger.path))} cannot be read: {error.strerror or error}",
             "correct the permissions of that file and its folder",
         ) from error
-    state = fold(run, events)
-    # What is wrong with the ledger is not the run's, so the cache does not have it.
-    place = runs_folder(repository) / f"{run}.json"
-    try:
-        differs: bool | None = place.read_bytes() != _cached(state)
-    except OSError:
-        differs = None
-    is_written = differs is not False and not is_dry_run
-    if is_written and (warning := keep(repository, state)) is not None:
-        raise UndecidedError(warning, "free disk space, or correct the permissions of that folder")
-    for sentence in damaged:
-        state.warn(sentence)
-    return Rebuilt(state, differs, is_written)
+    return fold(run, events), damaged

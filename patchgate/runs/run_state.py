@@ -7,7 +7,7 @@ contradicts what is on disk.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -86,13 +86,14 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a work is not done: `outcome` as the work gave it, and for faults what kind and signature."""
+    """Why a work is not done: `outcome` as the work gave it, `tail` its last output; faults have a kind."""
 
     outcome: str
     reason: str
     hint: str | None = None
     kind: str | None = None
     signature: str | None = None
+    tail: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -195,6 +196,7 @@ def _apply(state: RunState, event: Event) -> None:
     elif action is RunAction.RESUMED:
         for work in _works(about.get("cleared")):
             state.done.pop(work, None)
+        _remove(state, about.get("removed"))
         state.trouble.clear()
         state.in_flight.clear()
         state.resumed += 1
@@ -229,6 +231,7 @@ def _apply_to_work(state: RunState, action: RunAction, event: Event) -> None:
             hint=_optional(about, "hint"),
             kind=_optional(about, "fault"),
             signature=_optional(about, "signature"),
+            tail=tuple(_texts(about.get("tail"))),
         )
 
 
@@ -238,10 +241,17 @@ def _take_over(state: RunState, about: Mapping[str, Json]) -> None:
     state.status, state.reason, state.hint = RunStatus.ACTIVE, None, None
 
 
+def _remove(state: RunState, names: Json) -> None:
+    """Leave out the components that the policy no longer declared when the run was resumed."""
+    gone = set(_texts(names))
+    if gone:
+        left = {name: phases for name, phases in state.plan.phases.items() if name not in gone}
+        state.plan = replace(state.plan, phases=left)
+        state.done = {work: at for work, at in state.done.items() if work.component not in gone}
+
+
 def _works(written: Json) -> list[Work]:
-    if not isinstance(written, Sequence) or isinstance(written, str):
-        return []
-    return [read_work(each) for each in written]
+    return [read_work(each) for each in _texts(written)]
 
 
 def read_work(text: Json) -> Work:
@@ -264,6 +274,12 @@ def _text(about: Mapping[str, Json], key: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"the key {key!r} is no text")
     return value
+
+
+def _texts(written: Json) -> list[str]:
+    if not isinstance(written, Sequence) or isinstance(written, str):
+        return []
+    return [each for each in written if isinstance(each, str)]
 
 
 def _optional(about: Mapping[str, Json], key: str) -> str | None:

@@ -7,7 +7,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchgate.commands.environment import validate_environment
 from patchgate.components.baseline_status import component_statuses
@@ -20,16 +20,17 @@ from patchgate.components.policy_tree import (
     resolve_components,
     tree_to_capture,
 )
-from patchgate.errors import UsageError
+from patchgate.errors import PatchgateError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreePaths
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Role
 from patchgate.policy.policy import Policy
 from patchgate.policy.run_settings import RunSettings
+from patchgate.report.json import plain_json
 from patchgate.runs.author import author_of
 from patchgate.runs.phase_intent import clear_intents_of
 from patchgate.runs.phase_task import PhaseResult, PhaseTask
@@ -37,12 +38,22 @@ from patchgate.runs.phases import PHASES, Phase, Schedule, Scheduling, Work
 from patchgate.runs.resume import plan_resume
 from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
 from patchgate.runs.run_output import strategy_lines
-from patchgate.runs.run_record import RunRecord, find_run, new_id, status_now, this_process
-from patchgate.runs.run_state import ComponentOnDisk, RunAction, RunPlan, RunState, RunStatus, write_work
-from patchgate.runs.timeouts import Impatience, limit_seconds
+from patchgate.runs.run_record import RunRecord, checked_run, new_id, status_now, this_process
+from patchgate.runs.run_state import (
+    ComponentOnDisk,
+    RunAction,
+    RunPlan,
+    RunState,
+    RunStatus,
+    inconsistencies,
+    write_work,
+)
+from patchgate.runs.timeouts import Impatience, limit_seconds, wall_seconds
 from patchgate.runs.worker import Workers, worker_command
+from patchgate.runs.worktree_changes import look_at, unstaged
 
 _TESTS_SECONDS = 3600.0
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,10 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     _validate(ground, plan, environment, work_tree)
     Ledger(repository.common_dir).require_writable()
     record = RunRecord(repository, new_id(environment.chance), environment.clock)
-    record.write(RunAction.STARTED, {**plan.plain(), "work_tree": work_tree, "owner": this_process()})
+    record.write(
+        RunAction.STARTED, {**plan.plain(), "work_tree": plain_json(work_tree), "owner": this_process()}
+    )
+    _warn_of_unstaged(repository, ground, plan, environment)
     return _loop(repository, record, schedule, ground, plan, environment)
 
 
@@ -127,9 +141,9 @@ def resume_run(
         UndecidedError: as for `start_run`.
     """
     work_tree = _require_work_tree(repository)
-    state = find_run(repository, name)
+    state = checked_run(repository, name)
     place = state.work_tree
-    if place is not None and place != work_tree and os.path.isdir(place):
+    if place is not None and place != plain_json(work_tree) and os.path.isdir(place):
         # Its files are there: what is here says nothing about them.
         shown = printable(shlex.quote(place), 400)
         raise UsageError(
@@ -138,12 +152,12 @@ def resume_run(
     ground = _ground(repository)
     status = status_now(state, environment.clock())
     strategy = plan_resume(state, status, on_disk(repository), from_phase)
-    unknown = [each for each in state.plan.phases if each not in ground.parents]
-    if unknown:
-        resolve_components(ground.policy.components, unknown, "the index")
-    done = [work for work in state.done if work not in strategy.cleared]
-    schedule = _schedule(ground, state.plan, done)
-    _validate(ground, state.plan, environment, work_tree)
+    removed = [each for each in state.plan.phases if each not in ground.parents]
+    kept = {name: phases for name, phases in state.plan.phases.items() if name not in removed}
+    plan = replace(state.plan, phases=kept)
+    done = [work for work in state.done if work not in strategy.cleared and work.component in kept]
+    schedule = _schedule(ground, plan, done)
+    _validate(ground, plan, environment, work_tree)
     Ledger(repository.common_dir).require_writable()
     # No process of the run is alive, so what they declared is left over.
     clear_intents_of(repository, state.id, environment.environ)
@@ -155,12 +169,16 @@ def resume_run(
             "owner": this_process(),
             "strategy": strategy.plain(),
             "cleared": [write_work(work) for work in strategy.cleared],
+            "removed": list(removed),
             "reason": original,
         },
     )
     for line in strategy_lines(strategy, from_phase):
         environment.report(line)
-    return _loop(repository, record, schedule, ground, state.plan, environment)
+    if removed:
+        environment.report(f"left out, because the policy does not declare it any more: {', '.join(removed)}")
+    _warn_of_unstaged(repository, ground, plan, environment)
+    return _loop(repository, record, schedule, ground, plan, environment)
 
 
 def _require_work_tree(repository: Repository) -> str:
@@ -241,10 +259,9 @@ def _loop(
     def task_of(work: Work) -> PhaseTask:
         author = author_of(ground.policy, work.phase)
         role = None if author is None else author[1].role
-        stall = limit_seconds(role, Impatience(settings.impatience), settings.role_timeouts)
-        wall = None if author is None else author[1].timeout
-        if wall is not None and role in settings.role_timeouts:
-            wall = max(wall, stall)
+        patience, limits = Impatience(settings.impatience), settings.role_timeouts
+        stall = limit_seconds(role, patience, limits)
+        wall = None if author is None else wall_seconds(author[1].timeout, role, patience, limits)
         return PhaseTask(
             record.run, work.component, work.phase, seconds=_TESTS_SECONDS, stall=stall, author_seconds=wall
         )
@@ -267,6 +284,30 @@ def _loop(
         ),
     )
     return loop.run()
+
+
+def _warn_of_unstaged(
+    repository: Repository, ground: _Ground, plan: RunPlan, environment: RunEnvironment
+) -> None:
+    """Name the files of the components that the index does not have as they are on disk."""
+    components = [ground.policy.components[name] for name in plan.phases]
+    paths = [
+        path
+        for path in unstaged(look_at(repository))
+        if any(component.role(path) is not None for component in components)
+    ]
+    if paths:
+        named = first_of(sorted(paths), _NAMED, lambda path: path.quoted)
+        environment.report(f"warning: a run checks the index, which has not what is on disk: {named}")
+        environment.report("  help: git add them, if they belong to the components")
+
+
+def what_is_wrong(repository: Repository, state: RunState) -> list[str]:
+    """Say what contradicts what in a run, or that what is on disk cannot be read."""
+    try:
+        return inconsistencies(state, on_disk(repository))
+    except PatchgateError as error:
+        return [f"what is on disk cannot be read: {error.message}"]
 
 
 def on_disk(repository: Repository) -> dict[str, ComponentOnDisk]:

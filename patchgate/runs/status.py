@@ -26,7 +26,7 @@ from patchgate.policy.component import Component
 from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema
 from patchgate.report.wording import count, safe
-from patchgate.runs.run_record import status_now, unfinished_runs
+from patchgate.runs.run_record import next_step, status_now, unfinished_runs
 from patchgate.runs.run_state import RunState, RunStatus
 from patchgate.storage.record import Json
 
@@ -123,12 +123,8 @@ def _open_chains(repository: Repository, now: float) -> list[OpenChain]:
 
 
 def _next_steps(status: RepositoryStatus) -> list[str]:
-    steps = [state.hint for state in status.runs if state.hint is not None]
-    steps += [
-        f"git patchgate run resume {state.id}"
-        for state in status.runs
-        if status_now(state, status.now) is RunStatus.INTERRUPTED
-    ]
+    found = [next_step(state, status.now) or state.hint for state in status.runs]
+    steps = [each for each in found if each is not None]
     steps += [reset_command(chain.last) for chain in status.chains if chain.is_exhausted]
     drifted = [each.status.component.id for each in status.components if each.status.has_drifted]
     if status.uncommitted:

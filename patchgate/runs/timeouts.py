@@ -49,6 +49,22 @@ def limit_seconds(
     return max(LEAST_SECONDS, usual * _FACTORS[impatience])
 
 
+def wall_seconds(
+    timeout: float,
+    role: str | None,
+    impatience: Impatience = Impatience.NORMAL,
+    overrides: Mapping[str, float] | None = None,
+) -> float:
+    """Return how long one call of an author may take in all, in seconds.
+
+    Args:
+        timeout: that of its command; impatience doubles or halves it, but not below 30 s.
+        overrides: as for `limit_seconds`; a role that has one may take as long as its limit.
+    """
+    wall = max(min(LEAST_SECONDS, timeout), timeout * _FACTORS[impatience])
+    return max(wall, limit_seconds(role, impatience, overrides)) if role in (overrides or {}) else wall
+
+
 class ActivityKind(StrEnum):
     """What shows that work goes on."""
 

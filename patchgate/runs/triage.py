@@ -69,7 +69,8 @@ _PERMANENT = frozenset(
     }
 )
 _SHARED = _TRANSIENT | {
-    *(FaultKind.NOTHING_COLLECTED, FaultKind.IMPORT_ERROR, FaultKind.MISSING_TOOL, FaultKind.AUTHOR_FAILED)
+    *(FaultKind.NOTHING_COLLECTED, FaultKind.IMPORT_ERROR, FaultKind.MISSING_TOOL),
+    *(FaultKind.AUTHOR_FAILED, FaultKind.PATCH_REFUSED),
 }
 """What the environment may cause; a permanent fault has ended the run before it could be a pattern."""
 
@@ -154,7 +155,7 @@ def find_systemic(faults: Collection[RunFault], *, threshold: int, completed: in
     """
     groups: dict[str, dict[str, RunFault]] = {}
     for fault in sorted(faults, key=lambda each: (each.component, each.subject, each.sample)):
-        if fault.kind in _SHARED:
+        if fault.kind in _SHARED and (fault.subject or fault.kind is not FaultKind.PATCH_REFUSED):
             groups.setdefault(fault.signature, {}).setdefault(fault.component, fault)
     if not groups:
         return None
@@ -195,6 +196,9 @@ _ADVICE: Mapping[FaultKind, str] = {
         "or fix the import; " + _DOCTOR
     ),
     FaultKind.MISSING_TOOL: "did not find {subject}: it is not on the PATH of hooks; " + _DOCTOR,
+    FaultKind.PATCH_REFUSED: (
+        "had every answer refused{about}: fix what refuses them, or the author command, " + _RESUME
+    ),
     FaultKind.AUTHOR_FAILED: "ended the same way{about}: fix the author command or its login, " + _RESUME,
 }
 _MODULE = "python -m "

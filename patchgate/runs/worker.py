@@ -122,7 +122,7 @@ def _ended(work: Work, why: str, kind: FaultKind | None) -> PhaseResult:
 
 def read_result(value: Mapping[str, Any]) -> PhaseResult:
     """Read a result that a worker wrote."""
-    lists = {key: tuple(value[key]) for key in ("tail", "attempts", "files", "missing")}
+    lists = {key: tuple(value[key]) for key in ("tail", "attempts", "files", "missing", "warnings")}
     kind = None if value["kind"] is None else FaultKind(value["kind"])
     return PhaseResult(**{**value, **lists, "outcome": PhaseOutcome(value["outcome"]), "kind": kind})
 

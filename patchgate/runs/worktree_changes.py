@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import records
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.component import BASELINES, Component
+from patchgate.policy.component import BASELINES, Component, Components
+from patchgate.policy.file_kinds import is_control_by_name
 
 Look = Mapping[RepoPath, tuple[bytes, tuple[int, ...]]]
 """The files that differ from HEAD: git's record of each, and size, times and inode of the file on disk."""
@@ -39,8 +41,24 @@ def look_at(repository: Repository) -> Look:
             continue
         parts = line.split(b" ", number)
         path = RepoPath.from_git(parts[-1])
-        found[path] = (b" ".join(parts[:-1]), _stamp(repository, path))
+        # A file that was removed from the index alone has two records.
+        record = b" ".join(parts[:-1])
+        before = found.get(path)
+        found[path] = (record if before is None else before[0] + b"\n" + record, _stamp(repository, path))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed past `apply`: `wrong` is what a work relies on, `other` may be a user at work; sorted."""
+
+    wrong: Sequence[RepoPath]
+    other: Sequence[RepoPath]
+
+
+def unstaged(look: Look) -> list[RepoPath]:
+    """List the files on disk that the index has otherwise, or not at all."""
+    return [path for path in look if not _is_clean(look, path)]
 
 
 def _stamp(repository: Repository, path: RepoPath) -> tuple[int, ...]:
@@ -51,10 +69,13 @@ def _stamp(repository: Repository, path: RepoPath) -> tuple[int, ...]:
     return found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def changed_since(repository: Repository, before: Look, component: Component) -> list[RepoPath]:
-    """List the files that changed since a look, without what attempts wrote, sorted.
+def changed_since(
+    repository: Repository, before: Look, component: Component, components: Components
+) -> Changes:
+    """List the files that changed since a look, without what attempts wrote.
 
-    Baselines of other components are left out: they are captured at the same time.
+    A work relies on the files of its component, the staged files of all, and the control files. Baselines of
+    other components are left out: they are captured at the same time.
 
     Raises:
         UndecidedError: git failed.
@@ -67,7 +88,27 @@ def changed_since(repository: Repository, before: Look, component: Component) ->
         and (not path.raw.startswith(BASELINES) or path == component.baseline)
     )
     landed = _landed(repository, changed, now) if changed else set()
-    return [path for path in changed if path not in landed]
+    left = [path for path in changed if path not in landed]
+    wrong = [
+        path
+        for path in left
+        if component.role(path) is not None
+        or is_control_by_name(path)
+        or (_staged(before, path) != _staged(now, path) and _belongs(path, components))
+    ]
+    return Changes(wrong, [path for path in left if path not in wrong])
+
+
+def _belongs(path: RepoPath, components: Components) -> bool:
+    return any(components[name].role(path) is not None for name in components.ids)
+
+
+def _staged(look: Look, path: RepoPath) -> tuple[bytes, ...] | None:
+    """Return mode and object of a staged change; None if the index has what HEAD has."""
+    fields = look[path][0].split(b"\n")[0].split(b" ") if path in look else []
+    if not fields or fields[0] == b"?" or (fields[0] == b"1" and fields[1][:1] == b"."):
+        return None
+    return (fields[4], fields[7]) if fields[0] == b"1" else tuple(fields)
 
 
 def _landed(repository: Repository, changed: Sequence[RepoPath], now: Look) -> set[RepoPath]:
@@ -95,5 +136,6 @@ def _landed(repository: Repository, changed: Sequence[RepoPath], now: Look) -> s
 
 
 def _is_clean(now: Look, path: RepoPath) -> bool:
-    """Whether the file on disk is the one in the index: no record, or `XY` with a dot for Y."""
-    return path not in now or (now[path][0][:1] == b"1" and now[path][0][3:4] == b".")
+    """Whether the file on disk is the one in the index: no record, or one, `XY` with a dot for Y."""
+    record = b"1 .." if path not in now else now[path][0]
+    return record[:1] == b"1" and record[3:4] == b"." and b"\n" not in record

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from patchgate.git.private_store import PrivateStore, tree_with_change
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import Scratch, kept_folders, separate_tree, sweep, touched_files, whole_tree
 from patchgate.git.scratch.checkout import let_time_pass
+from patchgate.git.scratch.tree_cache import MOST_TREES
 from tests.world import Repo
 
 Snapshot = dict[str, bytes]
@@ -427,10 +428,13 @@ def test_the_tree_is_moved_and_not_made_anew_and_nothing_grows(trial: Trial) -> 
     assert repo.git("count-objects", "-v") == objects
 
 
-def test_a_second_user_waits_for_a_bounded_time_and_is_told_who_holds_it(trial: Trial) -> None:
+def test_one_user_too_many_waits_for_a_bounded_time_and_is_told_who_holds_it(trial: Trial) -> None:
     trial.repo.commit({"a": "a\n"})
-    with trial.tree(), pytest.raises(UndecidedError, match="held by"), trial.tree(patience=0.05):
-        pass
+    with ExitStack() as stack:
+        places = {stack.enter_context(trial.tree()).path for _ in range(MOST_TREES)}
+        assert len(places) == MOST_TREES
+        with pytest.raises(UndecidedError, match="held by"), trial.tree(patience=0.05):
+            pass
 
 
 def test_two_at_once_each_find_their_own_tree(trial: Trial) -> None:

@@ -133,34 +133,57 @@ def test_an_author_whose_program_is_not_there_is_a_fault_with_its_name(tmp_path:
     [
         f"mkdir -p src/calc; echo right > {CODE}",
         f"mkdir -p src/calc; echo right > {CODE}; git add {CODE}",
-        "echo more >> README.md",
-        "echo more > new.txt; git add new.txt; rm new.txt",
-        "rm README.md",
-        "git rm -q --cached README.md",
-        "echo more >> notes.txt",
+        f"mkdir -p src/calc; echo right > {CODE}; git add {CODE}; rm {CODE}",
+        f"echo exit 0 > {TESTS}",
+        f"rm {TESTS}",
+        f"git rm -q --cached {TESTS}",
+        "mkdir -p src/other; echo right > src/other/one.py; git add src/other",
+        "echo >> patchgate.toml",
     ],
     ids=[
         "a new file",
         "a staged file",
-        "a changed file",
         "the index alone",
+        "a changed file",
         "a removal",
         "an unstaging",
-        "a dirty file",
+        "a staged file of another component",
+        "the policy",
     ],
 )
 def test_a_change_of_the_working_tree_past_apply_fails_the_phase_and_stays(tmp_path: Path, act: str) -> None:
     desk = Desk(tmp_path, RIGHT)
     (tmp_path / "act").write_text(f"cd {desk.repo.path} && unset GIT_CEILING_DIRECTORIES && {act}\n")
     text = (desk.repo.path / "patchgate.toml").read_text()
-    desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls"))
-    desk.repo.write("notes.txt")
+    desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls") + declared("other"))
     result = desk.perform()
     assert (result.outcome, result.kind, result.attempts) == (FAILED, FaultKind.AUTHOR_FAILED, ())
-    named = next(name for name in (CODE, "README.md", "new.txt", "notes.txt") if name in act)
+    named = next(name for name in (CODE, TESTS, "src/other/one.py", "patchgate.toml") if name in act)
     assert named in result.reason
     assert desk.intents == []
     assert desk.repo.ask("status", "--porcelain", "-uall") != ""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "echo more >> README.md",
+        "git add README.md",
+        "rm README.md",
+        "echo more > README.md",
+        "mkdir -p src/other; echo more > src/other/one.py",
+    ],
+)
+def test_what_a_user_changes_elsewhere_while_an_author_works_is_only_said(tmp_path: Path, act: str) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    (tmp_path / "act").write_text(f"cd {desk.repo.path} && unset GIT_CEILING_DIRECTORIES && {act}\n")
+    text = (desk.repo.path / "patchgate.toml").read_text()
+    desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls") + declared("other"))
+    desk.repo.write("README.md", "mine\n")
+    result = desk.perform()
+    assert (result.outcome, result.files) == (PASSED, (CODE,)), result
+    (said,) = result.warnings
+    assert said.endswith("src/other/one.py" if "other" in act else "README.md")
 
 
 def test_a_landing_of_another_phase_meanwhile_is_no_change_past_apply(tmp_path: Path) -> None:

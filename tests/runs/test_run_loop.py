@@ -148,6 +148,22 @@ def test_what_waits_for_a_maintainer_pauses_the_run_and_is_no_fault(tmp_path: Pa
     assert len(state.trouble) == 6
 
 
+def test_answers_that_are_refused_everywhere_for_one_rule_pause_the_run(tmp_path: Path) -> None:
+    waits = PhaseResult(
+        PhaseOutcome.WAITING, "five answers", "reset", kind=FaultKind.PATCH_REFUSED, subject="command-failed"
+    )
+    state, events = run(tmp_path, lambda work: waits, list("abcdefgh"), phases=[Phase.TESTS])
+    assert state.status is RunStatus.PAUSED
+    assert "command-failed" in (state.reason or "")
+    assert len([action for action, _ in events if action == "faulted"]) in {3, 4}
+
+
+def test_the_hint_of_the_only_failure_is_that_of_the_run(tmp_path: Path) -> None:
+    waits = PhaseResult(PhaseOutcome.WAITING, "five answers", "git patchgate attempts reset a-1")
+    state, _ = run(tmp_path, lambda work: waits if work.component == "a" else PASSED, phases=[Phase.TESTS])
+    assert state.hint == f"git patchgate attempts reset a-1, then git patchgate run resume {state.id}"
+
+
 def test_where_the_ledger_cannot_be_written_nothing_more_is_started(tmp_path: Path) -> None:
     asked: list[Work] = []
 

@@ -375,10 +375,11 @@ def test_a_worker_that_writes_nothing_for_long_is_ended_and_tried_again() -> Non
     [
         ("", (300, 600)),
         ("role_timeouts = { code_author = 1200 }", (1200, 1200)),
-        ('impatience = "patient"', (600, 600)),
+        ('impatience = "patient"', (600, 1200)),
+        ('impatience = "impatient"', (150, 300)),
     ],
 )
-def test_a_limit_of_a_role_raises_the_time_of_its_author(
+def test_the_role_and_the_impatience_limit_the_time_of_an_author(
     settings: str, limits: tuple[float, float], tmp_path: Path
 ) -> None:
     world = World.make(tmp_path)

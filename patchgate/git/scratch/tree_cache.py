@@ -1,4 +1,4 @@
-"""The one whole tree that is cached for a repository, and updated from one patch to the next.
+"""The whole trees that are cached for a repository, and updated from one patch to the next.
 
 It is reused only if the last use ended well, with every file as git wrote it, and what conversions depend on
 is unchanged. The file that says so is in the user's repository, and is removed during use: after a kill the
@@ -39,13 +39,21 @@ _MOST_BYTES = 1 << 16
 _FORMAT = 1
 
 
-def cache_folder_of(repository: Repository, cache: str) -> str:
-    """Return the folder of a repository's cached tree: `<cache>/trees/<hash of the common dir>`.
+MOST_TREES = 4
+"""So many trees of a repository may be in use at once; a second is made when the first is used."""
+
+
+def cache_folder_of(repository: Repository, cache: str, number: int = 0) -> str:
+    """Return the folder of a cached tree: `<cache>/trees/<hash of the common dir, and the number>`.
 
     It contains `lock` (locked while the tree is used), `origin.json` (which repository and folder), `index`
     and `folders` of the tree as it was left, and the tree: `place-…/tree`.
     """
-    return os.path.join(cache, "trees", _hash(os.path.realpath(repository.common_dir)))
+    return os.path.join(cache, "trees", _name_of(os.path.realpath(repository.common_dir), number))
+
+
+def _name_of(common_dir: str, number: int) -> str:
+    return _hash(f"{common_dir}\0{number}" if number else common_dir)
 
 
 def _hash(path: str) -> str:
@@ -266,7 +274,9 @@ def _is_orphan(home: str) -> bool:
     if origin is None or origin.get("folder") != _inode(home):
         return False
     whose = origin.get("common_dir")
-    if not isinstance(whose, str) or "\0" in whose or _hash(whose) != os.path.basename(home):
+    if not isinstance(whose, str) or "\0" in whose:
+        return False
+    if os.path.basename(home) not in {_name_of(whose, number) for number in range(MOST_TREES)}:
         return False
     return not os.path.lexists(whose)
 

@@ -29,12 +29,18 @@ from patchgate.git.scratch.temporary_folders import (
     temporary,
     translate_errors,
 )
-from patchgate.git.scratch.tree_cache import CachedTree, cache_folder_of, sweep_cached_trees
+from patchgate.git.scratch.tree_cache import (
+    MOST_TREES,
+    CachedTree,
+    cache_folder_of,
+    sweep_cached_trees,
+)
 from patchgate.storage.lock import acquire
 
 # The settings that decide how git compares files; the rest of the user's config is left out.
 _TAKEN = r"^core\.(autocrlf|eol|ignorecase|precomposeunicode|symlinks)$"
 _FORMAT = "%(objectname) %(refname)"
+_POLL_SECONDS = 0.05
 
 
 def make_git_dir(
@@ -243,7 +249,8 @@ def whole_tree(
 ) -> Iterator[Scratch]:
     """Check a whole tree out, in a folder that is cached for the next time.
 
-    Only one process at a time uses it. Afterwards it is restored, without what the commands left.
+    Only one process at a time uses it; others use another one, up to a few. Afterwards it is restored,
+    without what the commands left.
 
     Args:
         store: has the objects of `tree` that the repository does not; it outlives the block.
@@ -251,18 +258,16 @@ def whole_tree(
         commit: HEAD's commit for commands that call git; None for an unborn branch.
         keep: whether this tree stays as the commands leave it, in a separate folder; the next use then
             makes another.
-        patience_seconds: how long to wait for another process that uses it.
+        patience_seconds: how long to wait while other processes use all of them.
         pause: waits for so many seconds; called repeatedly.
 
     Raises:
-        UndecidedError: it cannot be written, a blob is missing, or another process uses it for too long.
+        UndecidedError: it cannot be written, a blob is missing, or others use it for too long.
     """
     cache = require_outside(repository, cache)
-    home = cache_folder_of(repository, cache)
     with contextlib.ExitStack() as stack:
         with translate_errors("cannot lock the scratch tree"):
-            lock = os.path.join(home, "lock")
-            stack.enter_context(acquire(lock, timeout_seconds=patience_seconds, pause=pause))
+            home = _lock_a_tree(stack, repository, cache, patience_seconds, pause)
         with translate_errors("cannot create the scratch tree"):
             kept = CachedTree(repository=repository, store=store, home=home, tree=tree)
             kept.prepare()
@@ -284,6 +289,28 @@ def whole_tree(
             _identity=identity_of(checkout.root),
             _restore=kept.restore_files,
         )
+
+
+def _lock_a_tree(
+    stack: contextlib.ExitStack,
+    repository: Repository,
+    cache: str,
+    patience_seconds: float,
+    pause: Callable[[float], None],
+) -> str:
+    """Lock the first cached tree that nobody uses, until the stack is closed; return its folder."""
+    homes = [cache_folder_of(repository, cache, number) for number in range(MOST_TREES)]
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        for home in homes:
+            try:
+                stack.enter_context(acquire(os.path.join(home, "lock"), timeout_seconds=0))
+            except UndecidedError:
+                if home is homes[-1] and time.monotonic() >= deadline:
+                    raise
+                continue
+            return home
+        pause(_POLL_SECONDS)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,143 @@
+"""What people met who used runs: trials side by side, equal answers, signals, and what is gone or damaged."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+from patchgate.apply.attempt_records import records
+from patchgate.ledger.ledger import Ledger
+from patchgate.runs.run_record import find_run
+from patchgate.runs.run_state import RunStatus
+from tests.component_world import opened
+from tests.runs.phase_world import new_file
+from tests.runs.test_runs import World
+from tests.world import EXECUTABLE
+
+
+def with_policy(world: World, more: str) -> None:
+    world.repo.policy((world.repo.path / "patchgate.toml").read_text() + more)
+
+
+def test_answers_are_tried_beside_each_other(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    # It passes when two of it have run at once.
+    script = tmp_path / "lint.sh"
+    script.write_text(
+        f"cd {shlex.quote(str(marks))} && touch $$ && for i in $(seq 200); do\n"
+        "[ $(ls | wc -l) -ge 2 ] && exit 0; sleep 0.1; done; exit 1\n"
+    )
+    with_policy(world, f'[commands.meet]\nkind = "lint"\ncommand = ["sh", {json.dumps(str(script))}]\n')
+    answer = world.repo.run("run", "start", "base", "other", "--jobs", "2")
+    assert answer.code == 0, answer.out + answer.err
+    assert (world.repo.path / "src/base/code.txt").read_text() == "right\n"
+    assert (world.repo.path / "src/other/code.txt").read_text() == "right\n"
+
+
+def test_equal_answers_of_two_components_are_two_chains(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    (tmp_path / "author.sh").write_text("cat " + shlex.quote(str(tmp_path / "answer")))
+    (tmp_path / "answer").write_bytes(new_file("notes.txt", "the same\n"))
+    with_policy(world, "[apply]\nmax_attempts = 2\n")
+    state = world.start("base", "other")
+    assert {each.outcome for each in state.trouble.values()} == {"waiting"}
+    refused = [each for each in records(Ledger(world.repo.common_dir)) if each.counts]
+    assert [each.run and each.run.split("/")[1] for each in refused] == ["base", "base", "other", "other"]
+    assert len({each.chain for each in refused}) == 2
+    assert "attempts reset" in (state.trouble[min(state.trouble)].hint or "")
+
+
+def test_a_signal_pauses_a_run_and_nothing_is_under_way_any_more(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    asked = tmp_path / "asked"
+    (tmp_path / "author.sh").write_text(f"touch {shlex.quote(str(asked))}; sleep 60\n")
+    words = [str(EXECUTABLE), "run", "start", "base"]
+    with subprocess.Popen(
+        words, cwd=world.repo.path, env=world.repo.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        while not asked.exists() and run.poll() is None:
+            time.sleep(0.02)
+        run.terminate()
+        run.communicate(timeout=60)
+    state = find_run(opened(world.repo), None)
+    assert (state.status, state.reason) == (RunStatus.PAUSED, "stopped by a signal")
+    shown = world.repo.cli("run", "show").out
+    assert "implementation interrupted" in shown
+    assert "under way" not in shown
+
+
+def test_a_component_that_is_gone_is_left_out_of_the_run(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/other/code.txt": "wrong\n"})
+    assert world.start("base", "other").status is RunStatus.PAUSED
+    text = (world.repo.path / "patchgate.toml").read_text()
+    world.repo.policy(text.replace("[components.other]", "[components.another]"))
+    answer = world.repo.cli("run", "resume")
+    assert (answer.code, "left out" in answer.out) == (0, True), answer.out + answer.err
+    state = find_run(opened(world.repo), None)
+    assert (state.status, state.completed_components) == (RunStatus.COMPLETED, ["base"])
+
+
+def test_without_its_first_event_a_run_is_started_anew_and_says_why(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.start("base")
+    ledger = Ledger(world.repo.common_dir).path
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    torn = [b"{torn\n" if b'"action":"started"' in line else line for line in lines[:-1]]
+    ledger.write_bytes(b"".join(torn))
+    shown = json.loads(world.repo.cli("run", "show", "--format", "json").out)
+    assert shown["hint"].startswith("git patchgate run start")
+    assert any("damaged" in each for each in shown["warnings"])
+    assert any(
+        each.startswith("git patchgate run start")
+        for each in json.loads(world.repo.cli("status", "--format", "json").out)["next"]
+    )
+
+
+def test_a_run_is_shown_while_the_policy_on_disk_is_broken(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.start("base")
+    world.repo.write("patchgate.toml", "[policy\n")
+    answer = world.repo.cli("run", "show", "--format", "json")
+    assert answer.code == 0
+    shown = json.loads(answer.out)
+    assert shown["status"] == "completed"
+    assert any("cannot be read" in each for each in shown["warnings"])
+
+
+def test_files_that_are_not_staged_are_named(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.write("src/base/code.txt", "wrong\n")
+    world.repo.write("src/base/more.txt")
+    world.repo.write("notes.txt")
+    answer = world.repo.cli("run", "start", "base")
+    (line,) = [line for line in answer.out.splitlines() if line.startswith("warning: ")]
+    assert "src/base/code.txt" in line
+    assert "src/base/more.txt" in line
+    assert "notes.txt" not in line
+
+
+def test_a_failed_work_shows_the_end_of_its_output(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"tests/base/check.sh": "echo what went wrong; exit 1\n"})
+    answer = world.repo.cli("run", "start", "base")
+    assert "| what went wrong" in answer.out
+    assert "| what went wrong" in world.repo.cli("run", "show").out
+
+
+def test_a_baseline_whose_objects_are_gone_is_made_again(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.start("base")
+    place = world.repo.path / ".patchgate/baselines/base.json"
+    text = place.read_text()
+    oid = world.repo.ask("rev-parse", "HEAD:src/base/code.txt").strip()
+    assert oid in text
+    place.write_text(text.replace(oid, "1" * 40))
+    state = world.start("base")
+    assert state.status is RunStatus.COMPLETED, state
+    assert oid in place.read_text()
