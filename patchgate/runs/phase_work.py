@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.apply.attempt_records import AttemptRecord, find, list_chain_since_reset, records
 from patchgate.apply.evidence_folders import FEEDBACK
-from patchgate.apply.recovery import recover_pending
 from patchgate.apply.retries import reset_command
 from patchgate.apply.review import feedback
 from patchgate.check.policy_lookup import trusted_options
@@ -34,6 +33,7 @@ from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
 from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
 from patchgate.runs.fault_reading import fault_of_error
+from patchgate.runs.landing import landing, nobody_else_lands
 from patchgate.runs.phase_checks import check_phase
 from patchgate.runs.phase_intent import PhaseIntent
 from patchgate.runs.phase_task import (
@@ -43,13 +43,10 @@ from patchgate.runs.phase_task import (
     WorkEnvironment,
 )
 from patchgate.runs.triage import FaultKind
-from patchgate.runs.worktree_changes import Changes, Look, changed_since, look_at
-from patchgate.storage.lock import acquire
+from patchgate.runs.worktree_changes import Changes, Look, changed_since, look_at, unstaged
 
 __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perform"]
 
-LANDING_SECONDS = 3600.0
-"""How long to wait while others land: one that was overtaken runs the commands of the policy again."""
 # Somebody else changed HEAD or the index during an `apply`: the same patch is tried again.
 _MOST_COLLISIONS = 3
 _NAMED = 5
@@ -236,6 +233,9 @@ class _PhaseWork:
             self.environment.require_wanted()
             intent.renew()
             before = look_at(self.repository)
+            own = [each for each in unstaged(before) if may_change(component, self.task.phase, each)]
+            if own:
+                return self._in_the_way(own)
             call = AuthorCall(
                 name=author[0],
                 settings=author[1],
@@ -276,7 +276,7 @@ class _PhaseWork:
         if not (found.wrong or found.other):
             return found
         # Another landing may be half written: nobody lands while we look again.
-        with self._landing_lock():
+        with nobody_else_lands(self.repository, self.environment):
             return changed_since(self.repository, before, component, self.components)
 
     def _changed_behind(self, author: str, changed: Sequence[RepoPath]) -> PhaseResult:
@@ -289,23 +289,12 @@ class _PhaseWork:
             subject=author,
         )
 
-    @contextmanager
-    def _landing_lock(self) -> Iterator[None]:
-        """Wait until nobody else lands.
-
-        Raises:
-            UndecidedError: another process has the lock for too long, or it cannot be made.
-        """
-        began = self.environment.monotonic()
-
-        def pause(seconds: float) -> None:
-            self.environment.require_wanted()
-            self.environment.report("waiting for another landing", self.environment.monotonic() - began)
-            self.environment.pause(seconds)
-
-        place = os.path.join(self.repository.common_dir, "patchgate", "runs", "landing.lock")
-        with acquire(place, timeout_seconds=LANDING_SECONDS, pause=pause):
-            yield
+    def _in_the_way(self, own: Sequence[RepoPath]) -> PhaseResult:
+        return PhaseResult(
+            PhaseOutcome.WAITING,
+            f"{self.task.component}: not as it is in the index, which is what an author sees: {_shown(own)}",
+            f"git add, stash or remove that, then git patchgate run resume {self.task.run}",
+        )
 
     def _land(self, patch: bytes, component: Component, intent: PhaseIntent) -> bool | PhaseResult:
         """Apply an answer, one after another with those of other phases.
@@ -327,12 +316,8 @@ class _PhaseWork:
         self.environment.require_wanted()
         return self._read(report, report.changes[0])
 
-    @contextmanager
-    def _landing(self) -> Iterator[None]:
-        """Land alone, after what a killed process left is finished or undone."""
-        with self._landing_lock():
-            recover_pending(self.repository)
-            yield
+    def _landing(self) -> AbstractContextManager[None]:
+        return landing(self.repository, self.environment)
 
     def _apply(
         self,

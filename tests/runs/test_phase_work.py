@@ -244,6 +244,15 @@ def test_the_intents_of_a_run_are_cleared_together_and_no_others(tmp_path: Path)
     assert desk.intents == ids[1:]
 
 
+def test_no_author_is_asked_while_a_file_that_git_does_not_know_is_in_the_way(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    desk.repo.write(CODE, "mine\n")
+    result = desk.perform()
+    assert (result.outcome, desk.briefs, result.attempts) == (WAITING, [], ())
+    assert CODE in result.reason
+    assert (desk.repo.path / CODE).read_text() == "mine\n"
+
+
 def test_an_unstaged_change_of_the_user_is_not_overwritten(tmp_path: Path) -> None:
     desk = Desk(tmp_path, one_line(CODE, "wrong", "right"), files=START)
     desk.repo.write(CODE, "mine\n")

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.runs.timeouts import ROLE_SECONDS, Activity, ActivityKind, Impatience, limit_seconds
+from patchgate.runs.timeouts import (
+    ROLE_SECONDS,
+    Activity,
+    ActivityKind,
+    Impatience,
+    limit_seconds,
+    wall_seconds,
+)
 
 KINDS = pytest.mark.parametrize("kind", ActivityKind)
 
@@ -47,6 +54,23 @@ def test_an_unknown_role_has_300_seconds() -> None:
 def test_impatience_doubles_or_halves_the_limit() -> None:
     assert [limit_seconds("code_author", each) for each in Impatience] == [600, 300, 150]
     assert limit_seconds("code_author", Impatience("impatient")) == 150
+
+
+@pytest.mark.parametrize(
+    ("timeout", "impatience", "wall"),
+    [
+        (600, Impatience.NORMAL, 600),
+        (600, Impatience.PATIENT, 1200),
+        (600, Impatience.IMPATIENT, 300),
+        (40, Impatience.IMPATIENT, 30),
+        (10, Impatience.IMPATIENT, 10),
+        (10, Impatience.PATIENT, 20),
+    ],
+)
+def test_impatience_limits_a_call_in_all(timeout: float, impatience: Impatience, wall: float) -> None:
+    assert wall_seconds(timeout, "code_author", impatience) == wall
+    assert wall_seconds(timeout, "code_author", impatience, {"trace_analyst": 9000}) == wall
+    assert wall_seconds(timeout, "code_author", impatience, {"code_author": 9000}) >= 4500
 
 
 @given(
