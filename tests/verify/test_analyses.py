@@ -13,7 +13,7 @@ import pytest
 
 from patchgate.commands.analysis_results import AnalysisOutcome
 from patchgate.git import scratch
-from patchgate.git.scratch.tree_cache import cache_folder_of
+from patchgate.git.scratch.tree_cache import MOST_TREES, cache_folder_of
 from patchgate.storage.lock import acquire
 from patchgate.verify.analysis_runner import AnalysisRunner
 from tests.verify.analysis_world import REPORT, Desk, sarif
@@ -275,8 +275,9 @@ def test_who_waits_for_the_scratch_tree_is_told_so(tmp_path: Path) -> None:
     desk = Desk.begin(tmp_path, ONE)
     told: list[tuple[str, float]] = []
     with contextlib.ExitStack() as busy, desk.opened() as (repository, objects, store):
-        home = cache_folder_of(repository, os.path.realpath(desk.around.cache))
-        busy.enter_context(acquire(os.path.join(home, "lock"), timeout_seconds=0))
+        for number in range(MOST_TREES):
+            home = cache_folder_of(repository, os.path.realpath(desk.around.cache), number)
+            busy.enter_context(acquire(os.path.join(home, "lock"), timeout_seconds=0))
 
         def tell(what: str, seconds: float) -> None:
             told.append((what, seconds))
