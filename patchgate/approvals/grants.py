@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, read_lines
 from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature
@@ -25,7 +25,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import iso
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
-from patchgate.report.verdict import OWNER_RULE, ChangeVerdict
+from patchgate.report.verdict import ChangeVerdict
 
 # A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
 _MOST_CHECKS = 32
@@ -59,15 +59,8 @@ class _RefusedChange:
 
     def is_meant_by(self, statement: Statement) -> bool:
         """Return whether a statement is about this change under this policy, and one of its rules."""
-        return not self.rules.isdisjoint(self.rules_of(statement))
-
-    def rules_of(self, statement: Statement) -> frozenset[str]:
-        """Return the rules that a statement approves for this change under this policy."""
-        policy = self.change.policy
-        if statement.change_id != self.id or statement.policy not in {policy.digest, policy.of_branch}:
-            return frozenset()
-        approved = frozenset(statement.rules)
-        return approved if statement.policy == policy.digest else approved & {OWNER_RULE}
+        about = (statement.change_id, statement.policy)
+        return about == (self.id, self.change.policy.digest) and not self.rules.isdisjoint(statement.rules)
 
 
 def find_grants(
@@ -197,9 +190,7 @@ class _Notes:
                 done = by_server if self._sources.signers else done
             if done.principal is not None:
                 yield Grant(
-                    statement=replace(
-                        signed.statement, rules=tuple(sorted(wanted.rules_of(signed.statement)))
-                    ),
+                    statement=signed.statement,
                     by=done.principal,
                     signed=True,
                     key=done.key,

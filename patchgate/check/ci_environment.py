@@ -351,7 +351,7 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
             f"GitLab CI: CI_MERGE_REQUEST_EVENT_TYPE is unknown: {printable(kind, 60)}", _PROVIDED
         )
     # Only the pipelines of a merge name the target's commit.
-    target = values.oid("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", optional=True)
+    target = values.oid("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", optional=kind == "detached")
     return CiEvent(
         values.engine,
         EventKind.PROPOSAL,
@@ -429,8 +429,15 @@ def _buildkite(values: _Values) -> CiEvent:
     default = values.branch("BUILDKITE_PIPELINE_DEFAULT_BRANCH", optional=True)
     queue = values.branch("BUILDKITE_MERGE_QUEUE_BASE_BRANCH", optional=True)
     if (values.text("BUILDKITE_PULL_REQUEST") or "false") != "false" or queue is not None:
-        base = queue or values.branch("BUILDKITE_PULL_REQUEST_BASE_BRANCH")
-        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, checked_out=heads, default=default)
+        return CiEvent(
+            values.engine,
+            EventKind.PROPOSAL,
+            branch=queue or values.branch("BUILDKITE_PULL_REQUEST_BASE_BRANCH"),
+            claimed=None if queue is None else values.oid("BUILDKITE_MERGE_QUEUE_BASE_COMMIT"),
+            checked_out=heads,
+            default=default,
+            is_queued=queue is not None,
+        )
     if values.text("BUILDKITE_TAG"):
         return CiEvent(values.engine, EventKind.TAG, checked_out=heads, default=default)
     kind = EventKind.PUSH if values.text("BUILDKITE_SOURCE") == "webhook" else EventKind.RERUN

@@ -32,7 +32,8 @@ class CiRange:
 
     `policy_from` is None where nothing comes before: then all commits of `head` are judged, each by its
     parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
-    `forced_from` is the commit that a forced push took from the branch. `notes` are sentences for the report.
+    `forced_from` is the commit that a forced push took from the branch, `queued_after` the entry of a merge
+    queue that lands before this one. `notes` are sentences for the report.
     """
 
     head: str
@@ -41,6 +42,7 @@ class CiRange:
     revision: str | None = None
     policy_name: str | None = None
     forced_from: str | None = None
+    queued_after: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -154,7 +156,9 @@ class _Finder:
         self._require_history(found.oid)
         if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
             self._require_claim(branch, found.oid, event.claimed)
-        return CiRange(self.head, BRANCHES + branch, found.oid, f"{ref}..{self.shown}", ref)
+        after = event.claimed if event.is_queued and event.claimed != found.oid else None
+        target = BRANCHES + branch
+        return CiRange(self.head, target, found.oid, f"{ref}..{self.shown}", ref, queued_after=after)
 
     def _require_claim(self, branch: str, base: str, claimed: str) -> None:
         """Require that the base is what the engine says: its claim is in the history of the base.

@@ -187,7 +187,7 @@ def _with_carried(
         return all(objects.entry(tree, file.path.raw) == file.new for tree in rules.branches)
 
     if rules.branches:
-        carried = [file for file in carried if file in reading.change.files or not is_there(file)]
+        carried = [file for file in carried if not is_there(file)]
     change, known = reading.change, {file.path for file in carried}
     own = [
         file

@@ -29,7 +29,6 @@ from patchgate.check.push_commits import (
 )
 from patchgate.check.push_groups import JudgedAlike, PushGroup
 from patchgate.check.refs import show_ref
-from patchgate.check.rules_on_the_way import judge_by_rules_on_the_way
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
@@ -266,11 +265,10 @@ class _PushCheck:
                 continue
             asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
             asked = replace(asked, policy_from=group.place, fallback=group.fallback)
-            judged = list(judge_each(self._repository, commits, asked))
-            judged += judge_by_rules_on_the_way(
-                self._repository, [each for each in commits if not each.is_past], judged, asked
-            )
-            found = [_under(each, ref_of[each.source.commit or ""], group.place) for each in judged]
+            found = [
+                _under(each, ref_of[each.source.commit or ""], group.place)
+                for each in judge_each(self._repository, commits, asked)
+            ]
             if group.place is None:
                 found = [self._with_signers(each) for each in found]
             if len(groups) > 1:

@@ -91,7 +91,13 @@ def check_command(
     if ci:
         is_default = context.get_parameter_source("form") is ParameterSource.DEFAULT
         chosen = "" if is_default else form
-        report, asked, form, summary = _of_engine(repository, asked, chosen, quiet=quiet)
+        judged, form, summary = _of_engine(repository, asked, chosen, quiet=quiet)
+        report = _joined(
+            [
+                _with_approvals(repository, each, terms, keys, signers, is_ci=True, is_final=True)
+                for each, terms in judged
+            ]
+        )
     elif is_proposal:
         from patchgate.patches.check_patch import check_patch
 
@@ -103,9 +109,9 @@ def check_command(
             report = check_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)
     else:
         report = _check_files(repository, asked, everything=everything, worktree=worktree)
-    if not (is_proposal or everything):
+    if not (ci or is_proposal or everything):
         report = _with_approvals(
-            repository, report, asked, keys, signers, is_ci=ci, is_final=policy_from is not None
+            repository, report, asked, keys, signers, is_ci=False, is_final=policy_from is not None
         )
     report = replace(report, warnings=(*report.warnings, *pending_warnings(repository)))
     _write_files(report, files, repository, summary)
@@ -144,10 +150,19 @@ def _output_files(outputs: Sequence[str], directory: str) -> list[tuple[str, str
     return output_files(outputs, directory)
 
 
+def _joined(reports: Sequence[Report]) -> Report:
+    """Add to the first report what the others do not accept."""
+    first, *others = reports
+    refusing = (each for other in others for each in other.changes if each.verdict != "accepted")
+    warnings = dict.fromkeys(each for report in reports for each in report.warnings)
+    approve = next((each.approve for each in reports if each.approve is not None), None)
+    return replace(first, changes=(*first.changes, *refusing), warnings=tuple(warnings), approve=approve)
+
+
 def _of_engine(
     repository: Repository, asked: CheckOptions, form: str, *, quiet: bool
-) -> tuple[Report, CheckOptions, str, str]:
-    """Check what a CI engine builds; return also the options, the format, and the file of the summary.
+) -> tuple[list[tuple[Report, CheckOptions]], str, str]:
+    """Check what a CI engine builds; return each report with its options, the format, the summary's file.
 
     Args:
         form: the format that was asked for; empty to choose the engine's.
@@ -156,7 +171,7 @@ def _of_engine(
     from patchgate.cli.ci import check_ci
 
     try:
-        report, asked, event = check_ci(repository, asked, os.environ, check_commits, quiet=quiet)
+        judged, event = check_ci(repository, asked, os.environ, check_commits, quiet=quiet)
     except PatchgateError as error:
         if is_github(os.environ) and form in {"", "github"}:
             from patchgate.report.ci_formats import github_undecided
@@ -164,8 +179,8 @@ def _of_engine(
             write(github_undecided(error.sentence))
         raise
     if event.takes_commands:
-        return report, asked, form or "github", os.environ.get("GITHUB_STEP_SUMMARY", "")
-    return report, asked, form or "full", ""
+        return judged, form or "github", os.environ.get("GITHUB_STEP_SUMMARY", "")
+    return judged, form or "full", ""
 
 
 def _write_files(
@@ -225,12 +240,10 @@ def check_commits(
     if is_whole:
         from patchgate.approvals.owned_refs import range_landing
         from patchgate.check.coming_merge import add_coming_merge
-        from patchgate.check.rules_on_the_way import add_rules_on_the_way
         from patchgate.components.cumulative_drift import add_range_findings
 
         report = add_range_findings(repository, report, revision, asked)
         report = add_coming_merge(repository, report, revision, asked)
-        report = add_rules_on_the_way(repository, report, revision, asked)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
 

@@ -32,8 +32,10 @@ def check_ci(
     check_commits: Callable[..., Report],
     *,
     quiet: bool,
-) -> tuple[Report, CheckOptions, CiEvent]:
-    """Check what a CI engine builds; return the report, the options that judged it, and the event.
+) -> tuple[list[tuple[Report, CheckOptions]], CiEvent]:
+    """Check what a CI engine builds; return each report with the options that judged it, and the event.
+
+    There are two of an entry of a merge queue: as it lands in the branch, and after the entry before it.
 
     Args:
         check_commits: checks the commits of a range, and the range as one change.
@@ -56,7 +58,12 @@ def check_ci(
     else:
         report = check_commits(repository, found.revision, asked, is_whole=True, quiet=quiet)
         report = with_forced_push(repository, found, report)
-    return replace(report, warnings=(*found.notes, *report.warnings)), asked, event
+    judged = [(replace(report, warnings=(*found.notes, *report.warnings)), asked)]
+    if found.queued_after is not None:
+        after = replace(asked, policy_from=found.queued_after, policy_name=None)
+        revision = f"{found.queued_after}..{found.head}"
+        judged.append((check_commits(repository, revision, after, is_whole=True, quiet=quiet), after))
+    return judged, event
 
 
 def _check_history(repository: Repository, found: CiRange, asked: CheckOptions, *, quiet: bool) -> Report:

@@ -269,8 +269,7 @@ def carried_files(
     """List the files of a merge that no side made as they are, beside its own change.
 
     At a restricted path, where also its own change counts, they are compared with the branch that gets the
-    merge: the author chose the parents. What a branch has so already is left out there,
-    unless the merge has it against its parents.
+    merge: the author chose the parents. What a branch has so already is left out there.
 
     Args:
         parents: commit and tree of each.
@@ -300,9 +299,6 @@ def carried_files(
     restricted = set(filter(landing.is_restricted, left | made)) if landing.trees else set()
     for tree in landing.trees:
         add(tree, restricted - set(found))
-    # What is undone in favour of what the branch has: it may land after what it undoes.
-    undone = left & restricted - set(found)
-    found.update((file.path, file) for file in own.files if file.path in undone)
     others = left - made - restricted
     for _, tree in parents:
         add(tree, others)

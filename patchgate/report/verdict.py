@@ -160,9 +160,7 @@ class PolicyReference:
     `observes` is whether its local hooks only report a refusal, `draft_refs` are the branches where they
     do. `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything
     of any. `tree` is its tree, where that is not the tree of the change's base commit. `budget_ms` is how
-    long its local hooks may take; None: as long as they want. `repository` names it in approvals. `of_branch`
-    is the digest of the branch's policy where the change itself brings this one, and lands after it: what an
-    owner approved under that one counts.
+    long its local hooks may take; None: as long as they want. `repository` names it in approvals.
     """
 
     digest: str
@@ -174,7 +172,6 @@ class PolicyReference:
     tree: str | None = None
     budget_ms: int | None = None
     repository: str | None = None
-    of_branch: str | None = None
 
 
 OWNER_RULE = "owner-approval-missing"

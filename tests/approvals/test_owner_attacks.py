@@ -722,19 +722,6 @@ def test_the_author_does_not_choose_what_a_merge_is_compared_with(
     assert team.push(f"{merge}:refs/heads/main").code == 0
 
 
-def test_who_is_no_signer_when_a_change_lands_has_approved_nothing(tmp_path: Path) -> None:
-    team = Team.make(tmp_path, INFRA, signers=("alice", "bob"))
-    alone = team.keys["alice"].allowed("alice@example.com")
-    removed = commit_of(team.dev, team.head(), {SIGNERS: alone})
-    assert team.approve("alice", removed, "--for", "refs/heads/main").code == 0
-    change = commit_of(team.dev, removed, {"infra/main.tf": "2\n"})
-    at = ("--policy-from", "refs/remotes/origin/main", "--for", "refs/heads/main")
-    assert team.approve("bob", change, *at).code == 0
-    refused(team, f"{change}:refs/heads/main")
-    assert team.approve("alice", change, *at).code == 0
-    assert team.push(f"{change}:refs/heads/main").code == 0
-
-
 # Fourth round: several refs at once, and what lands before the rest.
 
 
@@ -752,21 +739,6 @@ def test_another_ref_of_a_push_does_not_say_what_main_has(tmp_path: Path, policy
     refused(team, f"{merge}:refs/heads/aaa", f"{merge}:refs/heads/main", rule=rule)
 
 
-@pytest.mark.parametrize("policy", [INFRA, DENIED], ids=["owned", "denied"])
-def test_a_merge_that_undoes_what_may_land_first_is_a_change(tmp_path: Path, policy: str) -> None:
-    team = Team.make(tmp_path, policy)
-    main = land(team, {"infra/main.tf": "2 a hole\n"})
-    fix = commit_of(team.dev, main, {"infra/main.tf": "3 closed\n"})
-    assert team.approve("alice", fix, "--for", "refs/heads/main").code == 0
-    side = commit_of(team.dev, main, {"b": "b\n"})
-    # `main` has 2 as well: nothing differs from it, until the repair has landed.
-    undone = commit_of(team.dev, main, {"b": "b\n"}, fix, side)
-    rule = RULE if policy is INFRA else "deny-pattern"
-    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{undone}")
-    assert team.dev.check(*asked, CI="true").errors == [rule]
-    refused(team, f"{undone}:refs/heads/main", rule=rule)
-
-
 def test_what_another_protected_branch_has_is_not_known_to_main(tmp_path: Path) -> None:
     policy = (
         '[policy]\ndeny = ["infra/**"]\n[push]\nprotected_refs = ["refs/heads/release"]\n'
@@ -780,26 +752,3 @@ def test_what_another_protected_branch_has_is_not_known_to_main(tmp_path: Path) 
     assert team.push(f"{there}:refs/heads/release").code == 0
     more = commit_of(team.dev, there, {"b": "b\n"})
     refused(team, f"{more}:refs/heads/main", f"{more}:refs/heads/release", rule="deny-pattern")
-
-
-def test_the_owners_that_a_commit_names_are_asked_about_what_follows(tmp_path: Path) -> None:
-    team = Team.make(tmp_path, GOVERNED)
-    more = GOVERNED + '[[owners]]\npaths = ["docs/**"]\n'
-    table = commit_of(team.dev, team.head(), {"patchgate.toml": more})
-    assert team.approve("alice", table, "--for", "refs/heads/main").code == 0
-    follows = commit_of(team.dev, table, {"docs/a": "a\n"})
-    refused(team, f"{follows}:refs/heads/main")
-    beside = commit_of(team.dev, team.head(), {"docs/b": "b\n"})
-    merge = commit_of(team.dev, table, {"docs/b": "b\n"}, beside, table)
-    refused(team, f"{merge}:refs/heads/main")
-
-
-def test_changes_of_the_rules_one_after_the_other_need_one_approval_each(tmp_path: Path) -> None:
-    team = Team.make(tmp_path, GOVERNED)
-    tip = team.head()
-    for number in range(3):
-        tip = commit_of(team.dev, tip, {"patchgate.toml": f"{GOVERNED}# {number}\n"})
-        at = ("--policy-from", "refs/remotes/origin/main", "--for", "refs/heads/main")
-        assert team.approve("alice", tip, *at).code == 0
-    answer = team.push(f"{tip}:refs/heads/main")
-    assert (answer.code, team.head()) == (0, tip), answer.err

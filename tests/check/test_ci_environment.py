@@ -240,8 +240,13 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
         replace(KITE_EVENT, kind=EventKind.PROPOSAL),
     ),
     "Buildkite, a merge queue": (
-        BUILDKITE | {"BUILDKITE_BRANCH": "gh-readonly-queue/x", "BUILDKITE_MERGE_QUEUE_BASE_BRANCH": "v1"},
-        replace(KITE_EVENT, kind=EventKind.PROPOSAL, branch="v1"),
+        BUILDKITE
+        | {
+            "BUILDKITE_BRANCH": "gh-readonly-queue/x",
+            "BUILDKITE_MERGE_QUEUE_BASE_BRANCH": "v1",
+            "BUILDKITE_MERGE_QUEUE_BASE_COMMIT": D,
+        },
+        replace(KITE_EVENT, kind=EventKind.PROPOSAL, branch="v1", claimed=D, is_queued=True),
     ),
     "Buildkite, a push": (BUILDKITE, KITE_EVENT),
     "Buildkite, a schedule of the newest commit": (

@@ -195,16 +195,41 @@ def test_an_entry_of_a_queue_lands_under_the_rules_of_the_entry_before_it(host: 
     assert "deny-prefix" in host.check(host.event({"merge_group": group}) | queued).errors
 
 
-def test_what_follows_a_change_of_the_policy_is_judged_by_that_too(host: Host) -> None:
-    """The change may land first by a fast-forward, and then nothing checks the rest again."""
-    strict = host.push("first", {"patchgate.toml": STRICT})
-    docs = host.push("second", {"docs/a": "a\n"}, onto=strict)
-    host.clone(docs)
-    assert "deny-prefix" in host.check(host.pull(docs, docs)).errors
-    loose = host.push("first", {"patchgate.toml": LOOSE})
-    bad = host.push("second", BAD, onto=loose)
-    host.clone(bad)
-    assert "deny-prefix" in host.check(host.pull(bad, bad)).errors
+@pytest.mark.parametrize("engine", ["github", "gitlab", "buildkite"])
+def test_an_entry_of_a_queue_does_not_undo_what_the_entry_before_it_did(host: Host, engine: str) -> None:
+    host.main = host.land({"runs/a": "a hole\n"})
+    fixed = host.push("fixed", {"runs/a": "closed\n"})
+    side = host.push("side", {"b": "b\n"})
+    host.dev.git("checkout", "-q", "--detach", side)
+    # What it has does not differ from what the branch has.
+    host.dev.git("merge", "-q", "--no-ff", "--no-verify", "-s", "ours", "-m", "Merge", fixed)
+    undone = host.dev.head()
+    first = joined(host, host.push("other", {"c": "c\n"}), fixed)
+    entry = joined(host, first, undone)
+    host.clone(entry)
+    group = {"merge_group": {"base_ref": "refs/heads/main", "base_sha": first, "head_sha": entry}}
+    queued = {
+        "github": host.event(group)
+        | {"GITHUB_EVENT_NAME": "merge_group", "GITHUB_REF": "refs/heads/q", "GITHUB_SHA": entry},
+        "gitlab": merge_request(
+            host,
+            entry,
+            CI_MERGE_REQUEST_EVENT_TYPE="merge_train",
+            CI_MERGE_REQUEST_TARGET_BRANCH_SHA=first,
+            CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=undone,
+        ),
+        "buildkite": {
+            "BUILDKITE": "true",
+            "BUILDKITE_COMMIT": entry,
+            "BUILDKITE_BRANCH": "gh-readonly-queue/main/x",
+            "BUILDKITE_MERGE_QUEUE_BASE_BRANCH": "main",
+            "BUILDKITE_MERGE_QUEUE_BASE_COMMIT": first,
+            "BUILDKITE_PIPELINE_DEFAULT_BRANCH": "main",
+        },
+    }[engine]
+    answer = host.check(queued)
+    refused = {each["commit"] for each in answer.changes if each["verdict"] == "rejected"}
+    assert refused > {fixed}, answer.err
 
 
 def joined(host: Host, *parents: str) -> str:
@@ -215,29 +240,6 @@ def joined(host: Host, *parents: str) -> str:
     host.dev.git("push", "-q", "-f", "origin", f"{made}:refs/heads/joined")
     host.dev.git("checkout", "-q", "main")
     return made
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_what_is_merged_with_a_change_of_the_policy_is_judged_by_that_too(host: Host, order: int) -> None:
-    rules = host.push("first", {"patchgate.toml": STRICT})
-    change = host.push("second", {"docs/a": "a\n"})
-    made = joined(host, *(rules, change)[::order])
-    host.clone(made)
-    # The change of the policy may land first, by a fast-forward.
-    answer = host.check(merge_request(host, made))
-    assert (answer.verdict, set(answer.errors)) == ("rejected", {"deny-prefix"})
-
-
-def test_a_policy_that_a_clean_merge_makes_judges_what_follows(host: Host) -> None:
-    text = STRICT.replace(', "docs"', "") + "# x\n" * 12 + "[content]\nsecrets = true\n"
-    host.land({"patchgate.toml": text})
-    host.main = host.dev.head()
-    one = host.push("one", {"patchgate.toml": text.replace('"runs"', '"runs", "docs"')})
-    other = host.push("other", {"patchgate.toml": text + "conflict_markers = true\n"})
-    follows = host.push("follows", {"docs/a": "a\n"}, onto=joined(host, other, one))
-    host.clone(follows)
-    answer = host.check(merge_request(host, follows))
-    assert (answer.verdict, set(answer.errors)) == ("rejected", {"deny-prefix"})
 
 
 def test_a_conflict_of_the_policy_in_pyproject_is_refused_in_a_stale_head(host: Host) -> None:
