@@ -427,22 +427,17 @@ def _buildkite(values: _Values) -> CiEvent:
     # A build that a person starts may build the newest commit of a branch.
     heads = () if commit == "HEAD" else (values.oid("BUILDKITE_COMMIT") or "",)
     default = values.branch("BUILDKITE_PIPELINE_DEFAULT_BRANCH", optional=True)
+    event = CiEvent(values.engine, EventKind.PROPOSAL, checked_out=heads, default=default)
     queue = values.branch("BUILDKITE_MERGE_QUEUE_BASE_BRANCH", optional=True)
-    if (values.text("BUILDKITE_PULL_REQUEST") or "false") != "false" or queue is not None:
-        return CiEvent(
-            values.engine,
-            EventKind.PROPOSAL,
-            branch=queue or values.branch("BUILDKITE_PULL_REQUEST_BASE_BRANCH"),
-            claimed=None if queue is None else values.oid("BUILDKITE_MERGE_QUEUE_BASE_COMMIT"),
-            checked_out=heads,
-            default=default,
-            is_queued=queue is not None,
-        )
+    if queue is not None:
+        entry = values.oid("BUILDKITE_MERGE_QUEUE_BASE_COMMIT")
+        return replace(event, branch=queue, claimed=entry, is_queued=True)
+    if (values.text("BUILDKITE_PULL_REQUEST") or "false") != "false":
+        return replace(event, branch=values.branch("BUILDKITE_PULL_REQUEST_BASE_BRANCH"))
     if values.text("BUILDKITE_TAG"):
-        return CiEvent(values.engine, EventKind.TAG, checked_out=heads, default=default)
+        return replace(event, kind=EventKind.TAG)
     kind = EventKind.PUSH if values.text("BUILDKITE_SOURCE") == "webhook" else EventKind.RERUN
-    branch = values.branch("BUILDKITE_BRANCH")
-    return CiEvent(values.engine, kind, branch=branch, checked_out=heads, default=default)
+    return replace(event, kind=kind, branch=values.branch("BUILDKITE_BRANCH"))
 
 
 _ENGINES: tuple[tuple[str, str, Callable[[_Values], CiEvent]], ...] = (

@@ -92,27 +92,18 @@ def check_command(
         is_default = context.get_parameter_source("form") is ParameterSource.DEFAULT
         chosen = "" if is_default else form
         judged, form, summary = _of_engine(repository, asked, chosen, quiet=quiet)
-        report = _joined(
-            [
-                _with_approvals(repository, each, terms, keys, signers, is_ci=True, is_final=True)
-                for each, terms in judged
-            ]
-        )
     elif is_proposal:
-        from patchgate.patches.check_patch import check_patch
-
-        raw = read_input(patch if patch is not None else edits or "-", directory_of(context))
-        kind = "edits" if patch is None else "patch"
-        report = check_patch(repository, raw, asked, base=base, kind=kind, now=time.time())
+        judged = [(_check_proposal(repository, patch, edits, base, directory_of(context), asked), asked)]
     elif revision is not None:
+        is_whole = policy_from is not None
         with _explaining_files(revision, directory_of(context)):
-            report = check_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)
+            judged = [(check_commits(repository, revision, asked, is_whole=is_whole, quiet=quiet), asked)]
     else:
-        report = _check_files(repository, asked, everything=everything, worktree=worktree)
-    if not (ci or is_proposal or everything):
-        report = _with_approvals(
-            repository, report, asked, keys, signers, is_ci=False, is_final=policy_from is not None
-        )
+        judged = [(_check_files(repository, asked, everything=everything, worktree=worktree), asked)]
+    if not (is_proposal or everything):
+        final = policy_from is not None
+        judged = _approved(repository, judged, keys, signers, is_ci=ci, is_final=final)
+    report = _joined([each for each, _ in judged])
     report = replace(report, warnings=(*report.warnings, *pending_warnings(repository)))
     _write_files(report, files, repository, summary)
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
@@ -148,6 +139,22 @@ def _output_files(outputs: Sequence[str], directory: str) -> list[tuple[str, str
     from patchgate.cli.report_files import output_files
 
     return output_files(outputs, directory)
+
+
+def _approved(
+    repository: Repository,
+    judged: Sequence[tuple[Report, CheckOptions]],
+    signers: bytes,
+    named: Sequence[str],
+    *,
+    is_ci: bool,
+    is_final: bool,
+) -> list[tuple[Report, CheckOptions]]:
+    """Apply the approvals to each report, as `_with_approvals` does."""
+    return [
+        (_with_approvals(repository, each, asked, signers, named, is_ci=is_ci, is_final=is_final), asked)
+        for each, asked in judged
+    ]
 
 
 def _joined(reports: Sequence[Report]) -> Report:
@@ -212,6 +219,22 @@ def _require_one_source(named: Sequence[bool], files: Sequence[bool], *, ci: boo
         raise UsageError(f"{forms} cannot be combined", "use one of them")
     if is_based and not any(is_proposal):
         raise UsageError("--base needs --patch or --edits", "remove --base")
+
+
+def _check_proposal(
+    repository: Repository,
+    patch: str | None,
+    edits: str | None,
+    base: str | None,
+    directory: str,
+    asked: CheckOptions,
+) -> Report:
+    """Check a patch or structured edits."""
+    from patchgate.patches.check_patch import check_patch
+
+    raw = read_input(patch if patch is not None else edits or "-", directory)
+    kind = "edits" if patch is None else "patch"
+    return check_patch(repository, raw, asked, base=base, kind=kind, now=time.time())
 
 
 def _check_files(repository: Repository, asked: CheckOptions, *, everything: bool, worktree: bool) -> Report:
