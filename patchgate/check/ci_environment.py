@@ -352,18 +352,19 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
         )
     # Only the pipelines of a merge name the target's commit.
     target = values.oid("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", optional=kind == "detached")
+    head = values.oid("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", optional=True)
     return CiEvent(
         values.engine,
         EventKind.PROPOSAL,
         branch=base,
         claimed=target or values.oid("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         checked_out=(built,),
-        # It is empty in the pipelines of the head alone.
-        includes=values.oid("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", optional=True),
+        # Empty in the pipelines of the head alone; a train may build a rebased or squashed head.
+        includes=None if kind == "merge_train" else head,
         default=default,
         # A train's target is the entry before it, which has not landed yet.
         is_queued=kind == "merge_train",
-        is_open=values.text("CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED") != "true",
+        is_open=values.required("CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED") == "false",
     )
 
 

@@ -239,10 +239,10 @@ class RefRules:
                 return tip
         return None
 
-    def answered_for(self, ref: str, updates: Sequence[RefUpdate]) -> list[str]:
+    def answered_for(self, ref: str) -> list[str]:
         """List the commits whose ancestors a protected ref knows; none without a default branch.
 
-        They are the default branch's, and what the ref itself has where it moves alone. Not what other
+        They are the default branch's, and what the ref itself has. Not what other
         protected refs have: a new one may have been judged by the policy of long ago, from where it forks.
         What this clone alone says of the default branch does not count for a ref that has a policy.
         """
@@ -251,10 +251,8 @@ class RefRules:
         if had is not None and (tip is None or self.has_owners(had)):
             # Its owners answer for it alone.
             return [had]
-        if self.destination.judges_all:
-            moving = [update for update in updates if self.is_protected(update.ref)]
-            own = had if [update.ref for update in moving] == [ref] else None
-        else:
+        own = had
+        if not self.destination.judges_all:
             own = self.commits.get(self.destination.reported.get(ref, ""))
             if own is not None and not self.destination.is_confirmed and not self.has_no_policy(own):
                 return [own]
@@ -273,7 +271,7 @@ class RefRules:
         """Return the object of the signers of a revision; None if it has none."""
         header = self.objects.header(revision + "^{tree}")
         entry = self.objects.entry(header.oid, ALLOWED_SIGNERS.raw) if header else None
-        return entry.oid if entry else None
+        return entry.oid if entry is not None and entry.is_file else None
 
     def judged_by(self, update: RefUpdate) -> str | None:
         """Name the revision whose policy judges every commit that a ref gets; None: each one's parent's.

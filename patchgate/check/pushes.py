@@ -107,7 +107,7 @@ def judge_push_to(
             return KnownCommits(tuple(commit for oid in had if (commit := commits[oid])), elsewhere=elsewhere)
 
         def known_to(kind: RefGroup, ref: str) -> KnownCommits:
-            answered = terms.answered_for(ref, updates) if kind is RefGroup.PROTECTED else ()
+            answered = terms.answered_for(ref) if kind is RefGroup.PROTECTED else ()
             return KnownCommits(tuple(answered)) if answered else all_known_to(kind)
 
         governed = {update.ref for update in updates if terms.is_governed(update)}
@@ -178,7 +178,7 @@ def judge_received(
                 return KnownCommits(
                     options=("--all",) if kind is RefGroup.NOTES else (f"--exclude={NOTES}*", "--all")
                 )
-            answered = terms.answered_for(ref, updates)
+            answered = terms.answered_for(ref)
             return KnownCommits(tuple(answered)) if answered or terms.is_beginning else protected()
 
         return _judge(terms, updates, terms.is_owned, known_to, now=now, moves=True)

@@ -158,9 +158,15 @@ def _approved(
 
 
 def _joined(reports: Sequence[Report]) -> Report:
-    """Add to the first report what the others do not accept."""
+    """Add to the first report what the others do not accept, or say besides."""
     first, *others = reports
-    refusing = (each for other in others for each in other.changes if each.verdict != "accepted")
+    said = [each.findings for each in first.changes]
+    refusing = (
+        each
+        for other in others
+        for each in other.changes
+        if each.verdict != "accepted" or (each.findings and each.findings not in said)
+    )
     warnings = dict.fromkeys(each for report in reports for each in report.warnings)
     approve = next((each.approve for each in reports if each.approve is not None), None)
     return replace(first, changes=(*first.changes, *refusing), warnings=tuple(warnings), approve=approve)
@@ -264,8 +270,10 @@ def check_commits(
         from patchgate.approvals.owned_refs import range_landing
         from patchgate.check.coming_merge import add_coming_merge
         from patchgate.components.cumulative_drift import add_range_findings
+        from patchgate.components.push_tips import add_range_tip
 
         report = add_range_findings(repository, report, revision, asked)
+        report = add_range_tip(repository, report, revision, asked)
         report = add_coming_merge(repository, report, revision, asked)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report

@@ -7,10 +7,14 @@ merge: two correct sides can be wrong together.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from patchgate.check.judging_policy import reference
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.protected_refs import RefRules
+from patchgate.components.attestations import VERIFIED_REF
 from patchgate.components.cumulative_drift import (
     Span,
     at_policy_levels,
@@ -21,14 +25,17 @@ from patchgate.components.cumulative_drift import (
     tree_of,
 )
 from patchgate.errors import UndecidedError
+from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.pushes import BRANCHES, RefUpdate, common_ancestor
+from patchgate.git.pushes import BRANCHES, RefUpdate, common_ancestor, is_ancestor
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import commit_named
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import ComponentSettings
-from patchgate.policy.tree_policies import built_in
+from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.rules import Level
-from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
 
 Subject = tuple[str, RepoPath | None]
@@ -75,10 +82,6 @@ def add_tip_findings(
     tips = list(_branch_tips(terms, commits, updates))
     if not tips:
         return list(changes)
-    import time
-
-    from patchgate.components.attestations import VERIFIED_REF
-
     now = time.time() if now is None else now
     said = _highest_levels(finding for change in changes for finding in change.findings)
     pushed = (each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None)
@@ -92,6 +95,53 @@ def add_tip_findings(
             continue
         found = terms.joined(found, tip.update, gates, findings, (staleness,))
     return found
+
+
+def add_range_tip(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
+    """Add to the report on a range `A..B` what a push of B to the branch of the policy says of its tip.
+
+    Nothing is added where B lacks commits of that branch: its tip is the merge that a host makes of the two.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    _, dots, last = revision.partition("..")
+    if not dots or last.startswith(".") or asked.policy_from is None:
+        return report
+    with Objects(repository) as objects:
+        policies, head = TreePolicies(objects), commit_named(objects, last or "HEAD")
+        own = policies.at(policies.key(tree_of(objects, head))).policy
+        base = objects.header(asked.policy_from + "^{commit}")
+        if own is None or not own.config.components or base is None:
+            return report
+        if not is_ancestor(repository, base.oid, head):
+            return report
+        old = policies.at(policies.key(tree_of(objects, base.oid))).policy
+        known = {} if old is None else old.config.components
+        update = RefUpdate(asked.target or "", base.oid, head)
+        tip = _BranchTip(update, head, base.oid, own, old or own, known)
+        said = _highest_levels(finding for change in report.changes for finding in change.findings)
+        has_merge = any(change.source.kind == "merge" for change in report.changes)
+        now = time.time()
+        gates, staleness, findings = _examine_tip(
+            objects, tip, said, now, [VERIFIED_REF], has_merge=has_merge
+        )
+        # A baseline that ages is told at the push, where the branch is; here only if that is an error.
+        findings = [
+            each for each in findings if each.level is Level.ERROR or each.definition.gate != _STALENESS
+        ]
+        if not findings and all(gate.reason is None for gate in gates):
+            return report
+        verdict = ChangeVerdict(
+            change=Change.of(objects.empty_tree, objects.empty_tree, ()),
+            source=Source("range", ref=revision),
+            profile=Profile.COMMIT.value,
+            policy=reference(tip.judging, (asked.place or base.oid)[:SHORT_OID], Profile.COMMIT),
+            gates=gates,
+            findings=tuple(findings),
+            context_gates=(staleness,),
+        )
+    return replace(report, changes=(*report.changes, verdict))
 
 
 def add_cumulative_findings(

@@ -752,3 +752,35 @@ def test_what_another_protected_branch_has_is_not_known_to_main(tmp_path: Path) 
     assert team.push(f"{there}:refs/heads/release").code == 0
     more = commit_of(team.dev, there, {"b": "b\n"})
     refused(team, f"{more}:refs/heads/main", f"{more}:refs/heads/release", rule="deny-pattern")
+
+
+def test_what_a_protected_branch_has_is_not_judged_again_beside_another(tmp_path: Path) -> None:
+    policy = f'[policy]\n{PROTECTED}[governance]\nid = "repository-1"\n'
+    team = Team.make(tmp_path, policy)
+    start = team.head()
+    assert team.push(f"{start}:refs/heads/release/1").code == 0
+    allowed = commit_of(team.dev, start, {"secret/x": "1\n"})
+    assert team.push(f"{allowed}:refs/heads/release/1").code == 0
+    stricter = policy.replace("[policy]\n", '[policy]\ndeny = ["secret/**"]\n')
+    tip = commit_of(team.dev, allowed, {"patchgate.toml": stricter})
+    assert team.push(f"{tip}:refs/heads/release/1").code == 0
+    there, here = (commit_of(team.dev, base, {"b": "b\n"}) for base in (tip, start))
+    answer = team.push(f"{here}:refs/heads/main", f"{there}:refs/heads/release/1")
+    assert answer.code == 0, answer.err
+
+
+def test_signers_that_are_no_regular_file_are_no_signers_of_another_branch(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, DENIED + PROTECTED)
+    start = team.head()
+    entry = team.dev.ask("ls-tree", start, SIGNERS).split()
+    team.dev.git("read-tree", start)
+    team.dev.git("update-index", "--cacheinfo", f"120000,{entry[2]},{SIGNERS}")
+    linked = team.dev.ask("commit-tree", "-p", start, "-m", "Link", team.dev.ask("write-tree"))
+    team.dev.git("read-tree", "HEAD")
+    team.dev.git("push", "-q", "--no-verify", "origin", f"{start}:refs/heads/release/1")
+    team.server.git("fetch", "-q", str(team.dev.path), linked)
+    team.server.git("update-ref", "refs/heads/release/1", linked)
+    change = commit_of(team.dev, start, {"infra/main.tf": "2\n"})
+    assert team.approve("alice", change).code == 0
+    merge = commit_of(team.dev, linked, {"infra/main.tf": "2\n"}, linked, change)
+    refused(team, f"{change}:refs/heads/main", f"{merge}:refs/heads/release/1", rule="deny-pattern")

@@ -663,3 +663,18 @@ def test_a_test_that_the_declaration_left_out_and_that_is_gone_then_is_settled_b
     assert "baseline capture shaping" in finding["hint"]
     repo.stage(capture(repo, narrow))
     assert both(repo) == []
+
+
+def test_a_file_that_a_merge_brings_into_a_component_is_told_of_the_range(tmp_path: Path) -> None:
+    strict = POLICY + '[rules]\ndrift-implementation = "error"\n'
+    repo = make(tmp_path, strict.replace('"src/shaping/**"', '"src/shaping/shaping.py"'))
+    repo.git("branch", "side")
+    repo.stage({"patchgate.toml": strict})
+    repo.stage(capture(repo, strict))
+    repo.git("commit", "-q", "--no-verify", "-m", "Wider")
+    base = repo.head()
+    repo.git("checkout", "-q", "side")
+    repo.commit({"src/shaping/late.py": "x = 1\n"})
+    repo.git("merge", "-q", "--no-verify", "--no-ff", "-m", "Merge", base)
+    answer = repo.check(f"{base}..HEAD", "--policy-from", base)
+    assert answer.errors == ["drift-implementation"]
