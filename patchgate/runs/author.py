@@ -244,7 +244,7 @@ class _AuthorRun:
         if ended.code != 0:
             code = ended.code or 0
             said = f"ended with exit code {code}" if code > 0 else f"was killed by {signal_name(-code)}"
-            hint = f"its errors are in {printable(self.log)}"
+            hint = f"read its errors in {printable(self.log)}"
             return self._ended(ended, f"{self.call.name} {said}", hint, None)
         with open(place, "rb") as file:
             patch = file.read()

@@ -284,7 +284,7 @@ class _PhaseWork:
         return PhaseResult(
             PhaseOutcome.FAILED,
             f"{self.task.component}: the working tree or the index was changed while {author} ran: {named}",
-            f"an author answers with a patch; undo that, then git patchgate run resume {self.task.run}",
+            f"undo what it did, or git add what you did; then git patchgate run resume {self.task.run}",
             kind=FaultKind.AUTHOR_FAILED,
             subject=author,
         )

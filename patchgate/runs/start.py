@@ -298,7 +298,7 @@ def _warn_of_unstaged(
     ]
     if paths:
         named = first_of(sorted(paths), _NAMED, lambda path: path.quoted)
-        environment.report(f"warning: a run checks the index, which has not what is on disk: {named}")
+        environment.report(f"warning: a run checks the index, which differs from what is on disk: {named}")
         environment.report("  help: git add them, if they belong to the components")
 
 
