@@ -11,8 +11,10 @@ import gc
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -88,9 +90,38 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a sample of the cases of each sweep of faults (`@pytest.mark.sweep(N)`); the long form has all."""
+    """Keep a sample of the cases of each sweep of faults (`@pytest.mark.sweep(N)`), and, where all tests are
+    collected, the tests whose turn it is (`turns(N)`); the long form has all.
+    """
     if IS_LONG or any("::" in each for each in config.args):
         return
+    dropped = _not_sampled(items)
+    if [(config.rootpath / each).resolve() for each in config.args] == [config.rootpath / "tests"]:
+        dropped |= _not_in_turn(items)
+    if dropped:
+        config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
+        items[:] = [each for each in items if each not in dropped]
+
+
+def _not_in_turn(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Choose the tests that another commit runs: the modules that start the most processes take turns."""
+    asked = ["git", "-C", os.path.dirname(__file__), "rev-parse", "HEAD"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    commit = int(done.stdout, 16) if done.returncode == 0 else 0
+    functions: dict[str, dict[str, int]] = {}
+    found = set()
+    for item in items:
+        marker = item.get_closest_marker("turns")
+        if marker is not None:
+            module, _, name = item.nodeid.partition("[")[0].partition("::")
+            known = functions.setdefault(module, {})
+            number = known.setdefault(name, len(known))
+            if number % marker.args[0] != commit % marker.args[0]:
+                found.add(item)
+    return found
+
+
+def _not_sampled(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     sweeps: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("sweep") is not None:
@@ -101,9 +132,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         assert marker is not None
         kept = random.Random(name).sample(cases, min(marker.args[0], len(cases)))
         dropped.update(each for each in cases if each not in kept)
-    if dropped:
-        config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
-        items[:] = [each for each in items if each not in dropped]
+    return dropped
 
 
 def pytest_collection_finish() -> None:

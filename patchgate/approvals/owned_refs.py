@@ -73,7 +73,7 @@ def range_landing(repository: Repository, revision: str, asked: CheckOptions) ->
         tip = commit_named(objects, last or "HEAD")
         base = common_ancestor(repository, commit_named(objects, first or "HEAD"), tip)
     policy = asked.policy_from
-    return (ProtectedRef(ref=asked.target, commit=policy, policy=policy, tip=tip, base=base),)
+    return (ProtectedRef(ref=asked.target, commit=asked.branch, policy=policy, tip=tip, base=base),)
 
 
 def _uncovered(

@@ -18,6 +18,7 @@ from patchgate.git.pushes import BRANCHES, RefUpdate, is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 
@@ -32,6 +33,7 @@ class CiRange:
 
     `policy_from` is None where nothing comes before: then all commits of `head` are judged, each by its
     parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
+    `branch` is what the branch has, where that has no policy, so that the default branch's judges.
     `forced_from` is the commit that a forced push took from the branch, `queued_after` the entry of a merge
     queue that lands before this one. `notes` are sentences for the report.
     """
@@ -41,20 +43,29 @@ class CiRange:
     policy_from: str | None = None
     revision: str | None = None
     policy_name: str | None = None
+    branch: str | None = None
     forced_from: str | None = None
     queued_after: str | None = None
     notes: tuple[str, ...] = ()
 
 
-def find_range(repository: Repository, event: CiEvent) -> CiRange:
-    """Find the range that an engine's event means.
+def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
+    """Find the range that an engine's event means; for an entry of a merge queue two of them.
+
+    The second begins at the entry before it, which may not have landed yet.
 
     Raises:
         UsageError: no commit is checked out.
         UndecidedError: something is missing here, or differs from what the engine says.
     """
     with Objects(repository) as objects:
-        return _Finder(repository, objects, event).find()
+        finder = _Finder(repository, objects, event)
+        found = finder.find()
+        ranges = [found]
+        if found.queued_after is not None:
+            revision = f"{found.queued_after}..{found.head}"
+            ranges.append(CiRange(found.head, found.target, found.queued_after, revision))
+        return tuple(finder.with_default_policy(each) for each in ranges)
 
 
 def with_forced_push(repository: Repository, found: CiRange, report: Report) -> Report:
@@ -113,6 +124,25 @@ class _Finder:
             )
         return self._pushed(event.branch, event.claimed)
 
+    def with_default_policy(self, found: CiRange) -> CiRange:
+        """Let the default branch's policy judge what lands in a branch without one, as pre-receive does."""
+        branch = found.policy_from
+        if branch is None or not self._has_no_policy(branch):
+            return found
+        default = self.event.default or self._default_of_origin()
+        ref = _REMOTE + default
+        if found.target == BRANCHES + default:
+            return found
+        tip = self._tip_of(default)
+        if self._has_no_policy(tip):
+            return found
+        return replace(found, policy_from=tip, policy_name=ref, branch=branch)
+
+    def _has_no_policy(self, commit: str) -> bool:
+        policies = TreePolicies(self.objects)
+        header = self.objects.header(commit + "^{tree}")
+        return header is not None and policies.at(policies.key(header.oid)).is_absent
+
     def _find_head(self) -> None:
         """Find the commit to judge: the one that is checked out, or that the engine names instead."""
         event = self.event
@@ -145,6 +175,16 @@ class _Finder:
         """Judge what a branch lacks, by its policy; the engine's claim must fit."""
         event = self.event
         ref = _REMOTE + branch
+        tip = self._tip_of(branch)
+        self._require_history(tip)
+        if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
+            self._require_claim(branch, tip, event.claimed)
+        after = event.claimed if event.is_queued and event.claimed != tip else None
+        return CiRange(self.head, BRANCHES + branch, tip, f"{ref}..{self.shown}", ref, queued_after=after)
+
+    def _tip_of(self, branch: str) -> str:
+        """Return the commit that a branch of origin has, by its full name."""
+        ref = _REMOTE + branch
         found = resolve(self.objects, ref)
         if found is None or found.type != "commit":
             raise UndecidedError(f"{printable(ref)} is not in this clone", self._fetch(branch))
@@ -153,12 +193,7 @@ class _Finder:
                 f"{printable(ref)} is a symbolic ref, which names another branch",
                 f"git symbolic-ref --delete {printable(shlex.quote(ref))} && {self._fetch(branch)}",
             )
-        self._require_history(found.oid)
-        if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
-            self._require_claim(branch, found.oid, event.claimed)
-        after = event.claimed if event.is_queued and event.claimed != found.oid else None
-        target = BRANCHES + branch
-        return CiRange(self.head, target, found.oid, f"{ref}..{self.shown}", ref, queued_after=after)
+        return found.oid
 
     def _require_claim(self, branch: str, base: str, claimed: str) -> None:
         """Require that the base is what the engine says: its claim is in the history of the base.

@@ -44,7 +44,7 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
     if not dots or last.startswith(".") or asked.policy_from is None:
         return report
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        header = objects.header(asked.policy_from + "^{commit}")
+        header = objects.header((asked.branch or asked.policy_from) + "^{commit}")
         tip = commit_named(objects, last or "HEAD")
         if header is None:
             return report
@@ -55,7 +55,7 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
         (merged,) = automatic_merges(store, [(base, tip)])
         found = objects.headers([base + "^{tree}", tip + "^{tree}"])
         trees = [each.oid for each in found if each is not None]
-        rules = _rules(objects, trees, merged, asked.place or base[:SHORT_OID])
+        rules = _rules(objects, trees, merged, asked, asked.policy_from)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
 
@@ -85,23 +85,27 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
     return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
 
 
-def _rules(objects: Objects, trees: Sequence[str], merged: Merged, place: str) -> PolicySides:
+def _rules(
+    objects: Objects, trees: Sequence[str], merged: Merged, asked: CheckOptions, policy_from: str
+) -> PolicySides:
     """Find the policies around a merge into the first of two trees."""
     policies = TreePolicies(objects)
-    before, theirs = (policies.at(policies.key(tree)) for tree in trees)
+    header = objects.header(policy_from + "^{tree}")
+    judging = trees[0] if header is None else header.oid
+    before, base, theirs = (policies.at(policies.key(tree)) for tree in (judging, *trees))
     # A conflict is solved later, by a commit; until then its files have markers.
-    after = before
-    if PYPROJECT_FILE.raw in merged.conflicts and (before.from_pyproject or theirs.from_pyproject):
+    after = base
+    if PYPROJECT_FILE.raw in merged.conflicts and (base.from_pyproject or theirs.from_pyproject):
         after = FoundPolicy()
     elif not any(path in merged.conflicts for path in _POLICY_FILES):
         after = policies.at(policies.key(merged.tree))
     return PolicySides(
-        replace(before, tree=trees[0]),
+        replace(before, tree=judging),
         after,
-        place=place,
+        place=asked.place or policy_from[:SHORT_OID],
         hooks_named=policies.names_patchgate(trees[0]),
-        base=before,
-        parents=(before, theirs),
+        base=base,
+        parents=(base, theirs),
         branches=(trees[0],),
     )
 

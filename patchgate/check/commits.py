@@ -54,29 +54,27 @@ def check_revision(repository: Repository, revision: str, asked: CheckOptions) -
 
 def judge_commits(repository: Repository, commits: Sequence[Commit], asked: CheckOptions) -> Report:
     """Judge commits, each under the policy of its first parent; parents come first."""
-    return Report(tuple(judge_each(repository, commits, asked)), repository.limits)
-
-
-def judge_each(
-    repository: Repository, commits: Sequence[Commit], asked: CheckOptions
-) -> Iterator[ChangeVerdict]:
-    """Judge commits one by one, while git reads ahead."""
-    done = 0
     with Walk(repository, commits) as walk:
-        history = _CommitHistory(repository, walk, asked)
-        while done < len(commits):
-            for verdict in history.judge_from(commits[done:]):
-                done += 1
-                if asked.counted is not None and done % _COUNTED == 0:
-                    asked.counted(done, len(commits))
-                yield verdict
+        changes = tuple(judge_each(walk, commits, asked))
+    return Report(changes, repository.limits)
+
+
+def judge_each(walk: Walk, commits: Sequence[Commit], asked: CheckOptions) -> Iterator[ChangeVerdict]:
+    """Judge commits of a walk one by one, while git reads ahead."""
+    done = 0
+    history = _CommitHistory(walk, asked)
+    while done < len(commits):
+        for verdict in history.judge_from(commits[done:]):
+            done += 1
+            if asked.counted is not None and done % _COUNTED == 0:
+                asked.counted(done, len(commits))
+            yield verdict
 
 
 class _CommitHistory:
     """Judges the commits of a walk, and remembers the policy of each."""
 
-    def __init__(self, repository: Repository, walk: Walk, asked: CheckOptions) -> None:
-        self._repository = repository
+    def __init__(self, walk: Walk, asked: CheckOptions) -> None:
         self._walk = walk
         self._policies = TreePolicies(walk.objects)
         self._asked = requested_policy(walk.objects, self._policies, asked)
@@ -157,7 +155,7 @@ class _CommitHistory:
             from patchgate.git.revisions import is_first
 
             known = history_root(self._walk.objects, self._terms)
-            self._is_first[commit.oid] = is_first(self._repository, commit.oid, commit.tree, known=known)
+            self._is_first[commit.oid] = is_first(self._walk.repository, commit.oid, commit.tree, known=known)
         return self._is_first[commit.oid]
 
     def _find_main(self) -> tuple[FoundPolicy, str]:

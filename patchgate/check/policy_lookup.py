@@ -54,6 +54,11 @@ class CheckOptions:
         """The name of the policy's revision, for messages; None if the change decides."""
         return self.policy_name or self.policy_from
 
+    @property
+    def branch(self) -> str | None:
+        """What the branch has in which a range lands: by default the revision whose policy judges."""
+        return self.branches[0] if self.branches else self.policy_from
+
 
 def requested_policy(objects: Objects, policies: TreePolicies, asked: CheckOptions) -> FoundPolicy | None:
     """Read the policy of `--policy-from REV`; it may have a fault.

@@ -7,7 +7,7 @@ moves.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -362,9 +362,16 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
 
 
 def with_protected_refs(
-    refs: Sequence[ProtectedRef], news: NewCommits, changes: Sequence[ChangeVerdict]
+    refs: Sequence[ProtectedRef],
+    news: NewCommits,
+    changes: Sequence[ChangeVerdict],
+    counts_for: Sequence[Set[str]],
 ) -> list[ChangeVerdict]:
-    """Name for each change that needs an approval every protected ref that gets it, not only the first."""
+    """Name for each change that needs an approval every protected ref that gets it, not only the first.
+
+    Args:
+        counts_for: the refs for which each verdict counts: others have another on the same commit.
+    """
     asking = [bool(change.owned) or change.verdict is Verdict.REJECTED for change in changes]
     if not any(asking):
         return list(changes)
@@ -373,8 +380,13 @@ def with_protected_refs(
         for oid in news.first_refs([(each.ref or "", each.tip or "")]):
             lands_on.setdefault(oid, []).append(each)
     return [
-        replace(change, lands_on=tuple(lands_on.get(change.source.commit or "", ()))) if is_asking else change
-        for change, is_asking in zip(changes, asking, strict=True)
+        replace(
+            change,
+            lands_on=tuple(each for each in lands_on.get(change.source.commit or "", ()) if each.ref in own),
+        )
+        if is_asking
+        else change
+        for change, is_asking, own in zip(changes, asking, counts_for, strict=True)
     ]
 
 

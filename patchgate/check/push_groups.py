@@ -30,6 +30,11 @@ class PushGroup:
     refs: list[tuple[str, str]] = field(default_factory=list)
     branches: list[str] = field(default_factory=list)
 
+    @property
+    def names(self) -> list[str]:
+        """The full names of the refs."""
+        return [ref for ref, _ in self.refs]
+
 
 class JudgedAlike:
     """Remembers under which policy each commit was judged, so that none is judged twice under one."""
@@ -37,33 +42,42 @@ class JudgedAlike:
     def __init__(self, terms: RefRules, graph: Mapping[str, Commit]) -> None:
         self._terms = terms
         self._graph = graph
-        self._judged: dict[str, list[tuple[Key | None, str | None, list[str]]]] = {}
+        self._judged: dict[str, list[PushGroup]] = {}
+        self._refs: dict[tuple[str, int], set[str]] = {}
         self._keys: dict[str, Key] = {}
 
     def add(self, changes: Sequence[ChangeVerdict], group: PushGroup) -> None:
         """Remember the changes that a group's policy has judged."""
         for change in changes:
             commit = self._graph[change.source.commit or ""]
-            self._judged.setdefault(commit.oid, []).append((group.key, group.signers, group.branches))
+            self._judged.setdefault(commit.oid, []).append(group)
             touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)
             if len(commit.parents) == 1 and not touched:
                 # So a long range asks git for few keys: those after merges and changes of the policy.
                 self._keys[commit.oid] = self._key(commit.parents[0])
 
     def has(self, commit: Commit, group: PushGroup) -> bool:
-        """Return whether the policy of a group has judged a commit already."""
-        judged = self._judged.get(commit.oid)
-        if judged is None:
-            return False
+        """Return whether the policy of a group has judged a commit; then its verdict counts for the group."""
+        judged = self._judged.get(commit.oid, ())
         if group.place is None:
             before = self._before(commit, group)
-            return any(before == key for key, _, _ in judged)
-        # Only what a merge brings depends on what the branch has.
-        return any(
-            (key, signers) == (group.key, group.signers)
-            and (len(commit.parents) < 2 or branches == group.branches)
-            for key, signers, branches in judged
-        )
+            alike = [each for each in judged if each.key == before]
+        else:
+            # Only what a merge brings depends on what the branch has.
+            is_merge = len(commit.parents) > 1
+            alike = [
+                each
+                for each in judged
+                if (each.key, each.signers) == (group.key, group.signers)
+                and not (is_merge and each.branches != group.branches)
+            ]
+        for each in alike[:1]:
+            self._refs.setdefault((commit.oid, id(each)), set(each.names)).update(group.names)
+        return bool(alike)
+
+    def refs_of(self, commit: str, group: PushGroup) -> set[str]:
+        """Return the refs for which the verdict of a group on a commit counts."""
+        return self._refs.get((commit, id(group)), set(group.names))
 
     def _before(self, commit: Commit, group: PushGroup) -> Key:
         """Name the policy before a commit: of the first parent, of a merged one, or the fallback."""

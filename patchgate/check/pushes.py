@@ -29,6 +29,7 @@ from patchgate.check.push_commits import (
 )
 from patchgate.check.push_groups import JudgedAlike, PushGroup
 from patchgate.check.refs import show_ref
+from patchgate.git.history import Commit, Walk
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
@@ -255,36 +256,53 @@ class _PushCheck:
             for commit in fresh.values()
             if commit.oid not in shallow
         ]
-        alike = JudgedAlike(self._terms, fresh)
-        known = history_root(self._objects, self._asked)
-        firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
-        for group in groups:
-            ref_of = self._news.first_refs(group.refs)
-            commits = [each for each in whole if each.oid in ref_of and not alike.has(each, group)]
-            if not commits:
-                continue
-            asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
-            asked = replace(asked, policy_from=group.place, fallback=group.fallback)
-            found = [
-                _under(each, ref_of[each.source.commit or ""], group.place)
-                for each in judge_each(self._repository, commits, asked)
-            ]
-            if group.place is None:
-                found = [self._with_signers(each) for each in found]
-            if len(groups) > 1:
-                alike.add(found, group)
-            warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
-            changes += found
+        found, counts_for = self._judge_groups(groups, whole, updates, warnings)
+        counts_for = [set[str]() for _ in changes] + counts_for
+        changes += found
         changes, notes = allow_commits_before_policy(past, changes)
         warnings |= dict.fromkeys(notes)
         protected = protected_refs(self._terms, updates)
-        changes = with_protected_refs(protected, self._news, changes)
+        changes = with_protected_refs(protected, self._news, changes, counts_for)
         for _, with_push in feature_functions("with_push"):
             changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}
         for oid in fresh:
             brought.setdefault(first[oid], []).append(oid)
         return PushVerdict(Report(tuple(changes), tuple(warnings), lands_on=protected), brought)
+
+    def _judge_groups(
+        self,
+        groups: Sequence[PushGroup],
+        commits: Sequence[Commit],
+        updates: Sequence[RefUpdate],
+        warnings: dict[str, None],
+    ) -> tuple[list[ChangeVerdict], list[set[str]]]:
+        """Judge the new commits of each group; return the verdicts, and the refs for which each counts."""
+        alike = JudgedAlike(self._terms, self._news.commits)
+        known = history_root(self._objects, self._asked)
+        firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
+        judged: list[tuple[ChangeVerdict, PushGroup]] = []
+        # One walk: git repeats each merge once, however many branches get it.
+        with Walk(self._repository, commits if groups else ()) as walk:
+            for group in groups:
+                ref_of = self._news.first_refs(group.refs)
+                chosen = [each for each in commits if each.oid in ref_of and not alike.has(each, group)]
+                if not chosen:
+                    continue
+                asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
+                asked = replace(asked, policy_from=group.place, fallback=group.fallback)
+                found = [
+                    _under(each, ref_of[each.source.commit or ""], group.place)
+                    for each in judge_each(walk, chosen, asked)
+                ]
+                if group.place is None:
+                    found = [self._with_signers(each) for each in found]
+                if len(groups) > 1:
+                    alike.add(found, group)
+                warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
+                judged += [(each, group) for each in found]
+        counts_for = [alike.refs_of(change.source.commit or "", group) for change, group in judged]
+        return [change for change, _ in judged], counts_for
 
     def _groups(self, updates: Sequence[RefUpdate]) -> list[PushGroup]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""

@@ -338,7 +338,7 @@ def _with_approvals(
     # A CI machine may keep its clone, and an unsigned approval there proves nothing.
     place = PUSH if is_ci or os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
     if is_final:
-        here = report.lands_on or (ProtectedRef(asked.target, asked.policy_from),)
+        here = report.lands_on or (ProtectedRef(asked.target, asked.branch),)
         report = replace(report, changes=tuple(replace(each, lands_on=here) for each in report.changes))
     sources = ApprovalSources(local=place == LOCAL, signers=signers, is_final=is_final)
     report = with_approvals(repository, report, sources)

@@ -15,7 +15,7 @@ from patchgate.check.ci_environment import (
     is_github,
     read_event,
 )
-from patchgate.check.ci_range import CiRange, find_range, with_forced_push
+from patchgate.check.ci_range import CiRange, find_ranges, with_forced_push
 from patchgate.cli.output import Progress, write_error
 from patchgate.git.quoting import printable
 
@@ -45,24 +45,27 @@ def check_ci(
     """
     document = _read_event_file(environ) if is_github(environ) else None
     event = read_event(environ, document)
-    found = find_range(repository, event)
-    asked = replace(asked, policy_from=found.policy_from, policy_name=found.policy_name, target=found.target)
-    if not quiet:
-        by = asked.place or "each parent"
-        write_error(
-            f"{event.engine}, {event.kind.value}: checking {printable(found.revision or found.head)} "
-            f"by the policy of {printable(by)}"
+    judged = []
+    for number, found in enumerate(find_ranges(repository, event)):
+        asked = replace(
+            asked,
+            policy_from=found.policy_from,
+            policy_name=found.policy_name,
+            target=found.target,
+            branches=() if found.branch is None else (found.branch,),
         )
-    if found.revision is None:
-        report = _check_history(repository, found, asked, quiet=quiet)
-    else:
-        report = check_commits(repository, found.revision, asked, is_whole=True, quiet=quiet)
-        report = with_forced_push(repository, found, report)
-    judged = [(replace(report, warnings=(*found.notes, *report.warnings)), asked)]
-    if found.queued_after is not None:
-        after = replace(asked, policy_from=found.queued_after, policy_name=None)
-        revision = f"{found.queued_after}..{found.head}"
-        judged.append((check_commits(repository, revision, after, is_whole=True, quiet=quiet), after))
+        if not quiet and number == 0:
+            by = asked.place or "each parent"
+            write_error(
+                f"{event.engine}, {event.kind.value}: checking {printable(found.revision or found.head)} "
+                f"by the policy of {printable(by)}"
+            )
+        if found.revision is None:
+            report = _check_history(repository, found, asked, quiet=quiet)
+        else:
+            report = check_commits(repository, found.revision, asked, is_whole=True, quiet=quiet)
+            report = with_forced_push(repository, found, report)
+        judged.append((replace(report, warnings=(*found.notes, *report.warnings)), asked))
     return judged, event
 
 

@@ -315,13 +315,13 @@ def add_range_findings(repository: Repository, report: Report, revision: str, as
         return report
     last = report.changes[-1]
     with Objects(repository) as objects:
-        known = objects.header(asked.policy_from + "^{commit}") or objects.header(
-            asked.policy_from + "^{tree}"
-        )
+        there = asked.branch or asked.policy_from
+        known = objects.header(there + "^{commit}") or objects.header(there + "^{tree}")
         if known is None or last.source.commit is None:
             return report
         try:
-            together = _judge_range(repository, objects, known, last.source.commit, report)
+            judging = _found(objects, TreePolicies(objects), asked.policy_from).policy or built_in()
+            together = _judge_range(repository, objects, known, last.source.commit, report, judging)
         except PatchgateError as error:
             together = CumulativeVerdict((GateOutcome("drift", Outcome.UNDECIDED, error.sentence),))
         return _add_verdict(
@@ -383,14 +383,13 @@ def _is_protected(policy: Policy, ref: str) -> bool:
 
 
 def _judge_range(
-    repository: Repository, objects: Objects, known: Header, tip: str, report: Report
+    repository: Repository, objects: Objects, known: Header, tip: str, report: Report, judging: Policy
 ) -> CumulativeVerdict:
     oid, policies = known.oid, TreePolicies(objects)
     had, has = (_found(objects, policies, each) for each in (oid, tip))
     if not declares_any(had, has):
         return CumulativeVerdict()
-    judging = had.policy or built_in()
-    shown = f"{oid[:SHORT_OID]}, whose policy judges"
+    shown = f"{oid[:SHORT_OID]}, which the branch has"
     touched = {file.path for change in report.changes for file in change.change.files}
     after = tree_of(objects, tip)
     if known.type != "commit" or is_ancestor(repository, oid, tip):

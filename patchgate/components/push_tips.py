@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from patchgate.check.judging_policy import reference
 from patchgate.check.policy_lookup import CheckOptions
@@ -38,6 +39,9 @@ from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
 
+if TYPE_CHECKING:
+    from patchgate.git.private_store import PrivateStore
+
 Subject = tuple[str, RepoPath | None]
 """A rule, and the path of a finding of it."""
 
@@ -51,11 +55,13 @@ _LEVELS = tuple(Level)
 class _BranchTip:
     """A pushed branch: its new commit, its old one, the policy in the new one, and the judging policy.
 
-    `known` are the components as they were declared before.
+    `known` are the components as they were declared before. `tree` is the commit's, or that of the merge that
+    a host would make of it.
     """
 
     update: RefUpdate
     commit: str
+    tree: str
     before: str | None
     policy: Policy
     judging: Policy
@@ -100,7 +106,8 @@ def add_tip_findings(
 def add_range_tip(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the report on a range `A..B` what a push of B to the branch of the policy says of its tip.
 
-    Nothing is added where B lacks commits of that branch: its tip is the merge that a host makes of the two.
+    Where B lacks commits of that branch, the merge of the two is examined; one with a conflict is left to
+    the commit that solves it.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -109,19 +116,18 @@ def add_range_tip(repository: Repository, report: Report, revision: str, asked: 
     if not dots or last.startswith(".") or asked.policy_from is None:
         return report
     with Objects(repository) as objects:
-        policies, head = TreePolicies(objects), commit_named(objects, last or "HEAD")
-        own = policies.at(policies.key(tree_of(objects, head))).policy
-        base = objects.header(asked.policy_from + "^{commit}")
-        if own is None or not own.config.components or base is None:
+        if not _declares(objects, asked.branch or asked.policy_from, last or "HEAD"):
             return report
-        if not is_ancestor(repository, base.oid, head):
+    # 10 ms, and most repositories have no components.
+    from patchgate.git.private_store import PrivateStore
+
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        tip = _range_tip(objects, store, asked, asked.policy_from, last or "HEAD")
+        if tip is None:
             return report
-        old = policies.at(policies.key(tree_of(objects, base.oid))).policy
-        known = {} if old is None else old.config.components
-        update = RefUpdate(asked.target or "", base.oid, head)
-        tip = _BranchTip(update, head, base.oid, own, old or own, known)
         said = _highest_levels(finding for change in report.changes for finding in change.findings)
-        has_merge = any(change.source.kind == "merge" for change in report.changes)
+        is_merged = tip.tree != tree_of(objects, tip.commit)
+        has_merge = is_merged or any(change.source.kind == "merge" for change in report.changes)
         now = time.time()
         gates, staleness, findings = _examine_tip(
             objects, tip, said, now, [VERIFIED_REF], has_merge=has_merge
@@ -136,12 +142,49 @@ def add_range_tip(repository: Repository, report: Report, revision: str, asked: 
             change=Change.of(objects.empty_tree, objects.empty_tree, ()),
             source=Source("range", ref=revision),
             profile=Profile.COMMIT.value,
-            policy=reference(tip.judging, (asked.place or base.oid)[:SHORT_OID], Profile.COMMIT),
+            policy=reference(tip.judging, (asked.place or asked.policy_from)[:SHORT_OID], Profile.COMMIT),
             gates=gates,
             findings=tuple(findings),
             context_gates=(staleness,),
         )
     return replace(report, changes=(*report.changes, verdict))
+
+
+def _declares(objects: Objects, base: str, last: str) -> bool:
+    """Return whether one end of a range declares a component, and the base is a commit."""
+    known = objects.header(base + "^{commit}")
+    if known is None:
+        return False
+    policies = TreePolicies(objects)
+    ends = (known.oid, commit_named(objects, last))
+    return declares_any(*(policies.at(policies.key(tree_of(objects, end))) for end in ends))
+
+
+def _range_tip(
+    objects: Objects, store: PrivateStore, asked: CheckOptions, policy_from: str, last: str
+) -> _BranchTip | None:
+    """Find what the branch of a range becomes; None if it declares no component, or has a conflict."""
+    repository, policies = objects.repository, TreePolicies(objects)
+    head, base = commit_named(objects, last), objects.header((asked.branch or policy_from) + "^{commit}")
+    if base is None or is_ancestor(repository, head, base.oid):
+        return None
+    judging, old, own = (
+        policies.at(policies.key(tree_of(objects, each))).policy for each in (policy_from, base.oid, head)
+    )
+    tree = tree_of(objects, head)
+    if not is_ancestor(repository, base.oid, head):
+        from patchgate.git.merges import automatic_merges
+
+        (merged,) = automatic_merges(store, [(base.oid, head)])
+        if merged.conflicts:
+            return None
+        tree = merged.tree
+        own = policies.at(policies.key(tree)).policy
+    if own is None or not own.config.components:
+        return None
+    known = {} if old is None else old.config.components
+    update = RefUpdate(asked.target or "", base.oid, head)
+    return _BranchTip(update, head, tree, base.oid, own, judging or old or own, known)
 
 
 def add_cumulative_findings(
@@ -229,7 +272,8 @@ def _branch_tips(
         before = commits.get(update.old or "") or terms.default_tip
         old = terms.policies.at(terms.key_of(before)).policy if before is not None else None
         known = old.config.components if old is not None else {}
-        yield _BranchTip(update, commit, before, own, judging or own, known)
+        tree = tree_of(terms.objects, commit)
+        yield _BranchTip(update, commit, tree, before, own, judging or own, known)
 
 
 def _examine_tip(
@@ -264,12 +308,12 @@ def _contracts(objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level])
     from patchgate.components.component_cache import FactsCache
     from patchgate.git.tree_view import TreeView
 
-    def raised(commit: str) -> list[Finding]:
-        view = TreeView(objects, tree_of(objects, commit))
+    def raised(revision: str) -> list[Finding]:
+        view = TreeView(objects, tree_of(objects, revision))
         return at_policy_levels(tip.judging, contracts_of(tip.policy, view, cache))
 
     with FactsCache.of(objects.repository) as cache:
-        found = [finding for finding in raised(tip.commit) if finding.level is not Level.NOTE]
+        found = [finding for finding in raised(tip.tree) if finding.level is not Level.NOTE]
         before = _highest_levels(raised(tip.before)) if found and tip.before is not None else {}
     return [each for each in found if not (_is_reported(each, said) or _is_reported(each, before))]
 
@@ -286,7 +330,7 @@ def _findings(
 
     paths = TreePaths(objects)
     with ComponentCache.of(objects.repository) as cache:
-        tree = tree_of(objects, tip.commit)
+        tree = tip.tree
         settled: set[str] = set()
         if tip.before is not None:
             # Unchanged components were reported before; a first push from a clone need not read them all.

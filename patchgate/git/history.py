@@ -172,7 +172,7 @@ class Walk:
     """
 
     def __init__(self, repository: Repository, commits: Sequence[Commit]) -> None:
-        self._repository = repository
+        self.repository = repository
         self._stack = contextlib.ExitStack()
         self._trees = {commit.oid: commit.tree for commit in commits}
         self._merged: dict[tuple[str, ...], Merged] = {}
@@ -214,7 +214,7 @@ class Walk:
             if commit.parents in self._merged and self._merged[commit.parents].conflicts
         }
         touched = {}
-        for oid, paths in touched_paths(self._repository, [oid for oid in number if oid not in found]):
+        for oid, paths in touched_paths(self.repository, [oid for oid in number if oid not in found]):
             if number[oid] > 2 or 2 in paths.values():
                 found.add(oid)
             else:
@@ -272,7 +272,7 @@ class Walk:
         compared = [[f"{tree} {commit.tree}" for tree in self._compared(commit)] for commit in commits]
         end = f"{self.objects.empty_tree} {self.objects.empty_tree}"
         headers = [f"{pair}\n".encode("ascii") for pairs in [*compared, [end]] for pair in pairs]
-        with self._repository.child(
+        with self.repository.child(
             "diff-tree", "--stdin", *FOLDERS, *detail.flags, variables=self._without_index
         ) as child:
             child.feed(b"".join(headers))
@@ -299,18 +299,18 @@ class Walk:
     @property
     def _without_index(self) -> dict[str, str]:
         # Without an index git before 2.43 finds no tracked attributes either: see docs/decisions/git.md.
-        return {**self._variables, "GIT_INDEX_FILE": os.path.join(self._repository.git_dir, "no-index")}
+        return {**self._variables, "GIT_INDEX_FILE": os.path.join(self.repository.git_dir, "no-index")}
 
     def _alone(self, old: str, new: str, detail: Detail) -> Records:
         command = ("diff-tree", "-r")
         return read_difference(
-            self._repository, self.objects, command, [old, new], detail, self._without_index
+            self.repository, self.objects, command, [old, new], detail, self._without_index
         )
 
     def _folders_alone(self, commit: Commit) -> ChangedFolders:
         found = _nothing_of(commit)
         for old in self._compared(commit):
-            between = folders_between(self._repository, old, commit.tree, found.origin, self._without_index)
+            between = folders_between(self.repository, old, commit.tree, found.origin, self._without_index)
             found = found.joined(between)
         return found
 
@@ -371,7 +371,7 @@ class Walk:
                 if not any(map(landing.is_restricted, touched)):
                     return ()
             variables = self._without_index
-            return carried_files(self._repository, self.objects, parents, own, detail, variables, landing)
+            return carried_files(self.repository, self.objects, parents, own, detail, variables, landing)
 
         trees = tuple(tree for _, tree in parents)
         return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried)

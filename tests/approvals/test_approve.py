@@ -30,6 +30,8 @@ from tests.signing import (
 )
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 POLICY = '[policy]\ndeny_prefixes = ["vendor"]\ndeny_suffixes = [".exe"]\n'
 WHY = ("--reason", "vendored on purpose")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -784,3 +785,45 @@ def test_signers_that_are_no_regular_file_are_no_signers_of_another_branch(tmp_p
     assert team.approve("alice", change).code == 0
     merge = commit_of(team.dev, linked, {"infra/main.tf": "2\n"}, linked, change)
     refused(team, f"{change}:refs/heads/main", f"{merge}:refs/heads/release/1", rule="deny-pattern")
+
+
+def test_one_commit_that_two_policies_judge_needs_on_each_branch_the_approvals_of_that_branch(
+    tmp_path: Path,
+) -> None:
+    """`main` refuses the path and `release/1` has an owner of it: each verdict counts for its branch."""
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    start = team.head()
+    assert team.push(f"{start}:refs/heads/release/1").code == 0
+    main = land(team, {"patchgate.toml": DENIED + PROTECTED})
+    fix = commit_of(team.dev, start, {"infra/main.tf": "2\n"})
+    merge = commit_of(team.dev, main, {"infra/main.tf": "2\n"}, main, fix)
+    both = (f"{merge}:refs/heads/main", f"{fix}:refs/heads/release/1")
+    refused(team, *both)
+    assert team.approve("alice", fix, "--for", "refs/heads/release/1").code == 0
+    assert "deny-pattern" in refused(team, *both, rule="refs/heads/main")
+    answer = team.approve("alice", fix, "--for", "refs/heads/main", "--policy-from", main)
+    assert answer.code == 0, answer.err
+    answer = team.push(*both)
+    assert answer.code == 0, answer.err
+
+
+def test_a_merge_is_repeated_once_however_many_branches_get_it(tmp_path: Path) -> None:
+    policy = f'[policy]\n{PROTECTED}[governance]\nid = "repository-1"\n'
+    team = Team.make(tmp_path, policy)
+    start = team.head()
+    branches = [f"refs/heads/release/{number}" for number in range(3)]
+    one, two = (commit_of(team.dev, start, {name: "1\n"}) for name in ("b", "c"))
+    had = dict(zip(branches, (start, one, two), strict=True))
+    assert team.push(*(f"{commit}:{branch}" for branch, commit in had.items())).code == 0
+    merge = commit_of(team.dev, start, {"b": "1\n", "c": "1\n"}, one, two)
+    asked, git = tmp_path / "asked", shutil.which("git")
+    counting = tmp_path / "bin" / "git"
+    counting.parent.mkdir()
+    counting.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>"{asked}"\nexec "{git}" "$@"\n')
+    counting.chmod(0o755)
+    path = f"{counting.parent}:{team.server.env['PATH']}"
+    moves = "".join(f"{commit} {merge} {branch}\n" for branch, commit in had.items())
+    (team.server.path / "objects/info/alternates").write_text(f"{team.dev.git_dir}/objects\n")
+    answer = team.server.run("hook", "pre-receive", stdin=moves.encode(), PATH=path)
+    assert answer.code == 0, answer.err
+    assert sum(" merge-tree " in line for line in asked.read_text().splitlines()) == 1

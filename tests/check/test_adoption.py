@@ -17,6 +17,8 @@ from tests.check.push_world import POLICY, WEAK, ZERO, Local, commits, rules
 from tests.malformed import FILE, FOLDER, MODULE, blob, commit_of, ordered, rows_of, tree
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 MARKER = "<<<<<<< HEAD\n"
 MAIN = "refs/heads/main"
 TOPIC = "refs/heads/topic"

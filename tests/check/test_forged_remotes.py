@@ -14,6 +14,8 @@ from patchgate.report.verdict import Report
 from tests.check.push_world import POLICY, WEAK, ZERO, Local, commits, pair, rules
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 MAIN = "refs/heads/main"
 TOPIC = "refs/heads/topic"
 URL = "https://example.com/x"

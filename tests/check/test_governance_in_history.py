@@ -9,6 +9,8 @@ import pytest
 
 from tests.world import Answer, Content, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 BROKEN = '[policy]\ndeny_prefixes = "runs"\n'
 PROJECT = '[project]\nname = "x"\n\n[tool.patchgate.policy]\ndeny_prefixes = ["runs"]\n'

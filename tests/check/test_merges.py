@@ -9,6 +9,8 @@ import pytest
 from tests.git.histories import build
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 
 

@@ -20,6 +20,8 @@ from tests.check.push_world import POLICY, WEAK, ZERO, Local, commits, pair, rul
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 
 @pytest.fixture
 def both(tmp_path: Path) -> tuple[Local, Repo]:

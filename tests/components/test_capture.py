@@ -35,6 +35,8 @@ from tests.components.capture_world import (
 from tests.schemas import require_valid
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 WRONG = "def double(number):\n    return 3 * number\n"
 
 

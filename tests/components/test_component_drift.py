@@ -665,7 +665,10 @@ def test_a_test_that_the_declaration_left_out_and_that_is_gone_then_is_settled_b
     assert both(repo) == []
 
 
-def test_a_file_that_a_merge_brings_into_a_component_is_told_of_the_range(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_a_file_that_a_merge_brings_into_a_component_is_told_of_the_range(
+    tmp_path: Path, is_stale: bool
+) -> None:
     strict = POLICY + '[rules]\ndrift-implementation = "error"\n'
     repo = make(tmp_path, strict.replace('"src/shaping/**"', '"src/shaping/shaping.py"'))
     repo.git("branch", "side")
@@ -675,6 +678,17 @@ def test_a_file_that_a_merge_brings_into_a_component_is_told_of_the_range(tmp_pa
     base = repo.head()
     repo.git("checkout", "-q", "side")
     repo.commit({"src/shaping/late.py": "x = 1\n"})
-    repo.git("merge", "-q", "--no-verify", "--no-ff", "-m", "Merge", base)
+    if not is_stale:
+        repo.git("merge", "-q", "--no-verify", "--no-ff", "-m", "Merge", base)
     answer = repo.check(f"{base}..HEAD", "--policy-from", base)
     assert answer.errors == ["drift-implementation"]
+
+
+def test_a_stale_head_that_conflicts_is_left_to_the_merge_that_solves_it(tmp_path: Path) -> None:
+    repo = make(tmp_path, POLICY)
+    repo.git("branch", "side")
+    repo.commit({"notes": "1\n"})
+    base = repo.head()
+    repo.git("checkout", "-q", "side")
+    repo.commit({"notes": "2\n"})
+    assert repo.check(f"{base}..HEAD", "--policy-from", base).errors == []

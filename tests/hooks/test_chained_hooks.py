@@ -15,6 +15,8 @@ import pytest
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 # What husky 9.1 writes into .husky/_.
 HUSKY_HOOK = '#!/usr/bin/env sh\n. "$(dirname "$0")/h"'
 HUSKY_H = """#!/usr/bin/env sh

@@ -27,6 +27,8 @@ from tests.hooks.fast.random_changes import Near, random_tree, stream
 from tests.hooks.fast.random_policies import random_root
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 URL = "ssh://example.com/repo"
 MAIN = "refs/heads/main"
 POLICY = "[policy]\ndeny_prefixes = ['vendor']\n[policy.commit]\nmax_added_lines = 40\n"

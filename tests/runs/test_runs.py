@@ -43,6 +43,8 @@ from tests.component_world import contract, opened
 from tests.runs.phase_world import CHECK
 from tests.world import EXECUTABLE, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 NAMES = ("base", "left", "right", "top", "other", "child")
 NEEDS = {"left": ["base"], "right": ["base"], "top": ["left", "right"]}
 ENDED = {"host": os.uname().nodename, "pid": 2**30, "boot_id": "", "started": ""}

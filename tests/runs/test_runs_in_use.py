@@ -8,6 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from patchgate.apply.attempt_records import records
 from patchgate.ledger.ledger import Ledger
 from patchgate.runs.run_record import find_run
@@ -16,6 +18,8 @@ from tests.component_world import opened
 from tests.runs.phase_world import new_file
 from tests.runs.test_runs import World
 from tests.world import EXECUTABLE
+
+pytestmark = pytest.mark.turns(2)
 
 
 def with_policy(world: World, more: str) -> None:

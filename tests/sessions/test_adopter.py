@@ -16,6 +16,8 @@ from tests.sessions.past import COMMITS, MODULES, clone, told
 from tests.sessions.twins import OFF
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 CONFIG = "patchgate.toml"
 ENV = ("deny-pattern", ".env")
 AWS = "AK" + "IA"

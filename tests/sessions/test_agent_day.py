@@ -18,6 +18,8 @@ from tests.sessions.past import clone, told
 from tests.sessions.scripted_fixer import mend
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 CART, PRICE = "src/shop/cart.py", "src/shop/price.py"
 NEW = b"src/shop/new.py"
 BINARY = b"""\

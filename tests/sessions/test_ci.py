@@ -848,7 +848,7 @@ def test_an_output_file_names_a_format_and_a_file(tmp_path: Path, value: str) ->
 
 def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:
     from patchgate.check.ci_environment import CiEvent, EventKind, read_event
-    from patchgate.check.ci_range import find_range
+    from patchgate.check.ci_range import find_ranges
     from patchgate.git.repository import open_repository
 
     head = host.push("feature", GOOD)
@@ -856,11 +856,11 @@ def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:
     repository = open_repository(host.ci.env, str(host.ci.path))
     pull = host.pull(head, head)
     event = read_event(pull, Path(pull["GITHUB_EVENT_PATH"]).read_bytes())
-    found = find_range(repository, event)
+    (found,) = find_ranges(repository, event)
     assert (found.target, found.policy_from) == ("refs/heads/main", host.main)
     assert found.policy_name == "refs/remotes/origin/main"
     push = CiEvent("x", EventKind.PUSH, branch="v1", claimed=host.main, default="main", is_protected=True)
-    assert find_range(repository, push).target == "refs/heads/v1"
+    assert [each.target for each in find_ranges(repository, push)] == ["refs/heads/v1"]
 
 
 def test_an_approval_counts_for_the_branch_that_the_engine_names(tmp_path: Path) -> None:
@@ -894,3 +894,36 @@ def test_no_cache_of_components_is_trusted_either(host: Host) -> None:
     host.clone(bad)
     assert "contract-invalid" in host.check(host.pull(bad, bad)).rules
     assert not (host.ci.path / ".git/patchgate/contracts").exists()
+
+
+PROTECTING = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/v1"]\n'
+
+
+def for_v1(host: Host, head: str) -> dict[str, str]:
+    pull = {"base": {"ref": "v1", "sha": host.dev.ask("rev-parse", "v1")}, "head": {"ref": "x", "sha": head}}
+    document = {"pull_request": pull, "repository": {"default_branch": "main"}}
+    changed = {"GITHUB_BASE_REF": "v1", "GITHUB_REF_PROTECTED": "true"}
+    return host.pull(head, head) | host.event(document) | changed
+
+
+def test_a_protected_branch_without_a_policy_is_judged_by_the_default_branch(host: Host) -> None:
+    """So does a server: the branch is older than the policy."""
+    dev = host.dev
+    dev.git("checkout", "-q", "--orphan", "v1")
+    dev.git("rm", "-rfq", "--cached", ".")
+    for name in dev.path.iterdir():
+        if name.name != ".git":
+            shutil.rmtree(name) if name.is_dir() else name.unlink()
+    dev.commit({"a.txt": "a\n"})
+    dev.git("push", "-q", "origin", "v1")
+    dev.git("checkout", "-q", "main")
+    host.main = host.land({"patchgate.toml": POLICY + PROTECTING})
+    good = host.push("good", GOOD, onto="v1")
+    bad = host.push("bad", BAD, onto="v1")
+    host.clone(good)
+    assert host.check(for_v1(host, good)).code == 0
+    host.clone(bad)
+    answer = host.check(for_v1(host, bad))
+    assert (answer.code, answer.errors) == (1, ["deny-prefix"])
+    said = host.pushed("refs/heads/v1", dev.ask("rev-parse", "v1"), bad) | {"GITHUB_REF_PROTECTED": "true"}
+    assert host.check(said).errors == ["deny-prefix"]

@@ -27,6 +27,8 @@ from tests.cut_git import Call, CutGit
 from tests.verify.verify_world import Workshop
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(2)
+
 LONG = bool(os.environ.get("PATCHGATE_LONG"))
 POLICY = """\
 [policy]

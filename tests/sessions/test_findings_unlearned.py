@@ -32,6 +32,8 @@ from tests.component_world import (
 from tests.signing import approve_here, statement_for
 from tests.world import Content
 
+pytestmark = pytest.mark.turns(2)
+
 ZERO = "0" * 40
 MAIN = "refs/heads/main"
 EMPTY = "[policy]\n"

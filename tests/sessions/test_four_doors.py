@@ -9,11 +9,11 @@ from tests.sessions.four_doors import SEED, try_many
 
 
 def test_an_odd_change_has_one_verdict_at_every_door_and_none_that_is_forbidden_is_accepted() -> None:
-    tried = try_many(SEED, 100, every=10)
+    tried = try_many(SEED, 60, every=10)
     assert not tried.failures
     # Each door sees changes of both kinds, or it would prove nothing.
     for door in ("pre-receive", "--policy-from", "full tier"):
-        assert tried.verdicts[door, "accepted"] >= 10, tried.verdicts
-        assert tried.verdicts[door, "rejected"] >= 10, tried.verdicts
+        assert tried.verdicts[door, "accepted"] >= 6, tried.verdicts
+        assert tried.verdicts[door, "rejected"] >= 6, tried.verdicts
     assert tried.verdicts["fast path", "accepted"] >= 1, tried.verdicts
-    assert tried.forbidden >= 40
+    assert tried.forbidden >= 24

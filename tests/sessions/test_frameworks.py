@@ -21,6 +21,8 @@ from tests.amount import IS_LONG
 from tests.sessions.twins import BAD, OFF, said_by
 from tests.world import Repo, pinned_environment
 
+pytestmark = pytest.mark.turns(2)
+
 ROOT = Path(__file__).parent.parent.parent
 PEERS = ("prek", "uv")
 POLICY = """\

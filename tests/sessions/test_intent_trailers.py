@@ -10,6 +10,8 @@ import pytest
 from tests.intent_world import FIRST, declare, made
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 TRAILER = f"Patchgate-Intent: {FIRST}"
 
 

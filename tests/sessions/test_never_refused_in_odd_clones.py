@@ -12,6 +12,8 @@ import pytest
 
 from tests.sessions.twins import BAD, OFF, POLICY, WORSE, Household, Twins
 
+pytestmark = pytest.mark.turns(2)
+
 GOOD = {"plain/new": "new\n"}
 TAKE_OVER = [
     "merge -q --ff-only origin/main",

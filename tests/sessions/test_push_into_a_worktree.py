@@ -9,6 +9,8 @@ import pytest
 from tests.intent_world import FIRST, declare, made
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(2)
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:

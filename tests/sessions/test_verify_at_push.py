@@ -11,6 +11,8 @@ import pytest
 
 from tests.verify.verify_world import IFS, NEW, Workshop
 
+pytestmark = pytest.mark.turns(2)
+
 BAD = "1\nBAD one\n"
 ON_PUSH = "[verify]\non_push = true\n"
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.verify.verify_world import NEW, Workshop, places
 
+pytestmark = pytest.mark.turns(2)
+
 BAD = "1\nBAD one\n"
 SUPPRESSIONS = '[verify]\nsuppressions = ["lists/known.json"]\n'
 

@@ -15,6 +15,8 @@ import pytest
 from patchgate import __version__
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 EVENTS = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "reference-transaction")
 ALL_WELL = f"5 of 5 hooks reach patchgate {__version__}"
 FRAMEWORK = Path(sys.executable).with_name("pre-commit")

@@ -18,6 +18,8 @@ from patchgate.hooks.fast.renewal import renew_all
 from patchgate.report.rules import Level
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 
 def installed(folder: Path) -> Repo:
     """A repository with hooks, and everything that the fast path keeps."""

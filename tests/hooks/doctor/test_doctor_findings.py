@@ -31,6 +31,8 @@ from patchgate.ledger.receipts import Receipts, settle
 from patchgate.report.rules import Level
 from tests.world import EXECUTABLE, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 
 def put(folder: Path, *events: str, text: str = "") -> None:
     """Put hooks of ours into a folder, as short as they can be, and what install puts beside them."""

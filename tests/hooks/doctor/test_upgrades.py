@@ -11,6 +11,8 @@ import pytest
 from tests.hooks.doctor.fast_world import Tool, repository
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 JUDGED = "hook pre-commit"
 
 
