@@ -163,15 +163,16 @@ def report_error(error: PatchgateError, arguments: list[str]) -> int:
         with contextlib.suppress(UndecidedError):
             write(error_document(error))
             return error.exit_code
-    write_error(f"error: {error.message}")
     if isinstance(error, ConfigError):
         for mistake in error.mistakes:
             key = f" {mistake.key}:" if mistake.key else ""
-            write_error(f"  {mistake.location}:{key} {mistake.message}")
+            write_error(f"error: {mistake.location}:{key} {mistake.message}")
             if mistake.hint:
-                write_error(f"    help: {mistake.hint}")
-    elif error.hint:
-        write_error(f"help: {error.hint}")
+                write_error(f"help: {mistake.hint}")
+    else:
+        write_error(f"error: {error.message}")
+        if error.hint:
+            write_error(f"help: {error.hint}")
     if (ended := ended_attempt(error)) is not None:
         from patchgate.report.verdict import Attempt
         from patchgate.report.wording import attempt_line

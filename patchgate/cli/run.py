@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from patchgate.runs.run_state import RunState
     from patchgate.runs.start import RunEnvironment
 
+_MOST_WARNINGS = 5
 _EXIT = {"completed": 0, "failed": 1, "paused": 1}
 _PHASES = ("interview", "shaping", "contract", "tests", "implementation", "integration")
 
@@ -63,6 +64,9 @@ def start_command(
     )
     with Progress(quiet=quiet) as progress:
         state = start_run(repository, request, _environment(progress, quiet=quiet))
+    if state is None:
+        write_lines(["every component is as its baseline records it: nothing to do"])
+        return 0
     return _end(state)
 
 
@@ -110,9 +114,11 @@ def list_command(context: click.Context, form: str) -> int:
     """List the runs, oldest first."""
     repository = open_here(context)
     from patchgate.runs.run_output import list_json, list_text
-    from patchgate.runs.run_record import all_runs
+    from patchgate.runs.run_record import list_runs
 
-    states = all_runs(repository)
+    states, damaged = list_runs(repository)
+    for sentence in damaged[:_MOST_WARNINGS]:
+        write_error(f"warning: {sentence}")
     if form == "json":
         write(list_json(states, time.time()))
     else:

@@ -21,9 +21,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange
 
+_RUN = "run "
 _STAR, _ANY = "**", "??"
 # Classes as in `fnmatch`: `]` right after `[` or `[!` is a member, and `[` without an end is itself.
 _TOKEN = re.compile(r"(?P<star>\*+)|(?P<any>\?)|(?P<class>\[!?+\]?+[^\]]*+\])|.", re.DOTALL)
+
+
+def reason_of_run(run: str, what: str) -> str:
+    """Write the reason of an intent that a run declares."""
+    return f"{_RUN}{run}: {what}"
 
 
 def is_folder(entry: RepoPath) -> bool:
@@ -227,6 +233,12 @@ class Intent:
     seen: Moment | None = None
     owner: IntentOwner | None = None
     before: str | None = None
+
+    @property
+    def run(self) -> str | None:
+        """The id of the run that declared it for one of its works (`reason_of_run`); None for others."""
+        name, colon, _ = self.reason.removeprefix(_RUN).partition(": ")
+        return name if colon and self.reason.startswith(_RUN) else None
 
     @property
     def digest(self) -> str:

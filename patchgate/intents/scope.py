@@ -82,11 +82,14 @@ def scope_findings(intent: Intent, check: ScopeCheck, kind: str = "staged") -> I
             return f"stash it (git stash push -u -- {name})"
         return f"remove it from the commit (git restore --staged {name})"
 
-    yield from file_findings(check, intent.id, take_out)
+    yield from file_findings(check, intent.id, take_out, intent.run)
 
 
 def file_findings(
-    check: ScopeCheck, intent_id: str, take_out: Callable[[RepoPath | None], str]
+    check: ScopeCheck,
+    intent_id: str,
+    take_out: Callable[[RepoPath | None], str],
+    run: str | None = None,
 ) -> Iterator[Finding]:
     """Report for each file why it is not allowed: the first 20, then the number of the others.
 
@@ -94,16 +97,19 @@ def file_findings(
         check: what was touched beyond what was declared.
         intent_id: the id of the intent.
         take_out: returns the step that removes a file from the change (None: any of them).
+        run: the run that works under the intent.
     """
     controls, taken = frozenset(check.controls), dict(check.taken)
+    name = intent_id if run is None else f"the run {run}, which works here under {intent_id},"
+    elsewhere = f", or wait until the run ends (git patchgate run show {run}), or commit in another worktree"
 
     def forbidden(path: RepoPath) -> str:
-        return FORBIDS_CONTROLS if path in controls else f"{intent_id} forbids this file"
+        return FORBIDS_CONTROLS if path in controls else f"{name} forbids this file"
 
     def unexpected(path: RepoPath) -> str:
         if path in taken:
             return f"{taken[path]} has this file, and {intent_id} is queued until it is cleared"
-        return f"{intent_id} does not allow this file"
+        return f"{name} does not allow this file"
 
     for rule, paths, why, how, step in (
         ("scope-forbidden", check.forbidden, forbidden, "forbidden", "; change it without an intent"),
@@ -112,7 +118,7 @@ def file_findings(
             check.unexpected,
             unexpected,
             f"not allowed by {intent_id}",
-            ", or clear the intent and declare one that allows it",
+            ", or clear the intent and declare one that allows it" if run is None else elsewhere,
         ),
     ):
         for path in paths[:MOST_NAMED]:

@@ -128,7 +128,8 @@ class LedgerCheck:
             moved.append(beside)
         names = [" ".join(shlex.quote(str(path)) for path in (each, _free_name(each))) for each in moved]
         what = (
-            "move it away and keep it; the next event then starts a new ledger"
+            "move it away and keep it; the next event then starts a new ledger, without the runs, attempts "
+            "and approvals of the old one"
             if is_damaged
             else f"restore the ledger, or, if you changed it yourself, move {beside.name} away;"
             " the next event then writes a new one"

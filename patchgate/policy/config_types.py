@@ -281,7 +281,7 @@ RoleTimeouts: TypeAlias = Annotated[
     ],
     Field(
         description='The time limit of each role of an author, in seconds, or like "90s", "5m", "1h"; '
-        "from 1 s to a day.",
+        "from 1 s to a day; less than 30 s counts as 30 s.",
         json_schema_extra={"propertyNames": {"enum": list(get_args(AuthorRole))}},
     ),
 ]

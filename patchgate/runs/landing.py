@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from patchgate.apply.recovery import recover_pending
-from patchgate.git.repository import Repository
+from patchgate.git.path import RepoPath
+from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.runs.phase_task import WorkEnvironment
 from patchgate.storage.lock import acquire
 
 LANDING_SECONDS = 3600.0
 """How long to wait while others land: one that was overtaken runs the commands of the policy again."""
+
+_SHORT = 1.0
 
 
 @contextmanager
@@ -26,7 +29,8 @@ def nobody_else_lands(repository: Repository, environment: WorkEnvironment) -> I
 
     def pause(seconds: float) -> None:
         environment.require_wanted()
-        environment.report("waiting for another landing", environment.monotonic() - began)
+        if (waited := environment.monotonic() - began) >= _SHORT:
+            environment.report("waiting for another landing", waited)
         environment.pause(seconds)
 
     place = os.path.join(repository.common_dir, "patchgate", "runs", "landing.lock")
@@ -40,3 +44,11 @@ def landing(repository: Repository, environment: WorkEnvironment) -> Iterator[No
     with nobody_else_lands(repository, environment):
         recover_pending(repository)
         yield
+
+
+def stage(repository: Repository, environment: WorkEnvironment, path: RepoPath) -> bool:
+    """Stage a file that the commit of what has landed needs; return whether git did."""
+    named = f":(top,literal){os.fsdecode(path.raw)}"
+    with nobody_else_lands(repository, environment):
+        done = repository.git("add", "--", named, in_work_tree=True, answers=ANY_CODE)
+    return done.code == 0

@@ -14,7 +14,7 @@ from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.intents.actions import clear, declare, renew
 from patchgate.intents.declaration import DeclareOptions
-from patchgate.intents.intent import DEFAULT_TTL, MOST_TTL
+from patchgate.intents.intent import DEFAULT_TTL, MOST_TTL, reason_of_run
 from patchgate.intents.intent_status import Caller, Conflict, IntentOutcome
 from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.policy.component import Component
@@ -39,7 +39,7 @@ class PhaseIntent:
     @property
     def reason(self) -> str:
         """The reason of the intent, by which it is recognised after a kill."""
-        return f"{_prefix(self._task.run)}{self._task.phase.value} of {self._task.component}"
+        return reason_of_run(self._task.run, f"{self._task.phase.value} of {self._task.component}")
 
     @property
     def active(self) -> WorkEnvironment:
@@ -106,15 +106,20 @@ class PhaseIntent:
         return Caller(self._environment.environ, current_moment())
 
     def _is_sibling(self, conflict: Conflict) -> bool:
-        return conflict.intent.reason.startswith(_prefix(self._task.run))
+        return conflict.intent.run == self._task.run
 
     def _conflict(self, outcome: IntentOutcome) -> PhaseResult:
         names = ", ".join(each.intent.id for each in outcome.conflicts)
         entries = sorted({entry for each in outcome.conflicts for entry in each.entries})
+        runs = sorted({each.intent.run for each in outcome.conflicts if each.intent.run is not None})
+        hint = None if outcome.hint is None else safe(outcome.hint)
+        if runs:
+            names = f"the run {safe(', '.join(runs))}, under {names},"
+            hint = f"wait until it ends: git patchgate run show {safe(runs[0])}"
         return PhaseResult(
             PhaseOutcome.WAITING,
             f"{self._task.component}: {names} has {first_of(entries, _NAMED, show_path)}",
-            None if outcome.hint is None else safe(outcome.hint),
+            hint,
         )
 
 
@@ -128,15 +133,10 @@ def clear_intents_of(repository: Repository, run: str, environ: Mapping[str, str
     """
     found = []
     for intent in StoredIntents(repository.common_dir).of(repository.git_dir):
-        if intent.reason.startswith(_prefix(run)):
+        if intent.run == run:
             clear(repository, intent.id, Caller(environ, current_moment()))
             found.append(intent.id)
     return tuple(found)
-
-
-def _prefix(run: str) -> str:
-    """Return what the reasons of all intents of a run begin with."""
-    return f"run {run}: "
 
 
 def entries_of(component: Component, task: PhaseTask) -> Iterator[str]:

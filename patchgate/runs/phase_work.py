@@ -33,15 +33,11 @@ from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
 from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
 from patchgate.runs.fault_reading import fault_of_error
-from patchgate.runs.landing import landing, nobody_else_lands
+from patchgate.runs.landing import landing, nobody_else_lands, stage
 from patchgate.runs.phase_checks import check_phase
 from patchgate.runs.phase_intent import PhaseIntent
-from patchgate.runs.phase_task import (
-    PhaseOutcome,
-    PhaseResult,
-    PhaseTask,
-    WorkEnvironment,
-)
+from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
+from patchgate.runs.phases import Phase
 from patchgate.runs.triage import FaultKind
 from patchgate.runs.worktree_changes import Changes, Look, changed_since, look_at, unstaged
 
@@ -49,6 +45,7 @@ __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perfo
 
 # Somebody else changed HEAD or the index during an `apply`: the same patch is tried again.
 _MOST_COLLISIONS = 3
+_CAPTURING = frozenset({Phase.IMPLEMENTATION, Phase.INTEGRATION})
 _NAMED = 5
 _MOST_NOTE = 16 << 10
 # Rules of `apply` that are faults of the environment, as `triage.FaultKind` names them.
@@ -115,7 +112,8 @@ class _PhaseWork:
     """One phase while it is worked on: what was tried, and what is to be said to the author.
 
     `meanwhile` are files that somebody changed while the author ran. `retry_of` is the refused attempt that
-    the next one continues, `note` what was wrong with the last answer.
+    the next one continues, `note` what was wrong with the last answer. `is_unstaged` is whether its baseline
+    could not be staged.
     """
 
     repository: Repository
@@ -128,6 +126,7 @@ class _PhaseWork:
     meanwhile: dict[RepoPath, None] = field(default_factory=dict)
     retry_of: str | None = None
     note: str = ""
+    is_unstaged: bool = False
 
     def result(self) -> PhaseResult:
         """Check, and ask the author while the check fails.
@@ -143,8 +142,8 @@ class _PhaseWork:
         intent = PhaseIntent(self.repository, self.task, self.environment)
         intent.clear_leftover()
         content, component = self._content()
-        author = author_of(content.policy, self.task.phase)
         self.components = content.policy.components
+        author = author_of(content.policy, self.task.phase)
         check = self._check()
         if check is not None and check.outcome is not PhaseOutcome.FAILED:
             return check
@@ -166,9 +165,12 @@ class _PhaseWork:
 
     def warnings(self) -> tuple[str, ...]:
         """Say what was changed meanwhile, without harm to this work."""
-        if not self.meanwhile:
-            return ()
-        return (f"changed while its author ran, by it or by somebody else: {_shown(self.meanwhile)}",)
+        found = []
+        if self.meanwhile:
+            found.append(f"changed while its author ran, by it or by somebody else: {_shown(self.meanwhile)}")
+        if self.is_unstaged:
+            found.append("its baseline could not be staged: git add .patchgate/baselines")
+        return tuple(found)
 
     def note_attempt(self, error: BaseException) -> None:
         """Note the attempt that an error ended."""
@@ -182,7 +184,11 @@ class _PhaseWork:
             return content, component
 
     def _check(self) -> PhaseResult | None:
-        return check_phase(self.repository, self.task, self.environment)
+        checked = check_phase(self.repository, self.task, self.environment)
+        if checked is not None and checked.has_passed and self.task.phase in _CAPTURING:
+            own = self.components[self.task.component]
+            self.is_unstaged = not stage(self.repository, self.environment, own.baseline)
+        return checked
 
     def _passed(self, reason: str) -> PhaseResult:
         return PhaseResult(PhaseOutcome.PASSED, f"{self.task.component}: {reason}")
@@ -209,11 +215,13 @@ class _PhaseWork:
         refused = sum(each.counts for each in chain)
         if refused < limit:
             return None
-        return self._exhausted(refused, reset_command(last.attempt), last.rules[0] if last.rules else "")
+        return self._exhausted(refused, reset_command(last.attempt), _cause(chain))
 
     def _exhausted(self, number: int, hint: str, rule: str) -> PhaseResult:
         answers = wording.count(number, "answer")
         reason = f"{answers} of its author did not pass, so a maintainer has to look at it"
+        if self.files:
+            reason += f"; what landed of them is staged: {_shown(self.files)}"
         tail = tuple(wording.safe(line) for line in self.note.splitlines() if line.strip())[-40:]
         return PhaseResult(
             PhaseOutcome.WAITING,
@@ -377,8 +385,8 @@ class _PhaseWork:
         said = _feedback_in(report.attempt.dir if report.attempt else None) or feedback(report)
         self.note = f"{self.note}\n\n{said}" if self.note else said
         if not report.retry.allowed:
-            rule = verdict.decisive.rule if verdict.decisive is not None else ""
-            return self._exhausted(report.retry.of, report.retry.command, rule)
+            chain = list_chain_since_reset(Ledger(self.repository.common_dir), report.retry.chain or "")
+            return self._exhausted(report.retry.of, report.retry.command, _cause(chain))
         self.retry_of = report.attempt.id if report.attempt else None
         return False
 
@@ -411,6 +419,12 @@ class _PhaseWork:
 
 def _shown(paths: Iterable[RepoPath]) -> str:
     return first_of(list(paths), _NAMED, lambda path: path.quoted)
+
+
+def _cause(chain: Sequence[AttemptRecord]) -> str:
+    """Return the rule by which the newest answer was refused that was no echo of the one before it."""
+    rules = [rule for each in reversed(chain) for rule in each.rules if not rule.startswith("retry-")]
+    return next(iter(rules), "")
 
 
 def _has_collided(report: Report) -> bool:

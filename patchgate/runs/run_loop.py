@@ -32,6 +32,12 @@ from patchgate.storage.record import Json
 _GLANCE = 0.5
 _NAMED = 5
 _LAST_LINES = 8
+_FIRST_STEP = {
+    FaultKind.NOTHING_COLLECTED: "git patchgate doctor",
+    FaultKind.IMPORT_ERROR: "git patchgate doctor",
+    FaultKind.MISSING_TOOL: "git patchgate doctor",
+    FaultKind.PATCH_REFUSED: "git patchgate status, for the attempts to reset",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +196,13 @@ class RunLoop:
         completed = sum(each.phase is work.phase for each in self._ended)
         pattern = find_systemic(same, threshold=self.settings.systemic_threshold, completed=completed)
         if pattern is not None:
-            self._halt = _Halt(RunAction.PAUSED, pattern.recommendation, "git patchgate doctor")
+            self._halt = _Halt(RunAction.PAUSED, pattern.recommendation, _FIRST_STEP.get(pattern.pattern))
 
     def _pause_for(self, error: BaseException) -> None:
         name = "an interrupt" if isinstance(error, KeyboardInterrupt) else "a signal"
-        self.record.write(RunAction.PAUSED, {"reason": f"stopped by {name}", "hint": self._resume})
+        state = self.record.write(RunAction.PAUSED, {"reason": f"stopped by {name}", "hint": self._resume})
+        for line in report_lines(state):
+            self.environment.report(line)
 
     @property
     def _resume(self) -> str:

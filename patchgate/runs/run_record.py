@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -212,24 +212,61 @@ def last_actions(repository: Repository) -> dict[str, str]:
     return actions
 
 
-def unfinished_runs(repository: Repository) -> tuple[list[RunState], int]:
-    """Return the runs that are not complete, oldest first, and how many are.
+@dataclass(frozen=True, slots=True)
+class UnfinishedRuns:
+    """The runs that are not complete, oldest first, and how many are.
+
+    `overtaken` are the ids of those of which each component is in a run that was begun later.
+    """
+
+    runs: tuple[RunState, ...]
+    completed: int
+    overtaken: frozenset[str]
+
+
+def unfinished_runs(repository: Repository) -> UnfinishedRuns:
+    """Find the runs that are not complete.
 
     Raises:
         UndecidedError: the ledger cannot be read.
     """
     actions = last_actions(repository)
-    ids = [run for run, each in actions.items() if each != RunAction.COMPLETED]
-    if len(ids) > _MOST_READ_ALONE:
-        left = [state for state in all_runs(repository) if state.id in ids]
+    begun = list(actions)
+    open_ids = [run for run, each in actions.items() if each != RunAction.COMPLETED]
+    # The runs since the oldest that is open: a later one may have taken up what that left.
+    since = begun[begun.index(open_ids[0]) :] if open_ids else []
+    if len(since) > _MOST_READ_ALONE:
+        read = [state for state in all_runs(repository) if state.id in since]
     else:
-        left = [_read_run(repository, run) for run in ids]
-    unfinished = [state for state in left if state.status is not RunStatus.COMPLETED]
-    return unfinished, len(actions) - len(unfinished)
+        read = [_read_run(repository, run) for run in since]
+    unfinished = [state for state in read if state.status is not RunStatus.COMPLETED]
+    later: set[str] = set()
+    overtaken = set()
+    for state in reversed(read):
+        if state.plan.phases and later.issuperset(state.plan.phases):
+            overtaken.add(state.id)
+        later.update(state.plan.phases)
+    return UnfinishedRuns(tuple(unfinished), len(actions) - len(unfinished), frozenset(overtaken))
+
+
+def list_runs(repository: Repository) -> tuple[list[RunState], list[str]]:
+    """Return every run, oldest first, and what is damaged in the ledger, which is checked.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    events: dict[str, list[Event]] = {}
+    damaged: list[str] = []
+    for line in _checked_lines(repository):
+        if isinstance(line, ChainProblem):
+            damaged.append(_damaged(line))
+        elif isinstance(name := line.about.get("run"), str) and ID.fullmatch(name):
+            events.setdefault(name, []).append(line)
+    return [fold(name, each) for name, each in events.items()], damaged
 
 
 def all_runs(repository: Repository) -> list[RunState]:
-    """Return every run, oldest first.
+    """Return every run, oldest first, without a check of the ledger.
 
     Raises:
         UndecidedError: the ledger cannot be read.
@@ -288,18 +325,26 @@ def checked_run(repository: Repository, name: str | None) -> RunState:
 
 def _read_checked(repository: Repository, run: str) -> tuple[RunState, list[str]]:
     """Read a run, each event checked against the chain; return its state, and what is damaged."""
-    ledger = Ledger(repository.common_dir)
     damaged: list[str] = []
     events: list[Event] = []
+    for line in _checked_lines(repository):
+        if isinstance(line, ChainProblem):
+            damaged.append(_damaged(line))
+        elif line.about.get("run") == run:
+            events.append(line)
+    return fold(run, events), damaged
+
+
+def _damaged(problem: ChainProblem) -> str:
+    return f"line {problem.line} of the ledger is damaged: git patchgate log --verify"
+
+
+def _checked_lines(repository: Repository) -> Iterator[Event | ChainProblem]:
+    ledger = Ledger(repository.common_dir)
     try:
-        for line in ledger.lines({KIND}):
-            if isinstance(line, ChainProblem):
-                damaged.append(f"line {line.line} of the ledger is damaged")
-            elif line.about.get("run") == run:
-                events.append(line)
+        yield from ledger.lines({KIND})
     except OSError as error:
         raise UndecidedError(
             f"the ledger {printable(str(ledger.path))} cannot be read: {error.strerror or error}",
             "correct the permissions of that file and its folder",
         ) from error
-    return fold(run, events), damaged

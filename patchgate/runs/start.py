@@ -28,6 +28,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreePaths
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Role
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy
 from patchgate.policy.run_settings import RunSettings
 from patchgate.report.json import plain_json
@@ -53,6 +54,7 @@ from patchgate.runs.worker import Workers, worker_command
 from patchgate.runs.worktree_changes import look_at, unstaged
 
 _TESTS_SECONDS = 3600.0
+_POLICY_FILES = frozenset({CONFIG_FILE, PYPROJECT_FILE})
 _NAMED = 5
 
 
@@ -101,18 +103,19 @@ class _Ground:
         return self.policy.config.run
 
 
-def start_run(repository: Repository, request: RunRequest, environment: RunEnvironment) -> RunState:
-    """Plan a run, record it, and take its components through their phases.
+def start_run(repository: Repository, request: RunRequest, environment: RunEnvironment) -> RunState | None:
+    """Plan a run, record it, and take its components through their phases; None: none has changed.
 
     Raises:
-        UsageError: there is nothing to run, a component is unknown, or components need each other in a
-            circle.
+        UsageError: the policy has no components, one is unknown, or components need each other in a circle.
         ConfigError: the policy cannot be used.
         UndecidedError: a required program is missing, or the ledger cannot be written: nothing was started.
     """
     work_tree = _require_work_tree(repository)
     ground = _ground(repository)
     ids = _chosen(repository, ground, request)
+    if not ids:
+        return None
     plan = RunPlan(
         phases={name: _phases_of(ground, name, request.until) for name in ids},
         scheduling=request.scheduling or Scheduling(ground.settings.scheduling),
@@ -207,8 +210,6 @@ def _chosen(repository: Repository, ground: _Ground, request: RunRequest) -> lis
     if request.changed:
         found = on_disk(repository)
         ids = [name for name in ids if not found[name].is_recorded]
-        if not ids:
-            raise UsageError("every component is as its baseline records it", "leave out --changed")
     return ids
 
 
@@ -294,7 +295,7 @@ def _warn_of_unstaged(
     paths = [
         path
         for path in unstaged(look_at(repository))
-        if any(component.role(path) is not None for component in components)
+        if path in _POLICY_FILES or any(component.role(path) is not None for component in components)
     ]
     if paths:
         named = first_of(sorted(paths), _NAMED, lambda path: path.quoted)

@@ -26,7 +26,7 @@ from patchgate.policy.component import Component
 from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema
 from patchgate.report.wording import count, safe
-from patchgate.runs.run_record import next_step, status_now, unfinished_runs
+from patchgate.runs.run_record import UnfinishedRuns, next_step, status_now, unfinished_runs
 from patchgate.runs.run_state import RunState, RunStatus
 from patchgate.storage.record import Json
 
@@ -51,7 +51,8 @@ class OpenChain:
 class RepositoryStatus:
     """What was found at a time.
 
-    `runs` are those that are not complete, `completed` is the number of the others. `uncommitted` are
+    `runs` are those that are not complete, `completed` is the number of the others; `overtaken` are ids of
+    runs whose components a later run has taken up. `uncommitted` are
     components whose baseline is in the working tree only. `next` are the steps for a person; `missing` says
     what could not be read.
     """
@@ -59,6 +60,7 @@ class RepositoryStatus:
     now: float
     runs: list[RunState] = field(default_factory=list)
     completed: int = 0
+    overtaken: frozenset[str] = frozenset()
     components: list[BaselineStatus] = field(default_factory=list)
     uncommitted: list[str] = field(default_factory=list)
     intents: list[tuple[Intent, bool]] = field(default_factory=list)
@@ -78,8 +80,9 @@ def repository_status(repository: Repository, now: float | None = None) -> Repos
             status.missing.append(f"{what}: {error.message}")
             return otherwise
 
-    none: tuple[list[RunState], int] = ([], 0)
-    status.runs, status.completed = read("runs", lambda: unfinished_runs(repository), none)
+    none = UnfinishedRuns((), 0, frozenset())
+    found = read("runs", lambda: unfinished_runs(repository), none)
+    status.runs, status.completed, status.overtaken = list(found.runs), found.completed, found.overtaken
     status.components = read(
         "components", lambda: list(baselines_of_head(repository, status.now).components), []
     )
@@ -123,13 +126,19 @@ def _open_chains(repository: Repository, now: float) -> list[OpenChain]:
 
 
 def _next_steps(status: RepositoryStatus) -> list[str]:
-    found = [next_step(state, status.now) or state.hint for state in status.runs]
+    found = [
+        next_step(state, status.now) or state.hint
+        for state in status.runs
+        if state.id not in status.overtaken
+    ]
     steps = [each for each in found if each is not None]
     steps += [reset_command(chain.last) for chain in status.chains if chain.is_exhausted]
     drifted = [each.status.component.id for each in status.components if each.status.has_drifted]
     if status.uncommitted:
         named = ", ".join(status.uncommitted[:_MOST])
-        steps.append(f"git commit, because these baselines are not committed: {named}")
+        steps.append(
+            f"git add .patchgate/baselines && git commit, because these baselines are not committed: {named}"
+        )
     if drifted:
         steps.append(f"git patchgate baseline capture {' '.join(drifted[:_MOST])}")
     steps += [f"git patchgate intent clear {each.id}" for each, alive in status.intents if not alive]

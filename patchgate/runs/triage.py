@@ -197,7 +197,8 @@ _ADVICE: Mapping[FaultKind, str] = {
     ),
     FaultKind.MISSING_TOOL: "did not find {subject}: it is not on the PATH of hooks; " + _DOCTOR,
     FaultKind.PATCH_REFUSED: (
-        "had every answer refused{about}: fix what refuses them, or the author command, " + _RESUME
+        "had every answer refused{about}: fix what refuses them, or the author command, reset the attempts "
+        "that git patchgate status names, " + _RESUME
     ),
     FaultKind.AUTHOR_FAILED: "ended the same way{about}: fix the author command or its login, " + _RESUME,
 }

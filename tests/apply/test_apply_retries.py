@@ -21,7 +21,7 @@ from tests.apply.test_apply import apply, command, status
 from tests.proposals import ABC, PERMISSIVE, addition, change_of, deletion, moved
 from tests.world import EXECUTABLE, Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 TWO = "[apply]\nmax_attempts = 2\n"
 

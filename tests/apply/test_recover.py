@@ -15,7 +15,7 @@ from tests.cli.test_signals import PLAINLY
 from tests.proposals import ABC, addition, change_of, deletion
 from tests.world import EXECUTABLE, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 ROOT = Path(__file__).parents[2]
 PATCH = change_of() + addition(b"new/h") + deletion(b"gone")

@@ -30,7 +30,7 @@ from tests.signing import (
 )
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 POLICY = '[policy]\ndeny_prefixes = ["vendor"]\ndeny_suffixes = [".exe"]\n'
 WHY = ("--reason", "vendored on purpose")

@@ -17,7 +17,7 @@ from tests.check.push_world import POLICY, WEAK, ZERO, Local, commits, rules
 from tests.malformed import FILE, FOLDER, MODULE, blob, commit_of, ordered, rows_of, tree
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 MARKER = "<<<<<<< HEAD\n"
 MAIN = "refs/heads/main"

@@ -14,7 +14,7 @@ from patchgate.report.verdict import Report
 from tests.check.push_world import POLICY, WEAK, ZERO, Local, commits, pair, rules
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 MAIN = "refs/heads/main"
 TOPIC = "refs/heads/topic"

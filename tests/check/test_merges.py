@@ -9,7 +9,7 @@ import pytest
 from tests.git.histories import build
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 

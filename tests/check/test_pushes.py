@@ -20,7 +20,7 @@ from tests.check.push_world import POLICY, WEAK, ZERO, Local, commits, pair, rul
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_every_mistake_of_a_config_is_told_at_once_each_with_its_line(repo: Repo
     for arguments in (["check", "--all", "--policy-from", "HEAD"], ["check", "--all"], ["policy", "show"]):
         answer = plain(repo.cli(*arguments))
         assert (answer.code, answer.out) == (2, "")
-        assert all(f"  patchgate.toml:{line}: {key}: " in answer.err for line, key, _ in MISTAKES)
+        assert all(f"error: patchgate.toml:{line}: {key}: " in answer.err for line, key, _ in MISTAKES)
         assert all(tells(answer.err, *mistake) for mistake in MISTAKES)
     document = repo.check("--all", "--policy-from", "HEAD").error
     assert document["kind"] == "config"

@@ -35,7 +35,7 @@ from tests.components.capture_world import (
 from tests.schemas import require_valid
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 WRONG = "def double(number):\n    return 3 * number\n"
 

@@ -14,7 +14,7 @@ from tests.crash.comparer import Kind
 from tests.crash.plan import Plan, Task
 from tests.crash.programs import GIT, GIT_INDEX, OURS, OURS_INDEX, Program
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 SEED = 6
 BOTH = pytest.mark.parametrize("program", [OURS, OURS_INDEX], ids=["apply", "apply --index"])

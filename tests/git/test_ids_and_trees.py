@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.amount import often
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 NAMES = ("a", "a/b", "a/b/c", "a.b", "a0", "b", "b/x", "b/y/z", "\u00fc", "new\nline")
 CONTENTS = (b"", b"one\n", b"two\n", b"no newline", b"nul\0byte", b"1\n2\n3\n")

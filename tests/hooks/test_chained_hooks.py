@@ -15,7 +15,7 @@ import pytest
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 # What husky 9.1 writes into .husky/_.
 HUSKY_HOOK = '#!/usr/bin/env sh\n. "$(dirname "$0")/h"'

@@ -27,7 +27,7 @@ from tests.hooks.fast.random_changes import Near, random_tree, stream
 from tests.hooks.fast.random_policies import random_root
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 URL = "ssh://example.com/repo"
 MAIN = "refs/heads/main"

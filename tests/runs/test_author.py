@@ -17,7 +17,7 @@ from patchgate.runs.phase_task import PhaseOutcome, PhaseTask
 from patchgate.runs.phases import Phase
 from patchgate.runs.triage import FaultKind
 from tests.component_world import components, contract, declared
-from tests.runs.phase_world import CHECK, CODE, CONTRACT, RIGHT, TESTS, Desk, one_line
+from tests.runs.phase_world import BASELINE, CHECK, CODE, CONTRACT, RIGHT, TESTS, Desk, one_line
 
 FAILED, FAULT, PASSED = PhaseOutcome.FAILED, PhaseOutcome.FAULT, PhaseOutcome.PASSED
 
@@ -197,7 +197,7 @@ def test_a_landing_of_another_phase_meanwhile_is_no_change_past_apply(tmp_path: 
     desk.repo.policy(text + '[rules]\nscope-unexpected = "off"\n')
     result = desk.perform()
     assert (result.outcome, result.files) == (PASSED, (CODE,)), result
-    assert desk.staged == ["README.md", CODE]
+    assert desk.staged == [BASELINE, "README.md", CODE]
 
 
 # ---- scope -----------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_an_answer_lands_in_the_index_and_the_component_is_captured(tmp_path: Pa
     result = desk.perform()
     assert (result.outcome, result.files) == (PASSED, (CODE,)), result
     assert len(result.attempts) == 1
-    assert (desk.staged, desk.intents, len(desk.briefs)) == ([CODE], [], 1)
+    assert (desk.staged, desk.intents, len(desk.briefs)) == ([BASELINE, CODE], [], 1)
     assert (desk.repo.path / CODE).read_text() == "right\n"
     assert (desk.repo.path / BASELINE).is_file()
 
@@ -155,7 +155,7 @@ def test_an_answer_that_is_no_patch_of_the_phase_is_refused_and_the_author_is_as
     }
     desk = Desk(tmp_path, *bad, RIGHT, more="[apply]\nmax_attempts = 9\n")
     result = desk.perform(most_answer=1 << 15)
-    assert (result.outcome, result.files, desk.staged) == (PASSED, (CODE,), [CODE])
+    assert (result.outcome, result.files, desk.staged) == (PASSED, (CODE,), [BASELINE, CODE])
     first, *others = desk.briefs
     assert "## What was wrong" in first
     for said, brief in zip(bad.values(), others, strict=True):
@@ -169,7 +169,7 @@ def test_a_patch_for_files_of_another_phase_of_the_same_run_is_refused(tmp_path:
     desk = Desk(tmp_path, new_file("src/other/code.txt", "right\n"), RIGHT)
     declare(desk.repo, "src/other/")
     result = desk.perform()
-    assert (result.outcome, desk.staged) == (PASSED, [CODE])
+    assert (result.outcome, desk.staged) == (PASSED, [BASELINE, CODE])
     assert "may not change this file" in desk.briefs[1]
 
 

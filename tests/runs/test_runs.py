@@ -43,7 +43,7 @@ from tests.component_world import contract, opened
 from tests.runs.phase_world import CHECK
 from tests.world import EXECUTABLE, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 NAMES = ("base", "left", "right", "top", "other", "child")
 NEEDS = {"left": ["base"], "right": ["base"], "top": ["left", "right"]}
@@ -98,7 +98,9 @@ printf '%s\\n' "diff --git a/$file b/$file" 'new file mode 100644' '--- /dev/nul
 
     def start(self, *ids: str, **options: object) -> RunState:
         request = start.RunRequest(ids=ids, jobs=1, **options)  # type: ignore[arg-type]
-        return start.start_run(opened(self.repo), request, self.environment())
+        state = start.start_run(opened(self.repo), request, self.environment())
+        assert state is not None
+        return state
 
     def resume(self, from_phase: Phase | None = None) -> RunState:
         return start.resume_run(opened(self.repo), None, from_phase, self.environment())
@@ -178,8 +180,8 @@ def test_without_an_author_a_run_verifies_a_repository_on_its_first_day(tmp_path
     world = World.make(tmp_path, has_author=False, has_code=True)
     assert world.start().status is RunStatus.COMPLETED
     assert world.actions().count("finished") == 19
-    with pytest.raises(UsageError, match="as its baseline records it"):
-        world.start(changed=True)
+    nothing = world.repo.run("run", "start", "--changed")
+    assert (nothing.code, "nothing to do" in nothing.out) == (0, True), nothing.err
     world.repo.stage({"src/left/more.txt": "x\n"})
     state = world.start(changed=True)
     assert (state.status, list(state.plan.phases)) == (RunStatus.COMPLETED, ["left"])
@@ -416,12 +418,12 @@ def test_the_quick_look_at_the_ledger_finds_the_same_runs_as_reading_every_event
             # A run may go on after its end only in a ledger that somebody wrote by hand.
             ledger.record("run", {"run": run, "action": "aborted", "reason": traps[0], "hint": None})
     every = all_runs(opened(repo))
-    unfinished, completed = unfinished_runs(opened(repo))
+    found = unfinished_runs(opened(repo))
     assert [state.id for state in every] == [
         each for each in last_actions(opened(repo)) if "e" not in each[2:]
     ]
-    assert unfinished == [state for state in every if state.status is not RunStatus.COMPLETED]
-    assert completed == 2
+    assert list(found.runs) == [state for state in every if state.status is not RunStatus.COMPLETED]
+    assert (found.completed, found.overtaken) == (2, frozenset(each.id for each in every[1:5]))
     assert [find_run(opened(repo), state.id) for state in every] == every
 
 
@@ -490,7 +492,8 @@ def test_of_two_runs_at_once_on_a_component_the_second_waits_for_the_first(tmp_p
         go.touch()
         first.communicate()
     assert first.returncode == 0
-    assert (second.code, "implementation waits: i-" in second.out) == (1, True), second.out + second.err
+    assert (second.code, "git patchgate run show r-" in second.out) == (1, True), second.out + second.err
+    assert "implementation waits: the run r-" in second.out
     assert (world.repo.path / "src/base/code.txt").read_text() == "right\n"
     assert world.resume().status is RunStatus.COMPLETED
 

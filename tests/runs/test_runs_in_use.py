@@ -19,7 +19,7 @@ from tests.runs.phase_world import new_file
 from tests.runs.test_runs import World
 from tests.world import EXECUTABLE
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 
 def with_policy(world: World, more: str) -> None:
@@ -56,6 +56,12 @@ def test_equal_answers_of_two_components_are_two_chains(tmp_path: Path) -> None:
     assert "attempts reset" in (state.trouble[min(state.trouble)].hint or "")
 
 
+def commit_of_something_else(world: World) -> str:
+    """Check a file that no component has, while an author works; return what is said."""
+    world.repo.stage({"elsewhere.txt": "x\n"})
+    return world.repo.cli("check").out
+
+
 def test_a_signal_pauses_a_run_and_nothing_is_under_way_any_more(tmp_path: Path) -> None:
     world = World.make(tmp_path)
     asked = tmp_path / "asked"
@@ -66,10 +72,14 @@ def test_a_signal_pauses_a_run_and_nothing_is_under_way_any_more(tmp_path: Path)
     ) as run:
         while not asked.exists() and run.poll() is None:
             time.sleep(0.02)
+        refused = commit_of_something_else(world)
         run.terminate()
-        run.communicate(timeout=60)
+        said, _ = run.communicate(timeout=60)
     state = find_run(opened(world.repo), None)
     assert (state.status, state.reason) == (RunStatus.PAUSED, "stopped by a signal")
+    assert f"help: git patchgate run resume {state.id}" in said.decode()
+    assert "scope-unexpected" in refused
+    assert f"git patchgate run show {state.id}" in refused
     shown = world.repo.cli("run", "show").out
     assert "implementation interrupted" in shown
     assert "under way" not in shown

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from patchgate.runs.run_output import list_schema, run_schema
+from patchgate.runs.run_state import RunStatus
 from patchgate.runs.status import status_schema
 from tests.runs.test_runs import World
 from tests.schemas import require_valid
@@ -54,7 +55,10 @@ def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
 def test_a_baseline_that_is_not_committed_is_a_next_step(tmp_path: Path) -> None:
     world = World.make(tmp_path, has_author=False, has_code=True)
     world.start("base")
-    step = "next: git commit, because these baselines are not committed: base\n"
+    assert world.repo.ask("diff", "--cached", "--name-only") == ".patchgate/baselines/base.json"
+    step = (
+        "next: git add .patchgate/baselines && git commit, because these baselines are not committed: base\n"
+    )
     assert step in world.repo.cli("status").out
     world.repo.commit(message="Record")
     assert step not in world.repo.cli("status").out
@@ -68,3 +72,25 @@ def test_the_documents_of_runs_are_as_their_schemas_say(tmp_path: Path) -> None:
         require_valid(json.loads(world.repo.cli("run", words, "--format", "json").out), schema)
     shown = json.loads(world.repo.cli("run", "show", "--format", "json").out)
     assert list(shown["trouble"]) == ["left:implementation"]
+
+
+def test_a_paused_run_whose_components_a_later_run_took_up_is_no_next_step(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/left/code.txt": "wrong\n"})
+    paused = world.start("left")
+    assert f"run resume {paused.id}" in world.repo.cli("status").out
+    world.repo.commit({"src/left/code.txt": "right\n"})
+    assert world.start("left", "base").status is RunStatus.COMPLETED
+    page = world.repo.cli("status").out
+    assert (f"{paused.id} paused" in page, f"run resume {paused.id}" in page) == (True, False)
+
+
+def test_the_list_of_runs_names_a_damaged_ledger(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.start("base")
+    ledger = Path(world.repo.common_dir) / "patchgate" / "events.jsonl"
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join([lines[0], b"x" + lines[1], *lines[2:]]))
+    answer = world.repo.cli("run", "list")
+    assert answer.code == 0
+    assert "line 2 of the ledger is damaged" in answer.err

@@ -16,7 +16,7 @@ from tests.sessions.past import COMMITS, MODULES, clone, told
 from tests.sessions.twins import OFF
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 CONFIG = "patchgate.toml"
 ENV = ("deny-pattern", ".env")

@@ -18,7 +18,7 @@ from tests.sessions.past import clone, told
 from tests.sessions.scripted_fixer import mend
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 CART, PRICE = "src/shop/cart.py", "src/shop/price.py"
 NEW = b"src/shop/new.py"

@@ -16,7 +16,7 @@ from patchgate.ledger.ledger import Ledger
 from tests.proposals import ABC, change_of
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 ROOT = Path(__file__).parents[2]
 POLICY = """\

@@ -20,7 +20,7 @@ import yaml  # type: ignore[import-untyped]
 from tests.sessions.test_ci import BAD, GOOD, Host, host, laid_out
 from tests.world import EXECUTABLE, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 __all__ = ["host", "laid_out"]
 ROOT = Path(__file__).parent.parent.parent

@@ -13,7 +13,7 @@ import pytest
 
 from tests.world import EXECUTABLE, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'

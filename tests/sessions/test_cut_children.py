@@ -27,7 +27,7 @@ from tests.cut_git import Call, CutGit
 from tests.verify.verify_world import Workshop
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 LONG = bool(os.environ.get("PATCHGATE_LONG"))
 POLICY = """\

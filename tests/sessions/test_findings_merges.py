@@ -11,7 +11,7 @@ from patchgate.git.repository import open_repository
 from patchgate.hooks.pre_receive import judge_receive
 from tests.world import Content, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 POLICY = "[policy]\n[message]\nlevel = 'off'\n"
 START: dict[str, Content] = {"README": "x\n", "value": "0\n", "d/file": "x\n"}

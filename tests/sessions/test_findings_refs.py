@@ -9,7 +9,7 @@ import pytest
 from tests.sessions.test_commit_hooks import said
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 THERE = "refs/remotes/origin/main"

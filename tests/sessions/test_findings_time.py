@@ -15,7 +15,7 @@ from patchgate.process import cpu_limit
 from tests.proposals import addition
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 POLICY = "[policy]\ndeny_prefixes = ['runs']\ndeny = ['a/**/b/**/c']\n[policy.agent]\nmax_files = 'off'\n"
 # Each way to split the text is tried: no repeat within a repeat, so the policy is read.

@@ -10,7 +10,7 @@ from tests.check.push_world import write_hook
 from tests.malformed import FILE, FOLDER, MALFORMED, blob, commit_of, ordered, put, rows_of, tree
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 POLICY = """\
 [policy]

@@ -32,7 +32,7 @@ from tests.component_world import (
 from tests.signing import approve_here, statement_for
 from tests.world import Content
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 ZERO = "0" * 40
 MAIN = "refs/heads/main"

@@ -21,7 +21,7 @@ from tests.amount import IS_LONG
 from tests.sessions.twins import BAD, OFF, said_by
 from tests.world import Repo, pinned_environment
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 ROOT = Path(__file__).parent.parent.parent
 PEERS = ("prek", "uv")

@@ -15,7 +15,7 @@ from tests.intent_world import FIRST, SECOND, common_dir, declare, git_dir, keep
 from tests.signing import at_terminal
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 TRAILER = f"Patchgate-Intent: {FIRST}"
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.sessions.twins import BAD, WORSE, Household, Twins, said_by, state_of
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 GOOD = {"plain/new": "new\n"}
 EDIT = {"plain/c": "c\nedited\n"}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.sessions.twins import BAD, OFF, POLICY, WORSE, Household, Twins
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 GOOD = {"plain/new": "new\n"}
 TAKE_OVER = [

@@ -11,7 +11,7 @@ import pytest
 from tests.sessions.test_verify_at_push import BAD, ON_PUSH, connected, land, said
 from tests.verify.verify_world import IFS, NEW, Workshop
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 SILENT = '[rules]\nregression = "off"\nthreshold-crossed = "off"\n'
 UNHOOKED = ("-c", "core.hooksPath=/dev/null")

@@ -12,7 +12,7 @@ from patchgate.intents.stored_intents import StoredIntents
 from tests.intent_world import FIRST, common_dir, declare, intent_of, keep, later, made
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 RULE = "intent-reserved"
 PATCH = b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"

@@ -9,7 +9,7 @@ import pytest
 from tests.intent_world import FIRST, SECOND, declare, intent_of, keep, later, made
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 
 @pytest.fixture

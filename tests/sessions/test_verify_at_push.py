@@ -11,7 +11,7 @@ import pytest
 
 from tests.verify.verify_world import IFS, NEW, Workshop
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 BAD = "1\nBAD one\n"
 ON_PUSH = "[verify]\non_push = true\n"

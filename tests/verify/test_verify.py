@@ -12,7 +12,7 @@ import pytest
 from patchgate.git.path import RepoPath
 from tests.verify.verify_world import IFS, NEW, Workshop, hours_ago, places
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 BAD = "1\nBAD one\n"
 IF = "1\nif a\nif b\nif c\n"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.verify.verify_world import NEW, Workshop, places
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 BAD = "1\nBAD one\n"
 SUPPRESSIONS = '[verify]\nsuppressions = ["lists/known.json"]\n'

@@ -20,7 +20,7 @@ from tests.hooks.fast.same_verdict import try_many, try_quietly
 from tests.sessions.test_commit_hooks import receipts, said
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 SEED = 5
 BATCHES = 24 if IS_LONG else 6

@@ -13,7 +13,7 @@ from tests.check.push_world import POLICY, WEAK, ZERO, Local, pair, snapshot, wr
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Answer, Repo
 
-pytestmark = pytest.mark.turns(2)
+pytestmark = pytest.mark.turns(3)
 
 
 class Server(Repo):
