@@ -10,7 +10,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,9 @@ ID = re.compile(r"r-[0-9a-f]{8,40}", re.ASCII)
 STATE_SCHEMA = "patchgate.run/1"
 # Lines of the ledger are canonical: the keys are sorted, and a quote in a value is escaped.
 _EVENTS = re.compile(rb'"kind":"run"[^\n]*?"run":"(r-[0-9a-f]{8,40})"')
+_PLANS = re.compile(
+    rb'"action":"started"[^\n]*?"kind":"run"[^\n]*?"phases":(\{[^\n{}]*\})[^\n]*?"run":"(r-[0-9a-f]{8,40})"'
+)
 _ACTION = re.compile(rb'"action":"([a-z-]+)"')
 _MOST_READ_ALONE = 20
 _LEAST_NAME = len("r-")
@@ -216,7 +220,7 @@ def last_actions(repository: Repository) -> dict[str, str]:
 class UnfinishedRuns:
     """The runs that are not complete, oldest first, and how many are.
 
-    `overtaken` are the ids of those of which each component is in a run that was begun later.
+    `overtaken` are the ids of runs of which each component is in one that was begun later.
     """
 
     runs: tuple[RunState, ...]
@@ -231,22 +235,32 @@ def unfinished_runs(repository: Repository) -> UnfinishedRuns:
         UndecidedError: the ledger cannot be read.
     """
     actions = last_actions(repository)
-    begun = list(actions)
-    open_ids = [run for run, each in actions.items() if each != RunAction.COMPLETED]
-    # The runs since the oldest that is open: a later one may have taken up what that left.
-    since = begun[begun.index(open_ids[0]) :] if open_ids else []
-    if len(since) > _MOST_READ_ALONE:
-        read = [state for state in all_runs(repository) if state.id in since]
+    ids = [run for run, each in actions.items() if each != RunAction.COMPLETED]
+    if len(ids) > _MOST_READ_ALONE:
+        left = [state for state in all_runs(repository) if state.id in ids]
     else:
-        read = [_read_run(repository, run) for run in since]
-    unfinished = [state for state in read if state.status is not RunStatus.COMPLETED]
+        left = [_read_run(repository, run) for run in ids]
+    unfinished = [state for state in left if state.status is not RunStatus.COMPLETED]
+    overtaken = _overtaken(repository, list(actions)) if unfinished else frozenset()
+    return UnfinishedRuns(tuple(unfinished), len(actions) - len(unfinished), overtaken)
+
+
+def _overtaken(repository: Repository, runs: Sequence[str]) -> frozenset[str]:
+    """Find the runs of which each component is in a run that was begun later; `runs` are oldest first."""
+    content = Ledger(repository.common_dir).content(strict=True)
+    planned: dict[str, set[str]] = {}
+    for each in _PLANS.finditer(content):
+        # A damaged plan takes up nothing.
+        with suppress(ValueError):
+            planned[each[2].decode("ascii")] = set(json.loads(each[1]))
     later: set[str] = set()
-    overtaken = set()
-    for state in reversed(read):
-        if state.plan.phases and later.issuperset(state.plan.phases):
-            overtaken.add(state.id)
-        later.update(state.plan.phases)
-    return UnfinishedRuns(tuple(unfinished), len(actions) - len(unfinished), frozenset(overtaken))
+    found = set()
+    for run in reversed(runs):
+        own = planned.get(run, set())
+        if own and own <= later:
+            found.add(run)
+        later |= own
+    return frozenset(found)
 
 
 def list_runs(repository: Repository) -> tuple[list[RunState], list[str]]:
