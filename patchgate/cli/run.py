@@ -145,6 +145,74 @@ def show_command(context: click.Context, run: str | None, form: str) -> int:
     return 0
 
 
+class _CostCommands(click.Group):
+    """`run cost [RUN]`: what is no subcommand is the name of a run."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in {"--help", "-h"}):
+            args = ["show", *args]
+        return super().parse_args(context, args)
+
+
+@run_command.group("cost", cls=_CostCommands, subcommand_metavar="[RUN] | add AMOUNT ...")
+def cost_command() -> None:
+    """Show what a run has cost, by phase and model; `add` records what was spent elsewhere.
+
+    An author reports a call in the file that PATCHGATE_USAGE names.
+    """
+
+
+@cost_command.command("show", hidden=True)
+@click.argument("run", required=False)
+@document_options
+def cost_show_command(context: click.Context, run: str | None, form: str) -> int:
+    """Show what the newest run, or RUN, has cost."""
+    repository = open_here(context)
+    from patchgate.runs.run_cost import cost_json, cost_of_run, cost_text
+
+    cost = cost_of_run(repository, run)
+    if form == "json":
+        write(cost_json(cost))
+    else:
+        write_lines(cost_text(cost))
+    return 0
+
+
+@cost_command.command("add")
+@click.argument("amount", type=float)
+@click.option("--phase", type=click.Choice(_PHASES), required=True, help="The phase that it was spent for.")
+@click.option("--run", help="The run; without it, the newest.")
+@click.option("--component", help="The component that it was spent for.")
+@click.option("--model", help="The model that was used.")
+@click.option("--input-tokens", type=int, default=0, show_default=True)
+@click.option("--output-tokens", type=int, default=0, show_default=True)
+@in_repository
+def cost_add_command(
+    context: click.Context,
+    amount: float,
+    phase: str,
+    run: str | None,
+    component: str | None,
+    model: str | None,
+    input_tokens: int,
+    output_tokens: int,
+) -> int:
+    """Record what was spent for a run elsewhere, such as in a chat."""
+    repository = open_to_write(context)
+    from patchgate.runs.phases import Phase
+    from patchgate.runs.run_cost import add_cost, cost_of_run, cost_text
+
+    report = {
+        "cost": amount,
+        "model": model,
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+    }
+    name = add_cost(repository, run, Phase(phase), component, report)
+    write_lines(cost_text(cost_of_run(repository, name)))
+    return 0
+
+
 @run_command.command("rebuild")
 @click.argument("run", required=False)
 @click.option("--dry-run", is_flag=True, help="Show it, and write nothing.")

@@ -29,7 +29,7 @@ from pydantic import (
 from patchgate.policy import config_types, run_settings, settings
 from patchgate.policy.claims_settings import BOUNDS
 from patchgate.policy.config_types import ConfigSection, RoleTimeouts, Timeout
-from patchgate.policy.run_validators import check_author, check_author_key, check_authors
+from patchgate.policy.run_validators import check_author, check_author_key, check_authors, check_budget
 from patchgate.policy.settings import (
     ClaimsSettings,
     CommandSettings,
@@ -104,6 +104,8 @@ _WHOLE: dict[str, tuple[Any, ...]] = {
     "components": (_named(COMPONENT_ID), AfterValidator(check_components)),
     "thresholds": (AfterValidator(check_thresholds),),
     "owners": (AfterValidator(check_owners),),
+    "environment": (Field(),),
+    "run": (AfterValidator(check_budget),),
 }
 """The checks on all tables of a kind together."""
 
@@ -140,7 +142,10 @@ def _table(kind: type) -> type[ConfigSection]:
             default = each.default_factory()
         keys[each.name] = (hint, _table_of(type(default))() if is_dataclass(default) else default)
     if kind is Config:
-        keys |= {name: (_table_of(each), _table_of(each)()) for name, each in run_settings.SECTIONS.items()}
+        keys |= {
+            name: (Annotated[_table_of(each), *_WHOLE[name]], _table_of(each)())
+            for name, each in run_settings.SECTIONS.items()
+        }
     name = (
         "BaselinesTable" if kind is settings.BaselineSettings else kind.__name__.replace("Settings", "Table")
     )

@@ -13,12 +13,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from patchgate.policy.regular_expressions import MAX_EXPRESSION, check_expression
 from patchgate.policy.run_validators import (
+    MAX_COST,
     AuthorRole,
     PhaseName,
+    check_cost,
     check_path_folder,
+    check_phase,
     check_program,
     check_role,
     check_role_timeout,
+    check_share,
     check_shared_variable,
 )
 from patchgate.policy.validators import (
@@ -286,3 +290,29 @@ RoleTimeouts: TypeAlias = Annotated[
     ),
 ]
 """`role_timeouts` as written in the config; in the settings each is a number of seconds."""
+_SHARE = WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+TotalCost: TypeAlias = Annotated[
+    float,
+    AfterValidator(check_cost),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_COST}),
+    Field(
+        description="What a run may cost, in the unit of what its authors report: when it is reached, no "
+        "author is called and the run pauses."
+    ),
+]
+PhaseCaps: TypeAlias = Annotated[
+    dict[
+        Annotated[str, AfterValidator(check_phase)],
+        Annotated[float, AfterValidator(check_share), _SHARE],
+    ],
+    Field(
+        description="What each phase may cost at most, as a share of `total_cost`.",
+        json_schema_extra={"propertyNames": {"enum": list(get_args(PhaseName))}},
+    ),
+]
+ShapingBudget: TypeAlias = Annotated[
+    float,
+    AfterValidator(check_share),
+    _SHARE,
+    Field(description="The same as `phase_caps.shaping`, under the name of older configs."),
+]

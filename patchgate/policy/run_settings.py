@@ -37,6 +37,9 @@ class RunSettings:
     systemic_threshold: types.SystemicThreshold = 3
     impatience: types.ImpatienceName = "normal"
     role_timeouts: Mapping[str, float] = field(default_factory=dict, hash=False)
+    total_cost: types.TotalCost | None = None
+    phase_caps: types.PhaseCaps = field(default_factory=dict, hash=False)
+    shaping_budget_pct: types.ShapingBudget | None = None
 
 
 SECTIONS = {"environment": EnvironmentSettings, "run": RunSettings}
@@ -51,9 +54,12 @@ def environment_from(written: Mapping[str, Any]) -> EnvironmentSettings:
 
 def run_from(written: Mapping[str, Any]) -> RunSettings:
     """Make the settings of `[run]` from its checked keys."""
-    if "role_timeouts" not in written:
-        return RunSettings(**written)
-    from patchgate.policy.validators import seconds
+    caps = dict(written.get("phase_caps", {}))
+    if (share := written.get("shaping_budget_pct")) is not None:
+        caps.setdefault("shaping", share)
+    found = {**written, "phase_caps": caps}
+    if "role_timeouts" in written:
+        from patchgate.policy.validators import seconds
 
-    limits = {role: seconds(limit) for role, limit in written["role_timeouts"].items()}
-    return RunSettings(**{**written, "role_timeouts": limits})
+        found["role_timeouts"] = {role: seconds(limit) for role, limit in written["role_timeouts"].items()}
+    return RunSettings(**found)

@@ -24,6 +24,8 @@ from patchgate.policy.validators import (
 AuthorRole = Literal["decomposer", "contract_author", "test_author", "code_author", "trace_analyst"]
 PhaseName = Literal["interview", "shaping", "contract", "tests", "implementation", "integration"]
 
+MAX_COST = 10**9
+
 _LIKE = 'write it like "python3", ".venv/bin/python" or "/opt/python/bin/python3"'
 
 
@@ -119,6 +121,56 @@ def check_role_timeout(value: float | str) -> float | str:
             "the time limit of a role must be 1 second to 24 hours", 'write it like "90s", "5m" or "1h"'
         )
     return value
+
+
+def check_phase(text: str) -> str:
+    """Check the name of a phase."""
+    phases = get_args(PhaseName)
+    if text not in phases:
+        raise TextError(
+            f"unknown phase `{printable(text, 60)}`; the phases are {', '.join(phases)}", choices=phases
+        )
+    return text
+
+
+def check_cost(value: float) -> float:
+    """Check an amount of money."""
+    # Written so that NaN is refused too.
+    if not 0 <= value <= MAX_COST:
+        raise TextError(f"an amount must be from 0 to {MAX_COST:,}", "write it like 25.0")
+    return value
+
+
+def check_share(value: float) -> float:
+    """Check a share of `total_cost`."""
+    if not 0 <= value <= 1:
+        raise TextError("a share must be from 0 to 1", "write 60 % as 0.6")
+    return value
+
+
+class BudgetTable(Protocol):
+    """The keys of `[run]` that limit what it costs."""
+
+    @property
+    def total_cost(self) -> float | None: ...
+    @property
+    def phase_caps(self) -> Mapping[str, float]: ...
+    @property
+    def shaping_budget_pct(self) -> float | None: ...
+
+
+def check_budget(table: BudgetTable) -> BudgetTable:
+    """Check that shares are shares of something, and that none is given twice.
+
+    Raises:
+        TextError: there is no `total_cost`, or the share of shaping has two values.
+    """
+    is_capped = bool(table.phase_caps) or table.shaping_budget_pct is not None
+    if is_capped and table.total_cost is None:
+        raise TextError("phase_caps are shares of total_cost, which is not set", "set total_cost")
+    if table.shaping_budget_pct is not None and "shaping" in table.phase_caps:
+        raise TextError("the share of shaping has two values", "remove shaping_budget_pct")
+    return table
 
 
 def check_shared_variable(text: str) -> str:

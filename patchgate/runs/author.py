@@ -36,6 +36,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import CommandSettings
 from patchgate.process.command import ProcessResult, run_command
 from patchgate.report.wording import count
+from patchgate.runs.cost import VARIABLE, Usage, UsageReportError, read_usage
 from patchgate.runs.fault_reading import TEMPORARY_EXIT, fault_of_output
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase
@@ -124,12 +125,14 @@ class AuthorAnswer:
 
     `patch` is None if there is none to judge. `refusal` is why its answer cannot be a patch, a sentence for
     the author. `ending` is the result of the phase if there is no answer: the author failed, or could not be
-    run.
+    run. `usage` is what it reported of its cost, `usage_fault` why that report cannot be used.
     """
 
     patch: bytes | None = None
     refusal: str | None = None
     ending: PhaseResult | None = None
+    usage: Usage | None = None
+    usage_fault: str | None = None
 
 
 def ask_author(repository: Repository, call: AuthorCall, environment: WorkEnvironment) -> AuthorAnswer:
@@ -189,6 +192,7 @@ class _AuthorRun:
     def answer(self, brief: bytes) -> AuthorAnswer:
         settings, task = self.call.settings, self.call.task
         environment = command_environment(self.environment.environ, settings.env, self.place)
+        environment[VARIABLE] = report = os.path.join(self.beside, "usage.json")
         file, missing = locate_program(settings, environment)
         if missing:
             return self._not_started(*describe_missing(missing), missing, FaultKind.MISSING_TOOL)
@@ -217,7 +221,12 @@ class _AuthorRun:
             program = printable(settings.command[0], 120)
             said = describe_start_fault(ended, program, "resume the run")
             return self._not_started(*said, (program,), FaultKind.NOT_STARTED)
-        return self._read(ended, place)
+        answer = self._read(ended, place)
+        # Also of a call that failed: it has cost something.
+        try:
+            return replace(answer, usage=read_usage(report))
+        except UsageReportError as error:
+            return replace(answer, usage_fault=error.message)
 
     def _tick(self, called: str, seconds: float) -> None:
         self.environment.report(called, seconds)

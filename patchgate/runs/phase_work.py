@@ -7,7 +7,6 @@ meanwhile (`process.command`). Which phase is next, and what a fault means for t
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -24,21 +23,23 @@ from patchgate.components.policy_tree import PolicyTree, index_tree, resolve_com
 from patchgate.errors import PatchgateError, UsageError, ended_attempt
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import first_of, printable
+from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository, has_pending_transactions
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Component, Components
 from patchgate.policy.settings import CommandSettings
 from patchgate.report import wording
-from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
+from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
-from patchgate.runs.fault_reading import fault_of_error
+from patchgate.runs.cost import Budget
 from patchgate.runs.landing import landing, nobody_else_lands, stage
 from patchgate.runs.phase_checks import check_phase
 from patchgate.runs.phase_intent import PhaseIntent
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase
+from patchgate.runs.spending import Spending
 from patchgate.runs.triage import FaultKind
+from patchgate.runs.work_results import result_of_error, result_of_verdict
 from patchgate.runs.worktree_changes import Changes, Look, changed_since, look_at, unstaged
 
 __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perform"]
@@ -48,12 +49,6 @@ _MOST_COLLISIONS = 3
 _CAPTURING = frozenset({Phase.IMPLEMENTATION, Phase.INTEGRATION})
 _NAMED = 5
 _MOST_NOTE = 16 << 10
-# Rules of `apply` that are faults of the environment, as `triage.FaultKind` names them.
-_KINDS = {
-    "command-timed-out": FaultKind.TIME_OUT,
-    "command-not-started": FaultKind.NOT_STARTED,
-    "concurrent-change": FaultKind.LOCKED,
-}
 
 
 def perform(
@@ -77,34 +72,15 @@ def perform(
         result = work.result()
     except (PatchgateError, OSError) as error:
         work.note_attempt(error)
-        result = _fault_of(task, error)
+        result = result_of_error(task, error)
     return replace(
         result,
         attempts=tuple(work.attempts),
         files=tuple(path.quoted for path in work.files),
         warnings=work.warnings(),
+        cost=work.spending.cost,
         seconds=environment.monotonic() - began,
     )
-
-
-def _fault_of(task: PhaseTask, error: PatchgateError | OSError) -> PhaseResult:
-    """Describe an exception: what it says, and which fault it, or what caused it, shows."""
-    hint = None
-    if isinstance(error, PatchgateError):
-        said, hint = wording.safe(error.message), None if error.hint is None else wording.safe(error.hint)
-    else:
-        said = f"the system refused: {printable(str(error.strerror or error))}"
-    read = fault_of_error(error, component=task.component, phase=task.phase)
-    kind = None if read is None else read.kind
-    kind = kind or _kind_said(said)
-    return PhaseResult(PhaseOutcome.FAULT, f"{task.component}: {said}", hint, kind=kind, sample=said)
-
-
-def _kind_said(sentence: str) -> FaultKind | None:
-    """Read the fault that a sentence of ours shows: a full disk, or a lock."""
-    if os.strerror(errno.ENOSPC) in sentence:
-        return FaultKind.DISK_FULL
-    return FaultKind.LOCKED if sentence.startswith(("the lock ", "git's lock ")) else None
 
 
 @dataclass(slots=True)
@@ -127,6 +103,10 @@ class _PhaseWork:
     retry_of: str | None = None
     note: str = ""
     is_unstaged: bool = False
+    spending: Spending = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spending = Spending(self.repository.common_dir, self.task, self.environment.clock)
 
     def result(self) -> PhaseResult:
         """Check, and ask the author while the check fails.
@@ -143,6 +123,7 @@ class _PhaseWork:
         intent.clear_leftover()
         content, component = self._content()
         self.components = content.policy.components
+        self.spending.budget = Budget.of(content.policy.config.run)
         author = author_of(content.policy, self.task.phase)
         check = self._check()
         if check is not None and check.outcome is not PhaseOutcome.FAILED:
@@ -165,7 +146,7 @@ class _PhaseWork:
 
     def warnings(self) -> tuple[str, ...]:
         """Say what was changed meanwhile, without harm to this work."""
-        found = []
+        found = list(self.spending.warnings)
         if self.meanwhile:
             found.append(f"changed while its author ran, by it or by somebody else: {_shown(self.meanwhile)}")
         if self.is_unstaged:
@@ -244,6 +225,8 @@ class _PhaseWork:
             own = [each for each in unstaged(before) if may_change(component, self.task.phase, each)]
             if own:
                 return self._in_the_way(own)
+            if (stop := self.spending.stop()) is not None:
+                return stop
             call = AuthorCall(
                 name=author[0],
                 settings=author[1],
@@ -253,7 +236,10 @@ class _PhaseWork:
                 most_answer=self.most_answer,
             )
             answer = ask_author(self.repository, call, intent.active)
+            spoiled = self.spending.record(author[0], answer)
             self.environment.require_wanted()
+            if spoiled is not None:
+                return spoiled
             changed = self._changed(before, component)
             if changed.wrong:
                 return self._changed_behind(author[0], changed.wrong)
@@ -381,7 +367,7 @@ class _PhaseWork:
                 self.files.update(dict.fromkeys(file.path for file in verdict.change.files))
             return True
         if report.verdict is Verdict.UNDECIDED or report.retry is None:
-            return self._not_landed(report, verdict)
+            return result_of_verdict(self.task, report, verdict)
         said = _feedback_in(report.attempt.dir if report.attempt else None) or feedback(report)
         self.note = f"{self.note}\n\n{said}" if self.note else said
         if not report.retry.allowed:
@@ -389,32 +375,6 @@ class _PhaseWork:
             return self._exhausted(report.retry.of, report.retry.command, _cause(chain))
         self.retry_of = report.attempt.id if report.attempt else None
         return False
-
-    def _not_landed(self, report: Report, verdict: ChangeVerdict) -> PhaseResult:
-        """Describe an answer that could not be judged or written, or that no author can correct."""
-        decisive = verdict.decisive
-        rule = verdict.fallback_reason or "undecided"
-        gates = (*verdict.gates, *verdict.context_gates)
-        undecided = next((each.reason for each in gates if each.outcome is Outcome.UNDECIDED), None)
-        why = decisive.message if decisive is not None else undecided or "no verdict was possible"
-        outcome = PhaseOutcome.FAULT
-        if rule == "dirty-workspace" or (decisive is not None and decisive.who_can_fix is Fixer.PERSON):
-            outcome = PhaseOutcome.WAITING
-        elif report.verdict is Verdict.REJECTED:
-            outcome = PhaseOutcome.FAILED
-        details = {} if decisive is None else decisive.details
-        tail = () if decisive is None else tuple(wording.safe(each) for each in decisive.notes)
-        code = details.get("exit_code")
-        return PhaseResult(
-            PhaseOutcome.FAULT if rule in _KINDS else outcome,
-            f"{self.task.component}: {wording.safe(why)}",
-            None if decisive is None or decisive.hint is None else wording.safe(decisive.hint),
-            tail=tail,
-            kind=_KINDS.get(rule, _kind_said(why)),
-            subject=str(details.get("command") or ""),
-            exit_code=code if isinstance(code, int) else None,
-            timed_out=rule == "command-timed-out",
-        )
 
 
 def _shown(paths: Iterable[RepoPath]) -> str:

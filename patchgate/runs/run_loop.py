@@ -145,7 +145,8 @@ class RunLoop:
                 self._start(pool, work)
 
     def _handle(self, work: Work, result: PhaseResult) -> None:
-        about = {**_named(work), "seconds": round(result.seconds, 3), "attempts": list(result.attempts)}
+        about: dict[str, Json] = {**_named(work), "seconds": round(result.seconds, 3)}
+        about |= {"attempts": list(result.attempts), "cost": result.cost}
         for each in result.warnings:
             self.environment.report(f"{work.component}: warning: {each}")
         if result.has_passed:

@@ -20,6 +20,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.timestamps import parse_timestamp
+from patchgate.runs.cost import contradictions
 from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus, add_event, fold, write_work
 from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.hash_chain import ChainProblem
@@ -309,7 +310,9 @@ def rebuild(repository: Repository, name: str | None, *, is_dry_run: bool) -> Re
         UsageError: there is no such run.
         UndecidedError: the ledger cannot be read, or the cache not be written.
     """
-    state, damaged = _read_checked(repository, find_run(repository, name).id)
+    run = find_run(repository, name).id
+    events, damaged = _read_checked(repository, run)
+    state = fold(run, events)
     # What is wrong with the ledger is not the run's, so the cache does not have it.
     place = runs_folder(repository) / f"{state.id}.json"
     try:
@@ -319,7 +322,7 @@ def rebuild(repository: Repository, name: str | None, *, is_dry_run: bool) -> Re
     is_written = differs is not False and not is_dry_run
     if is_written and (warning := keep(repository, state)) is not None:
         raise UndecidedError(warning, "free disk space, or correct the permissions of that folder")
-    for sentence in damaged:
+    for sentence in (*damaged, *contradictions(events, run)):
         state.warn(sentence)
     return Rebuilt(state, differs, is_written)
 
@@ -331,14 +334,16 @@ def checked_run(repository: Repository, name: str | None) -> RunState:
         UsageError: there is no such run.
         UndecidedError: the ledger cannot be read.
     """
-    state, damaged = _read_checked(repository, find_run(repository, name).id)
+    run = find_run(repository, name).id
+    events, damaged = _read_checked(repository, run)
+    state = fold(run, events)
     for sentence in damaged:
         state.warn(sentence)
     return state
 
 
-def _read_checked(repository: Repository, run: str) -> tuple[RunState, list[str]]:
-    """Read a run, each event checked against the chain; return its state, and what is damaged."""
+def _read_checked(repository: Repository, run: str) -> tuple[list[Event], list[str]]:
+    """Read the events of a run, each checked against the chain, and what is damaged."""
     damaged: list[str] = []
     events: list[Event] = []
     for line in _checked_lines(repository):
@@ -346,7 +351,7 @@ def _read_checked(repository: Repository, run: str) -> tuple[RunState, list[str]
             damaged.append(_damaged(line))
         elif line.about.get("run") == run:
             events.append(line)
-    return fold(run, events), damaged
+    return events, damaged
 
 
 def _damaged(problem: ChainProblem) -> str:

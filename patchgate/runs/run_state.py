@@ -32,6 +32,7 @@ class RunAction(StrEnum):
     ABORTED = "aborted"
     COMPLETED = "completed"
     RESUMED = "resumed"
+    SPENT = "spent"
 
 
 class RunStatus(StrEnum):
@@ -203,6 +204,9 @@ def _apply(state: RunState, event: Event) -> None:
         _take_over(state, about)
     elif action is RunAction.COMPLETED:
         state.status, state.reason, state.hint = RunStatus.COMPLETED, None, None
+    elif action is RunAction.SPENT:
+        # `cost` reads them: they change nothing else.
+        return
     elif action in {RunAction.PAUSED, RunAction.ABORTED}:
         state.status = RunStatus.PAUSED if action is RunAction.PAUSED else RunStatus.FAILED
         state.reason, state.hint = _text(about, "reason"), _optional(about, "hint")
