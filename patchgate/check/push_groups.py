@@ -50,6 +50,9 @@ class JudgedAlike:
         """Remember the changes that a group's policy has judged."""
         for change in changes:
             commit = self._graph[change.source.commit or ""]
+            if group.place is not None and any(each.is_policy for each in change.owned):
+                # An approval of control files names one ref: each ref has a verdict of its own.
+                continue
             self._judged.setdefault(commit.oid, []).append(group)
             touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)
             if len(commit.parents) == 1 and not touched:
@@ -59,12 +62,13 @@ class JudgedAlike:
     def has(self, commit: Commit, group: PushGroup) -> bool:
         """Return whether the policy of a group has judged a commit; then its verdict counts for the group."""
         judged = self._judged.get(commit.oid, ())
+        is_merge = len(commit.parents) > 1
         if group.place is None:
             before = self._before(commit, group)
-            alike = [each for each in judged if each.key == before]
+            # What a merge brings was compared there with what a branch has.
+            alike = [each for each in judged if each.key == before and not (is_merge and each.place)]
         else:
             # Only what a merge brings depends on what the branch has.
-            is_merge = len(commit.parents) > 1
             alike = [
                 each
                 for each in judged

@@ -263,8 +263,17 @@ class _PushCheck:
         warnings |= dict.fromkeys(notes)
         protected = protected_refs(self._terms, updates)
         changes = with_protected_refs(protected, self._news, changes, counts_for)
+        tips = {update.ref: self._commits.get(update.new or "") for update in updates}
+        judged = list(zip(changes, counts_for, strict=True))
+
+        def judged_for(ref: str) -> list[ChangeVerdict]:
+            new = self._news.first_refs([(ref, tip)] if (tip := tips.get(ref)) else [])
+            return [each for each, refs in judged if ref in refs and each.source.commit in new]
+
         for _, with_push in feature_functions("with_push"):
-            changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
+            changes = with_push(
+                self._objects, self._terms, self._commits, updates, changes, judged_for, self._now
+            )
         brought: dict[str, list[str]] = {}
         for oid in fresh:
             brought.setdefault(first[oid], []).append(oid)

@@ -15,6 +15,7 @@ from patchgate.check.gate import at_policy_level
 from patchgate.check.judging_policy import reference
 from patchgate.check.policy_lookup import CheckOptions, requested_policy
 from patchgate.check.protected_refs import USUAL_BRANCHES
+from patchgate.components.commit_reports import CommitReports, is_among
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.model import Change, Entry, FileChange, Source
 from patchgate.git.objects import Header, Objects
@@ -42,9 +43,7 @@ if TYPE_CHECKING:
     from patchgate.components.component_cache import FactsCache
 
 _DRIFT, _CONTRACTS = "drift", "contracts"
-_WEIGHT = {level: number for number, level in enumerate(Level)}
 _WEAKENED = "drift-tests-weakened"
-_ONCE_A_PLACE = ("drift-", "baseline-tampered", "component-undeclared")
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
 _ONE_COMMIT = "restore it, or make the change in one commit with the new baseline, which can be approved"
 _RETIRE_FIRST = (
@@ -102,7 +101,7 @@ def judge_cumulative(
     """
     if not declares_any(span.had, span.has) or span.before == span.after:
         return CumulativeVerdict()
-    known = [finding for change in changes for finding in change.findings]
+    judged = CommitReports(objects, changes, span.after)
     profile = Profile.AGENT if any(each.profile == Profile.AGENT for each in changes) else Profile.COMMIT
     gates: list[GateOutcome] = []
     findings: list[Finding] = []
@@ -111,11 +110,11 @@ def judge_cumulative(
         try:
             between = between or _TreeDifference(objects, span, touched)
             raised = at_policy_levels(span.judging, examine(objects, between), profile)
-            new = [each for each in raised if each.level is not Level.NOTE and not _is_reported(each, known)]
+            new = [each for each in raised if each.level is not Level.NOTE and not judged.have(each)]
             if any(each.level is Level.ERROR for each in new):
                 names = {str(each.details.get("component")) for each in new}
                 had = at_policy_levels(span.judging, _findings_before(objects, span, gate, names), profile)
-                new = [each for each in new if not _is_reported(each, had)]
+                new = [each for each in new if not is_among(each, had)]
         except PatchgateError as error:
             gates.append(GateOutcome(gate, Outcome.UNDECIDED, error.sentence))
             continue
@@ -139,27 +138,6 @@ def at_policy_levels(
     """Return the findings at the levels that a policy sets, without those that it turned off."""
     found = (at_policy_level(policy, profile, each) for each in findings)
     return [each for each in found if each is not None]
-
-
-def _is_reported(finding: Finding, known: Iterable[Finding]) -> bool:
-    """Return whether the same was reported, at the same or a higher level; for lost tests, each of them."""
-    same = [
-        each
-        for each in known
-        if (each.rule, each.path) == (finding.rule, finding.path)
-        and _WEIGHT[each.level] <= _WEIGHT[finding.level]
-    ]
-    names = _names_in(finding)
-    if finding.rule == _WEAKENED and names:
-        return names <= {name for each in same for name in _names_in(each)}
-    if finding.rule != _WEAKENED and finding.rule.startswith(_ONCE_A_PLACE):
-        return bool(same)
-    return any(each.message == finding.message for each in same)
-
-
-def _names_in(finding: Finding) -> set[str]:
-    names = finding.details.get("functions")
-    return {str(each) for each in names} if isinstance(names, (list, tuple)) else set()
 
 
 class _TreeDifference:

@@ -182,10 +182,11 @@ def with_push(
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
     changes: Sequence[ChangeVerdict],
+    judged_for: Callable[[str], Sequence[ChangeVerdict]],
     now: float | None,
 ) -> list[ChangeVerdict]:
     """Add the findings about components in a push: its commits together, and each tip."""
     from patchgate.components.push_tips import add_cumulative_findings, add_tip_findings
 
-    changes = add_cumulative_findings(objects, terms, commits, updates, changes)
-    return add_tip_findings(objects, terms, commits, updates, changes, now)
+    changes = add_cumulative_findings(objects, terms, commits, updates, changes, judged_for)
+    return add_tip_findings(objects, terms, commits, updates, changes, judged_for, now)

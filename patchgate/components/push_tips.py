@@ -8,7 +8,7 @@ merge: two correct sides can be wrong together.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from patchgate.check.judging_policy import reference
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.protected_refs import RefRules
 from patchgate.components.attestations import VERIFIED_REF
+from patchgate.components.commit_reports import CommitReports
 from patchgate.components.cumulative_drift import (
     Span,
     at_policy_levels,
@@ -74,6 +75,7 @@ def add_tip_findings(
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
     changes: Sequence[ChangeVerdict],
+    judged_for: Callable[[str], Sequence[ChangeVerdict]],
     now: float | None,
 ) -> list[ChangeVerdict]:
     """Add to the verdicts of a push the findings about the components at the tips of its branches.
@@ -83,20 +85,22 @@ def add_tip_findings(
     Args:
         commits: the commit that each object peels to; None if it is not a commit, or missing.
         changes: the verdicts on refs and commits.
+        judged_for: returns the verdicts on the commits that a ref gets.
         now: seconds since the epoch; None means the current time.
     """
     tips = list(_branch_tips(terms, commits, updates))
     if not tips:
         return list(changes)
     now = time.time() if now is None else now
-    said = _highest_levels(finding for change in changes for finding in change.findings)
     pushed = (each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None)
     notes = [VERIFIED_REF, *pushed]
     found = list(changes)
-    has_merge = any(change.source.kind == "merge" for change in changes)
     for tip in tips:
-        gates, staleness, findings = _examine_tip(objects, tip, said, now, notes, has_merge=has_merge)
-        said = _highest_levels(findings, said)
+        own = judged_for(tip.update.ref)
+        has_merge = any(change.source.kind == "merge" for change in own)
+        of_ref = [each for each in found if each.source.kind == "ref" and each.source.ref == tip.update.ref]
+        judged = CommitReports(objects, own, tip.tree, told=of_ref)
+        gates, staleness, findings = _examine_tip(objects, tip, judged, now, notes, has_merge=has_merge)
         if not findings and all(gate.reason is None for gate in gates):
             continue
         found = terms.joined(found, tip.update, gates, findings, (staleness,))
@@ -106,8 +110,7 @@ def add_tip_findings(
 def add_range_tip(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the report on a range `A..B` what a push of B to the branch of the policy says of its tip.
 
-    Where B lacks commits of that branch, the merge of the two is examined; one with a conflict is left to
-    the commit that solves it.
+    Where B lacks commits of that branch, the merge of the two is examined.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -125,12 +128,12 @@ def add_range_tip(repository: Repository, report: Report, revision: str, asked: 
         tip = _range_tip(objects, store, asked, asked.policy_from, last or "HEAD")
         if tip is None:
             return report
-        said = _highest_levels(finding for change in report.changes for finding in change.findings)
+        judged = CommitReports(objects, report.changes, tip.tree)
         is_merged = tip.tree != tree_of(objects, tip.commit)
         has_merge = is_merged or any(change.source.kind == "merge" for change in report.changes)
         now = time.time()
         gates, staleness, findings = _examine_tip(
-            objects, tip, said, now, [VERIFIED_REF], has_merge=has_merge
+            objects, tip, judged, now, [VERIFIED_REF], has_merge=has_merge
         )
         # A baseline that ages is told at the push, where the branch is; here only if that is an error.
         findings = [
@@ -163,7 +166,7 @@ def _declares(objects: Objects, base: str, last: str) -> bool:
 def _range_tip(
     objects: Objects, store: PrivateStore, asked: CheckOptions, policy_from: str, last: str
 ) -> _BranchTip | None:
-    """Find what the branch of a range becomes; None if it declares no component, or has a conflict."""
+    """Find what the branch of a range becomes; None if it declares no component."""
     repository, policies = objects.repository, TreePolicies(objects)
     head, base = commit_named(objects, last), objects.header((asked.branch or policy_from) + "^{commit}")
     if base is None or is_ancestor(repository, head, base.oid):
@@ -175,9 +178,8 @@ def _range_tip(
     if not is_ancestor(repository, base.oid, head):
         from patchgate.git.merges import automatic_merges
 
+        # Where there is a conflict a host may solve it by itself (`merge=union`): the tree has markers there.
         (merged,) = automatic_merges(store, [(base.oid, head)])
-        if merged.conflicts:
-            return None
         tree = merged.tree
         own = policies.at(policies.key(tree)).policy
     if own is None or not own.config.components:
@@ -193,17 +195,18 @@ def add_cumulative_findings(
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
     changes: Sequence[ChangeVerdict],
+    judged_for: Callable[[str], Sequence[ChangeVerdict]],
 ) -> list[ChangeVerdict]:
     """Add to the verdicts of a push what its commits do together to components of protected branches.
 
-    Each pair of trees is judged once. It costs nothing if no policy declares a component.
+    It costs nothing if no policy declares a component.
 
     Args:
         commits: the commit that each object peels to; None if it is not a commit, or missing.
         changes: the verdicts on refs and commits.
+        judged_for: returns the verdicts on the commits that a ref gets.
     """
     found = list(changes)
-    seen: set[tuple[str, str, str]] = set()
     for update in updates:
         try:
             span = _span(objects, terms, commits, update)
@@ -211,10 +214,9 @@ def add_cumulative_findings(
             unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.message)
             found = terms.joined(found, update, (unknown,), ())
             continue
-        if span is None or (key := (span.before, span.after, span.judging.digest(Profile.COMMIT))) in seen:
+        if span is None:
             continue
-        seen.add(key)
-        together = judge_cumulative(objects, span, changes)
+        together = judge_cumulative(objects, span, judged_for(update.ref))
         if not together.is_silent:
             found = terms.joined(found, update, together.gates, together.findings)
     return found
@@ -254,8 +256,7 @@ def _span(
 def _branch_tips(
     terms: RefRules, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]
 ) -> Iterator[_BranchTip]:
-    """Yield the branches to check, each commit once for each policy that judges it."""
-    seen: set[tuple[str, object]] = set()
+    """Yield the branches to check."""
     for update in updates:
         commit = commits.get(update.new or "")
         if commit is None or not update.ref.startswith(BRANCHES):
@@ -265,9 +266,6 @@ def _branch_tips(
             continue
         place = terms.judged_by(update)
         key = terms.key_of(place) if place is not None else None
-        if (commit, key) in seen:
-            continue
-        seen.add((commit, key))
         judging = terms.policies.at(key).policy if key is not None else None
         before = commits.get(update.old or "") or terms.default_tip
         old = terms.policies.at(terms.key_of(before)).policy if before is not None else None
@@ -279,7 +277,7 @@ def _branch_tips(
 def _examine_tip(
     objects: Objects,
     tip: _BranchTip,
-    said: Mapping[Subject, Level],
+    judged: CommitReports,
     now: float,
     notes: Sequence[str],
     *,
@@ -287,8 +285,8 @@ def _examine_tip(
 ) -> tuple[tuple[GateOutcome, ...], GateOutcome, list[Finding]]:
     """Check one tip: the gates' outcomes and the new findings, most severe first, limited in number."""
     try:
-        contracts = _contracts(objects, tip, said) if has_merge else []
-        drift, aged = _findings(objects, tip, said, now, notes)
+        contracts = _contracts(objects, tip, judged) if has_merge else []
+        drift, aged = _findings(objects, tip, judged, now, notes)
     except UndecidedError as error:
         unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.sentence)
         return (unknown,), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
@@ -303,7 +301,7 @@ def _examine_tip(
     return gates, outcome_of(_STALENESS, aged), findings
 
 
-def _contracts(objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level]) -> list[Finding]:
+def _contracts(objects: Objects, tip: _BranchTip, judged: CommitReports) -> list[Finding]:
     """Find mistakes in the contracts of a tip that are new and not reported for a commit."""
     from patchgate.components.component_cache import FactsCache
     from patchgate.git.tree_view import TreeView
@@ -315,11 +313,11 @@ def _contracts(objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level])
     with FactsCache.of(objects.repository) as cache:
         found = [finding for finding in raised(tip.tree) if finding.level is not Level.NOTE]
         before = _highest_levels(raised(tip.before)) if found and tip.before is not None else {}
-    return [each for each in found if not (_is_reported(each, said) or _is_reported(each, before))]
+    return [each for each in found if not (judged.have(each) or _is_reported(each, before))]
 
 
 def _findings(
-    objects: Objects, tip: _BranchTip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
+    objects: Objects, tip: _BranchTip, judged: CommitReports, now: float, notes: Sequence[str]
 ) -> tuple[list[Finding], list[Finding]]:
     # Imported only if a tip has components: 10 ms, and most repositories have none.
     from patchgate.components.baseline_status import component_statuses, unchanged_components
@@ -343,7 +341,7 @@ def _findings(
         drift = [
             each
             for each in at_policy_levels(tip.judging, (each for one in found for each in one.findings))
-            if each.level is not Level.NOTE and not _is_reported(each, said)
+            if each.level is not Level.NOTE and not judged.have(each)
         ]
         refused = {(each.rule, each.path) for each in drift if each.level is Level.ERROR}
         refusing = {
@@ -361,7 +359,7 @@ def _findings(
             )
     drift = [
         replace(each, level=Level.WARNING, notes=(*each.notes, _PREEXISTING))
-        if each.level is Level.ERROR and _is_reported(each, before)
+        if each.level is Level.ERROR and _is_reported(each, before) and _is_untouched(objects, tip, each)
         else each
         for each in drift
     ]
@@ -374,11 +372,18 @@ def _findings(
     return drift, aged
 
 
-def _highest_levels(
-    findings: Iterable[Finding], known: Mapping[Subject, Level] | None = None
-) -> dict[Subject, Level]:
+def _is_untouched(objects: Objects, tip: _BranchTip, finding: Finding) -> bool:
+    """Return whether the push leaves the file of a finding as it was."""
+    if finding.path is None or tip.before is None:
+        return True
+    trees = (tip.tree, tree_of(objects, tip.before))
+    then, now = (objects.entry(tree, finding.path.raw) for tree in trees)
+    return then == now
+
+
+def _highest_levels(findings: Iterable[Finding]) -> dict[Subject, Level]:
     """Return the highest level reported for each subject."""
-    found = dict(known or {})
+    found: dict[Subject, Level] = {}
     for finding in findings:
         subject = (finding.rule, finding.path)
         found[subject] = min(finding.level, found.get(subject, finding.level), key=_LEVELS.index)

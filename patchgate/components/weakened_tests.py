@@ -30,7 +30,8 @@ from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
 
 _NOTHING = PythonTests((), 0)
-_MOST = 20
+MOST_NAMED_LOSSES = 20
+"""How many names the details of a finding have at most."""
 _MOST_NAMES = 5
 _MOST_OF_A_NAME = 80
 _VERSION = ("version",)
@@ -218,9 +219,9 @@ def weakened_findings(
         grave -= _excused(state, found, beside, grave)
     reported = [
         ([each], _loss(state, each, is_gone=each.path in gone, is_empty=each.path in empty))
-        for each in losses[:_MOST]
+        for each in losses[:MOST_NAMED_LOSSES]
     ]
-    if rest := losses[_MOST:]:
+    if rest := losses[MOST_NAMED_LOSSES:]:
         name = state.component.id
         message = f"and {len(rest)} more losses in the tests of component {name}"
         about = {"component": name}
@@ -287,7 +288,7 @@ def _excused(
 
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:
     name = state.component.id
-    names = [printable(each, _MOST_OF_A_NAME) for each in loss.functions[:_MOST]]
+    names = [printable(each, _MOST_OF_A_NAME) for each in loss.functions[:MOST_NAMED_LOSSES]]
     functions = first_of(loss.functions, _MOST_NAMES, lambda each: printable(each, _MOST_OF_A_NAME))
     where = f" in {functions}" if functions else ""
     message, hint = {

@@ -292,9 +292,12 @@ RoleTimeouts: TypeAlias = Annotated[
 """`role_timeouts` as written in the config; in the settings each is a number of seconds."""
 _SHARE = WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
 TotalCost: TypeAlias = Annotated[
-    float,
-    AfterValidator(check_cost),
-    WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_COST}),
+    Annotated[
+        float,
+        AfterValidator(check_cost),
+        WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_COST}),
+    ]
+    | None,
     Field(
         description="What a run may cost, in the unit of what its authors report: when it is reached, no "
         "author is called and the run pauses."
@@ -311,8 +314,6 @@ PhaseCaps: TypeAlias = Annotated[
     ),
 ]
 ShapingBudget: TypeAlias = Annotated[
-    float,
-    AfterValidator(check_share),
-    _SHARE,
+    Annotated[float, AfterValidator(check_share), _SHARE] | None,
     Field(description="The same as `phase_caps.shaping`, under the name of older configs."),
 ]

@@ -37,9 +37,9 @@ class RunSettings:
     systemic_threshold: types.SystemicThreshold = 3
     impatience: types.ImpatienceName = "normal"
     role_timeouts: Mapping[str, float] = field(default_factory=dict, hash=False)
-    total_cost: types.TotalCost | None = None
+    total_cost: types.TotalCost = None
     phase_caps: types.PhaseCaps = field(default_factory=dict, hash=False)
-    shaping_budget_pct: types.ShapingBudget | None = None
+    shaping_budget_pct: types.ShapingBudget = None
 
 
 SECTIONS = {"environment": EnvironmentSettings, "run": RunSettings}

@@ -170,14 +170,14 @@ class PhaseSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class CostBudget:
     """What a run may spend: in all, and in each phase as a share of that."""
 
     total: float | None = None
     caps: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, settings: RunSettings) -> Budget:
+    def of(cls, settings: RunSettings) -> CostBudget:
         """Take the limits of the policy."""
         return cls(settings.total_cost, settings.phase_caps)
 

@@ -31,7 +31,7 @@ from patchgate.policy.settings import CommandSettings
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
-from patchgate.runs.cost import Budget
+from patchgate.runs.cost import CostBudget
 from patchgate.runs.landing import landing, nobody_else_lands, stage
 from patchgate.runs.phase_checks import check_phase
 from patchgate.runs.phase_intent import PhaseIntent
@@ -123,7 +123,7 @@ class _PhaseWork:
         intent.clear_leftover()
         content, component = self._content()
         self.components = content.policy.components
-        self.spending.budget = Budget.of(content.policy.config.run)
+        self.spending.budget = CostBudget.of(content.policy.config.run)
         author = author_of(content.policy, self.task.phase)
         check = self._check()
         if check is not None and check.outcome is not PhaseOutcome.FAILED:

@@ -15,7 +15,16 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema, map_of, one_of
 from patchgate.report.wording import count, safe
-from patchgate.runs.cost import Budget, Spend, Usage, UsageReportError, money, record_spend, spends_of, total
+from patchgate.runs.cost import (
+    CostBudget,
+    Spend,
+    Usage,
+    UsageReportError,
+    money,
+    record_spend,
+    spends_of,
+    total,
+)
 from patchgate.runs.phases import PHASES, Phase
 from patchgate.runs.run_record import find_run
 from patchgate.runs.run_state import KIND
@@ -30,7 +39,7 @@ class RunCost:
 
     run: str
     spends: tuple[Spend, ...]
-    budget: Budget
+    budget: CostBudget
     warnings: tuple[str, ...]
 
 
@@ -45,10 +54,10 @@ def cost_of_run(repository: Repository, name: str | None) -> RunCost:
     warnings: list[str] = []
     events = Ledger(repository.common_dir).find_events({KIND}, f'"run":"{run}"', strict=True)
     spends = spends_of(events, run, warnings.append)
-    budget = Budget()
+    budget = CostBudget()
     try:
         with Objects(repository) as objects:
-            budget = Budget.of(index_tree(repository, objects).policy.config.run)
+            budget = CostBudget.of(index_tree(repository, objects).policy.config.run)
     except PatchgateError as error:
         warnings.append(f"the caps are not known: {error.message}")
     return RunCost(run, tuple(spends), budget, tuple(warnings))

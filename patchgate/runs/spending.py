@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from patchgate.runs.author import AuthorAnswer
-from patchgate.runs.cost import Budget, Spend, record_spend, recorded_spends, total
+from patchgate.runs.cost import CostBudget, Spend, record_spend, recorded_spends, total
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask
 from patchgate.runs.triage import FaultKind
 
@@ -19,7 +19,7 @@ class Spending:
     common_dir: str
     task: PhaseTask
     clock: Callable[[], float] = time.time
-    budget: Budget = field(default_factory=Budget)
+    budget: CostBudget = field(default_factory=CostBudget)
     own: list[Spend] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 

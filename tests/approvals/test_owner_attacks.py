@@ -827,3 +827,32 @@ def test_a_merge_is_repeated_once_however_many_branches_get_it(tmp_path: Path) -
     answer = team.server.run("hook", "pre-receive", stdin=moves.encode(), PATH=path)
     assert answer.code == 0, answer.err
     assert sum(" merge-tree " in line for line in asked.read_text().splitlines()) == 1
+
+
+def test_a_branch_without_a_policy_gets_no_verdict_of_a_branch_that_has_the_change(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    base = commit_of(team.dev, None, {"a": "1\n", "infra/main.tf": "1\n"})
+    protects = '[push]\nprotected_refs = ["refs/heads/release/*"]\n'
+    policy = commit_of(team.dev, base, {"patchgate.toml": '[policy]\ndeny = ["infra/**"]\n' + protects})
+    two = commit_of(team.dev, policy, {"infra/main.tf": "2\n"})
+    team.server.git("fetch", "-q", str(team.dev.path), two)
+    for name, commit in (("main", base), ("release/1", two)):
+        team.server.git("update-ref", f"refs/heads/{name}", commit)
+    one, other = (commit_of(team.dev, policy, {name: "1\n"}) for name in ("b", "c"))
+    evil = commit_of(team.dev, one, {"infra/main.tf": "2\n", "c": "1\n"}, one, other)
+    beside = commit_of(team.dev, two, {"b": "1\n", "c": "1\n"}, two, evil)
+    refused(team, f"{evil}:refs/heads/main", rule="deny-pattern")
+    refused(team, f"{evil}:refs/heads/main", f"{beside}:refs/heads/release/1", rule="deny-pattern")
+
+
+def test_one_change_of_the_rules_that_two_branches_get_is_approved_for_each(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + PROTECTED)
+    start = team.head()
+    assert team.push(f"{start}:refs/heads/release/1").code == 0
+    change = commit_of(team.dev, start, {"patchgate.toml": LOOSER + PROTECTED})
+    both = (f"{change}:refs/heads/main", f"{change}:refs/heads/release/1")
+    assert team.approve("alice", change, "--for", "refs/heads/main").code == 0
+    refused(team, *both)
+    assert team.approve("alice", change, "--for", "refs/heads/release/1").code == 0
+    answer = team.push(*both)
+    assert answer.code == 0, answer.err

@@ -684,11 +684,17 @@ def test_a_file_that_a_merge_brings_into_a_component_is_told_of_the_range(
     assert answer.errors == ["drift-implementation"]
 
 
-def test_a_stale_head_that_conflicts_is_left_to_the_merge_that_solves_it(tmp_path: Path) -> None:
-    repo = make(tmp_path, POLICY)
+@pytest.mark.parametrize("has_late", [False, True])
+def test_a_stale_head_with_a_conflict_is_examined_beside_it(tmp_path: Path, has_late: bool) -> None:
+    """A host may solve the conflict by itself, with `merge=union`."""
+    strict = POLICY + '[rules]\ndrift-implementation = "error"\n'
+    repo = make(tmp_path, strict.replace('"src/shaping/**"', '"src/shaping/shaping.py"'))
     repo.git("branch", "side")
-    repo.commit({"notes": "1\n"})
+    repo.stage({"patchgate.toml": strict, "notes": "1\n", ".gitattributes": "notes merge=union\n"})
+    repo.stage(capture(repo, strict))
+    repo.git("commit", "-q", "--no-verify", "-m", "Wider")
     base = repo.head()
     repo.git("checkout", "-q", "side")
-    repo.commit({"notes": "2\n"})
-    assert repo.check(f"{base}..HEAD", "--policy-from", base).errors == []
+    repo.commit({"notes": "2\n"} | ({"src/shaping/late.py": "x = 1\n"} if has_late else {}))
+    answer = repo.check(f"{base}..HEAD", "--policy-from", base)
+    assert answer.errors == (["drift-implementation"] if has_late else [])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.policy.run_settings import RunSettings, run_from
 from patchgate.runs.cost import (
-    Budget,
+    CostBudget,
     Spend,
     Usage,
     UsageReportError,
@@ -56,23 +56,23 @@ def spends(desk: Desk) -> list[dict[str, Any]]:
 
 
 def test_without_a_limit_nothing_is_reached() -> None:
-    assert Budget().reached(CODE, [spent(10**6)]) is None
+    assert CostBudget().reached(CODE, [spent(10**6)]) is None
 
 
 def test_a_phase_may_spend_less_than_its_share_of_the_total() -> None:
-    budget = Budget(10.0, {"implementation": 0.6})
+    budget = CostBudget(10.0, {"implementation": 0.6})
     assert budget.reached(CODE, [spent(5.99)]) is None
     assert "phase_caps" in (budget.reached(CODE, [spent(6.0)]) or "")
     assert budget.reached(SHAPING, [spent(6.0)]) is None
 
 
 def test_the_total_still_holds_where_no_phase_has_reached_its_cap() -> None:
-    budget = Budget(10.0, {"implementation": 0.6, "shaping": 0.6})
+    budget = CostBudget(10.0, {"implementation": 0.6, "shaping": 0.6})
     assert "total_cost" in (budget.reached(CODE, [spent(5.0), spent(5.0, SHAPING)]) or "")
 
 
 def test_the_summary_has_what_each_phase_spent_its_cap_and_what_remains() -> None:
-    budget = Budget(10.0, {"implementation": 0.6, "tests": 0.1})
+    budget = CostBudget(10.0, {"implementation": 0.6, "tests": 0.1})
     found = budget.summary([spent(2.5), spent(0.1, SHAPING), spent(0.2, SHAPING)])
     assert {phase: (each.spent, each.cap, each.remaining) for phase, each in found.items()} == {
         SHAPING: (0.3, None, None),
@@ -84,8 +84,8 @@ def test_the_summary_has_what_each_phase_spent_its_cap_and_what_remains() -> Non
 def test_shaping_budget_pct_is_the_cap_of_shaping() -> None:
     settings = run_from({"total_cost": 20.0, "shaping_budget_pct": 0.1, "phase_caps": {"tests": 0.5}})
     assert settings.phase_caps == {"tests": 0.5, "shaping": 0.1}
-    assert Budget.of(settings).cap(SHAPING) == 2.0
-    assert Budget.of(RunSettings()).cap(SHAPING) is None
+    assert CostBudget.of(settings).cap(SHAPING) == 2.0
+    assert CostBudget.of(RunSettings()).cap(SHAPING) is None
 
 
 @given(st.lists(st.integers(0, 10**12).map(lambda each: each / 10**6), max_size=50))
@@ -168,7 +168,7 @@ def test_each_call_is_recorded_with_what_it_cost(tmp_path: Path) -> None:
     result = desk.perform()
     assert (result.outcome, result.cost) == (PhaseOutcome.PASSED, 0.5)
     about = {"run": "r-1", "action": "spent", "phase": "implementation", "component": "calc"}
-    assert spends(desk) == [{**about, "author": "coder", **REPORT}] * 2
+    assert spends(desk) == [{**about, "author": "writer", **REPORT}] * 2
 
 
 def test_a_call_that_failed_is_recorded_too(tmp_path: Path) -> None:

@@ -1,0 +1,126 @@
+"""An approval allows what one commit does on one ref, and not what others make of the same file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.approvals.owners_world import Team
+from tests.approvals.test_owner_attacks import PROTECTED, clean_merge, commit_of, refused
+from tests.component_world import (
+    BASELINE,
+    CONTRACT,
+    FILES,
+    POLICY,
+    TESTS,
+    TEXT_OF_TESTS,
+    capture,
+    contract,
+    declared,
+    files,
+)
+from tests.signing import needs_ssh_keygen
+
+pytestmark = needs_ssh_keygen
+
+_TAIL = f'\n{PROTECTED}[governance]\nid = "repository-1"\n'
+_STRICT = _TAIL + '[rules]\ndrift-implementation = "error"\n'
+_WEAK = TEXT_OF_TESTS.partition("\n\ndef test_side")[0]
+
+
+@dataclass
+class Place:
+    """A team whose `main` and `release/1` have a component with its baseline."""
+
+    team: Team
+    policy: str
+    start: str
+
+    @classmethod
+    def make(
+        cls, folder: Path, policy: str = POLICY + _TAIL, content: dict[str, str | bytes] | None = None
+    ) -> Place:
+        team = Team.make(folder, policy)
+        team.dev.stage(FILES if content is None else content)
+        start = team.dev.commit(capture(team.dev, policy), "Start")
+        place = cls(team, policy, start)
+        place.have(start, "main", "release/1")
+        return place
+
+    def have(self, commit: str, *branches: str) -> None:
+        """Let branches of the server have a commit, past its hook."""
+        self.team.server.git("fetch", "-q", str(self.team.dev.path), commit)
+        for name in branches:
+            self.team.server.git("update-ref", f"refs/heads/{name}", commit)
+        self.team.dev.git("fetch", "-q", "-f", "origin")
+
+    def change(self, file: str, text: str) -> str:
+        """Change a file and its baseline in one commit."""
+        self.team.dev.git("checkout", "-q", "--detach", self.start)
+        self.team.dev.stage({file: text})
+        return self.team.dev.commit(capture(self.team.dev, self.policy), "Change")
+
+    def launder(self, base: str, file: str, text: str) -> str:
+        """Change a file while no component is declared, and record it when it is declared again."""
+        dev = self.team.dev
+        dev.git("checkout", "-q", "--detach", base)
+        dev.policy("[policy]\n" + _TAIL)
+        dev.git("rm", "-q", BASELINE)
+        dev.commit({file: text})
+        dev.policy(self.policy)
+        dev.stage()
+        return dev.commit(capture(dev, self.policy), "Declare")
+
+
+def test_an_approval_for_another_branch_allows_no_lost_test_here(tmp_path: Path) -> None:
+    place = Place.make(tmp_path)
+    lost, laundered = place.change(TESTS, _WEAK), place.launder(place.start, TESTS, _WEAK)
+    answer = place.team.approve("alice", lost, "--for", "refs/heads/release/1", "--policy-from", place.start)
+    assert answer.code == 0, answer.err
+    rule = "drift-tests-weakened"
+    refused(place.team, f"{laundered}:refs/heads/main", rule=rule)
+    refused(place.team, f"{laundered}:refs/heads/main", f"{lost}:refs/heads/release/1", rule=rule)
+    refused(place.team, f"{laundered}:refs/heads/main", f"{lost}:refs/heads/topic", rule=rule)
+
+
+def test_an_approved_contract_allows_no_other_contract_after_it(tmp_path: Path) -> None:
+    place = Place.make(tmp_path)
+    reviewed = place.change(CONTRACT, contract(version="1.1.0", description="Reviewed."))
+    answer = place.team.approve("alice", reviewed, "--for", "refs/heads/main", "--policy-from", place.start)
+    assert answer.code == 0, answer.err
+    other = contract(version="9.0.0").replace('"side"', '"other_name"')
+    laundered = place.launder(reviewed, CONTRACT, other)
+    refused(place.team, f"{laundered}:refs/heads/main", rule="drift-contract-without-tests")
+    answer = place.team.push(f"{reviewed}:refs/heads/main")
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_what_another_branch_has_or_gets_hides_nothing_at_the_tip_of_main(
+    tmp_path: Path, is_approved: bool
+) -> None:
+    """The policy declares more files on one line, and the other adds such a file: their merge drifts."""
+    narrow = declared("a") + _STRICT
+    wide = narrow.replace('["src/a/**"]', '["src/a/**", "src/*.py"]')
+    place = Place.make(tmp_path, narrow, files("a"))
+    dev = place.team.dev
+    side = commit_of(dev, place.start, {"src/more.py": "x = 1\n"})
+    dev.git("checkout", "-q", "--detach", place.start)
+    dev.policy(wide)
+    declaring = dev.head()
+    place.have(declaring, "main", "release/1")
+    merge = clean_merge(dev, declaring, side)
+    rule = "drift-implementation"
+    refused(place.team, f"{merge}:refs/heads/main", rule=rule)
+    if is_approved:
+        other = commit_of(dev, declaring, {"src/more.py": "x = 2  # reviewed\n"})
+        done = place.team.approve("alice", other, "--for", "refs/heads/release/1", "--policy-from", declaring)
+        assert done.code == 0, done.err
+        refused(place.team, f"{merge}:refs/heads/main", f"{other}:refs/heads/release/1", rule=rule)
+        return
+    # There the file drifted before this push, so there it is a warning.
+    before = commit_of(dev, declaring, {"src/more.py": "x = 1\n"})
+    place.have(before, "aaa")
+    refused(place.team, f"{merge}:refs/heads/aaa", f"{merge}:refs/heads/main", rule=rule)
