@@ -201,6 +201,7 @@ def _record_lines(record: AttemptRecord) -> list[str]:
             None if record.added_lines is None else f"+{record.added_lines} -{record.removed_lines or 0}",
         ),
         ("working tree", record.work_tree),
+        ("run", record.run),
     ]
     return [f"  {name}: {safe(str(value))}" for name, value in rows if value is not None]
 

@@ -41,6 +41,7 @@ SCHEMAS = (
     ("verification", "verify.verification_json", "json_schema"),
     ("run", "runs.run_output", "run_schema"),
     ("runs", "runs.run_output", "list_schema"),
+    ("run-cost", "runs.run_cost", "cost_schema"),
     ("status", "runs.status", "status_schema"),
     ("claim", "placeholders.claims.claim_json", "json_schema"),
     ("claim-stats", "placeholders.claims.claim_stats", "json_schema"),
@@ -211,6 +212,11 @@ def _decide_path(context: click.Context, path: str, policy_from: str | None, pro
     write(f"{named.quoted}, by {printable(force.place)}\n")
     for says, because in explain_path(force, named, Profile(profile)):
         write(f"  {says}: {because}\n")
+    if policy_from is None:
+        from patchgate.runs.provenance import provenance_lines
+
+        for line in provenance_lines(repository, named):
+            write(f"  {line}\n")
     other = differs_on_disk(repository, force) if policy_from is None else None
     if other is not None:
         write_error(f"note: {other}")

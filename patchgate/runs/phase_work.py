@@ -31,12 +31,13 @@ from patchgate.policy.settings import CommandSettings
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
-from patchgate.runs.cost import CostBudget
+from patchgate.runs.cost import CostBudget, recorded_spends
 from patchgate.runs.landing import landing, nobody_else_lands, stage
 from patchgate.runs.phase_checks import check_phase
 from patchgate.runs.phase_intent import PhaseIntent
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase
+from patchgate.runs.provenance import write_provenance
 from patchgate.runs.spending import Spending
 from patchgate.runs.triage import FaultKind
 from patchgate.runs.work_results import result_of_error, result_of_verdict
@@ -70,6 +71,8 @@ def perform(
     work = _PhaseWork(replace(repository, prefix=""), task, environment, most_answer)
     try:
         result = work.result()
+        if result.has_passed:
+            work.tell_provenance()
     except (PatchgateError, OSError) as error:
         work.note_attempt(error)
         result = result_of_error(task, error)
@@ -152,6 +155,20 @@ class _PhaseWork:
         if self.is_unstaged:
             found.append("its baseline could not be staged: git add .patchgate/baselines")
         return tuple(found)
+
+    def tell_provenance(self) -> None:
+        """Write beside each file of this work where it came from; what fails is a warning only.
+
+        Raises:
+            PatchgateError: the index or the ledger cannot be read.
+        """
+        made = [each for each in self._tried() if each.applied]
+        if not made:
+            return
+        spends = recorded_spends(self.repository.common_dir, self.task.run)
+        with nobody_else_lands(self.repository, self.environment), Objects(self.repository) as objects:
+            content = index_tree(self.repository, objects)
+            self.spending.warnings += write_provenance(self.repository, self.task, content, made, spends)
 
     def note_attempt(self, error: BaseException) -> None:
         """Note the attempt that an error ended."""

@@ -179,6 +179,10 @@ def test_two_authors_for_a_phase_are_refused_with_both_names() -> None:
         ("role_timeouts = {code_author = nan}", "1 second to 24 hours"),
         ('role_timeouts = {code_author = "soon"}', '"soon" duration'),
         ("role_timeouts = {code_author = []}", "number string list"),
+        ("total_cost = -1", "amount from 0"),
+        ("total_cost = nan", "amount from 0"),
+        ("total_cost = 1\nphase_caps = {code = 0.5}", "unknown phase `code` implementation"),
+        ("total_cost = 1\nphase_caps = {tests = 60}", "share from 0 to 1"),
     ],
 )
 def test_a_mistake_in_run_is_reported_with_what_is_allowed(line: str, words: str) -> None:
@@ -225,3 +229,16 @@ def test_a_known_policy_of_runs_is_loaded_without_pydantic_and_the_sections_when
         "assert not {'pydantic', 'patchgate.policy.run_validators'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, json.dumps(read(FULL).written)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("phase_caps = {tests = 0.5}", "total_cost, which is not set"),
+        ("shaping_budget_pct = 0.5", "total_cost, which is not set"),
+        ("total_cost = 1\nshaping_budget_pct = 0.5\nphase_caps = {shaping = 0.5}", "two values"),
+    ],
+)
+def test_a_share_is_a_share_of_something_and_given_once(lines: str, words: str) -> None:
+    found = mistake(f"[run]\n{lines}\n")
+    assert (found.key, words in found.message) == ("run", True), found
