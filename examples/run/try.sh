@@ -51,6 +51,8 @@ run 0 'git patchgate run show'
 
 printf '\n# It goes on where it was.\n'
 run 0 'git patchgate run resume'
+run 0 'git patchgate run cost'
+run 0 'git patchgate explain --path src/cart.py'
 run 0 'git add -A && git commit -q -m "Six implementations" && git patchgate status'
 
 printf '\n# In another shell the test command is not on the PATH.\n'
