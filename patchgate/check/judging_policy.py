@@ -351,7 +351,8 @@ def _choose(
         )
     assert before.policy is not None
     # A line of history without a policy cannot remove one.
-    removed = not rules.is_borrowed and (rules.is_lost or (after.is_absent and bool(controls)))
+    had = any(not each.is_absent for each in (rules.base, *rules.parents))
+    removed = not rules.is_borrowed and (rules.is_lost or (after.is_absent and bool(controls) and had))
     return (
         before.policy,
         rules.place,

@@ -101,7 +101,7 @@ def judge_cumulative(
     """
     if not declares_any(span.had, span.has) or span.before == span.after:
         return CumulativeVerdict()
-    judged = CommitReports(objects, changes, span.after)
+    judged = CommitReports(objects, changes, (span.before, span.after))
     profile = Profile.AGENT if any(each.profile == Profile.AGENT for each in changes) else Profile.COMMIT
     gates: list[GateOutcome] = []
     findings: list[Finding] = []

@@ -99,7 +99,7 @@ def add_tip_findings(
         own = judged_for(tip.update.ref)
         has_merge = any(change.source.kind == "merge" for change in own)
         of_ref = [each for each in found if each.source.kind == "ref" and each.source.ref == tip.update.ref]
-        judged = CommitReports(objects, own, tip.tree, told=of_ref)
+        judged = CommitReports(objects, own, _ends(objects, tip), told=of_ref)
         gates, staleness, findings = _examine_tip(objects, tip, judged, now, notes, has_merge=has_merge)
         if not findings and all(gate.reason is None for gate in gates):
             continue
@@ -128,7 +128,7 @@ def add_range_tip(repository: Repository, report: Report, revision: str, asked: 
         tip = _range_tip(objects, store, asked, asked.policy_from, last or "HEAD")
         if tip is None:
             return report
-        judged = CommitReports(objects, report.changes, tip.tree)
+        judged = CommitReports(objects, report.changes, _ends(objects, tip))
         is_merged = tip.tree != tree_of(objects, tip.commit)
         has_merge = is_merged or any(change.source.kind == "merge" for change in report.changes)
         now = time.time()
@@ -359,7 +359,7 @@ def _findings(
             )
     drift = [
         replace(each, level=Level.WARNING, notes=(*each.notes, _PREEXISTING))
-        if each.level is Level.ERROR and _is_reported(each, before) and _is_untouched(objects, tip, each)
+        if each.level is Level.ERROR and _is_reported(each, before) and judged.is_untouched(each)
         else each
         for each in drift
     ]
@@ -372,13 +372,8 @@ def _findings(
     return drift, aged
 
 
-def _is_untouched(objects: Objects, tip: _BranchTip, finding: Finding) -> bool:
-    """Return whether the push leaves the file of a finding as it was."""
-    if finding.path is None or tip.before is None:
-        return True
-    trees = (tip.tree, tree_of(objects, tip.before))
-    then, now = (objects.entry(tree, finding.path.raw) for tree in trees)
-    return then == now
+def _ends(objects: Objects, tip: _BranchTip) -> tuple[str | None, str]:
+    return (None if tip.before is None else tree_of(objects, tip.before)), tip.tree
 
 
 def _highest_levels(findings: Iterable[Finding]) -> dict[Subject, Level]:

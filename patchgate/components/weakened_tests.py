@@ -33,7 +33,8 @@ _NOTHING = PythonTests((), 0)
 MOST_NAMED_LOSSES = 20
 """How many names the details of a finding have at most."""
 _MOST_NAMES = 5
-_MOST_OF_A_NAME = 80
+MOST_OF_A_NAME = 80
+"""How many characters of a name they have at most."""
 _VERSION = ("version",)
 
 _Lost = tuple[RepoPath, str | None]
@@ -288,8 +289,8 @@ def _excused(
 
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:
     name = state.component.id
-    names = [printable(each, _MOST_OF_A_NAME) for each in loss.functions[:MOST_NAMED_LOSSES]]
-    functions = first_of(loss.functions, _MOST_NAMES, lambda each: printable(each, _MOST_OF_A_NAME))
+    names = [printable(each, MOST_OF_A_NAME) for each in loss.functions[:MOST_NAMED_LOSSES]]
+    functions = first_of(loss.functions, _MOST_NAMES, lambda each: printable(each, MOST_OF_A_NAME))
     where = f" in {functions}" if functions else ""
     message, hint = {
         Loss.FILE: (

@@ -124,3 +124,53 @@ def test_what_another_branch_has_or_gets_hides_nothing_at_the_tip_of_main(
     before = commit_of(dev, declaring, {"src/more.py": "x = 1\n"})
     place.have(before, "aaa")
     refused(place.team, f"{merge}:refs/heads/aaa", f"{merge}:refs/heads/main", rule=rule)
+
+
+def test_an_approved_change_lands_beside_commits_that_leave_the_component_alone(tmp_path: Path) -> None:
+    place = Place.make(tmp_path)
+    lost = place.change(TESTS, _WEAK)
+    done = place.team.approve("alice", lost, "--for", "refs/heads/main", "--policy-from", place.start)
+    assert done.code == 0, done.err
+    beside = commit_of(place.team.dev, lost, {"notes": "1\n"})
+    answer = place.team.push(f"{beside}:refs/heads/main")
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("length", [1, 90])
+def test_losses_that_read_alike_are_not_the_same_loss(tmp_path: Path, length: int) -> None:
+    """Six lost functions are told as five `and 1 more`, and a long name is cut."""
+    names = [f"test_{'x' * length}_{letter}" for letter in "abcdefg"]
+
+    def tests(*lost: str) -> str:
+        body = "() -> None:\n    assert shaping.area(1, 3) == 3\n"
+        left = (each for each in names if each not in lost)
+        return "import shaping\n\n\n" + "\n\n".join(f"def {each}{body}" for each in left)
+
+    place = Place.make(tmp_path, content={**FILES, TESTS: tests()})
+    reviewed = place.change(TESTS, tests(*names[:6]))
+    done = place.team.approve("alice", reviewed, "--for", "refs/heads/main", "--policy-from", place.start)
+    assert done.code == 0, done.err
+    laundered = place.launder(reviewed, TESTS, tests(*names[:5], names[6]))
+    refused(place.team, f"{laundered}:refs/heads/main", rule="drift-tests-weakened")
+
+
+@pytest.mark.parametrize("was_so", [True, False])
+def test_one_file_that_drifts_hides_no_other_of_its_component(tmp_path: Path, was_so: bool) -> None:
+    """A component drifts at its first file; there it is approved, or it was so before."""
+    narrow = declared("a") + _STRICT
+    wide = narrow.replace('["src/a/**"]', '["src/a/**", "src/*.py"]')
+    place = Place.make(tmp_path, narrow, files("a"))
+    dev = place.team.dev
+    side = commit_of(dev, place.start, {"src/more.py": "x = 1\n"})
+    dev.git("checkout", "-q", "--detach", place.start)
+    dev.policy(wide)
+    declaring = dev.head()
+    place.have(declaring, "main")
+    reviewed = commit_of(dev, declaring, {"src/a/__init__.py": "reviewed = 1\n"})
+    if was_so:
+        place.have(reviewed, "main")
+    else:
+        done = place.team.approve("alice", reviewed, "--for", "refs/heads/main", "--policy-from", declaring)
+        assert done.code == 0, done.err
+    merge = clean_merge(dev, reviewed, side)
+    refused(place.team, f"{merge}:refs/heads/main", rule="drift-implementation")
