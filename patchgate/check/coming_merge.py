@@ -27,8 +27,6 @@ from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
 
-_POLICY_FILES = (CONFIG_FILE.raw, PYPROJECT_FILE.raw)
-
 
 def add_coming_merge(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the report on a range `A..B` what its merge into the branch of the policy would combine.
@@ -93,12 +91,12 @@ def _rules(
     header = objects.header(policy_from + "^{tree}")
     judging = trees[0] if header is None else header.oid
     before, base, theirs = (policies.at(policies.key(tree)) for tree in (judging, *trees))
-    # A conflict is solved later, by a commit; until then its files have markers.
-    after = base
-    if PYPROJECT_FILE.raw in merged.conflicts and (base.from_pyproject or theirs.from_pyproject):
+    is_in_pyproject = base.from_pyproject or theirs.from_pyproject
+    if CONFIG_FILE.raw in merged.conflicts or (PYPROJECT_FILE.raw in merged.conflicts and is_in_pyproject):
+        # A host may solve it by itself (`merge=union`), and nobody knows how.
         after = FoundPolicy()
-    elif not any(path in merged.conflicts for path in _POLICY_FILES):
-        after = policies.at(policies.key(merged.tree))
+    else:
+        after = base if PYPROJECT_FILE.raw in merged.conflicts else policies.at(policies.key(merged.tree))
     return PolicySides(
         replace(before, tree=judging),
         after,

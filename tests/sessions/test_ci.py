@@ -253,6 +253,13 @@ def test_a_conflict_of_the_policy_in_pyproject_is_refused_in_a_stale_head(host: 
     assert host.check(merge_request(host, head)).errors == ["policy-removed"]
 
 
+def test_a_conflict_of_the_policy_is_not_left_to_the_host(host: Host) -> None:
+    head = host.push("stale", {"patchgate.toml": POLICY.replace('"runs"', '"runs", "b"')})
+    host.main = host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "c"')})
+    host.clone(head)
+    assert host.check(merge_request(host, head)).errors == ["policy-removed"]
+
+
 def test_a_base_that_is_cut_off_has_no_coming_merge(host: Host) -> None:
     text = "".join(f"line {number}\n" for number in range(30))
     host.land({"lib/x": text})
