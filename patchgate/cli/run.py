@@ -128,7 +128,14 @@ def list_command(context: click.Context, form: str) -> int:
 
 @run_command.command("show")
 @click.argument("run", required=False)
-@document_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["full", "text", "json", "in-toto"]),
+    default="full",
+    help="in-toto: a statement with the SLSA provenance of the files that the run made.",
+)
+@in_repository
 def show_command(context: click.Context, run: str | None, form: str) -> int:
     """Show the newest run, or RUN: what is done, what failed and why, what comes next."""
     repository = open_here(context)
@@ -137,6 +144,11 @@ def show_command(context: click.Context, run: str | None, form: str) -> int:
     from patchgate.runs.start import what_is_wrong
 
     state = checked_run(repository, run)
+    if form == "in-toto":
+        from patchgate.runs.attestation import statement_of
+
+        write(statement_of(repository, state))
+        return 0
     wrong = what_is_wrong(repository, state)
     if form == "json":
         write(show_json(state, wrong, time.time()))
