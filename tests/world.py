@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -308,3 +309,20 @@ class Repo:
     def check(self, *arguments: str, cwd: Path | None = None, **env: str) -> Answer:
         """Run `git patchgate check --format json` in this process."""
         return self.cli("check", "--format", "json", *arguments, cwd=cwd, **env)
+
+
+class AskedGit:
+    """A `git` that notes what it is asked; `path` is a PATH that begins with it."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
+        self._notes = folder / "asked"
+        script = folder / "asking-bin" / "git"
+        script.parent.mkdir()
+        git = shutil.which("git")
+        script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>"{self._notes}"\nexec "{git}" "$@"\n')
+        script.chmod(0o755)
+        self.path = f"{script.parent}:{env['PATH']}"
+
+    def times(self, command: str) -> int:
+        """How often a command of git was asked for."""
+        return sum(f" {command} " in line for line in self._notes.read_text().splitlines())

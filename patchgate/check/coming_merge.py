@@ -14,10 +14,9 @@ from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files
 from patchgate.git.merge_paths import Landing
-from patchgate.git.merges import Merged, automatic_merges
+from patchgate.git.merges import Merged, TipMerges
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.private_store import PrivateStore
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
@@ -28,7 +27,9 @@ from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
 
 
-def add_coming_merge(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
+def add_coming_merge(
+    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges
+) -> Report:
     """Add to the report on a range `A..B` what its merge into the branch of the policy would combine.
 
     Nothing is added where B has all of that branch. Files in conflict are left to the commit that solves it,
@@ -41,7 +42,8 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
     _, dots, last = revision.partition("..")
     if not dots or last.startswith(".") or asked.policy_from is None:
         return report
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+    store = merges.store
+    with Objects(repository, store.variables) as objects:
         header = objects.header((asked.branch or asked.policy_from) + "^{commit}")
         tip = commit_named(objects, last or "HEAD")
         if header is None:
@@ -50,7 +52,7 @@ def add_coming_merge(repository: Repository, report: Report, revision: str, aske
         if is_ancestor(repository, base, tip) or is_ancestor(repository, tip, base):
             return report
         _require_common_history(repository, base, tip)
-        (merged,) = automatic_merges(store, [(base, tip)])
+        merged = merges.of(base, tip)
         found = objects.headers([base + "^{tree}", tip + "^{tree}"])
         trees = [each.oid for each in found if each is not None]
         rules = _rules(objects, trees, merged, asked, asked.policy_from)

@@ -271,10 +271,12 @@ def check_commits(
         from patchgate.check.coming_merge import add_coming_merge
         from patchgate.components.cumulative_drift import add_range_findings
         from patchgate.components.push_tips import add_range_tip
+        from patchgate.git.merges import TipMerges
 
-        report = add_range_findings(repository, report, revision, asked)
-        report = add_range_tip(repository, report, revision, asked)
-        report = add_coming_merge(repository, report, revision, asked)
+        with TipMerges(repository) as merges:
+            report = add_range_findings(repository, report, revision, asked, merges)
+            report = add_range_tip(repository, report, revision, asked, merges)
+            report = add_coming_merge(repository, report, revision, asked, merges)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
 

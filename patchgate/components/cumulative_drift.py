@@ -41,6 +41,7 @@ from patchgate.report.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.components.component_cache import FactsCache
+    from patchgate.git.merges import TipMerges
 
 _DRIFT, _CONTRACTS = "drift", "contracts"
 _WEAKENED = "drift-tests-weakened"
@@ -279,7 +280,9 @@ def _difference(objects: Objects, span: Span) -> Sequence[FileChange]:
     return files
 
 
-def add_range_findings(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
+def add_range_findings(
+    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges
+) -> Report:
     """Add to the verdicts on the commits of a range what they do together to the components of a revision.
 
     Only components are compared that a commit of the range touches.
@@ -288,6 +291,7 @@ def add_range_findings(repository: Repository, report: Report, revision: str, as
         report: the verdicts on the commits, parents first.
         revision: the range as given.
         asked: names the revision whose policy counts; without one, nothing is added.
+        merges: makes the merge with a branch that has moved on.
     """
     if asked.policy_from is None or not report.changes:
         return report
@@ -299,7 +303,7 @@ def add_range_findings(repository: Repository, report: Report, revision: str, as
             return report
         try:
             judging = _found(objects, TreePolicies(objects), asked.policy_from).policy or built_in()
-            together = _judge_range(repository, objects, known, last.source.commit, report, judging)
+            together = _judge_range(objects, known, last.source.commit, report, judging, merges)
         except PatchgateError as error:
             together = CumulativeVerdict((GateOutcome("drift", Outcome.UNDECIDED, error.sentence),))
         return _add_verdict(
@@ -361,9 +365,9 @@ def _is_protected(policy: Policy, ref: str) -> bool:
 
 
 def _judge_range(
-    repository: Repository, objects: Objects, known: Header, tip: str, report: Report, judging: Policy
+    objects: Objects, known: Header, tip: str, report: Report, judging: Policy, merges: TipMerges
 ) -> CumulativeVerdict:
-    oid, policies = known.oid, TreePolicies(objects)
+    repository, oid, policies = objects.repository, known.oid, TreePolicies(objects)
     had, has = (_found(objects, policies, each) for each in (oid, tip))
     if not declares_any(had, has):
         return CumulativeVerdict()
@@ -382,12 +386,10 @@ def _judge_range(
             "git fetch --unshallow",
         )
     parting = parting or oid
-    from patchgate.git.merges import automatic_merges
-    from patchgate.git.private_store import PrivateStore
-
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as joined:
-        (merged,) = automatic_merges(store, [(oid, tip)])
-        if not merged.conflicts:
+    merged = merges.of(oid, tip)
+    if not merged.conflicts:
+        store = merges.store
+        with Objects(repository, store.variables) as joined:
             whole = _found(joined, TreePolicies(joined), merged.tree)
             span = Span(tree_of(objects, oid), merged.tree, had, whole, judging, shown, store.variables)
             return judge_cumulative(joined, span, report.changes, touched)

@@ -41,7 +41,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcom
 from patchgate.report.wording import SHORT_OID
 
 if TYPE_CHECKING:
-    from patchgate.git.private_store import PrivateStore
+    from patchgate.git.merges import TipMerges
 
 Subject = tuple[str, RepoPath | None]
 """A rule, and the path of a finding of it."""
@@ -107,7 +107,9 @@ def add_tip_findings(
     return found
 
 
-def add_range_tip(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
+def add_range_tip(
+    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges
+) -> Report:
     """Add to the report on a range `A..B` what a push of B to the branch of the policy says of its tip.
 
     Where B lacks commits of that branch, the merge of the two is examined.
@@ -121,11 +123,8 @@ def add_range_tip(repository: Repository, report: Report, revision: str, asked: 
     with Objects(repository) as objects:
         if not _declares(objects, asked.branch or asked.policy_from, last or "HEAD"):
             return report
-    # 10 ms, and most repositories have no components.
-    from patchgate.git.private_store import PrivateStore
-
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        tip = _range_tip(objects, store, asked, asked.policy_from, last or "HEAD")
+    with Objects(repository, merges.store.variables) as objects:
+        tip = _range_tip(objects, merges, asked, asked.policy_from, last or "HEAD")
         if tip is None:
             return report
         judged = CommitReports(objects, report.changes, _ends(objects, tip))
@@ -164,7 +163,7 @@ def _declares(objects: Objects, base: str, last: str) -> bool:
 
 
 def _range_tip(
-    objects: Objects, store: PrivateStore, asked: CheckOptions, policy_from: str, last: str
+    objects: Objects, merges: TipMerges, asked: CheckOptions, policy_from: str, last: str
 ) -> _BranchTip | None:
     """Find what the branch of a range becomes; None if it declares no component."""
     repository, policies = objects.repository, TreePolicies(objects)
@@ -176,11 +175,8 @@ def _range_tip(
     )
     tree = tree_of(objects, head)
     if not is_ancestor(repository, base.oid, head):
-        from patchgate.git.merges import automatic_merges
-
         # Where there is a conflict a host may solve it by itself (`merge=union`): the tree has markers there.
-        (merged,) = automatic_merges(store, [(base.oid, head)])
-        tree = merged.tree
+        tree = merges.of(base.oid, head).tree
         own = policies.at(policies.key(tree)).policy
     if own is None or not own.config.components:
         return None

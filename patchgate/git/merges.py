@@ -16,7 +16,7 @@ from patchgate.git.diff import Records
 from patchgate.git.model import TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
-from patchgate.git.repository import failed
+from patchgate.git.repository import Repository, failed
 from patchgate.git.tree_view import differing_files
 from patchgate.process import TimeLimitError
 
@@ -83,6 +83,37 @@ def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> 
                 ours[heads] = _commit(store, merged.tree, (ours[heads], heads[step]))
         step += 1
     return [found[heads] for heads in merges]
+
+
+class TipMerges:
+    """A context manager: merges of two commits as git makes them, each made once; `store` has their trees."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.store = PrivateStore(repository)
+        self._made: dict[tuple[str, str], Merged | UndecidedError] = {}
+
+    def __enter__(self) -> TipMerges:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.store.__exit__()
+
+    def of(self, branch: str, tip: str) -> Merged:
+        """Merge a tip into a branch.
+
+        Raises:
+            UndecidedError: as in `automatic_merges`; the same again where it is asked for twice.
+        """
+        made = self._made.get((branch, tip))
+        if made is None:
+            try:
+                (made,) = automatic_merges(self.store, [(branch, tip)])
+            except UndecidedError as error:
+                made = error
+            self._made[branch, tip] = made
+        if isinstance(made, UndecidedError):
+            raise made
+        return made
 
 
 def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str, str]) -> Merged:

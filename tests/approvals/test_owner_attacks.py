@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from patchgate.approvals.signatures import public_key_of
 from tests.approvals.owners_world import GOVERNED, OWNED, Team
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
-from tests.world import Repo
+from tests.world import AskedGit, Repo
 
 pytestmark = needs_ssh_keygen
 RULE = "owner-approval-missing"
@@ -816,17 +815,12 @@ def test_a_merge_is_repeated_once_however_many_branches_get_it(tmp_path: Path) -
     had = dict(zip(branches, (start, one, two), strict=True))
     assert team.push(*(f"{commit}:{branch}" for branch, commit in had.items())).code == 0
     merge = commit_of(team.dev, start, {"b": "1\n", "c": "1\n"}, one, two)
-    asked, git = tmp_path / "asked", shutil.which("git")
-    counting = tmp_path / "bin" / "git"
-    counting.parent.mkdir()
-    counting.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>"{asked}"\nexec "{git}" "$@"\n')
-    counting.chmod(0o755)
-    path = f"{counting.parent}:{team.server.env['PATH']}"
+    git = AskedGit(tmp_path, team.server.env)
     moves = "".join(f"{commit} {merge} {branch}\n" for branch, commit in had.items())
     (team.server.path / "objects/info/alternates").write_text(f"{team.dev.git_dir}/objects\n")
-    answer = team.server.run("hook", "pre-receive", stdin=moves.encode(), PATH=path)
+    answer = team.server.run("hook", "pre-receive", stdin=moves.encode(), PATH=git.path)
     assert answer.code == 0, answer.err
-    assert sum(" merge-tree " in line for line in asked.read_text().splitlines()) == 1
+    assert git.times("merge-tree") == 1
 
 
 def test_a_branch_without_a_policy_gets_no_verdict_of_a_branch_that_has_the_change(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.component_world import (
     contract,
     make,
 )
-from tests.world import Answer, Repo
+from tests.world import Answer, AskedGit, Repo
 
 Told = list[tuple[str, str, str]]
 TAMPERED = ("baseline-tampered", "error", BASELINE)
@@ -698,3 +698,14 @@ def test_a_stale_head_with_a_conflict_is_examined_beside_it(tmp_path: Path, has_
     repo.commit({"notes": "2\n"} | ({"src/shaping/late.py": "x = 1\n"} if has_late else {}))
     answer = repo.check(f"{base}..HEAD", "--policy-from", base)
     assert answer.errors == (["drift-implementation"] if has_late else [])
+
+
+def test_the_merge_of_a_head_and_its_branch_is_made_once(repo: Repo, tmp_path: Path) -> None:
+    """Over branches that merged each other again and again it takes 15 s, and three checks need it."""
+    start = repo.head()
+    branch = repo.commit({"README.md": "of the branch\n"})
+    repo.git("reset", "-q", "--hard", start)
+    tip = repo.commit({"src/shaping/more.py": "MORE = 2\n"})
+    git = AskedGit(tmp_path, repo.env)
+    answer = repo.run("check", "--policy-from", branch, f"{branch}..{tip}", PATH=git.path)
+    assert (answer.code, git.times("merge-tree")) == (0, 1), answer.err
