@@ -188,7 +188,7 @@ def test_two_authors_for_a_phase_are_refused_with_both_names() -> None:
 def test_a_mistake_in_run_is_reported_with_what_is_allowed(line: str, words: str) -> None:
     text = f"[run]\n{line}\n"
     found = mistake(text)
-    assert found.key.startswith(f"run.{line.split(' ', maxsplit=1)[0]}")
+    assert found.key.startswith(f"run.{line.splitlines()[-1].split(' ', maxsplit=1)[0]}")
     assert re.search(".*".join(map(re.escape, words.split())), found.message)
     if "nan" not in line and "25h" not in line:
         assert not jsonschema.Draft202012Validator(json_schema()).is_valid(tomllib.loads(text))
