@@ -113,7 +113,7 @@ def _fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         write_error(error.format_message())
         return error.exit_code
-    message = printable(error.format_message()).rstrip(".")
+    message = printable(" ".join(error.format_message().split())).rstrip(".")
     command = error.ctx.command_path if error.ctx is not None else "git patchgate"
     # `git patchgate --help` opens a man page, `-h` prints the help.
     hint = f"{command} -h shows the usage"

@@ -213,11 +213,12 @@ class _PhaseWork:
         refused = sum(each.counts for each in chain)
         if refused < limit:
             return None
-        return self._exhausted(refused, reset_command(last.attempt), _cause(chain))
+        hint = reset_command(last.attempt)
+        return self._exhausted(min(refused, limit), hint, _cause(chain), ", and was not asked again")
 
-    def _exhausted(self, number: int, hint: str, rule: str) -> PhaseResult:
+    def _exhausted(self, number: int, hint: str, rule: str, more: str = "") -> PhaseResult:
         answers = wording.count(number, "answer")
-        reason = f"{answers} of its author did not pass, so a maintainer has to look at it"
+        reason = f"{answers} of its author did not pass{more}: a maintainer has to look at it"
         if self.files:
             reason += f"; what landed of them is staged: {_shown(self.files)}"
         tail = tuple(wording.safe(line) for line in self.note.splitlines() if line.strip())[-40:]

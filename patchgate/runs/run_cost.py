@@ -105,12 +105,18 @@ def cost_text(cost: RunCost) -> list[str]:
         lines.append(line)
     models = sorted({each.usage.model for each in cost.spends if each.usage.model is not None})
     lines += [f"  {safe(each)}: {_of_model(cost.spends, each)}" for each in models]
+    unnamed = [each for each in cost.spends if each.usage.model is None]
+    if models and unnamed:
+        lines.append(f"  without a model: {_of_calls(unnamed)}")
     return [*lines, *(f"warning: {safe(each)}" for each in cost.warnings)]
 
 
 def _of_model(spends: Sequence[Spend], model: str) -> str:
-    own = [each for each in spends if each.usage.model == model]
-    return f"{money(total(own))} in {count(len(own), 'call')}, {_tokens(own)}"
+    return _of_calls([each for each in spends if each.usage.model == model])
+
+
+def _of_calls(spends: Sequence[Spend]) -> str:
+    return f"{money(total(spends))} in {count(len(spends), 'call')}, {_tokens(spends)}"
 
 
 def _tokens(spends: Sequence[Spend]) -> str:

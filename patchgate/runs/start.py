@@ -6,7 +6,7 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.commands.environment import validate_environment
@@ -39,7 +39,14 @@ from patchgate.runs.phases import PHASES, Phase, Schedule, Scheduling, Work
 from patchgate.runs.resume import plan_resume
 from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
 from patchgate.runs.run_output import strategy_lines
-from patchgate.runs.run_record import RunRecord, checked_run, new_id, status_now, this_process
+from patchgate.runs.run_record import (
+    RunRecord,
+    checked_run,
+    new_id,
+    status_now,
+    this_process,
+    unfinished_runs,
+)
 from patchgate.runs.run_state import (
     ComponentOnDisk,
     RunAction,
@@ -107,7 +114,8 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     """Plan a run, record it, and take its components through their phases; None: none has changed.
 
     Raises:
-        UsageError: the policy has no components, one is unknown, or components need each other in a circle.
+        UsageError: the policy has no components, one is unknown, components need each other in a circle, or
+            an active run has one of them.
         ConfigError: the policy cannot be used.
         UndecidedError: a required program is missing, or the ledger cannot be written: nothing was started.
     """
@@ -116,6 +124,7 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     ids = _chosen(repository, ground, request)
     if not ids:
         return None
+    _require_free(repository, ids, environment)
     plan = RunPlan(
         phases={name: _phases_of(ground, name, request.until) for name in ids},
         scheduling=request.scheduling or Scheduling(ground.settings.scheduling),
@@ -157,6 +166,7 @@ def resume_run(
     strategy = plan_resume(state, status, on_disk(repository), from_phase)
     removed = [each for each in state.plan.phases if each not in ground.parents]
     kept = {name: phases for name, phases in state.plan.phases.items() if name not in removed}
+    _require_free(repository, kept, environment)
     plan = replace(state.plan, phases=kept)
     done = [work for work in state.done if work not in strategy.cleared and work.component in kept]
     schedule = _schedule(ground, plan, done)
@@ -182,6 +192,19 @@ def resume_run(
         environment.report(f"left out, because the policy does not declare it any more: {', '.join(removed)}")
     _warn_of_unstaged(repository, ground, plan, environment)
     return _loop(repository, record, schedule, ground, plan, environment)
+
+
+def _require_free(repository: Repository, ids: Iterable[str], environment: RunEnvironment) -> None:
+    """Refuse components of a run that goes on: both would do the same, and wait for each other's intents."""
+    now = environment.clock()
+    for state in unfinished_runs(repository).runs:
+        shared = sorted(set(ids) & set(state.plan.phases))
+        if shared and status_now(state, now) is RunStatus.ACTIVE:
+            named = first_of(shared, _NAMED, lambda name: f"`{name}`")
+            raise UsageError(
+                f"the run {state.id} is active, and has {named}",
+                f"wait until it has ended: git patchgate run show {state.id}; or name other components",
+            )
 
 
 def _require_work_tree(repository: Repository) -> str:

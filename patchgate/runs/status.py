@@ -31,6 +31,7 @@ from patchgate.runs.run_state import RunState, RunStatus
 from patchgate.storage.record import Json
 
 SCHEMA = "patchgate.status/1"
+_EXHAUSTED = "retry-exhausted"
 _DAYS = 30 * 86_400.0
 _MOST = 20
 _Found = TypeVar("_Found")
@@ -120,19 +121,20 @@ def _open_chains(repository: Repository, now: float) -> list[OpenChain]:
         last = records[-1]
         if last.applied or last.dry_run or last.verdict != "rejected":
             continue
-        refused = sum(each.counts for each in records)
+        refused = sum(each.counts and _EXHAUSTED not in each.rules for each in records)
         found.append(OpenChain(first, last.attempt, refused, refused >= limit, last.rules))
     return found
 
 
 def _next_steps(status: RepositoryStatus) -> list[str]:
+    # A run that is resumed before its chains are reset waits for them again.
+    steps = [reset_command(chain.last) for chain in status.chains if chain.is_exhausted]
     found = [
         next_step(state, status.now) or state.hint
         for state in status.runs
         if state.id not in status.overtaken
     ]
-    steps = [each for each in found if each is not None]
-    steps += [reset_command(chain.last) for chain in status.chains if chain.is_exhausted]
+    steps += [each for each in found if each is not None]
     drifted = [each.status.component.id for each in status.components if each.status.has_drifted]
     if status.uncommitted:
         named = ", ".join(status.uncommitted[:_MOST])

@@ -26,6 +26,7 @@ from patchgate.runs.phase_work import perform
 from patchgate.runs.phases import Phase, Work
 from patchgate.runs.run_record import (
     RunRecord,
+    UnfinishedRuns,
     all_runs,
     find_run,
     last_actions,
@@ -476,7 +477,10 @@ def test_a_clock_that_jumps_changes_neither_a_run_nor_its_resume(
     assert world.tree() == undisturbed[0]
 
 
-def test_of_two_runs_at_once_on_a_component_the_second_waits_for_the_first(tmp_path: Path) -> None:
+def test_of_two_runs_at_once_on_a_component_the_second_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where both begin at the same moment, and neither sees the other, its intent makes the second wait."""
     world = World.make(tmp_path)
     asked, go = tmp_path / "asked", tmp_path / "go"
     script = tmp_path / "author.sh"
@@ -488,12 +492,18 @@ def test_of_two_runs_at_once_on_a_component_the_second_waits_for_the_first(tmp_p
     with subprocess.Popen(words, cwd=world.repo.path, env=world.repo.env, stdout=subprocess.PIPE) as first:
         while not asked.exists() and first.poll() is None:
             time.sleep(0.02)
-        second = world.repo.run("run", "start", "base")
+        (run,) = [each.id for each in all_runs(opened(world.repo))]
+        second = world.repo.run("run", "start", "base", "left")
+        with monkeypatch.context() as patched:
+            patched.setattr(start, "unfinished_runs", lambda repository: UnfinishedRuns((), 0, frozenset()))
+            third = start.start_run(opened(world.repo), start.RunRequest(("base",)), world.environment())
         go.touch()
         first.communicate()
     assert first.returncode == 0
-    assert (second.code, "git patchgate run show r-" in second.out) == (1, True), second.out + second.err
-    assert "implementation waits: the run r-" in second.out
+    assert (second.code, run in second.err, "`base`" in second.err) == (2, True, True), second.err
+    assert third is not None
+    (trouble,) = third.trouble.values()
+    assert (third.status, trouble.outcome, run in trouble.reason) == (RunStatus.PAUSED, "waiting", True)
     assert (world.repo.path / "src/base/code.txt").read_text() == "right\n"
     assert world.resume().status is RunStatus.COMPLETED
 
