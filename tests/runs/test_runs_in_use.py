@@ -54,6 +54,11 @@ def test_equal_answers_of_two_components_are_two_chains(tmp_path: Path) -> None:
     assert [each.run and each.run.split("/")[1] for each in refused] == ["base", "base", "other", "other"]
     assert len({each.chain for each in refused}) == 2
     assert "attempts reset" in (state.trouble[min(state.trouble)].hint or "")
+    page = json.loads(world.repo.cli("status", "--format", "json").out)
+    assert [each["refused"] for each in page["chains"]] == [2, 2]
+    # A run that is resumed before both are reset waits for them again.
+    assert ["reset" in step for step in page["next"]] == [True, True, False]
+    assert state.id in page["next"][2]
 
 
 def commit_of_something_else(world: World) -> str:
