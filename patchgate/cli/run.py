@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import document_options, in_repository, open_here, open_to_write
-from patchgate.cli.output import Progress, cache_folder, read_input, write, write_error, write_lines
+from patchgate.cli.output import Progress, cache_folder, read_input, warn, write, write_error, write_lines
 
 if TYPE_CHECKING:
     from patchgate.runs.run_state import RunState
@@ -104,6 +104,7 @@ def _environment(progress: Progress, *, quiet: bool) -> RunEnvironment:
 def _end(state: RunState) -> int:
     from patchgate.runs.run_loop import report_lines
 
+    warn(state.warnings[:_MOST_WARNINGS])
     write_lines(report_lines(state))
     return _EXIT.get(state.status.value, 3)
 
@@ -117,8 +118,7 @@ def list_command(context: click.Context, form: str) -> int:
     from patchgate.runs.run_record import list_runs
 
     states, damaged = list_runs(repository)
-    for sentence in damaged[:_MOST_WARNINGS]:
-        write_error(f"warning: {sentence}")
+    warn(damaged[:_MOST_WARNINGS])
     if form == "json":
         write(list_json(states, time.time()))
     else:

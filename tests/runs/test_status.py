@@ -85,12 +85,13 @@ def test_a_paused_run_whose_components_a_later_run_took_up_is_no_next_step(tmp_p
     assert (f"{paused.id} paused" in page, f"run resume {paused.id}" in page) == (True, False)
 
 
-def test_the_list_of_runs_names_a_damaged_ledger(tmp_path: Path) -> None:
+def test_a_damaged_ledger_is_named_where_runs_are_listed_and_resumed(tmp_path: Path) -> None:
     world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/base/code.txt": "wrong\n"})
     world.start("base")
     ledger = Path(world.repo.common_dir) / "patchgate" / "events.jsonl"
     lines = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(b"".join([lines[0], b"x" + lines[1], *lines[2:]]))
-    answer = world.repo.cli("run", "list")
-    assert answer.code == 0
-    assert "line 2 of the ledger is damaged" in answer.err
+    for words, code in ((("list",), 0), (("resume", "-q"), 1)):
+        answer = world.repo.cli("run", *words)
+        assert (answer.code, "line 2 of the ledger is damaged" in answer.err) == (code, True)
