@@ -201,6 +201,26 @@ def sign(repository: Repository, statement: Statement, agent: str | None) -> Sig
         agent: the socket of ssh-agent, if there is one.
 
     Raises:
+        UsageError: as for `sign_bytes`.
+        UndecidedError: as for `sign_bytes`.
+    """
+    made = sign_bytes(repository, statement.to_bytes(), _NAMESPACE, agent)
+    try:
+        return SignedStatement(statement, made)
+    except ValueError as error:
+        raise UndecidedError(f"ssh-keygen failed: {error}", _HINT) from error
+
+
+def sign_bytes(repository: Repository, content: bytes, namespace: str, agent: str | None) -> str:
+    """Sign bytes with `user.signingKey`; return the armoured signature (OpenSSH, PROTOCOL.sshsig).
+
+    Args:
+        repository: whose config names the key.
+        content: what is signed.
+        namespace: what the signature is for.
+        agent: the socket of ssh-agent, if there is one.
+
+    Raises:
         UsageError: no key is configured, or its file does not exist.
         UndecidedError: ssh-keygen is missing, or could not sign.
     """
@@ -215,22 +235,19 @@ def sign(repository: Repository, statement: Statement, agent: str | None) -> Sig
             with open(place, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(literal + "\n")
         elif is_gpg_key(named) and not os.path.isfile(place):
-            raise UsageError("user.signingKey names a key of GPG; approvals are signed with SSH keys", _HINT)
+            raise UsageError("user.signingKey names a key of GPG; patchgate signs with SSH keys", _HINT)
         elif not os.path.isfile(place):
             raise UsageError(f"user.signingKey names no file: {printable(named, 200)}", _HINT)
         # Without a file's name it signs what it reads. It has no terminal, so it cannot ask for a passphrase.
         done = run(
-            [_SSH_KEYGEN, "-Y", "sign", "-n", _NAMESPACE, "-f", place],
+            [_SSH_KEYGEN, "-Y", "sign", "-n", namespace, "-f", place],
             cwd=folder,
             env=environment,
-            stdin=statement.to_bytes(),
+            stdin=content,
             max_output=1 << 16,
         )
     if done.code == 0:
-        try:
-            return SignedStatement(statement, done.out.decode("ascii", "replace").replace("\r\n", "\n"))
-        except ValueError as error:
-            raise UndecidedError(f"ssh-keygen failed: {error}", _HINT) from error
+        return done.out.decode("ascii", "replace").replace("\r\n", "\n")
     said = [line.strip() for line in done.err.split(b"\n") if line.strip()]
     why = printable(said[-1], 200) if said else f"exit code {done.code}"
     raise UndecidedError(

@@ -10,6 +10,7 @@ import click
 
 from patchgate.cli.options import document_options, in_repository, open_here, open_to_write
 from patchgate.cli.output import Progress, cache_folder, read_input, warn, write, write_error, write_lines
+from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
     from patchgate.runs.run_state import RunState
@@ -135,9 +136,12 @@ def list_command(context: click.Context, form: str) -> int:
     default="full",
     help="in-toto: a statement with the SLSA provenance of the files that the run made.",
 )
+@click.option("--sign", is_flag=True, help="With in-toto: sign it with user.signingKey (DSSE).")
 @in_repository
-def show_command(context: click.Context, run: str | None, form: str) -> int:
+def show_command(context: click.Context, run: str | None, form: str, sign: bool) -> int:
     """Show the newest run, or RUN: what is done, what failed and why, what comes next."""
+    if sign and form != "in-toto":
+        raise UsageError("--sign needs --format in-toto", "add it, or leave --sign out")
     repository = open_here(context)
     from patchgate.runs.run_output import show_json, show_text
     from patchgate.runs.run_record import checked_run
@@ -145,9 +149,10 @@ def show_command(context: click.Context, run: str | None, form: str) -> int:
 
     state = checked_run(repository, run)
     if form == "in-toto":
-        from patchgate.runs.attestation import statement_of
+        from patchgate.runs.attestation import signed, statement_of
 
-        write(statement_of(repository, state))
+        statement = statement_of(repository, state)
+        write(signed(repository, statement, os.environ.get("SSH_AUTH_SOCK")) if sign else statement)
         return 0
     wrong = what_is_wrong(repository, state)
     if form == "json":

@@ -6,11 +6,13 @@ Framework, Statement v1 and DigestSet; SLSA Provenance v1.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 
 from patchgate import __version__
 from patchgate.apply.attempt_records import AttemptRecord, records
+from patchgate.approvals.signatures import public_key_of, sign_bytes
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
@@ -25,6 +27,9 @@ from patchgate.storage.record import Json
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
 BUILD = "urn:patchgate:run:1"
+PAYLOAD = "application/vnd.in-toto+json"
+NAMESPACE = "patchgate-run"
+"""What the signature of a statement is for: it is no approval."""
 _BUILDER = "urn:patchgate"
 
 
@@ -77,6 +82,35 @@ def statement_of(repository: Repository, state: RunState) -> str:
     }
     statement = {"_type": STATEMENT, "subject": subjects, "predicateType": PREDICATE}
     return json_line({**statement, "predicate": predicate})
+
+
+def signed(repository: Repository, statement: str, agent: str | None) -> str:
+    """Put a statement in an envelope with a signature of `user.signingKey`, as approvals are signed.
+
+    The signature is that of OpenSSH, in its armoured form. Source: DSSE (Dead Simple Signing Envelope), v1.
+
+    Args:
+        repository: whose config names the key.
+        statement: what `statement_of` returned.
+        agent: the socket of ssh-agent, if there is one.
+
+    Raises:
+        UsageError: no key is configured, or its file does not exist.
+        UndecidedError: ssh-keygen is missing, or could not sign.
+    """
+    kind, payload = PAYLOAD.encode("ascii"), statement.encode("ascii")
+    signed_bytes = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+    signature = sign_bytes(repository, signed_bytes, NAMESPACE, agent)
+    digest = hashlib.sha256(public_key_of(signature)).digest()
+    fingerprint = base64.b64encode(digest).decode("ascii").rstrip("=")
+    sig = base64.b64encode(signature.encode("ascii", "replace")).decode("ascii")
+    return json_line(
+        {
+            "payload": base64.b64encode(payload).decode("ascii"),
+            "payloadType": PAYLOAD,
+            "signatures": [{"keyid": f"SHA256:{fingerprint}", "sig": sig}],
+        }
+    )
 
 
 def _made(attempts: Iterable[AttemptRecord]) -> dict[RepoPath, tuple[Entry, AttemptRecord]]:

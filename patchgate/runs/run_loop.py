@@ -29,6 +29,8 @@ from patchgate.runs.triage import (
 )
 from patchgate.storage.record import Json
 
+TRAILER = "Patchgate-Run"
+"""Names the run in the message of a commit of what it made."""
 _GLANCE = 0.5
 _NAMED = 5
 _LAST_LINES = 8
@@ -93,6 +95,7 @@ class RunLoop:
     _faults: list[RunFault] = field(default_factory=list)
     _hints: list[str | None] = field(default_factory=list)
     _ended: set[Work] = field(default_factory=set)
+    _has_made: bool = False
     _halt: _Halt | None = None
 
     def run(self) -> RunState:
@@ -153,6 +156,7 @@ class RunLoop:
             counts: Json = None if result.counts is None else dict(result.counts)
             self.record.write(RunAction.FINISHED, {**about, "files": list(result.files), "counts": counts})
             self.schedule.finish(work)
+            self._has_made |= bool(result.files)
             self._ended.add(work)
             self.environment.report(f"{work.component}: {work.phase.value} passed")
             return
@@ -210,6 +214,9 @@ class RunLoop:
         return f"git patchgate run resume {self.record.run}"
 
     def _close(self) -> RunState:
+        if self._has_made:
+            commit = f'git commit --trailer "{TRAILER}: {self.record.run}"'
+            self.environment.report(f"what it made is staged: {commit}")
         if self._halt is not None:
             hint = self._resume if self._halt.hint is None else f"{self._halt.hint}, then {self._resume}"
             return self.record.write(self._halt.action, {"reason": self._halt.reason, "hint": hint})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import time
@@ -41,6 +42,12 @@ def test_answers_are_tried_beside_each_other(tmp_path: Path) -> None:
     assert answer.code == 0, answer.out + answer.err
     assert (world.repo.path / "src/base/code.txt").read_text() == "right\n"
     assert (world.repo.path / "src/other/code.txt").read_text() == "right\n"
+    (line,) = [each for each in answer.out.splitlines() if "Patchgate-Run" in each]
+    said = r'what it made is staged: git commit --trailer "(Patchgate-Run: r-[0-9a-f]+)"'
+    trailer = re.fullmatch(said, line)
+    assert trailer is not None
+    world.repo.git("commit", "-q", "-m", "Add code", "--trailer", trailer[1])
+    assert world.repo.check("HEAD").change["profile"] == "agent"
 
 
 def test_equal_answers_of_two_components_are_two_chains(tmp_path: Path) -> None:
