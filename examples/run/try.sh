@@ -34,7 +34,7 @@ git add -A
 git commit -q -m 'Contracts and tests of six components'
 git patchgate install >/dev/null
 
-echo '# A run. It is killed when two implementations are done.'
+echo '# A run. It is killed when two files have landed.'
 printf '\n$ git patchgate run start &\n'
 git patchgate run start >"$folder/start" 2>&1 &
 started=$!
@@ -67,3 +67,4 @@ PATH="$here/bin:$PATH"
 printf '\n# The tool is back.\n'
 run 0 'git patchgate doctor'
 run 0 'git patchgate run resume'
+run 0 'git patchgate run retro'

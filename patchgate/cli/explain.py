@@ -42,6 +42,7 @@ SCHEMAS = (
     ("run", "runs.run_output", "run_schema"),
     ("runs", "runs.run_output", "list_schema"),
     ("run-cost", "runs.run_cost", "cost_schema"),
+    ("run-retro", "runs.retrospective", "retrospective_schema"),
     ("status", "runs.status", "status_schema"),
     ("claim", "placeholders.claims.claim_json", "json_schema"),
     ("claim-stats", "placeholders.claims.claim_stats", "json_schema"),

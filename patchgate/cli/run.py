@@ -13,6 +13,7 @@ from patchgate.cli.output import Progress, cache_folder, read_input, warn, write
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
     from patchgate.runs.run_state import RunState
     from patchgate.runs.start import RunEnvironment
 
@@ -68,7 +69,7 @@ def start_command(
     if state is None:
         write_lines(["every component is as its baseline records it: nothing to do"])
         return 0
-    return _end(state)
+    return _end(repository, state, quiet=quiet)
 
 
 @run_command.command("resume")
@@ -88,7 +89,7 @@ def resume_command(context: click.Context, run: str | None, from_phase: str | No
     with Progress(quiet=quiet) as progress:
         phase = None if from_phase is None else Phase(from_phase)
         state = resume_run(repository, run, phase, _environment(progress, quiet=quiet))
-    return _end(state)
+    return _end(repository, state, quiet=quiet)
 
 
 def _environment(progress: Progress, *, quiet: bool) -> RunEnvironment:
@@ -102,11 +103,15 @@ def _environment(progress: Progress, *, quiet: bool) -> RunEnvironment:
     return RunEnvironment(os.environ, report=report, progress=progress.report)
 
 
-def _end(state: RunState) -> int:
+def _end(repository: Repository, state: RunState, *, quiet: bool) -> int:
+    from patchgate.runs.retrospective import retrospective_of
     from patchgate.runs.run_loop import report_lines
 
     warn(state.warnings[:_MOST_WARNINGS])
     write_lines(report_lines(state))
+    if not quiet:
+        lessons = retrospective_of(repository, state.id, time.time()).lessons
+        write_lines(f"  lesson: {lesson}" for lesson in lessons)
     return _EXIT.get(state.status.value, 3)
 
 
@@ -227,6 +232,22 @@ def cost_add_command(
     }
     name = add_cost(repository, run, Phase(phase), component, report)
     write_lines(cost_text(cost_of_run(repository, name)))
+    return 0
+
+
+@run_command.command("retro")
+@click.argument("run", required=False)
+@document_options
+def retro_command(context: click.Context, run: str | None, form: str) -> int:
+    """Show what the newest run, or RUN, has taught: cost, time, what failed how often, what to change."""
+    repository = open_here(context)
+    from patchgate.runs.retrospective import retrospective_json, retrospective_of, retrospective_text
+
+    found = retrospective_of(repository, run, time.time())
+    if form == "json":
+        write(retrospective_json(found))
+    else:
+        write_lines(retrospective_text(found))
     return 0
 
 

@@ -180,9 +180,8 @@ class RunLoop:
 
     def _try_later(self, work: Work, result: PhaseResult, about: Mapping[str, Json], tries: int) -> None:
         seconds = backoff(tries, self.environment.chance())
-        self.record.write(
-            RunAction.RETRIED, {**about, "outcome": result.outcome.value, "reason": result.reason}
-        )
+        described = _described(result, _fault_of(work, result))
+        self.record.write(RunAction.RETRIED, {**about, **described, "tail": []})
         self._later.append((self.environment.monotonic() + seconds, work))
         self._report(work, f"is tried again in {seconds:.0f} s: ", result)
 

@@ -37,6 +37,7 @@ from patchgate.runs.phase_intent import clear_intents_of
 from patchgate.runs.phase_task import PhaseResult, PhaseTask
 from patchgate.runs.phases import PHASES, Phase, Schedule, Scheduling, Work
 from patchgate.runs.resume import plan_resume
+from patchgate.runs.retrospective import lessons_of_last_runs
 from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
 from patchgate.runs.run_output import strategy_lines
 from patchgate.runs.run_record import (
@@ -134,6 +135,8 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     schedule = _schedule(ground, plan, ())
     _validate(ground, plan, environment, work_tree)
     Ledger(repository.common_dir).require_writable()
+    for lesson in lessons_of_last_runs(repository, environment.clock()):
+        environment.report(f"of the last run: {lesson}")
     record = RunRecord(repository, new_id(environment.chance), environment.clock)
     record.write(
         RunAction.STARTED, {**plan.plain(), "work_tree": plain_json(work_tree), "owner": this_process()}

@@ -138,6 +138,7 @@ def test_every_output_is_what_its_published_schema_says(repo: Repo) -> None:
         ("runs", repo.cli("run", "list", "--format", "json")),
         ("run", repo.cli("run", "show", "--format", "json")),
         ("run-cost", repo.cli("run", "cost", "--format", "json")),
+        ("run-retro", repo.cli("run", "retro", "--format", "json")),
         ("status", repo.cli("status", "--format", "json")),
         ("ledger", repo.cli("log", "--verify", "--format", "json")),
     ]
