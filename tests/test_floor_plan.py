@@ -26,7 +26,7 @@ FLOORS = (
     ("policy",),
     ("ledger", "commands"),
     ("check",),
-    ("patches", "intents", "approvals"),
+    ("patches", "intents", "approvals", "questions"),
     ("apply", "hooks", "verify", "components", "placeholders"),
     ("runs",),
     ("cli",),
@@ -81,6 +81,7 @@ PURE = {
         file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions run_settings
         run_validators settings settings_loader strict_json toml_lines validators
     """,
+    "questions": "assumptions interview question",
     "report": "*",
     "report.rules": "*",
     "runs": "fault_reading phases timeouts triage",

@@ -35,6 +35,7 @@ COMPONENTS = (
         "D 4.3",
         "D 4.4",
     ),
+    *("D 3.1", "D 3.2", "D 3.3"),
     *("D 5.1", "D 5.2", "D 5.3", "D 6.1", "D 6.2", "D 6.3", "D 6.4"),
 )
 _COMMENT = re.compile(r"<!-- tested by: (.*?) -->", re.DOTALL)

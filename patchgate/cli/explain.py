@@ -41,6 +41,8 @@ SCHEMAS = (
     ("verification", "verify.verification_json", "json_schema"),
     ("run", "runs.run_output", "run_schema"),
     ("runs", "runs.run_output", "list_schema"),
+    ("questions", "questions.question", "questions_schema"),
+    ("answers", "runs.run_questions", "answers_schema"),
     ("run-cost", "runs.run_cost", "cost_schema"),
     ("run-retro", "runs.retrospective", "retrospective_schema"),
     ("status", "runs.status", "status_schema"),

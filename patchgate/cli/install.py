@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_of, in_repository, open_to_write
+from patchgate.cli.options import ask_person, directory_of, in_repository, open_to_write
 from patchgate.cli.output import warn, write
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import first_of, printable
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.hooks.install import Installed
     from patchgate.policy.policy import Policy
+    from patchgate.questions.recorded_answers import AuditedAnswer
 
 _REHEARSED = 200
 _MOST_LISTS = 10
+_SUBMODULES = "init-submodules"
+_DEFAULT_OF_SUBMODULES = "no"
 
 
 @click.command("init")
@@ -50,22 +53,47 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
     if only_show:
         _show_state(repository, there)
         return
-    adds_submodules = False
+    answers: list[AuditedAnswer] = []
     if not yes:
         _require_yes("Write patchgate.toml and install the hooks?" if there is None else "Install the hooks?")
-        if there is None:
-            adds_submodules = click.confirm("May commits add submodules?", default=False, err=True)
+    if there is None:
+        answers = _interview(is_asked=not yes)
     if policy.file:
         write(f"found a policy ({there}); nothing was written\n")
     elif there is not None:
         write(f"found {there}, which is not committed; nothing was written ({force.place} in effect)\n")
     else:
         lists = exception_lists(repository)
+        adds_submodules = any(each.answer == "yes" for each in answers)
         policy = write_first_policy(repository, lists, adds_submodules=adds_submodules)
         write("wrote patchgate.toml; commit it alone: git add patchgate.toml && git commit\n")
+        _record(repository, answers)
     _report_suppression_files(exception_lists(repository), policy)
     _rehearse(repository, policy)
     _install_hooks(repository)
+
+
+def _interview(*, is_asked: bool) -> list[AuditedAnswer]:
+    """Ask what the first policy depends on; with `--yes`, take the defaults."""
+    from patchgate.questions.question import Question, QuestionType
+    from patchgate.questions.recorded_answers import AnswerSource, AuditedAnswer
+
+    question = Question(
+        _SUBMODULES, "May commits add submodules?", QuestionType.BOOLEAN, default=_DEFAULT_OF_SUBMODULES
+    )
+    said = ask_person(question, question.default) if is_asked else _DEFAULT_OF_SUBMODULES
+    source = AnswerSource.USER if is_asked else AnswerSource.APPROVED
+    return [AuditedAnswer(question.id, question.text, said, source, 1.0)]
+
+
+def _record(repository: Repository, answers: Sequence[AuditedAnswer]) -> None:
+    from patchgate.questions.recorded_answers import record_answers
+
+    try:
+        record_answers(repository.common_dir, answers)
+    except UndecidedError as error:
+        # The policy has the answer too.
+        warn([error.message])
 
 
 def _report_suppression_files(lists: Sequence[str], policy: Policy) -> None:
@@ -91,11 +119,16 @@ def _show_state(repository: Repository, policy: str | None) -> None:
     from patchgate.git.active_hooks import LOCAL_EVENTS
     from patchgate.git.hook_managers import read_hook
     from patchgate.hooks.hooks_folder import find_hooks_folder
+    from patchgate.questions.recorded_answers import newest_answers
 
     folder = find_hooks_folder(repository, os.environ)
     ours = [name for name in LOCAL_EVENTS if read_hook(str(folder.path / name)).is_ours]
     write(f"policy: {policy or 'none'}\n")
     write(f"patchgate hooks in {folder.name}: {', '.join(ours) or 'none'}\n")
+    answered = newest_answers(repository.common_dir).get(_SUBMODULES)
+    if answered is not None:
+        shown = f"{answered.text} {answered.answer}"
+        write(f"answered {printable(answered.at)}: {printable(shown, 200)} ({answered.source.value})\n")
 
 
 def _rehearse(repository: Repository, policy: Policy) -> None:

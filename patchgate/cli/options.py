@@ -15,6 +15,7 @@ from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
+    from patchgate.questions.question import Question
     from patchgate.report.verdict import Report
 
 AGENT_MARKERS = {
@@ -55,6 +56,24 @@ def confirm(question: str) -> bool:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def ask_person(question: Question, offered: str | None) -> str:
+    """Ask a question on standard error, until there is an answer that it takes.
+
+    Raises:
+        Abort: the person gave up.
+    """
+    from patchgate.git.quoting import printable
+    from patchgate.questions.question import InvalidAnswerError
+
+    choices = f" [{printable(question.choices, 200)}]" if question.choices else ""
+    while True:
+        said = click.prompt(printable(question.text) + choices, default=offered, type=str, err=True)
+        try:
+            return question.read(said)
+        except InvalidAnswerError as error:
+            click.echo(printable(str(error)), err=True)
 
 
 Parameters = ParamSpec("Parameters")

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import document_options, in_repository, open_here, open_to_write
+from patchgate.cli.options import (
+    ask_person,
+    directory_of,
+    document_options,
+    in_repository,
+    open_here,
+    open_to_write,
+)
 from patchgate.cli.output import Progress, cache_folder, read_input, warn, write, write_error, write_lines
 from patchgate.errors import UsageError
 
@@ -37,6 +45,7 @@ def run_command() -> None:
     type=click.Choice(["phased", "wavefront"]),
     help="wavefront: a component goes on without waiting for those it does not depend on.",
 )
+@click.option("--assume", metavar="FILE", help="Assumptions that may answer the questions, one in each line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only how it ended.")
 @in_repository
 def start_command(
@@ -46,6 +55,7 @@ def start_command(
     phase: str | None,
     jobs: int | None,
     scheduling: str | None,
+    assume: str | None,
     quiet: bool,
 ) -> int:
     """Start a run of some components, or of all.
@@ -55,6 +65,7 @@ def start_command(
     """
     repository = open_to_write(context)
     from patchgate.runs.phases import Phase, Scheduling
+    from patchgate.runs.run_questions import read_assumptions
     from patchgate.runs.start import RunRequest, start_run
 
     request = RunRequest(
@@ -63,6 +74,7 @@ def start_command(
         until=None if phase is None else Phase(phase),
         jobs=jobs,
         scheduling=None if scheduling is None else Scheduling(scheduling),
+        assumptions=read_assumptions(read_input(assume, directory_of(context))) if assume else (),
     )
     with Progress(quiet=quiet) as progress:
         state = start_run(repository, request, _environment(progress, quiet=quiet))
@@ -100,7 +112,10 @@ def _environment(progress: Progress, *, quiet: bool) -> RunEnvironment:
             progress.end()
             write_lines([sentence])
 
-    return RunEnvironment(os.environ, report=report, progress=progress.report)
+    is_person = sys.stdin.isatty() and sys.stderr.isatty() and not quiet
+    return RunEnvironment(
+        os.environ, report=report, progress=progress.report, ask=ask_person if is_person else None
+    )
 
 
 def _end(repository: Repository, state: RunState, *, quiet: bool) -> int:
@@ -113,6 +128,45 @@ def _end(repository: Repository, state: RunState, *, quiet: bool) -> int:
         lessons = retrospective_of(repository, state.id, time.time()).lessons
         write_lines(f"  lesson: {lesson}" for lesson in lessons)
     return _EXIT.get(state.status.value, 3)
+
+
+@run_command.command("answer")
+@click.argument("question", required=False)
+@click.argument("answer", required=False)
+@click.option(
+    "--source",
+    type=click.Choice(["cli_approve", "integration_slack", "integration_linear"]),
+    default="cli_approve",
+    help="Where the answer comes from.",
+)
+@click.option("--confidence", type=click.FloatRange(0, 1), default=1.0, help="How sure it is, from 0 to 1.")
+@document_options
+def answer_command(
+    context: click.Context,
+    question: str | None,
+    answer: str | None,
+    source: str,
+    confidence: float,
+    form: str,
+) -> int:
+    """Show the questions that apply, with their answers; or answer QUESTION.
+
+    The newest answer counts; the earlier ones stay in the ledger.
+    """
+    if (question is None) != (answer is None):
+        raise UsageError("a question needs an answer", "git patchgate run answer QUESTION ANSWER")
+    repository = open_here(context) if question is None else open_to_write(context)
+    from patchgate.questions.recorded_answers import AnswerSource
+    from patchgate.runs.run_questions import answer_question, answers_json, answers_text, ask_questions
+
+    if question is not None and answer is not None:
+        answer_question(repository, question, answer, AnswerSource(source), confidence)
+    asked = ask_questions(repository)
+    if form == "json":
+        write(answers_json(asked))
+    else:
+        write_lines(answers_text(asked))
+    return 0
 
 
 @run_command.command("list")

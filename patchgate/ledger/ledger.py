@@ -42,6 +42,7 @@ KINDS: Mapping[str, str] = {
     "adjudicated": "a verifier's verdict was checked against the files; has subject, outcome and coverage",
     "captured": "the files of a component were recorded as its baseline after its tests passed",
     "verified": "the tests of a component passed again on the files of its baseline",
+    "answer": "a question of `init` or of a run was answered; has its source and its confidence",
     "run": "a run was started, resumed, paused, failed or completed, or one of its works began or ended",
 }
 

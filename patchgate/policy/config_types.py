@@ -20,6 +20,7 @@ from patchgate.policy.run_validators import (
     check_path_folder,
     check_phase,
     check_program,
+    check_questions_file,
     check_role,
     check_role_timeout,
     check_share,
@@ -316,4 +317,15 @@ PhaseCaps: TypeAlias = Annotated[
 ShapingBudget: TypeAlias = Annotated[
     Annotated[float, AfterValidator(check_share), _SHARE] | None,
     Field(description="The same as `phase_caps.shaping`, under the name of older configs."),
+]
+QuestionsFile: TypeAlias = Annotated[
+    Annotated[str, AfterValidator(check_questions_file)] | None,
+    Field(
+        description="The file with the questions of a run (`git patchgate schema questions`); authors get "
+        "the answers."
+    ),
+]
+LeastConfidence: TypeAlias = Annotated[
+    Annotated[float, AfterValidator(check_share), _SHARE],
+    Field(description="A run waits where an answer has a lower confidence than this."),
 ]

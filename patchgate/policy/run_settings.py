@@ -40,6 +40,8 @@ class RunSettings:
     total_cost: types.TotalCost = None
     phase_caps: types.PhaseCaps = field(default_factory=dict, hash=False)
     shaping_budget_pct: types.ShapingBudget = None
+    questions: types.QuestionsFile = None
+    least_confidence: types.LeastConfidence = 0.0
 
 
 SECTIONS = {"environment": EnvironmentSettings, "run": RunSettings}

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args
 
+from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
 from patchgate.policy.validators import (
     FILES,
@@ -141,10 +142,20 @@ def check_cost(value: float) -> float:
     return value
 
 
+def check_questions_file(text: str) -> str:
+    """Check the path of a file of questions: a plain path from the root."""
+    if not text or text.endswith("/") or faults(RepoPath(text.encode("utf-8", "surrogateescape"))):
+        shown = printable(text, 80)
+        raise TextError(
+            f"`{shown}` is not a file path from the repository root", "write it like questions.json"
+        )
+    return text
+
+
 def check_share(value: float) -> float:
-    """Check a share of `total_cost`."""
+    """Check a share, or a confidence."""
     if not 0 <= value <= 1:
-        raise TextError("a share must be from 0 to 1", "write 60 % as 0.6")
+        raise TextError("it must be from 0 to 1", "write 60 % as 0.6")
     return value
 
 

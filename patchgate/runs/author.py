@@ -40,6 +40,7 @@ from patchgate.runs.cost import VARIABLE, Usage, UsageReportError, read_usage
 from patchgate.runs.fault_reading import TEMPORARY_EXIT, fault_of_output
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase
+from patchgate.runs.run_questions import RunQuestions, brief_lines
 from patchgate.runs.triage import FaultKind
 from patchgate.storage.temporary_folder import TemporaryFolder
 
@@ -108,6 +109,7 @@ class AuthorCall:
         name: the author's in the policy.
         note: what its last answer was refused for, or what still fails; Markdown.
         number: of this call, from 1.
+        answers: to the questions of the policy.
         most_answer: the most bytes of its answer.
     """
 
@@ -116,6 +118,7 @@ class AuthorCall:
     task: PhaseTask
     note: str
     number: int
+    answers: RunQuestions = field(default_factory=RunQuestions)
     most_answer: int = MOST_ANSWER
 
 
@@ -322,6 +325,8 @@ def write_brief(call: AuthorCall, content: CapturableTree, component: Component)
         _TASKS[task.phase],
     ]
     parts = [*head, *_scope(component, task.phase), *_limits(content.policy)]
+    if answers := brief_lines(call.answers):
+        parts += ["## Answers", "\n".join(answers)]
     if call.note:
         parts += ["## What was wrong", call.note.strip()]
     parts += [*_contract(content, component), *_tests(content, component)]

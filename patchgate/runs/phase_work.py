@@ -38,6 +38,7 @@ from patchgate.runs.phase_intent import PhaseIntent
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phases import Phase
 from patchgate.runs.provenance import write_provenance
+from patchgate.runs.run_questions import ask_questions
 from patchgate.runs.spending import Spending
 from patchgate.runs.triage import FaultKind
 from patchgate.runs.work_results import result_of_error, result_of_verdict
@@ -235,7 +236,7 @@ class _PhaseWork:
         self, author: tuple[str, CommandSettings], component: Component, limit: int, intent: PhaseIntent
     ) -> PhaseResult:
         """Ask the author until the check passes, at most as often as a patch may be refused."""
-        why = FaultKind.ANSWER_UNUSABLE.value
+        why, answers = FaultKind.ANSWER_UNUSABLE.value, ask_questions(self.repository)
         for number in range(1, limit + 1):
             self.environment.require_wanted()
             intent.renew()
@@ -251,6 +252,7 @@ class _PhaseWork:
                 task=self.task,
                 note=self.note,
                 number=number,
+                answers=answers,
                 most_answer=self.most_answer,
             )
             answer = ask_author(self.repository, call, intent.active)

@@ -40,6 +40,7 @@ from patchgate.runs.resume import plan_resume
 from patchgate.runs.retrospective import lessons_of_last_runs
 from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
 from patchgate.runs.run_output import strategy_lines
+from patchgate.runs.run_questions import Ask, RunQuestions, ask_questions, waiting_reason
 from patchgate.runs.run_record import (
     RunRecord,
     checked_run,
@@ -68,13 +69,17 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run; None leaves it to the policy. `changed`: only what differs from its baseline."""
+    """What to run; None leaves it to the policy. `changed`: only what differs from its baseline.
+
+    `assumptions` may answer the questions of the policy, in order.
+    """
 
     ids: tuple[str, ...] = ()
     changed: bool = False
     until: Phase | None = None
     jobs: int | None = None
     scheduling: Scheduling | None = None
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ class RunEnvironment:
         clock: seconds since the epoch.
         chance: gives so many random bytes as hexadecimal digits.
         perform: does a task here, for one job at a time; None: each has a process of its own.
+        ask: asks a person a question of the policy; None: nobody is there.
     """
 
     environ: Mapping[str, str]
@@ -96,6 +102,7 @@ class RunEnvironment:
     clock: Callable[[], float] = time.time
     chance: Callable[[int], str] = secrets.token_hex
     perform: Callable[[PhaseTask], PhaseResult] | None = None
+    ask: Ask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,7 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     schedule = _schedule(ground, plan, ())
     _validate(ground, plan, environment, work_tree)
     Ledger(repository.common_dir).require_writable()
+    asked = _ask(repository, environment, request.assumptions)
     for lesson in lessons_of_last_runs(repository, environment.clock()):
         environment.report(f"of the last run: {lesson}")
     record = RunRecord(repository, new_id(environment.chance), environment.clock)
@@ -142,6 +150,8 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
         RunAction.STARTED, {**plan.plain(), "work_tree": plain_json(work_tree), "owner": this_process()}
     )
     _warn_of_unstaged(repository, ground, plan, environment)
+    if asked.waiting:
+        return _wait_for_answers(record, asked)
     return _loop(repository, record, schedule, ground, plan, environment)
 
 
@@ -175,6 +185,7 @@ def resume_run(
     schedule = _schedule(ground, plan, done)
     _validate(ground, plan, environment, work_tree)
     Ledger(repository.common_dir).require_writable()
+    asked = _ask(repository, environment)
     # No process of the run is alive, so what they declared is left over.
     clear_intents_of(repository, state.id, environment.environ)
     record = RunRecord(repository, state.id, environment.clock, state)
@@ -194,7 +205,28 @@ def resume_run(
     if removed:
         environment.report(f"left out, because the policy does not declare it any more: {', '.join(removed)}")
     _warn_of_unstaged(repository, ground, plan, environment)
+    if asked.waiting:
+        return _wait_for_answers(record, asked)
     return _loop(repository, record, schedule, ground, plan, environment)
+
+
+def _ask(
+    repository: Repository, environment: RunEnvironment, assumptions: Sequence[str] = ()
+) -> RunQuestions:
+    """Answer the questions of the policy; say which of them nobody has answered with some confidence."""
+    asked = ask_questions(
+        repository, assumptions=assumptions, ask=environment.ask, records=True, clock=environment.clock
+    )
+    if doubtful := asked.doubtful:
+        named = first_of(doubtful, _NAMED)
+        environment.report(f"warning: answers that nobody has confirmed: {named} (git patchgate run answer)")
+    return asked
+
+
+def _wait_for_answers(record: RunRecord, asked: RunQuestions) -> RunState:
+    reason, command = waiting_reason(asked)
+    hint = f"{command}, then git patchgate run resume {record.run}"
+    return record.write(RunAction.PAUSED, {"reason": reason, "hint": hint})
 
 
 def _require_free(repository: Repository, ids: Iterable[str], environment: RunEnvironment) -> None:

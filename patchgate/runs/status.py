@@ -17,6 +17,7 @@ from patchgate.components.baseline_status import BaselineStatus, baselines_of_he
 from patchgate.components.policy_tree import head_tree
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.objects import Objects
+from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.intents.actions import all_intents
 from patchgate.intents.intent import Intent
@@ -26,6 +27,7 @@ from patchgate.policy.component import Component
 from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema
 from patchgate.report.wording import count, safe
+from patchgate.runs.run_questions import ask_questions
 from patchgate.runs.run_record import UnfinishedRuns, next_step, status_now, unfinished_runs
 from patchgate.runs.run_state import RunState, RunStatus
 from patchgate.storage.record import Json
@@ -54,7 +56,8 @@ class RepositoryStatus:
 
     `runs` are those that are not complete, `completed` is the number of the others; `overtaken` are ids of
     runs whose components a later run has taken up. `uncommitted` are
-    components whose baseline is in the working tree only. `next` are the steps for a person; `missing` says
+    components whose baseline is in the working tree only. `doubtful` are questions that nobody has answered
+    with some confidence. `next` are the steps for a person; `missing` says
     what could not be read.
     """
 
@@ -66,6 +69,7 @@ class RepositoryStatus:
     uncommitted: list[str] = field(default_factory=list)
     intents: list[tuple[Intent, bool]] = field(default_factory=list)
     chains: list[OpenChain] = field(default_factory=list)
+    doubtful: list[str] = field(default_factory=list)
     next: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
@@ -98,6 +102,7 @@ def repository_status(repository: Repository, now: float | None = None) -> Repos
     status.intents = [(each, is_alive(each, moment)) for each in intents]
     status.missing += [f"intents: {each.message}" for each in damaged]
     status.chains = read("attempts", lambda: _open_chains(repository, status.now), [])
+    status.doubtful = read("questions", lambda: ask_questions(repository).doubtful, [])
     status.next = list(dict.fromkeys(_next_steps(status)))
     return status
 
@@ -143,6 +148,7 @@ def _next_steps(status: RepositoryStatus) -> list[str]:
         )
     if drifted:
         steps.append(f"git patchgate baseline capture {' '.join(drifted[:_MOST])}")
+    steps += [f"git patchgate run answer {each} ANSWER" for each in status.doubtful[:1]]
     steps += [f"git patchgate intent clear {each.id}" for each, alive in status.intents if not alive]
     return steps
 
@@ -172,6 +178,9 @@ def status_text(status: RepositoryStatus) -> list[str]:
         f"  {chain.last}: refused {count(chain.refused, 'time')} ({', '.join(chain.rules[:3]) or 'no rule'})"
         for chain in status.chains[:_MOST]
     ]
+    if status.doubtful:
+        named = first_of(status.doubtful, _MOST)
+        lines.append(f"warning: answers that nobody has confirmed: {named}")
     lines += [f"not read: {safe(each)}" for each in status.missing]
     return [*lines, *(f"next: {safe(each)}" for each in status.next)]
 
@@ -224,6 +233,7 @@ def status_json(status: RepositoryStatus) -> str:
             }
             for chain in status.chains
         ],
+        "doubtful": list(status.doubtful),
         "next": list(status.next),
         "missing": list(status.missing),
     }
@@ -255,6 +265,7 @@ def status_schema() -> Schema:
             "components": [component],
             "intents": [{"id": str, "is_active": bool, "reason": str}],
             "chains": about([chain], "chains of attempts that ended in a refusal"),
+            "doubtful": about([str], "questions that nobody has answered with some confidence"),
             "next": about([str], "what a person does next"),
             "missing": about([str], "what could not be read"),
         },

@@ -284,7 +284,7 @@ def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it
         (repo.path / "patchgate.toml").unlink(missing_ok=True)
         answer = at_terminal(repo, "init", typed=typed, CI="true")
         assert answer.code == 0
-        assert "submodules? [y/N]" in answer.err
+        assert "submodules? [yes/no] [no]" in answer.err
         text = (repo.path / "patchgate.toml").read_text()
         commit, agent = text.split("[policy.commit]")[1].split("[policy.agent]")
         assert f"\nallow_gitlinks = {written}\n" in commit
@@ -294,6 +294,7 @@ def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it
             assert before.rpartition("\n")[2].startswith("# ")
     (repo.path / "patchgate.toml").unlink()
     assert at_terminal(repo, "init", typed=b"y\ny\n", CI="true").code == 0
+    assert "May commits add submodules? yes (user_interactive)\n" in repo.cli("init", "--show").out
     repo.commit()
     repo.gitlink("vendor/sub")
     assert repo.check().verdict == "accepted"

@@ -182,7 +182,10 @@ def test_two_authors_for_a_phase_are_refused_with_both_names() -> None:
         ("total_cost = -1", "amount from 0"),
         ("total_cost = nan", "amount from 0"),
         ("total_cost = 1\nphase_caps = {code = 0.5}", "unknown phase `code` implementation"),
-        ("total_cost = 1\nphase_caps = {tests = 60}", "share from 0 to 1"),
+        ("total_cost = 1\nphase_caps = {tests = 60}", "from 0 to 1"),
+        ("least_confidence = 1.5", "from 0 to 1"),
+        ("least_confidence = nan", "from 0 to 1"),
+        ('questions = "../q.json"', "file path"),
     ],
 )
 def test_a_mistake_in_run_is_reported_with_what_is_allowed(line: str, words: str) -> None:
@@ -190,7 +193,7 @@ def test_a_mistake_in_run_is_reported_with_what_is_allowed(line: str, words: str
     found = mistake(text)
     assert found.key.startswith(f"run.{line.splitlines()[-1].split(' ', maxsplit=1)[0]}")
     assert re.search(".*".join(map(re.escape, words.split())), found.message)
-    if "nan" not in line and "25h" not in line:
+    if "nan" not in line and "25h" not in line and "../" not in line:
         assert not jsonschema.Draft202012Validator(json_schema()).is_valid(tomllib.loads(text))
 
 

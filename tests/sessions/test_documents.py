@@ -57,7 +57,7 @@ diff --git a/notes.txt b/notes.txt
 """
 CLAIM = "incomplete_deliverable_placeholder"
 # What is a file, and no output of a command.
-FILES_ONLY = {"config", "contract", "baseline"}
+FILES_ONLY = {"questions", "config", "contract", "baseline"}
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -137,6 +137,7 @@ def test_every_output_is_what_its_published_schema_says(repo: Repo) -> None:
         ("claim-stats", repo.cli("claim", "stats", "--format", "json")),
         ("runs", repo.cli("run", "list", "--format", "json")),
         ("run", repo.cli("run", "show", "--format", "json")),
+        ("answers", repo.cli("run", "answer", "--format", "json")),
         ("run-cost", repo.cli("run", "cost", "--format", "json")),
         ("run-retro", repo.cli("run", "retro", "--format", "json")),
         ("status", repo.cli("status", "--format", "json")),

@@ -1,0 +1,105 @@
+"""Which assumption answers which question, and how sure that is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patchgate.questions.assumptions import BY_POSITION, match_assumptions, significant_words
+from patchgate.questions.question import Question, QuestionType
+
+RETRY = Question("retry", "How many times does the payment service retry a failed request?")
+STORE = Question(
+    "store", "Which database keeps the orders?", QuestionType.ENUM, options=("SQLite", "Postgres")
+)
+SERVER = Question("server", "Does the report service open a network port?", QuestionType.BOOLEAN)
+TIMES = Question("times", RETRY.text, QuestionType.NUMERIC, range_min=0, range_max=10)
+
+
+def plain(number: int) -> Question:
+    return Question(f"q{number}", f"Question {number}?")
+
+
+def test_without_shared_words_the_position_pairs_them() -> None:
+    found = match_assumptions([plain(0)], ["Use UTC everywhere"])
+    assert (found["q0"].answer, found["q0"].confidence) == ("Use UTC everywhere", BY_POSITION)
+
+
+def test_three_shared_words_beat_the_position_with_the_overlap_by_the_longer() -> None:
+    right = "A failed payment request is tried again by the payment service three times"
+    found = match_assumptions([plain(0), RETRY], ["Use UTC everywhere", "Nothing", right])
+    words = [significant_words(each) for each in (RETRY.text, right)]
+    shared = words[0] & words[1]
+    assert len(shared) >= 3
+    assert found["retry"].assumption == right
+    assert found["retry"].confidence == pytest.approx(len(shared) / max(map(len, words)), abs=1e-4)
+
+
+def test_two_shared_words_are_not_enough() -> None:
+    found = match_assumptions([plain(0), RETRY], ["The payment service is in Go"])
+    assert "retry" not in found
+
+
+def test_stop_words_do_not_count() -> None:
+    assert significant_words("What is the port that it will use?") == {"port"}
+    question = Question("a", "What is it that this does to them, and when will it be done?")
+    assert match_assumptions(
+        [plain(0), question], ["This is what it does to them when it is done"]
+    ).keys() == {"q0"}
+
+
+def test_five_questions_and_two_assumptions_are_at_most_two_matches() -> None:
+    found = match_assumptions([plain(number) for number in range(5)], ["one", "two"])
+    assert {name: each.answer for name, each in found.items()} == {"q0": "one", "q1": "two"}
+
+
+def test_an_assumption_answers_several_questions_only_where_it_matches_each() -> None:
+    text = "The payment service never retries a failed request"
+    other = Question("other", "Is a failed payment request told to the customer of the service?")
+    both = match_assumptions([plain(0), RETRY, other], [text])
+    assert both.keys() == {"retry", "other"}
+    assert "q0" not in both
+
+
+@pytest.mark.parametrize(
+    ("question", "assumption", "answer"),
+    [
+        (STORE, "the orders database keeps is postgres", "Postgres"),
+        (STORE, "the orders database keeps SQLite and Postgres", None),
+        (STORE, "the orders database keeps MySQL", None),
+        (SERVER, "no: the report service opens no network port", "no"),
+        (SERVER, "the report service may open a network port", None),
+        (SERVER, "yes or no: the report service network port", None),
+        (TIMES, "the payment service does 3 times a failed request", "3"),
+        (TIMES, "the payment service does 30 times a failed request", None),
+        (TIMES, "the payment service does 3 or 4 times a failed request", None),
+    ],
+)
+def test_a_typed_question_takes_only_the_one_answer_that_an_assumption_has(
+    question: Question, assumption: str, answer: str | None
+) -> None:
+    found = match_assumptions([question], [assumption]).get(question.id)
+    assert (None if found is None else found.answer) == answer
+
+
+def test_ten_thousand_assumptions_are_matched_at_once() -> None:
+    questions = [
+        Question(f"q{number}", f"alpha{number} beta{number} gamma{number} delta?") for number in range(200)
+    ]
+    assumptions = [f"alpha{number} beta{number} gamma{number} delta words" for number in range(10_000)]
+    found = match_assumptions(questions, assumptions)
+    assert [each.assumption for each in found.values()] == assumptions[:200]
+
+
+@given(st.lists(st.text(max_size=40), max_size=8), st.lists(st.text(max_size=40), max_size=8))
+def test_nothing_is_matched_by_position_beyond_the_assumptions(
+    texts: list[str], assumptions: list[str]
+) -> None:
+    questions = [Question(f"q{number}", text) for number, text in enumerate(texts)]
+    found = match_assumptions(questions, assumptions)
+    for name, each in found.items():
+        assert 0 < each.confidence <= 1
+        assert each.assumption in assumptions
+        if each.confidence == BY_POSITION and not significant_words(each.assumption):
+            assert int(name[1:]) < len(assumptions)
