@@ -29,6 +29,7 @@ FLOORS = (
     ("patches", "intents", "approvals", "questions"),
     ("apply", "hooks", "verify", "components", "placeholders"),
     ("runs",),
+    ("agents",),
     ("cli",),
 )
 # A module by itself: it is compiled into each repository and runs there alone, so nothing is shared with it.
