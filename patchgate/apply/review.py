@@ -12,13 +12,9 @@ from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import AttemptRecord
 from patchgate.git.quoting import first_of
-from patchgate.report import wording
+from patchgate.report import agent_text, wording
 from patchgate.report.json import document
-from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Report, Verdict
-
-MOST_FEEDBACK = 2000
-"""Characters: an agent reads all of it, in addition to its other context."""
 
 _MOST_FILES = 200
 _MOST_FINDINGS = 50
@@ -72,58 +68,9 @@ def review(report: Report, tried: AttemptSummary) -> str:
 
 
 def feedback(report: Report) -> str:
-    """Write the short text for the sender of the patch, at most `MOST_FEEDBACK` characters.
-
-    It has the verdict, the first errors with their hints, and as last line what may be sent next.
-    """
-    last = [wording.retry_line(report.retry)] if report.retry is not None else []
-    first = [_fit(wording.safe(wording.verdict_line(report)), 400)]
-    errors = [each for change in report.changes for each in change.findings if each.level is Level.ERROR]
-    # Room for the fence, the heading and the line about the rest.
-    room = MOST_FEEDBACK - sum(len(line) + 1 for line in (*first, *last)) - 120
-    blocks: list[str] = []
-    for finding in errors:
-        block = _short(finding)
-        room -= len(block) + 1
-        if room < 0:
-            blocks.append(f"... and {wording.count(len(errors) - len(blocks), 'more error')}: see the report")
-            break
-        blocks.append(block)
+    """Write the text for the sender of the patch, as `--format agent` has it, in a code block."""
     name = report.attempt.id if report.attempt else "attempt"
-    text = "\n".join([*first, *blocks, *last])
-    return f"# {name}: {report.verdict.value}\n\n{code_block(text)}\n"
-
-
-def _short(finding: Finding) -> str:
-    """Write one error for the sender, at most about 700 characters."""
-    place = wording.show_place(finding)
-    lines = [
-        f"error[{finding.rule}]{' at ' + place if place else ''}: {_fit(wording.safe(finding.message), 300)}"
-    ]
-    # The end of a command's output has its summary; of notes on a patch, the beginning has the place.
-    notes = finding.notes[-12:] if finding.definition.stage is Stage.APPLY else finding.notes[:6]
-    lines += [f"  {_fit(wording.safe(note), 160)}" for note in notes]
-    hint = wording.hint_of(finding)
-    if hint:
-        lines.append(f"help: {_fit(wording.safe(hint), 300)}")
-    return _fit("\n".join([*lines, *_mechanical(finding)]), 1400)
-
-
-def _mechanical(finding: Finding) -> list[str]:
-    """Write the fix of a finding; none if it cannot be shown exactly, byte for byte."""
-    fix = finding.fix
-    if fix is None:
-        return []
-    last = fix.last_patch_line or fix.patch_line
-    where = f"patch line {last}" if last == fix.patch_line else f"patch lines {fix.patch_line} to {last}"
-    if fix.replace_with is None:
-        return [f"fix: leave out {where}"]
-    texts = fix.replace_with.split("\n")
-    if len(texts) > 6 or any(len(text) > 120 or wording.safe(text) != text for text in texts):
-        return []
-    if len(texts) == 1:
-        return [f"fix: replace {where} with `{texts[0]}`"]
-    return [f"fix: replace {where} with these {len(texts)} lines:", *(f"  `{text}`" for text in texts)]
+    return f"# {name}: {report.verdict.value}\n\n{code_block(agent_text.render(report).rstrip())}\n"
 
 
 def _verdict(report: Report) -> list[str]:
@@ -309,10 +256,6 @@ def _tail_of(finding: Finding) -> list[str]:
         tail = tail.rstrip("\n").split("\n")
     lines = [line for line in tail if isinstance(line, str)] if isinstance(tail, Sequence) else []
     return lines[-_MOST_TAIL_LINES:]
-
-
-def _fit(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _number(value: Json) -> str:

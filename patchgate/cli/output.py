@@ -38,6 +38,7 @@ FORMATS = (
     ("gitlab", "ci_formats", "gitlab"),
     ("junit", "ci_formats", "junit"),
     ("markdown", "markdown", "render"),
+    ("agent", "agent_text", "render"),
 )
 
 
