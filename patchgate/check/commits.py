@@ -16,6 +16,7 @@ from patchgate.check.policy_lookup import (
     main_line_policy,
     requested_policy,
 )
+from patchgate.check.profiles import find_agent_trailer
 from patchgate.git.change_sources import LoadedChange
 from patchgate.git.history import Commit, Walk, commits_of, recent_commits
 from patchgate.git.objects import Objects
@@ -93,7 +94,7 @@ class _CommitHistory:
     def judge_from(self, commits: Sequence[Commit]) -> Iterator[ChangeVerdict]:
         """Judge commits until the policy changes: the new policy may need more to be read."""
         before = self._before(commits[0])
-        profiles = {self._profile_of(commit) for commit in commits}
+        profiles = {self._profile_of(commit, before.policy)[0] for commit in commits}
         detail = detail_for([before.policy or built_in()], *profiles, in_full=self._terms.in_full)
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
@@ -118,16 +119,21 @@ class _CommitHistory:
 
     def _read_again(self, commit: Commit, after: FoundPolicy) -> LoadedChange:
         """Read one commit again, in the detail that its two policies need."""
-        profile = self._profile_of(commit)
+        profile, _ = self._profile_of(commit, self._before(commit).policy or after.policy)
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
         detail = detail_for(policies, profile, in_full=self._terms.in_full)
         ((_, reading),) = self._walk.read([commit], detail)
         return reading
 
-    def _profile_of(self, commit: Commit) -> Profile:
+    def _profile_of(self, commit: Commit, policy: Policy | None) -> tuple[Profile, str]:
+        """Choose the profile of a commit; with it why it is an agent's, or nothing."""
+        if self._profile is not None:
+            return self._profile, ""
         scoped = self._scoped
-        is_made = scoped is not None and scoped.binds and commit.oid in scoped.ids
-        return self._profile or (Profile.AGENT if commit.is_agents or is_made else Profile.COMMIT)
+        if scoped is not None and scoped.binds and commit.oid in scoped.ids:
+            return Profile.AGENT, "made under an intent"
+        trailer = find_agent_trailer(commit.trailers, policy)
+        return (Profile.COMMIT, "") if trailer is None else (Profile.AGENT, f"trailer {trailer}")
 
     def _key_of(self, commit: str) -> Key:
         if commit not in self._keys:
@@ -219,9 +225,11 @@ class _CommitHistory:
             else (),
             branches=self._branches() if is_merge else (),
         )
-        profile = self._profile_of(commit)
-        verdict = judge_reading(reading, rules, profile, self._walk.objects)
         policy = rules.before.policy or rules.after.policy
+        profile, reason = self._profile_of(commit, policy)
+        verdict = judge_reading(reading, rules, profile, self._walk.objects)
+        if reason:
+            verdict = replace(verdict, profile_reason=reason)
         if self._scoped is not None and commit.oid in self._scoped.ids:
             controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
             judging = policy or built_in()

@@ -305,7 +305,7 @@ def reference(policy: Policy, place: str, profile: Profile, tree: str | None = N
         origin=f"{place}:{policy.file}" if policy.file else place,
         observes=hooks.mode == "observe",
         draft_refs=hooks.draft_refs,
-        refuses_messages=policy.refuses_messages(profile),
+        refuses_messages=policy.refuses_messages(profile) or bool(policy.config.profile.agent_trailers),
         judges_messages=policy.judges_messages(profile),
         tree=tree,
         budget_ms=hooks.budget_ms,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchgate import __version__
-from patchgate.check.features import worktree_scope
+from patchgate.check.features import WorktreeScope, worktree_scope
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import (
     CheckOptions,
@@ -23,6 +23,7 @@ from patchgate.check.policy_lookup import (
     main_line_policy,
     requested_policy,
 )
+from patchgate.check.profiles import find_agent_variable
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import (
     LoadedChange,
@@ -37,7 +38,7 @@ from patchgate.git.model import NO_MODE, Change, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.policy.policy import Profile
+from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
@@ -112,7 +113,7 @@ def _pending(
         if beside is not None:
             before, place, is_borrowed = beside[0], beside[1][:SHORT_OID], True
     work = worktree_scope(repository)
-    profile = asked.profile or (Profile.COMMIT if work is None else work.profile)
+    profile, reason = _profile_of(asked, work, before.policy)
     detail = detail_for([before.policy or built_in()], profile, in_full=asked.in_full)
 
     def read(detail: Detail) -> LoadedChange:
@@ -138,11 +139,25 @@ def _pending(
         branches=() if before.tree is None else (before.tree,),
     )
     verdict = judge_reading(reading, rules, profile, objects)
+    if reason:
+        verdict = replace(verdict, profile_reason=reason)
     if work is not None:
         policy = before.policy or after.policy or built_in()
         controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
         verdict = work.check_scope(verdict, policy, profile, objects, controls, reading.copied)
     return Report((verdict,), repository.limits)
+
+
+def _profile_of(
+    asked: CheckOptions, work: WorktreeScope | None, policy: Policy | None
+) -> tuple[Profile, str]:
+    """Choose the profile of the next commit; with it why it is an agent's, or nothing."""
+    if asked.profile is not None:
+        return asked.profile, ""
+    if work is not None and work.profile is Profile.AGENT:
+        return Profile.AGENT, "an intent binds this worktree"
+    variable = find_agent_variable(asked.environ, policy)
+    return (Profile.COMMIT, "") if variable is None else (Profile.AGENT, variable)
 
 
 def _policies_of_heads(objects: Objects, policies: TreePolicies, base: PendingBase) -> list[FoundPolicy]:

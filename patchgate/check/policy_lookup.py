@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
@@ -33,7 +33,8 @@ class CheckOptions:
     counts lines and computes patch ids even if the policy does not need them, for a JSON report. `target` is
     the full name (refs/heads/…) of the branch in which the change lands, where that is known. `branches` are
     what the branches have that get the commits; without them, it is what `policy_from` has. `counted` is
-    called after every hundred commits, with how many are judged, and of how many.
+    called after every hundred commits, with how many are judged, and of how many. `environ` is the
+    environment of a commit that is about to be made, which can say that an agent makes it.
     """
 
     policy_from: str | None = None
@@ -48,6 +49,7 @@ class CheckOptions:
     target: str | None = None
     branches: tuple[str, ...] = ()
     counted: Callable[[int, int], None] | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str | None:

@@ -87,7 +87,7 @@ def check_command(
 
     in_full = "json" in {form, *(name for name, _ in files)}
     asked = replace(_options(repository, policy_from, profile, ci=ci), in_full=in_full)
-    summary = ""
+    summary, final = "", policy_from is not None
     if ci:
         is_default = context.get_parameter_source("form") is ParameterSource.DEFAULT
         chosen = "" if is_default else form
@@ -99,9 +99,9 @@ def check_command(
         with _explaining_files(revision, directory_of(context)):
             judged = [(check_commits(repository, revision, asked, is_whole=is_whole, quiet=quiet), asked)]
     else:
+        asked = asked if final else replace(asked, environ=os.environ)
         judged = [(_check_files(repository, asked, everything=everything, worktree=worktree), asked)]
     if not (is_proposal or everything):
-        final = policy_from is not None
         judged = _approved(repository, judged, keys, signers, is_ci=ci, is_final=final)
     report = _joined([each for each, _ in judged])
     report = replace(report, warnings=(*report.warnings, *pending_warnings(repository)))

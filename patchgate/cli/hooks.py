@@ -117,7 +117,7 @@ def _on_commit(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> i
         return 0
     heads = [found[1] for each in os.environ if (found := _HEAD.fullmatch(each))]
     merged = heads if hook.name == "pre-merge-commit" else ()
-    judged = judge_commit(repository, hook.name, merged, leaves=not _is_framework(os.environ))
+    judged = judge_commit(repository, hook.name, os.environ, merged, leaves=not _is_framework(os.environ))
     return _finish(repository, hook, judged)
 
 
@@ -132,7 +132,8 @@ def _on_message(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> 
     from patchgate.hooks.commit_msg import judge_message
 
     # Git sets this if no editor was opened; then it keeps lines that look like comments.
-    judged = judge_message(repository, arguments[0], edited=os.environ.get("GIT_EDITOR") != ":")
+    is_edited = os.environ.get("GIT_EDITOR") != ":"
+    judged = judge_message(repository, arguments[0], os.environ, edited=is_edited)
     # The hook before this one has reported the config warnings.
     return _finish(repository, hook, judged, doubts=())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     from patchgate.git.merge_paths import Landing
     from patchgate.git.merges import Merged
 
-_FORMAT = "%H %T %P%x00%(trailers:key=Patchgate-Intent,key=Patchgate-Run,only,separator=%x2C)%x00"
+_FORMAT = "%H %T %P%x00%(trailers:only,unfold,separator=%x1F)%x00"
 _AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit to be judged: ids of itself, its tree and its parents; whether a trailer marks an agent.
+    """One commit to be judged: ids of itself, its tree and its parents, and the trailers of its message.
 
     `is_past` is whether it is known to be older than the policy that judges it.
     """
@@ -40,7 +41,7 @@ class Commit:
     oid: str
     tree: str
     parents: tuple[str, ...]
-    is_agents: bool
+    trailers: tuple[str, ...] = ()
     is_past: bool = False
 
 
@@ -110,9 +111,12 @@ def list_commits(repository: Repository, *chosen: str, stdin: bytes = b"") -> li
     found: list[Commit] = []
     for index in range(0, len(fields) - 1, 2):
         oid, tree, *parents = fields[index].decode("ascii").split()
-        found.append(
-            Commit(oid=oid, tree=tree, parents=tuple(parents), is_agents=bool(fields[index + 1].strip()))
+        text = fields[index + 1]
+        # Most trailers occur often, like those of the maintainers who sign off.
+        trailers = (
+            tuple(sys.intern(each) for each in text.decode("utf-8", "replace").split("\x1f")) if text else ()
         )
+        found.append(Commit(oid=oid, tree=tree, parents=tuple(parents), trailers=trailers))
     return found
 
 

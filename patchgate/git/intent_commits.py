@@ -166,7 +166,12 @@ def changes_of(
         UndecidedError: git failed, or an object is missing.
     """
     plain = [
-        Commit(oid=each.oid, tree=each.tree, parents=each.parents, is_agents=bool(each.ids))
+        Commit(
+            oid=each.oid,
+            tree=each.tree,
+            parents=each.parents,
+            trailers=tuple(f"Patchgate-Intent: {name}" for name in each.ids),
+        )
         for each in commits
     ]
     with Walk(repository, plain) as walk:

@@ -7,7 +7,7 @@ those, and with an intent in this worktree, no receipt is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from patchgate.check.hook_decision import HookDecision, decide
@@ -31,12 +31,18 @@ _BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"}) | _
 
 
 def judge_commit(
-    repository: Repository, hook: str, heads: Sequence[str] = (), *, leaves: bool = True
+    repository: Repository,
+    hook: str,
+    environ: Mapping[str, str],
+    heads: Sequence[str] = (),
+    *,
+    leaves: bool = True,
 ) -> HookDecision:
     """Check what is staged, and the commits that a merge brings.
 
     Args:
         hook: `pre-commit` or `pre-merge-commit`, for the ledger.
+        environ: the environment of the hook.
         heads: the merged commits, if git names them in the environment only.
         leaves: whether the reference-transaction hook follows, which uses the pending receipt and checks the
             rest; under a framework it does not.
@@ -44,7 +50,7 @@ def judge_commit(
     Raises:
         PatchgateError: it could not be read.
     """
-    asked = trusted_options(repository)
+    asked = replace(trusted_options(repository), environ=environ)
     drop_pending(repository)
     forget_shown(repository)
     branch = current_branch(repository)
@@ -60,7 +66,7 @@ def judge_commit(
     # Only the transaction sees which commits an intent binds. Read again: one may have been declared
     # while this was judged.
     here = ScopeGate(repository).here
-    leaves_receipt = leaves and not (here is not None and here.has_any)
+    leaves_receipt = leaves and not (here is not None and here.has_any) and not staged.profile_reason
     if leaves_receipt and not staged.policy.judges_messages:
         leave_quiet(repository)
     warnings: tuple[str, ...] = ()

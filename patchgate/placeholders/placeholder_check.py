@@ -102,7 +102,7 @@ def _range(repository: Repository, selected: Collection[RepoPath], between: tupl
         requested = requested_policy(objects, policies, terms)
         found = requested or (after if before.is_absent else before)
         policy = _with_default_level(require_usable(found))
-    whole = Commit(last, after_tree, (base,), is_agents=False)
+    whole = Commit(last, after_tree, (base,))
     with Walk(repository, [whole]) as walk:
         ((_, loaded),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
         origin = terms.place or (last if found is after else base)[:12]

@@ -56,6 +56,7 @@ from patchgate.policy.validators import (
     check_suppression_file,
     check_timeout,
     check_tool,
+    check_trailer,
     check_variable,
     check_words,
     command_with,
@@ -93,6 +94,15 @@ Principals: TypeAlias = Annotated[
     Field(
         description="Principals of `.patchgate/allowed_signers`, whose approvals count; "
         "without this key, all of them."
+    ),
+]
+Trailers: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_trailer)], ...],
+    _LIST,
+    Field(
+        max_length=100,
+        description='Further trailers that mark a commit as an agent\'s, each as `"Key: value"`, without '
+        "patterns; the key in any case. The policy that judges the commit decides.",
     ),
 ]
 RepositoryId: TypeAlias = Annotated[str, AfterValidator(check_repository_id)]

@@ -59,6 +59,18 @@ class AgentSettings(ProfileSettings):
 
 
 @dataclass(frozen=True, slots=True)
+class DetectionSettings:
+    """Which commits are an agent's, besides those with a trailer of patchgate."""
+
+    detect: Annotated[
+        bool,
+        "Whether commits that are made where a known agent has set its variables get the trailer "
+        "`Patchgate-Profile: agent`.",
+    ] = False
+    agent_trailers: types.Trailers = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PolicySettings:
     """Which paths may be changed, and how."""
 
@@ -393,6 +405,7 @@ class Config:
         tuple[OwnersSettings, ...], "Who must approve changes to some paths, at most 100 tables."
     ] = ()
     governance: GovernanceSettings = GovernanceSettings()
+    profile: DetectionSettings = DetectionSettings()
     message: MessageSettings = MessageSettings()
     hooks: HooksSettings = HooksSettings()
     push: PushSettings = PushSettings()

@@ -121,6 +121,16 @@ def check_principal(text: str) -> str:
     return text
 
 
+def check_trailer(text: str) -> str:
+    """Check a trailer of commit messages. Source: git-interpret-trailers."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}: ?[^\x00-\x20\x7f][^\x00-\x1f\x7f]{0,199}", text):
+        raise TextError(
+            f"`{printable(text, 60)}` is not a trailer",
+            'write one line "Key: value", as in "Co-Authored-By: Bot <bot@example.com>"',
+        )
+    return text
+
+
 def check_repository_id(text: str) -> str:
     """Check the name of a repository in approvals."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{8,64}", text):

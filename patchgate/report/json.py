@@ -203,6 +203,7 @@ def _change(verdict: ChangeVerdict) -> dict[str, Json]:
         "verdict": verdict.verdict.value,
         "source": {"kind": verdict.source.kind, "ref": plain_json(verdict.source.ref)},
         "profile": verdict.profile,
+        "profile_reason": verdict.profile_reason or None,
         "base": change.base,
         "after": change.after,
         "commit": verdict.source.commit,

@@ -127,6 +127,7 @@ _CHANGE: Shape = {
     "verdict": Verdict,
     "source": {"kind": one_of(*SOURCES), "ref": str | None},
     "profile": str,
+    "profile_reason": str | None,
     "base": OID,
     "after": OID,
     "commit": maybe(OID),

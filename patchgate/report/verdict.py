@@ -158,9 +158,9 @@ class PolicyReference:
     """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`).
 
     `observes` is whether its local hooks only report a refusal, `draft_refs` are the branches where they
-    do. `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything
-    of any. `tree` is its tree, where that is not the tree of the change's base commit. `budget_ms` is how
-    long its local hooks may take; None: as long as they want. `repository` names it in approvals.
+    do. `refuses_messages` is whether a message can change the verdict, `judges_messages` whether it says
+    anything of any. `tree` is its tree, where that is not the tree of the change's base commit. `budget_ms`
+    is how long its local hooks may take; None: as long as they want. `repository` names it in approvals.
     """
 
     digest: str
@@ -216,8 +216,8 @@ class ProtectedRef:
 class ChangeVerdict:
     """The verdict on one change, with its evidence.
 
-    `owned` are its paths that have owners by the policy that judged, `lands_on` the protected refs that get
-    it.
+    `profile_reason` is why the agent profile judged it, where that is not plain. `owned` are its paths that
+    have owners by the policy that judged, `lands_on` the protected refs that get it.
     """
 
     change: Change
@@ -232,6 +232,7 @@ class ChangeVerdict:
     patch_id: str | None = None
     owned: tuple[OwnedPaths, ...] = ()
     lands_on: tuple[ProtectedRef, ...] = ()
+    profile_reason: str = ""
 
     @property
     def verdict(self) -> Verdict:

@@ -26,6 +26,7 @@ LEVELS = (Level.ERROR, Level.WARNING, Level.NOTE)
 MAX_TEXT = 1000
 MAX_REASONS = 3
 SHORT_OID = 12
+_MOST_REASON = 120
 
 _TRYING = frozenset({"lint", "test"})
 _SILENCE = {Outcome.NOT_RUN: "was not run", Outcome.FAIL: "failed without a finding"}
@@ -204,6 +205,11 @@ def _owed(report: Report) -> str:
 
 
 def _policy(report: Report) -> str:
-    """Name the policy that judged, if there was only one."""
+    """Name the policy that judged, if there was only one, and why its limits are those of agents."""
     origins = {change.policy.origin for change in report.changes}
-    return f" (policy {safe(origins.pop())})" if len(origins) == 1 else ""
+    if len(origins) != 1:
+        return ""
+    refused = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
+    reason = next((change.profile_reason for change in refused if change.profile_reason), "")
+    why = f"; agent profile: {safe(reason, _MOST_REASON)}" if reason else ""
+    return f" (policy {safe(origins.pop())}{why})"

@@ -160,7 +160,7 @@ def _read_commits(
     """Yield the changes of commits: files, trees before and after, and the reader of these trees."""
     if not commits:
         return
-    plain = [Commit(each.oid, each.tree, each.parents, True) for each in commits]
+    plain = [Commit(each.oid, each.tree, each.parents) for each in commits]
     with Walk(repository, plain) as walk:
         for commit, reading in walk.read(plain, Detail()):
             yield reading.change.files, walk.base_of(commit), commit.tree, walk.objects

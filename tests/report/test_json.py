@@ -78,6 +78,7 @@ def test_a_report_has_every_key_of_the_design() -> None:
                 "verdict": "rejected",
                 "source": {"kind": "staged", "ref": None},
                 "profile": "commit",
+                "profile_reason": None,
                 "base": BASE,
                 "after": AFTER,
                 "commit": None,

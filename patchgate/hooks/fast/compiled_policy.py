@@ -124,7 +124,9 @@ def compile_policy(policy: Policy) -> CompiledPolicy | None:
         reads_contents="binary" in _denied_classes(policy),
         has_components=bool(policy.config.components),
         judges_messages=policy.judges_messages(Profile.COMMIT),
-        refuses_messages=policy.refuses_messages(Profile.COMMIT),
+        # What a trailer of the policy marks has other limits.
+        refuses_messages=policy.refuses_messages(Profile.COMMIT)
+        or bool(policy.config.profile.agent_trailers),
         verifies_pushes=policy.config.verify.on_push,
         reserves=_is_on(policy, "intent-reserved"),
     )

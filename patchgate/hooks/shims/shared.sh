@@ -102,9 +102,14 @@ has_intents() {
     [ -e "${git_dir:-.git}/patchgate-intents" ]
 }
 
+# Does a variable say that an agent commits? Then commit-msg may add a trailer, and other limits may apply.
+is_agents() {
+    [ -n "${PATCHGATE_PROFILE-}${CLAUDECODE-}${CODEX_SANDBOX-}${CURSOR_AGENT-}${GEMINI_CLI-}" ]
+}
+
 # May an ordinary change be recognised, or does a variable ask for the full check?
 may_recognise() {
-    [ -z "${PATCHGATE_FULL-}${PATCHGATE_SKIP+set}${PATCHGATE_WITNESS+set}${PRE_COMMIT-}" ]
+    [ -z "${PATCHGATE_FULL-}${PATCHGATE_SKIP+set}${PATCHGATE_WITNESS+set}${PRE_COMMIT-}" ] && ! is_agents
 }
 
 # Run git; of the caller's variables it sees only the index that is being committed. It has no working tree: with

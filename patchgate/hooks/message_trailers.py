@@ -1,7 +1,7 @@
-"""commit-msg with an intent: adds the trailer `Patchgate-Intent` to the message.
+"""The trailers that commit-msg adds to a message: of the intent that binds, and of the agent profile.
 
 Leaves alone a message that git will refuse (a trailer would make it valid), and one that already names an
-intent of this worktree while nothing is staged. The trailer helps readers and proves nothing, so a failure
+intent of this worktree while nothing is staged. The trailers help readers and prove nothing, so a failure
 only warns.
 """
 
@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchgate.check.commit_message import message_settings, read_message
 from patchgate.check.message_rules import STRIP, Cleanup, clean, comment_of, is_abandoned, strip_space
 from patchgate.check.pending import pending_change
+from patchgate.check.profiles import AGENT
+from patchgate.check.profiles import TRAILER as PROFILE_TRAILER
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import is_merging
 from patchgate.git.intent_commits import with_trailer
@@ -31,7 +34,9 @@ if TYPE_CHECKING:
     from patchgate.intents.worktree_intents import WorktreeIntents
 
 
-def add_trailer(repository: Repository, file: str, here: WorktreeIntents, *, edited: bool) -> str | None:
+def add_intent_trailer(
+    repository: Repository, file: str, here: WorktreeIntents, *, edited: bool
+) -> str | None:
     """Add the trailer of the binding intent to a message; return a warning if that failed.
 
     Args:
@@ -44,31 +49,63 @@ def add_trailer(repository: Repository, file: str, here: WorktreeIntents, *, edi
     """
     if not here.own or here.fault is not None:
         return None
-    raw = read_message(file)
-    cleanup, _ = message_settings(repository)
-    text = clean(raw, cleanup, edited=edited)
-    if len(text) > BIG_FILE or is_abandoned(text) or _is_template(repository, text, cleanup, edited=edited):
+    message = _PendingMessage.read(repository, file, edited=edited)
+    if message is None:
         return None
     try:
-        intent = _binding_intent(repository, here, text)
+        intent = _binding_intent(repository, here, message.text)
     except UndecidedError as error:
         return f"the message names no intent: {error.message}"
     if intent is None:
         return None
-    line = f"{TRAILER}: {intent.id}"
-    # Without an editor, git keeps lines that look like comments.
-    comment = comment_of(raw, cleanup, edited=edited) if edited else None
-    made = with_trailer(repository, raw, line, comment)
-    if made == raw:
+    return message.add(repository, f"{TRAILER}: {intent.id}")
+
+
+def add_profile_trailer(repository: Repository, file: str, *, edited: bool) -> str | None:
+    """Add the trailer that gives a commit the agent profile; return a warning if that failed.
+
+    Raises:
+        PatchgateError: the message could not be read.
+    """
+    message = _PendingMessage.read(repository, file, edited=edited)
+    return None if message is None else message.add(repository, f"{PROFILE_TRAILER}: {AGENT}")
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingMessage:
+    """A message that git is about to use: its file, its bytes, and its text as git will clean it."""
+
+    file: str
+    raw: bytes
+    text: bytes
+    cleanup: Cleanup
+    edited: bool
+
+    @classmethod
+    def read(cls, repository: Repository, file: str, *, edited: bool) -> _PendingMessage | None:
+        """Read a message; None for one that git will refuse, which a trailer would make valid."""
+        raw = read_message(file)
+        cleanup, _ = message_settings(repository)
+        text = clean(raw, cleanup, edited=edited)
+        is_refused = is_abandoned(text) or _is_template(repository, text, cleanup, edited=edited)
+        return None if is_refused or len(text) > BIG_FILE else cls(file, raw, text, cleanup, edited)
+
+    def add(self, repository: Repository, line: str) -> str | None:
+        """Add a trailer to the file; return a warning if that failed."""
+        # Without an editor, git keeps lines that look like comments.
+        comment = comment_of(self.raw, self.cleanup, edited=self.edited) if self.edited else None
+        made = with_trailer(repository, self.raw, line, comment)
+        if made == self.raw:
+            return None
+        failed = f"the trailer `{line}` was not added to the message"
+        if made is None or not _has_line(clean(made, self.cleanup, edited=self.edited), line):
+            return failed
+        try:
+            mode = os.stat(self.file).st_mode & 0o777
+            write_atomically(Path(self.file), made, mode=mode)
+        except OSError as error:
+            return f"{failed}: {error.strerror or error}"
         return None
-    if made is None or not _has_line(clean(made, cleanup, edited=edited), line):
-        return f"the message does not name {intent.id}: the trailer could not be added"
-    try:
-        mode = os.stat(file).st_mode & 0o777
-        write_atomically(Path(file), made, mode=mode)
-    except OSError as error:
-        return f"the message does not name {intent.id}: {error.strerror or error}"
-    return None
 
 
 def _binding_intent(repository: Repository, here: WorktreeIntents, text: bytes) -> Intent | None:

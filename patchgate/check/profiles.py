@@ -1,0 +1,58 @@
+"""Which profile judges a commit. Only its trailers decide, so that hook, push, CI and server agree.
+
+commit-msg writes what the environment says into the trailer `Patchgate-Profile`; pre-commit has no message
+yet, and goes by the environment itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from patchgate.policy.policy import Policy
+
+TRAILER = "Patchgate-Profile"
+VARIABLE = "PATCHGATE_PROFILE"
+AGENT = "agent"
+MARKERS = ("CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI")
+"""What Claude Code, Codex, Cursor and Gemini CLI set in the environment of the commands that they run.
+
+Their documentation names them; docs/agents.md has the sources.
+"""
+
+_OWN = frozenset({"patchgate-intent", "patchgate-run"})
+
+
+def find_agent_trailer(trailers: Iterable[str], policy: Policy | None) -> str | None:
+    """Return the trailer by which a commit is an agent's; None if there is none.
+
+    Args:
+        trailers: those of its message, each `Key: value`.
+        policy: that which judges the commit, whose `[profile] agent_trailers` count too.
+    """
+    literal = () if policy is None else policy.config.profile.agent_trailers
+    wanted = {_key_and_value(each) for each in literal}
+    for trailer in trailers:
+        key, value = _key_and_value(trailer)
+        if (key in _OWN and value) or (key, value) == (TRAILER.lower(), AGENT) or (key, value) in wanted:
+            return trailer
+    return None
+
+
+def find_agent_variable(environ: Mapping[str, str], policy: Policy | None) -> str | None:
+    """Return the variable by which an agent commits here; None if there is none.
+
+    Args:
+        environ: the environment of the hook.
+        policy: that of the commit; its `[profile] detect` says whether the variables of known agents count.
+    """
+    if environ.get(VARIABLE) == AGENT:
+        return f"{VARIABLE}={AGENT}"
+    if policy is None or not policy.config.profile.detect:
+        return None
+    return next((name for name in MARKERS if environ.get(name)), None)
+
+
+def _key_and_value(trailer: str) -> tuple[str, str]:
+    """Split a trailer; git compares keys without case (git-interpret-trailers)."""
+    key, _, value = trailer.partition(":")
+    return key.strip().lower(), value.strip()
