@@ -88,6 +88,7 @@ class _CommitHistory:
         self._main: tuple[FoundPolicy, str] | None = None
         self._profile = asked.profile
         self._scoped = asked.scoped_commits
+        self._in_full = asked.in_full or (self._scoped is not None and self._scoped.counts_lines)
         self._keys: dict[str, Key] = {}
         self._hooks: dict[str, bool] = {}
 
@@ -95,7 +96,7 @@ class _CommitHistory:
         """Judge commits until the policy changes: the new policy may need more to be read."""
         before = self._before(commits[0])
         profiles = {self._profile_of(commit, before.policy)[0] for commit in commits}
-        detail = detail_for([before.policy or built_in()], *profiles, in_full=self._terms.in_full)
+        detail = detail_for([before.policy or built_in()], *profiles, in_full=self._in_full)
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
             after = self._after(commit, reading)
@@ -121,7 +122,7 @@ class _CommitHistory:
         """Read one commit again, in the detail that its two policies need."""
         profile, _ = self._profile_of(commit, self._before(commit).policy or after.policy)
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
-        detail = detail_for(policies, profile, in_full=self._terms.in_full)
+        detail = detail_for(policies, profile, in_full=self._in_full)
         ((_, reading),) = self._walk.read([commit], detail)
         return reading
 

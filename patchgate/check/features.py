@@ -72,6 +72,11 @@ class WorktreeScope(Protocol):
         """The profile that judges its commits."""
         ...
 
+    @property
+    def counts_lines(self) -> bool:
+        """Whether the added lines of a change matter to it."""
+        ...
+
     def check_scope(
         self,
         verdict: ChangeVerdict,
@@ -91,6 +96,11 @@ class ScopedCommits(Protocol):
     @property
     def binds(self) -> bool:
         """Whether an intent binds them."""
+        ...
+
+    @property
+    def counts_lines(self) -> bool:
+        """Whether their added lines matter to it."""
         ...
 
     @property

@@ -114,7 +114,8 @@ def _pending(
             before, place, is_borrowed = beside[0], beside[1][:SHORT_OID], True
     work = worktree_scope(repository)
     profile, reason = _profile_of(asked, work, before.policy)
-    detail = detail_for([before.policy or built_in()], profile, in_full=asked.in_full)
+    in_full = asked.in_full or (work is not None and work.counts_lines)
+    detail = detail_for([before.policy or built_in()], profile, in_full=in_full)
 
     def read(detail: Detail) -> LoadedChange:
         if store is not None:
@@ -124,7 +125,7 @@ def _pending(
     reading = read(detail)
     after = policies.at(_key_after(objects, policies, base.tree, reading))
     both = [policy for policy in (before.policy, after.policy) if policy]
-    needed = detail_for(both, profile, in_full=asked.in_full)
+    needed = detail_for(both, profile, in_full=in_full)
     if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
         reading = read(needed)
     rules = PolicySides(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from patchgate.intents.intent_status import Caller, IntentOutcome
 
 
+_LIMIT = click.IntRange(1, 1_000_000)
+
+
 @click.group("intent")
 def intent_command() -> None:
     """Declare which files your work will touch; show, renew, clear and recover that."""
@@ -41,6 +44,9 @@ def intent_command() -> None:
 )
 @click.option("--ttl", metavar="TIME", help="How long the intent is valid, 1m to 24h (default 1h).")
 @click.option("--lease", metavar="TIME", help="How long it stays yours without activity (default 5m).")
+@click.option("--max-attempts", type=_LIMIT, help="How many attempts of apply the work may take in all.")
+@click.option("--max-added-lines", type=_LIMIT, help="How many lines it may add to its files in all.")
+@click.option("--max-minutes", type=_LIMIT, help="How long it may take, from now on.")
 @click.option("--queue", is_flag=True, help="Wait in the queue if another intent has these files.")
 @click.option("--lazy", is_flag=True, help="Run the analyses at the first verify, not now.")
 @document_options
@@ -52,6 +58,9 @@ def declare_intent(
     forbidden: tuple[str, ...],
     ttl: str | None,
     lease: str | None,
+    max_attempts: int | None,
+    max_added_lines: int | None,
+    max_minutes: int | None,
     queue: bool,
     lazy: bool,
     form: str,
@@ -60,11 +69,13 @@ def declare_intent(
 
     Until the intent is cleared or expires, commits of this worktree may touch only these files, and the
     limits of the agent profile apply. Control files are always forbidden. The analyses of the policy run
-    now, on the state before your work, so that `verify` can report what got worse.
+    now, on the state before your work, so that `verify` can report what got worse. --max-attempts,
+    --max-added-lines and --max-minutes limit all attempts and commits of the work together.
     """
     repository = open_to_write(context)
     from patchgate.intents.actions import declare
     from patchgate.intents.declaration import DeclareOptions
+    from patchgate.intents.intent import IntentBudget
 
     caller = _caller()
     request = DeclareOptions(
@@ -75,6 +86,7 @@ def declare_intent(
         ttl=ttl,
         lease=lease,
         queue=queue,
+        budget=IntentBudget(max_attempts, max_added_lines, max_minutes),
     )
     outcome = declare(repository, request, caller)
     intent = outcome.intent

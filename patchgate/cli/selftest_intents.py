@@ -18,7 +18,7 @@ from patchgate.git.repository import Repository, open_repository
 from patchgate.hooks.reference_transaction import judge_transaction
 from patchgate.intents.actions import declare
 from patchgate.intents.declaration import DeclareOptions
-from patchgate.intents.intent import Moment
+from patchgate.intents.intent import IntentBudget, Moment
 from patchgate.intents.intent_status import Caller
 from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.process import allowed_environment, run
@@ -122,12 +122,18 @@ class _Sandbox:
         return open_repository(self._environ, place)
 
     def declare(
-        self, *allowed: str, queue: bool = False, ago: int = 0, place: Repository | None = None
+        self,
+        *allowed: str,
+        queue: bool = False,
+        ago: int = 0,
+        place: Repository | None = None,
+        lines: int | None = None,
     ) -> str:
         """Declare files, so many seconds ago, here or in another worktree; give the id."""
         now = current_moment()
         then = Moment(now.wall - ago) if ago else now
-        request = DeclareOptions("to show a rule", allowed, queue=queue)
+        budget = IntentBudget(max_added_lines=lines)
+        request = DeclareOptions("to show a rule", allowed, queue=queue, budget=budget)
         outcome = declare(place or self.repository, request, Caller(self._environ, then))
         assert outcome.intent is not None
         return outcome.intent.id
@@ -192,6 +198,15 @@ def _staged(*allowed: str, ago: int = 0, **files: str) -> Story:
     return story
 
 
+def _with_lines(limit: int) -> Story:
+    def story(scene: _Sandbox) -> Iterable[Finding]:
+        scene.declare("f", lines=limit)
+        scene.stage(f="two\nthree\n")
+        return scene.check()
+
+    return story
+
+
 def _waiting(scene: _Sandbox) -> Iterable[Finding]:
     first = scene.declare("f")
     scene.declare("f", queue=True)
@@ -246,6 +261,7 @@ _HIGH, _HIGH_ELSEWHERE = _verified("f", heights=_heights(2)), _verified("g", hei
 _CASES: Mapping[str, tuple[Story, Story]] = {
     "scope-unexpected": (_staged("g", f="two\n"), _staged("f", f="two\n")),
     "scope-forbidden": (_staged("f", patchgate_toml="[policy]\n"), _staged("f", f="two\n")),
+    "intent-budget": (_with_lines(1), _with_lines(2)),
     "intent-expired": (_staged("f", ago=3601, f="2\n"), _staged("f", ago=60, f="2\n")),
     "intent-queued": (_waiting, _staged("g", g="two\n")),
     "intent-reserved": (_reserved("f"), _reserved("g")),

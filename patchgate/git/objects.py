@@ -42,7 +42,7 @@ class Objects:
 
     def __init__(self, repository: Repository, variables: Mapping[str, str] | None = None) -> None:
         self.repository = repository
-        self._variables = variables
+        self.variables = variables
         self._child = repository.child("cat-file", "--batch-command", variables=variables)
         self._buffer = b""
         self._trees: dict[str, dict[bytes, Entry]] = {}
@@ -188,7 +188,7 @@ class Objects:
         if left > _DRAINED:
             # A new child costs less than skipping the rest of a large object.
             self._child.end()
-            self._child = self.repository.child("cat-file", "--batch-command", variables=self._variables)
+            self._child = self.repository.child("cat-file", "--batch-command", variables=self.variables)
             self._buffer = b""
             return found
         self._take(left)
@@ -248,7 +248,7 @@ class Objects:
         """
         if tree == self.empty_tree:
             return b""
-        return self.repository.output("ls-tree", "-r", "-z", "--full-tree", tree, variables=self._variables)
+        return self.repository.output("ls-tree", "-r", "-z", "--full-tree", tree, variables=self.variables)
 
     def entry(self, tree: str, path: bytes) -> Entry | None:
         """Find the entry of a tree at a path; None if there is none."""

@@ -171,6 +171,7 @@ def declare(repository: Repository, request: DeclareOptions, caller: Caller) -> 
             lease=checked.lease,
             dirty=snapshot.dirty,
             analyses=snapshot.analyses,
+            budget=request.budget,
             seen=caller.now,
             owner=owner,
         )

@@ -23,6 +23,8 @@ from patchgate.intents.intent import (
     LEAST_LEASE,
     LEAST_TTL,
     MOST_TTL,
+    NO_BUDGET,
+    IntentBudget,
     IntentScope,
     is_glob,
     matches,
@@ -49,6 +51,7 @@ class DeclareOptions:
     ttl: str | None = None
     lease: str | None = None
     queue: bool = False
+    budget: IntentBudget = NO_BUDGET
 
 
 @dataclass(frozen=True, slots=True)

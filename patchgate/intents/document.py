@@ -17,7 +17,17 @@ from patchgate.ledger.ledger import iso
 from patchgate.ledger.timestamps import iso_if_any
 from patchgate.policy.file_kinds import PYPROJECT_FILE
 from patchgate.report.json import json_line, path_list, path_member, place_member
-from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, maybe, path_key, path_keys
+from patchgate.report.schema import (
+    COUNT,
+    Schema,
+    Shape,
+    about,
+    document_schema,
+    map_of,
+    maybe,
+    path_key,
+    path_keys,
+)
 from patchgate.report.verdict import Json
 from patchgate.report.wording import SHORT_OID, count, format_duration, safe, show_path, some
 
@@ -76,6 +86,7 @@ def show_text(info: IntentInfo) -> list[str]:
         for path in paths
     ]
     lines += [f"  forbidden: {show_path(path)} ({_why_controlled(path)})" for path in info.controls]
+    lines += [f"  budget: {left}" for left in info.budget]
     lines.append(f"  worktree: {_where(info)}")
     lines.append(f"  began on: {'no commit' if intent.base is None else intent.base[:SHORT_OID]}")
     lines.append(f"  owner: {_owner(info)}")
@@ -214,6 +225,7 @@ def _intent(info: IntentInfo) -> dict[str, Json]:
         "seconds_left": max(0, int(info.seconds_left)),
         "ttl": intent.ttl,
         "lease": intent.lease,
+        "budget": dict(intent.budget.written),
         "owner": _holder(intent, info),
         "dirty": [
             {**path_member("path", path), "oids": [*oids]} for path, oids in sorted(intent.dirty.items())
@@ -273,6 +285,7 @@ _INTENT: Shape = {
     **path_keys("allowed", "related", "forbidden", "control_files"),
     **dict.fromkeys(("current_worktree", "worktree_missing"), bool),
     **dict.fromkeys(("seconds_left", "ttl", "lease"), COUNT),
+    "budget": map_of(COUNT),
     "state": IntentStatus,
     "stored_state": State,
     "owner": maybe({"host": str, "pid": COUNT, "is_running": bool}),

@@ -205,13 +205,31 @@ class IntentOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class IntentBudget:
+    """What all attempts and commits of an intent may take together; None is no limit."""
+
+    max_attempts: int | None = None
+    max_added_lines: int | None = None
+    max_minutes: int | None = None
+
+    @property
+    def written(self) -> dict[str, int]:
+        """The limits that are set, by name."""
+        limits = {name: getattr(self, name) for name in self.__slots__}
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+NO_BUDGET = IntentBudget()
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """One declaration, as it is stored; `ttl` and `lease` are in seconds.
 
     `work_tree` and `git_dir` name the worktree. `base` is the commit that it began on (None: unborn), `tree`
     that commit's tree. `dirty` are the files that were changed then, with the object ids that each could have
     been committed with (None: deleted): as it was staged, and as the working tree had it. `analyses` is the
-    digest of the analyses that were declared then.
+    digest of the analyses that were declared then. `budget` is what the work may take in all.
     `digest` is that of all this. Not covered by it: `state`, `renewed` (when the time began anew), `seen`
     (the last activity), `owner`, and `before` (the digest of the before-report once there is one).
     """
@@ -233,6 +251,7 @@ class Intent:
     seen: Moment | None = None
     owner: IntentOwner | None = None
     before: str | None = None
+    budget: IntentBudget = NO_BUDGET
 
     @property
     def run(self) -> str | None:
@@ -291,6 +310,8 @@ def declared_values(intent: Intent) -> dict[str, object]:
         "lease": intent.lease,
         "dirty": {path.raw.hex(): [*oids] for path, oids in intent.dirty.items()},
         "analyses": intent.analyses,
+        # Intents without a budget keep the digest that they had before there were budgets.
+        **({"budget": written} if (written := intent.budget.written) else {}),
     }
 
 

@@ -47,6 +47,11 @@ class IntentCommits:
         """Whether an intent binds them, or may."""
         return self.here.binds
 
+    @property
+    def counts_lines(self) -> bool:
+        """Whether an intent limits the lines that its work adds."""
+        return self.here.counts_lines
+
     def check_scope(
         self,
         verdict: ChangeVerdict,

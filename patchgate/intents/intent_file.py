@@ -16,7 +16,15 @@ from contextlib import suppress
 
 from patchgate.errors import DamagedIntentError
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Intent, IntentOwner, IntentScope, Moment, State, declared_values
+from patchgate.intents.intent import (
+    Intent,
+    IntentBudget,
+    IntentOwner,
+    IntentScope,
+    Moment,
+    State,
+    declared_values,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +81,9 @@ def parse(raw: bytes, name: str) -> Intent:
     if len(body) + 1 != len(rest) or seal != _seal(body):
         raise DamagedError("its checksum does not match")
     value = _object(_loaded(body), _KEYS)
-    intent = _intent(_object(value["declaration"], _DECLARED), value)
+    declared = value["declaration"]
+    has_budget = isinstance(declared, dict) and "budget" in declared
+    intent = _intent(_object(declared, _DECLARED | ({"budget"} if has_budget else frozenset())), value)
     if intent.id != name:
         raise DamagedError("its id differs from its file name")
     if intent.digest != value["digest"]:
@@ -127,12 +137,21 @@ def _intent(declared: dict[str, Any], value: dict[str, Any]) -> Intent:
         lease=_seconds(declared["lease"]),
         dirty=_dirty(declared["dirty"]),
         analyses=_text(declared["analyses"]),
+        budget=_budget(declared.get("budget", {})),
         state=State(value["state"]),
         renewed=None if value["renewed"] is None else _moment(value["renewed"]),
         seen=None if value["seen"] is None else _moment(value["seen"]),
         owner=None if value["holder"] is None else _holder(value["holder"]),
         before=None if value["before"] is None else _matching(value["before"], _DIGEST),
     )
+
+
+def _budget(value: Any) -> IntentBudget:
+    if not isinstance(value, dict) or not value.keys() <= set(IntentBudget.__slots__):
+        raise DamagedError("its budget is malformed")
+    if not all(type(limit) is int and 0 < limit < 10**9 for limit in value.values()):
+        raise DamagedError("its budget is malformed")
+    return IntentBudget(**value)
 
 
 def _object(value: Any, keys: frozenset[str]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class IntentInfo:
     """One intent with its status; `until` is when it expires, in seconds since the epoch.
 
     `is_gone`: its worktree is gone; `is_foreign`: since this repository was moved or copied.
-    `controls` are the control files, which every intent forbids.
+    `controls` are the control files, which every intent forbids. `budget` says what is left of each limit.
     """
 
     intent: Intent
@@ -74,6 +74,7 @@ class IntentInfo:
     is_gone: bool
     is_foreign: bool
     controls: tuple[RepoPath, ...] = ()
+    budget: tuple[str, ...] = ()
 
 
 def control_entries(repository: Repository) -> tuple[RepoPath, ...]:

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from patchgate.check.pending import drop_pending
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
+from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
@@ -149,7 +150,20 @@ class IntentQueue:
             is_gone=gone,
             is_foreign=is_foreign(intent, repository),
             controls=self.controls,
+            budget=() if gone else self._budget(intent),
         )
+
+    def _budget(self, intent: Intent) -> tuple[str, ...]:
+        """Say what is left of the limits of an intent; lines are counted in its own worktree only."""
+        if not intent.budget.written:
+            return ()
+        from patchgate.intents.budget import describe_budget, spent_at
+
+        with Objects(self.repository) as objects:
+            is_here = intent.git_dir == self.repository.git_dir
+            head = objects.header("HEAD^{tree}") if is_here else None
+            tree = intent.tree if head is None else head.oid
+            return tuple(describe_budget(intent, spent_at(objects, intent, tree, self.now)))
 
     def conflicts_of(self, intent: Intent, known: Sequence[Intent]) -> tuple[Conflict, ...]:
         """Return the intents that have a file which an intent allows, with its entries in question."""

@@ -60,6 +60,11 @@ class WorktreeIntents:
         return self.binds or bool(self.over)
 
     @property
+    def counts_lines(self) -> bool:
+        """Whether an intent limits the lines that its work adds."""
+        return any(each.budget.max_added_lines is not None for each in self.own)
+
+    @property
     def binds(self) -> bool:
         """Whether an intent binds the commits of this worktree, or may."""
         return bool(self.own) or self.fault is not None
@@ -131,6 +136,8 @@ class WorktreeIntents:
                 check = check_scope(intent.scope, paths, touched.controls, dirt, takers, along)
                 yield from scope_findings(intent, check, touched.verdict.source.kind)
                 yield from () if ids is None else trailer_findings(intent, ids)
+                if intent.budget.written:
+                    yield from touched.budget_findings(intent, self.now)
             elif paths:
                 yield from self._reserved(touched)
             yield from beside
@@ -191,6 +198,18 @@ class TouchedFiles:
         change = self.verdict.change
         view = TreeView(self.objects, change.base, {file.path.raw: file.new for file in change.files})
         return baselines_in_scope(intent.scope, self.policy.components, self.paths, view)
+
+    def budget_findings(self, intent: Intent, now: Moment) -> Iterator[Finding]:
+        """Find which limits of an intent the change exceeds, with all that was done before it.
+
+        Raises:
+            UndecidedError: the ledger or an object cannot be read.
+        """
+        from patchgate.intents.budget import added_in, budget_findings, spent_at
+
+        spent = spent_at(self.objects, intent, self.verdict.change.base, now)
+        adds = added_in(intent, self.files)
+        yield from budget_findings(intent, spent, adds, self.verdict.source.kind)
 
     def judged(self, findings: Callable[[], Iterable[Finding]]) -> tuple[GateOutcome, tuple[Finding, ...]]:
         """Apply the levels of the policy to findings."""
@@ -253,6 +272,11 @@ class ScopeGate:
     def profile(self) -> Profile:
         """The profile for the commits of this worktree: agent if an intent binds."""
         return Profile.AGENT if self.here is not None and self.here.binds else Profile.COMMIT
+
+    @property
+    def counts_lines(self) -> bool:
+        """Whether an intent limits the lines that its work adds."""
+        return self.here is not None and self.here.counts_lines
 
     def touch(self) -> None:
         """Record activity of the intents of this worktree, which renews their leases."""

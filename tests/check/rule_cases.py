@@ -45,7 +45,15 @@ RAISED_BY_PATCHES = frozenset(
 ONLY_IN_PATCHES = frozenset({"path-symlink", "path-colon", "path-backslash"})
 """Rules of the gates that no commit can break, only what a patch or an edit proposes."""
 WITHOUT_PATH = frozenset(
-    {"max-files", "max-added-lines", "intent-expired", "intent-queued", "intent-trailer", "unverified"}
+    {
+        "max-files",
+        "max-added-lines",
+        "intent-budget",
+        "intent-expired",
+        "intent-queued",
+        "intent-trailer",
+        "unverified",
+    }
     | {rule.id for rule in RULES.values() if rule.stage is Stage.MESSAGE or rule.gate == "refs"}
 )
 """Rules that speak of the change as a whole, of its message, or of a ref."""

@@ -13,7 +13,8 @@ from patchgate.commands.analysis_results import (
     TreeRuns,
 )
 from patchgate.intents import scope
-from patchgate.intents.intent import Intent, IntentScope, Moment, State
+from patchgate.intents.budget import SpentBudget, budget_findings
+from patchgate.intents.intent import Intent, IntentBudget, IntentScope, Moment, State
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.verdict import Finding
 from patchgate.verify.regressions import compare
@@ -23,6 +24,7 @@ from tests.check.gate_cases import path
 
 Findings = Callable[[bytes], Sequence[Finding]]
 NOW = Moment(1_700_000_000.0)
+SPENT = SpentBudget(attempts=2, added_lines=3, seconds=119)
 MOST = (ThresholdSettings("limit", "height", 10),)
 
 
@@ -30,6 +32,10 @@ def intent(*allowed: bytes, forbidden: Sequence[bytes] = ()) -> Intent:
     """Declare these files, an hour long."""
     declared = IntentScope(tuple(map(path, allowed)), (), tuple(map(path, forbidden)))
     return Intent("i-0123abcd", "why", declared, "/tree", "/tree/.git", "1" * 40, "2" * 40, NOW, 3600, 300)
+
+
+def limited(name: bytes, **limits: int) -> Intent:
+    return replace(intent(name), budget=IntentBudget(**limits))
 
 
 def later(seconds: float) -> Moment:
@@ -49,6 +55,10 @@ SCOPE: Mapping[str, tuple[Findings, Findings]] = {
     "scope-forbidden": (
         lambda n: _touched(intent(n), n, controls=True),
         lambda n: _touched(intent(n, forbidden=[b"elsewhere"]), n),
+    ),
+    "intent-budget": (
+        lambda n: tuple(budget_findings(limited(n, max_added_lines=4), SPENT, 2, "staged")),
+        lambda n: tuple(budget_findings(limited(n, max_added_lines=5), SPENT, 2, "staged")),
     ),
     "intent-expired": (
         lambda n: [

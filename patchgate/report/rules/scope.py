@@ -36,6 +36,15 @@ SCOPE_RULES = (
         "Take the file out of the commit (`git restore --staged PATH`); change it without an intent.",
     ),
     _scope(
+        "intent-budget",
+        "An attempt or a commit exceeds what the active intent of this worktree may take in all: attempts of "
+        "`apply`, lines added to its files since it was declared, or minutes.",
+        "A piece of work that needs more than was planned should be looked at, not continued.",
+        "git patchgate intent declare --max-added-lines 100 --allow src/, then commits that add 101 lines",
+        "Do the rest with fewer lines, or end the work (`git patchgate intent clear ID`): a maintainer "
+        "decides what comes next.",
+    ),
+    _scope(
         "intent-expired",
         "An intent of this worktree has expired: commits are no longer checked against it, and `verify` ends "
         "as expired.",
