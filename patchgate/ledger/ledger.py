@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from patchgate.storage.hash_chain import ChainProblem
-    from patchgate.storage.record import HeadComparison, Json
+    from patchgate.storage.record import HeadComparison, Json, Record
 
 EVENT_SCHEMA = "patchgate.event/1"
 KINDS: Mapping[str, str] = {
@@ -46,7 +46,9 @@ KINDS: Mapping[str, str] = {
     "run": "a run was started, resumed, paused, failed or completed, or one of its works began or ended",
 }
 
-_OWN_KEYS = frozenset({"schema", "hash", "kind", "at", "version", "part"})
+ORIGIN = "origin"
+"""The key that tells of an event of another ledger which record it was there; `run merge` writes it."""
+_OWN_KEYS = frozenset({"schema", "hash", "kind", "at", "version", "part", ORIGIN})
 # What a record has besides its event: two hashes and the names of the keys.
 _BESIDE = 512
 _MOST_TEXT = 10_000
@@ -213,6 +215,38 @@ class Ledger:
             self._patience = 0.0
             return f"this was not recorded in the ledger: {error.sentence}"
         return _torn_warning(aside)
+
+    def record_all(self, events: Sequence[Mapping[str, Json]]) -> str | None:
+        """Write whole events, as `written_forms` makes them, to the disk: all of them or none.
+
+        For events of another ledger, which keep their time. Returns None, or the text of a warning.
+
+        Raises:
+            UndecidedError: they could not be written.
+        """
+        from patchgate.storage import hash_chain
+
+        aside: list[Path] = []
+        try:
+            hash_chain.append_all(
+                self._path, events, timeout_seconds=self._patience, on_torn=aside.append, with_head=True
+            )
+        except OSError as error:
+            raise UndecidedError(
+                f"nothing was recorded in the ledger {self._path!r}: {error.strerror or error}",
+                "free disk space, or correct the permissions of that file and its folder",
+            ) from error
+        return _torn_warning(aside)
+
+    def records(self) -> Iterator[Record | ChainProblem]:
+        """Yield each line as the file has it, oldest first, or what is wrong with it.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        from patchgate.storage import hash_chain
+
+        yield from hash_chain.scan(self._path)
 
     def require_writable(self) -> str | None:
         """Check that an event can be recorded now: everything that `record` does, without the write.

@@ -38,7 +38,7 @@ from patchgate.storage.record import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from io import BufferedReader
     from pathlib import Path
     from typing import Final
@@ -95,9 +95,32 @@ def append(
         ValueError: the event is not JSON.
         OSError: as the system gave it.
     """
+    return append_all(
+        path, [event], timeout_seconds=timeout_seconds, on_torn=on_torn, with_head=with_head, faults=faults
+    )
+
+
+def append_all(
+    path: AnyPath,
+    events: Sequence[Mapping[str, Json]],
+    *,
+    timeout_seconds: float = LOCK_SECONDS,
+    on_torn: Callable[[Path], None] | None = None,
+    with_head: bool = False,
+    faults: FaultPoints | None = None,
+) -> str:
+    """Add several records as `append` does, by one write, and return the hash of the last.
+
+    After an error none of them is there; after a kill there may be the first few of them.
+
+    Raises:
+        UndecidedError: as for `append`.
+        ValueError: an event is not JSON.
+        OSError: as the system gave it.
+    """
     faults = faults or FaultPoints()
     path = os.fspath(path)
-    encoded = canonical_event(event)
+    encoded = [canonical_event(event) for event in events]
     with (
         acquire(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
         ExitStack() as closing,
@@ -106,13 +129,17 @@ def append(
         descriptor = _open(path, faults)
         closing.callback(os.close, descriptor)
         size, previous = _settle_end(path, descriptor, on_torn, faults)
-        digest, line = line_of(encoded, previous)
+        digest, lines = previous, []
+        for each in encoded:
+            digest, line = line_of(each, digest)
+            lines.append(line)
         undo.callback(_undo_append, descriptor, size, faults)
-        write_all(descriptor, line, faults)
+        whole = b"".join(lines)
+        write_all(descriptor, whole, faults)
         flush(descriptor, faults)
         undo.pop_all()
         if with_head:
-            after = Head(size + len(line), digest)
+            after = Head(size + len(whole), digest)
             advance_head(path, descriptor, (size, previous), after, faults)
         return digest
 
@@ -290,17 +317,22 @@ def scan(path: AnyPath) -> Iterator[Record | ChainProblem]:
     except FileNotFoundError:
         return
     with os.fdopen(descriptor, "rb") as file:
-        number, previous = 0, START
-        known = True
-        while line := file.readline(MAX_LINE + 1):
-            number += 1
-            found = _check_line(line, number, previous if known else None)
-            if isinstance(found, ChainProblem) and _is_torn(file, line):
-                found = ChainProblem(number, "was cut short by a crash", torn=True)
-            known = isinstance(found, Record)
-            if isinstance(found, Record):
-                previous = found.hash
-            yield found
+        yield from scan_file(file)
+
+
+def scan_file(file: BufferedReader) -> Iterator[Record | ChainProblem]:
+    """Yield what `scan` does, of a file that is open."""
+    number, previous = 0, START
+    known = True
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        found = _check_line(line, number, previous if known else None)
+        if isinstance(found, ChainProblem) and _is_torn(file, line):
+            found = ChainProblem(number, "was cut short by a crash", torn=True)
+        known = isinstance(found, Record)
+        if isinstance(found, Record):
+            previous = found.hash
+        yield found
 
 
 def _check_line(line: bytes, number: int, previous: str | None) -> Record | ChainProblem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -251,6 +252,30 @@ def test_the_limit_of_a_record_is_inclusive(tmp_path: Path) -> None:
     assert path.stat().st_size == 3 * MAX_LINE - room
     assert hash_chain.verify(path) == []
     assert len(list(hash_chain.read(path))) == 3
+
+
+def test_several_records_are_appended_in_order_or_none_of_them(tmp_path: Path) -> None:
+    path = _chain(tmp_path, "a")
+    last = hash_chain.append_all(path, [{"letter": "b"}, {"letter": "c"}], with_head=True)
+    assert [record.hash for record in hash_chain.read(path)][-1] == last
+    assert _letters(path) == "abc"
+    for bad in ({"letter": "e" * MAX_LINE}, {"letter": float("nan")}):
+        with pytest.raises((UndecidedError, ValueError)):
+            hash_chain.append_all(path, [{"letter": "d"}, bad])
+    for kind in (Kind.ENOSPC, Kind.EIO):
+        failed = 0
+        for step in range(1, 30):
+            with contextlib.suppress(OSError):
+                hash_chain.append_all(
+                    path, [{"letter": "d"}, {"letter": "e"}], faults=Faults([Fault(step, kind)])
+                )
+                break
+            failed += 1
+            assert _letters(path) == "abc"
+        assert failed > 0
+        path.unlink()
+        hash_chain.append_all(path, [{"letter": letter} for letter in "abc"])
+    assert hash_chain.verify(path) == []
 
 
 def test_a_last_line_without_bounds_is_refused(tmp_path: Path) -> None:
