@@ -45,6 +45,7 @@ def run_command() -> None:
     type=click.Choice(["phased", "wavefront"]),
     help="wavefront: a component goes on without waiting for those it does not depend on.",
 )
+@click.option("--run", metavar="RUN", help="The id of the run, which several jobs may share (r- and digits).")
 @click.option("--assume", metavar="FILE", help="Assumptions that may answer the questions, one in each line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only how it ended.")
 @in_repository
@@ -55,6 +56,7 @@ def start_command(
     phase: str | None,
     jobs: int | None,
     scheduling: str | None,
+    run: str | None,
     assume: str | None,
     quiet: bool,
 ) -> int:
@@ -75,6 +77,7 @@ def start_command(
         jobs=jobs,
         scheduling=None if scheduling is None else Scheduling(scheduling),
         assumptions=read_assumptions(read_input(assume, directory_of(context))) if assume else (),
+        run=run,
     )
     with Progress(quiet=quiet) as progress:
         state = start_run(repository, request, _environment(progress, quiet=quiet))
@@ -191,9 +194,9 @@ def list_command(context: click.Context, form: str) -> int:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["full", "text", "json", "in-toto"]),
+    type=click.Choice(["full", "text", "json", "in-toto", "events"]),
     default="full",
-    help="in-toto: a statement with the SLSA provenance of the files that the run made.",
+    help="in-toto: a statement with the SLSA provenance of the files that it made; events: for run merge.",
 )
 @click.option("--sign", is_flag=True, help="With in-toto: sign it with user.signingKey (DSSE).")
 @in_repository
@@ -213,12 +216,41 @@ def show_command(context: click.Context, run: str | None, form: str, sign: bool)
         statement = statement_of(repository, state)
         write(signed(repository, statement, os.environ.get("SSH_AUTH_SOCK")) if sign else statement)
         return 0
+    if form == "events":
+        from patchgate.runs.run_events import events_text
+
+        write(events_text(repository, state))
+        return 0
     wrong = what_is_wrong(repository, state)
     if form == "json":
         write(show_json(state, wrong, time.time()))
     else:
         write_lines(show_text(state, wrong, time.time()))
     return 0
+
+
+@run_command.command("merge")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing if all is done.")
+@in_repository
+def merge_command(context: click.Context, files: tuple[str, ...], quiet: bool) -> int:
+    """Merge the events of runs that worked in other clones.
+
+    FILE is what `run show --format events` printed there. All files are merged, or none. Events that are
+    known are dropped. Bring the files of the components here too, by git or as patches.
+    """
+    repository = open_to_write(context)
+    from patchgate.runs.merge import merge_runs, merged_lines
+    from patchgate.runs.run_loop import report_lines
+
+    merged = merge_runs(repository, files, directory_of(context))
+    warn(merged.warnings[:_MOST_WARNINGS])
+    codes = [_EXIT.get(each.state.status.value, 3) for each in merged.runs]
+    if not quiet or any(codes):
+        write_lines(merged_lines(merged))
+        for each in merged.runs:
+            write_lines(report_lines(each.state))
+    return max(codes)
 
 
 class _CostCommands(click.Group):

@@ -68,6 +68,15 @@ def is_first(
     return len(ends) == 1 and (root in ends or tree in ends.values())
 
 
+def root_commits(repository: Repository, commit: str) -> list[str]:
+    """List the commits without parents that a commit descends from, sorted; empty in a shallow clone.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    return [] if repository.shallow else sorted(_pairs(repository.output(*_ROOTS, commit)))
+
+
 def main_lines(repository: Repository) -> list[str]:
     """Return the tip of the default branch if it is known; otherwise the tips of all candidates.
 

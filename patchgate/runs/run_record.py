@@ -253,7 +253,7 @@ def _overtaken(repository: Repository, runs: Sequence[str]) -> frozenset[str]:
     for each in _PLANS.finditer(content):
         # A damaged plan takes up nothing.
         with suppress(ValueError):
-            planned[each[2].decode("ascii")] = set(json.loads(each[1]))
+            planned.setdefault(each[2].decode("ascii"), set()).update(json.loads(each[1]))
     later: set[str] = set()
     found = set()
     for run in reversed(runs):

@@ -18,6 +18,7 @@ from patchgate.storage.record import Json
 
 KIND = "run"
 _MOST_WARNINGS = 20
+_MOST_NAMED = 5
 
 
 class RunAction(StrEnum):
@@ -33,6 +34,7 @@ class RunAction(StrEnum):
     COMPLETED = "completed"
     RESUMED = "resumed"
     SPENT = "spent"
+    MERGED = "merged"
 
 
 class RunStatus(StrEnum):
@@ -65,6 +67,14 @@ class RunPlan:
         """Return the plan as plain JSON."""
         phases: Json = {name: [phase.value for phase in each] for name, each in sorted(self.phases.items())}
         return {"phases": phases, "scheduling": self.scheduling.value, "jobs": self.jobs}
+
+    def joined(self, other: RunPlan) -> RunPlan:
+        """Return the plan that has what both have."""
+        phases: dict[str, Sequence[Phase]] = {}
+        for name in sorted({*self.phases, *other.phases}):
+            either = {*self.phases.get(name, ()), *other.phases.get(name, ())}
+            phases[name] = tuple(phase for phase in PHASES if phase in either)
+        return RunPlan(phases, other.scheduling, max(self.jobs, other.jobs))
 
     @classmethod
     def from_plain(cls, about: Mapping[str, Any]) -> RunPlan:
@@ -103,8 +113,9 @@ class RunState:
 
     `done` maps finished works to the time of their event; `trouble` are works that failed, and why;
     `in_flight` began and did not end. `checkpoint` is the newest finished work. `reason` and `hint` say why
-    it is paused or failed. `owner` is the process that works on it, as plain values. Times are those of the
-    ledger. `warnings` are about events that could not be used.
+    it is paused or failed. `owner` is the process that works on it, as plain values. `starts` is how often it
+    was started: several jobs may share a run. Times are those of the ledger. `warnings` are about events that
+    could not be used.
     """
 
     id: str
@@ -122,6 +133,7 @@ class RunState:
     reason: str | None = None
     hint: str | None = None
     resumed: int = 0
+    starts: int = 0
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -191,8 +203,9 @@ def _apply(state: RunState, event: Event) -> None:
     about = event.about
     action = RunAction(str(about.get("action")))
     if action is RunAction.STARTED:
-        state.plan = RunPlan.from_plain(about)
+        plan = RunPlan.from_plain(about)
         state.work_tree = _text(about, "work_tree")
+        _join(state, plan)
         _take_over(state, about)
     elif action is RunAction.RESUMED:
         for work in _works(about.get("cleared")):
@@ -202,8 +215,14 @@ def _apply(state: RunState, event: Event) -> None:
         state.in_flight.clear()
         state.resumed += 1
         _take_over(state, about)
+    elif action is RunAction.MERGED:
+        state.work_tree, state.owner = _text(about, "work_tree"), {}
+        _conclude(state)
     elif action is RunAction.COMPLETED:
         state.status, state.reason, state.hint = RunStatus.COMPLETED, None, None
+        if state.starts > 1:
+            # It is what one job had to do, and others may have failed.
+            _conclude(state)
     elif action is RunAction.SPENT:
         # `cost` reads them: they change nothing else.
         return
@@ -212,6 +231,27 @@ def _apply(state: RunState, event: Event) -> None:
         state.reason, state.hint = _text(about, "reason"), _optional(about, "hint")
     else:
         _apply_to_work(state, action, event)
+
+
+def _join(state: RunState, plan: RunPlan) -> None:
+    """Add the plan of a start; its works are done again if they were done."""
+    state.plan = state.plan.joined(plan) if state.starts else plan
+    state.starts += 1
+    for work in plan.works:
+        state.done.pop(work, None)
+        state.trouble.pop(work, None)
+        state.in_flight.discard(work)
+
+
+def _conclude(state: RunState) -> None:
+    """Set the status of a run of which no process works any more."""
+    left = [str(work) for work in state.left]
+    state.status, state.reason, state.hint = RunStatus.COMPLETED, None, None
+    if left:
+        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+        state.status = RunStatus.PAUSED
+        state.reason = f"not done: {', '.join(left[:_MOST_NAMED])}{more}"
+        state.hint = f"git patchgate run resume {state.id}"
 
 
 def _apply_to_work(state: RunState, action: RunAction, event: Event) -> None:

@@ -42,8 +42,11 @@ from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
 from patchgate.runs.run_output import strategy_lines
 from patchgate.runs.run_questions import Ask, RunQuestions, ask_questions, waiting_reason
 from patchgate.runs.run_record import (
+    ID,
     RunRecord,
     checked_run,
+    find_run,
+    last_actions,
     new_id,
     status_now,
     this_process,
@@ -71,7 +74,8 @@ _NAMED = 5
 class RunRequest:
     """What to run; None leaves it to the policy. `changed`: only what differs from its baseline.
 
-    `assumptions` may answer the questions of the policy, in order.
+    `assumptions` may answer the questions of the policy, in order. `run` is the id of a run that others may
+    have started too; None makes a new one.
     """
 
     ids: tuple[str, ...] = ()
@@ -80,6 +84,7 @@ class RunRequest:
     jobs: int | None = None
     scheduling: Scheduling | None = None
     assumptions: tuple[str, ...] = ()
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
 
     Raises:
         UsageError: the policy has no components, one is unknown, components need each other in a circle, or
-            an active run has one of them.
+            an active run has one of them; the run that was named is active, or its name is none.
         ConfigError: the policy cannot be used.
         UndecidedError: a required program is missing, or the ledger cannot be written: nothing was started.
     """
@@ -133,6 +138,7 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     if not ids:
         return None
     _require_free(repository, ids, environment)
+    record = _record_of(repository, request.run, environment)
     plan = RunPlan(
         phases={name: _phases_of(ground, name, request.until) for name in ids},
         scheduling=request.scheduling or Scheduling(ground.settings.scheduling),
@@ -145,7 +151,6 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     asked = _ask(repository, environment, request.assumptions)
     for lesson in lessons_of_last_runs(repository, environment.clock()):
         environment.report(f"of the last run: {lesson}")
-    record = RunRecord(repository, new_id(environment.chance), environment.clock)
     record.write(
         RunAction.STARTED, {**plan.plain(), "work_tree": plain_json(work_tree), "owner": this_process()}
     )
@@ -227,6 +232,22 @@ def _wait_for_answers(record: RunRecord, asked: RunQuestions) -> RunState:
     reason, command = waiting_reason(asked)
     hint = f"{command}, then git patchgate run resume {record.run}"
     return record.write(RunAction.PAUSED, {"reason": reason, "hint": hint})
+
+
+def _record_of(repository: Repository, name: str | None, environment: RunEnvironment) -> RunRecord:
+    """Return the record of a new run, or of the one that was named, which may be there already."""
+    if name is None:
+        return RunRecord(repository, new_id(environment.chance), environment.clock)
+    if ID.fullmatch(name) is None:
+        raise UsageError(
+            f"{printable(name, 60)} cannot be the id of a run", "write r- and 8 to 40 digits of 0-9 and a-f"
+        )
+    if name not in last_actions(repository):
+        return RunRecord(repository, name, environment.clock)
+    state = find_run(repository, name)
+    if status_now(state, environment.clock()) is RunStatus.ACTIVE:
+        raise UsageError(f"the run {name} is active", f"git patchgate run show {name}")
+    return RunRecord(repository, name, environment.clock, state)
 
 
 def _require_free(repository: Repository, ids: Iterable[str], environment: RunEnvironment) -> None:

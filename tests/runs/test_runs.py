@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -63,7 +64,9 @@ class World:
     folder: Path
 
     @classmethod
-    def make(cls, folder: Path, *, has_author: bool = True, has_code: bool = False) -> World:
+    def make(
+        cls, folder: Path, *, has_author: bool = True, has_code: bool = False, names: Sequence[str] = NAMES
+    ) -> World:
         repo = Repo.create(folder)
         # It answers with a patch that adds the file that the brief's component lacks.
         author = """name=$(sed -n 's/^- component: //p')
@@ -71,7 +74,7 @@ file=src/$name/code.txt
 printf '%s\\n' "diff --git a/$file b/$file" 'new file mode 100644' '--- /dev/null' "+++ b/$file" \\
     '@@ -0,0 +1 @@' '+right'
 """
-        tables = [table(name) for name in NAMES]
+        tables = [table(name) for name in names]
         if has_author:
             tables.append(
                 '[commands.writer]\nkind = "author"\nrole = "code_author"\nphase = "implementation"\n'
@@ -80,8 +83,9 @@ printf '%s\\n' "diff --git a/$file b/$file" 'new file mode 100644' '--- /dev/nul
         (folder / "author.sh").write_text(author)
         repo.policy("\n".join(tables))
         files: dict[str, str | bytes] = {"README.md": "hello\n"}
-        for name in NAMES:
-            files[f"contracts/{name}/interface.json"] = contract(name, *NEEDS.get(name, ()))
+        for name in names:
+            needs = [each for each in NEEDS.get(name, ()) if each in names]
+            files[f"contracts/{name}/interface.json"] = contract(name, *needs)
             files[f"tests/{name}/check.sh"] = CHECK.replace("calc", name)
             if has_code:
                 files[f"src/{name}/code.txt"] = "right\n"
