@@ -91,24 +91,43 @@ def _validated_text(validated: Validated, *, fail_fast: bool) -> str:
 
 
 @component_command.command("graph")
-@click.option("--format", "form", type=click.Choice(["full", "text", "json", "mermaid"]), default="full")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["full", "text", "json", "mermaid", "github", "gitlab"]),
+    default="full",
+    help="github: a list of matrices, one for each wave; gitlab: a child pipeline.",
+)
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="Only components that differ from their baseline, and those that depend on them or contain them.",
+)
 @in_repository
-def graph_components(context: click.Context, form: str) -> int:
+def graph_components(context: click.Context, form: str, changed: bool) -> int:
     """Show the tree, the dependencies and the cycles.
 
-    Shows the components of the index.
+    Shows the components of the index. The formats github and gitlab, and `jobs` of json, have a job for each
+    component, for runs on several machines.
     """
     repository = open_here(context)
-    from patchgate.components.component_list import build_graph
-    from patchgate.components.component_output import graph_json, graph_text, mermaid
+    from patchgate.components.component_list import affected_part, build_graph, changed_components
+    from patchgate.components.component_output import graph_text, mermaid
     from patchgate.components.policy_tree import no_components_message
 
-    graph = build_graph(repository)
-    if form == "json":
-        write(graph_json(graph))
+    whole = build_graph(repository)
+    graph = affected_part(whole, changed_components(repository)) if changed else whole
+    if form in {"json", "github", "gitlab"}:
+        from patchgate.runs.ci_pipelines import write_jobs
+
+        text, limits = write_jobs(repository, whole, graph, form)
+        write(text)
+        warn(limits)
         return 0
-    if not graph.parents:
+    if not whole.parents:
         write_error(no_components_message(graph.content))
+    elif not graph.parents:
+        write_error("every component is as its baseline records it")
     write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
     return 0
 

@@ -32,7 +32,7 @@ SCHEMAS = (
     ("attempts", "apply.attempt_list", "list_schema"),
     ("attempt", "apply.attempt_list", "show_schema"),
     ("components", "components.component_output", "list_schema"),
-    ("component-graph", "components.component_output", "graph_schema"),
+    ("component-graph", "runs.ci_pipelines", "json_schema"),
     ("capture", "components.component_output", "capture_schema"),
     ("baselines", "components.component_output", "baselines_schema"),
     ("intent", "intents.document", "intent_schema"),

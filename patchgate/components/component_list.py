@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from patchgate.components.component_cache import FactsCache, facts_at
+from patchgate.components.baseline_status import component_statuses
+from patchgate.components.component_cache import ComponentCache, FactsCache, facts_at
 from patchgate.components.component_names import (
     ComponentNames,
     How,
@@ -16,10 +17,11 @@ from patchgate.components.component_names import (
 )
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.drift_gathering import files_of
-from patchgate.components.policy_tree import index_tree
+from patchgate.components.policy_tree import index_tree, tree_to_capture
 from patchgate.git.objects import Objects
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.tree_view import TreeView
+from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.policy.component import Component, Components, Role
 from patchgate.report.json import as_text
 
@@ -116,6 +118,48 @@ def build_graph(repository: Repository) -> ComponentGraph:
             for edge in found
         ),
         cycles=tuple(each.path for each in circles),
+    )
+
+
+def changed_components(repository: Repository) -> frozenset[str]:
+    """Find the components of the index that have no baseline, or differ from it.
+
+    Raises:
+        UsageError: there is no working tree.
+        ConfigError: the policy there cannot be used.
+        UndecidedError: something cannot be read.
+    """
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        content = tree_to_capture(repository, objects, store, from_disk=False)
+        with ComponentCache.of(repository) as cache:
+            found = component_statuses(objects, content.tree, content.policy, TreePaths(objects), cache)
+    return frozenset(each.component.id for each in found if each.baseline is None or each.has_drifted)
+
+
+def affected_part(graph: ComponentGraph, changed: Collection[str]) -> ComponentGraph:
+    """Return the part of a graph that some components affect: what depends on them, and what contains them.
+
+    A change of a child affects its parents, because their tests run again with it.
+    """
+    above: dict[str, set[str]] = {name: set() for name in graph.parents}
+    for edge in graph.dependencies:
+        if edge.to is not None:
+            above[edge.to].add(edge.source)
+    for name, parent in graph.parents.items():
+        if parent in graph.parents:
+            above[name].add(parent)
+    found, waiting = set(changed), list(changed)
+    while waiting:
+        new = above[waiting.pop()] - found
+        found |= new
+        waiting += new
+    parents = {name: parent for name, parent in graph.parents.items() if name in found}
+    return replace(
+        graph,
+        parents=parents,
+        groups=tuple(each for each in graph.groups if each in parents.values()),
+        dependencies=tuple(each for each in graph.dependencies if each.source in found),
+        cycles=tuple(each for each in graph.cycles if found.issuperset(each)),
     )
 
 

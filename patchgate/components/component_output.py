@@ -334,8 +334,8 @@ def _told(each: Dependency) -> str:
     return f"-> {each.to}" + (f" ({', '.join(said)})" if said else "")
 
 
-def graph_json(graph: ComponentGraph) -> str:
-    """Write the graph as one JSON document, ended by a line feed."""
+def graph_json(graph: ComponentGraph, jobs: Mapping[str, Json]) -> str:
+    """Write the graph and the jobs of its components as one JSON document, ended by a line feed."""
     document: Json = {
         "schema": GRAPH_SCHEMA,
         "from": graph.content,
@@ -354,6 +354,7 @@ def graph_json(graph: ComponentGraph) -> str:
             for each in graph.dependencies
         ],
         "cycles": [list(path) for path in graph.cycles],
+        **jobs,
     }
     return json_line(document)
 
@@ -408,8 +409,8 @@ def list_schema() -> Schema:
     return document_schema(LIST_SCHEMA, title, {"from": _CONTENT, "components": [row]})
 
 
-def graph_schema() -> Schema:
-    """Build the JSON Schema of `component graph --format json`."""
+def graph_schema(jobs: Mapping[str, Shape]) -> Schema:
+    """Build the JSON Schema of `component graph --format json`, with the keys of the jobs."""
     edge: Shape = {
         "from": str,
         "name": str,
@@ -425,5 +426,6 @@ def graph_schema() -> Schema:
         "groups": [str],
         "dependencies": [edge],
         "cycles": [[str]],
+        **jobs,
     }
     return document_schema(GRAPH_SCHEMA, "The component tree, dependencies and cycles", graph)
