@@ -17,7 +17,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.runs import start
 from patchgate.runs.ci_pipelines import FOLDER, MERGE
 from patchgate.runs.merge import MergedRuns, in_order, merge_runs
-from patchgate.runs.run_events import MOST_BYTES, OriginalEvent, events_of, events_text
+from patchgate.runs.run_events import MOST_BYTES, OriginalEvent, RepositoryName, events_of, events_text
 from patchgate.runs.run_record import RunRecord, find_run, last_actions, this_process
 from patchgate.runs.run_state import RunAction, RunState, RunStatus
 from patchgate.storage.record import START, Json, canonical_event, hash_of, line_of, parse_line
@@ -175,6 +175,22 @@ def test_a_job_that_failed_leaves_the_run_paused_whatever_the_others_say(verifie
     assert verified.resume().status is RunStatus.COMPLETED
 
 
+def test_a_job_that_passes_does_not_complete_a_run_in_which_another_failed(verified: World) -> None:
+    verified.repo.stage({"src/base/code.txt": "wrong\n"})
+    assert verified.start("base", run=RUN).status is RunStatus.PAUSED
+    state = verified.start("left", run=RUN)
+    assert (state.status, state.reason) == (RunStatus.PAUSED, "not done: base (implementation)")
+
+
+def test_a_fork_with_an_id_of_its_own_is_another_repository() -> None:
+    upstream, fork = RepositoryName("a", ("1",)), RepositoryName("b", ("1",))
+    assert not upstream.is_same(fork)
+    assert upstream.is_same(RepositoryName("a", ()))
+    assert upstream.is_same(RepositoryName(None, ("0", "1")))
+    assert not upstream.is_same(RepositoryName(None, ("2",)))
+    assert not RepositoryName(None, ()).is_same(RepositoryName(None, ()))
+
+
 def test_what_a_tool_printed_may_be_any_bytes(verified: World) -> None:
     worker = cloned(verified, "worker")
     worker.repo.stage({"tests/base/check.sh": "printf '\\377 is wrong\\n'; exit 1\n"})
@@ -271,6 +287,8 @@ def test_events_are_in_the_order_of_their_causes_and_only_then_of_their_times() 
     caused = event("2026-01-01T00:00:05Z", late.hash)
     found = in_order({each.hash: each for each in (caused, late, early)})
     assert found == [early, late, caused]
+    both = event("2025-01-01T00:00:00Z", early.hash, late.hash)
+    assert in_order({each.hash: each for each in (both, late, early)}) == [early, late, both]
 
 
 def test_a_name_that_no_run_can_have_is_refused(verified: World) -> None:
