@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import zipfile
@@ -162,7 +161,7 @@ def reply(patch: bytes) -> str:
     return f'<function=repair>{subplan}<param name="patch"><![CDATA[{patch.decode()}]]></param></function>'
 
 
-def test_the_loop_of_the_documentation_brings_an_agents_patch_in(repo: Repo) -> None:
+def test_the_loop_of_the_examples_brings_an_agents_patch_in(repo: Repo) -> None:
     """B21: from a reply that does not hold, over two refusals, to a landed patch."""
     place = repo.path.parent / "agent"
     place.mkdir()
@@ -175,11 +174,15 @@ def test_the_loop_of_the_documentation_brings_an_agents_patch_in(repo: Repo) -> 
     for number, text in enumerate(replies):
         (place / str(number)).write_text(text)
     (place / "agent.py").write_text(SCRIPTED)
-    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
-    (loop,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (place / "loop.py").write_text(loop)
     done = subprocess.run(
-        [sys.executable, place / "loop.py", sys.executable, place / "agent.py", place / "count", place],
+        [
+            sys.executable,
+            ROOT / "examples/agent_loop.py",
+            sys.executable,
+            place / "agent.py",
+            place / "count",
+            place,
+        ],
         input=b"Change line 2 of f to B.\n",
         cwd=repo.path,
         env=repo.env,
