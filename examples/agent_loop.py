@@ -33,7 +33,8 @@ def gate(*words: str, sent: bytes) -> dict[str, Any]:
 
 def main(agent: list[str], task: bytes) -> None:
     """Send the task, and after each refusal the refused reply with its feedback."""
-    answer, retry = b"", ()
+    answer = b""
+    retry: tuple[str, ...] = ()
     for _ in range(MOST_REPLIES):
         raw = ask(agent, task + answer)
         sent = b"You sent:\n" + raw  # the feedback names its lines
