@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import ask_person, directory_of, in_repository, open_to_write
-from patchgate.cli.output import warn, write
+from patchgate.cli.output import read_input, warn, write
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import first_of, printable
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _REHEARSED = 200
 _MOST_LISTS = 10
 _SUBMODULES = "init-submodules"
-_DEFAULT_OF_SUBMODULES = "no"
 
 
 @click.command("init")
@@ -34,8 +33,9 @@ _DEFAULT_OF_SUBMODULES = "no"
 @click.option(
     "--show", "only_show", is_flag=True, help="Show the policy and hooks that are there; write nothing."
 )
+@click.option("--assume", metavar="FILE", help="Assumptions that may answer the questions, one in each line.")
 @in_repository
-def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
+def init_command(context: click.Context, yes: bool, only_show: bool, assume: str | None) -> None:
     """Write a first patchgate.toml, try it on the last 200 commits, install the hooks.
 
     Overwrites nothing: an existing policy is kept and tried, and existing hooks run before ours. With CI=true
@@ -46,18 +46,20 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.quoting import printable
     from patchgate.hooks.first_policy import exception_lists, existing_policy_file, write_first_policy
+    from patchgate.runs.run_questions import read_assumptions
 
+    assumptions = read_assumptions(read_input(assume, directory_of(context))) if assume else ()
     force = effective_policy(repository, CheckOptions())
     policy = force.policy
     there = printable(force.place) if policy.file else existing_policy_file(repository)
     if only_show:
         _show_state(repository, there)
         return
-    answers: list[AuditedAnswer] = []
+    answers: Sequence[AuditedAnswer] = ()
     if not yes:
         _require_yes("Write patchgate.toml and install the hooks?" if there is None else "Install the hooks?")
     if there is None:
-        answers = _interview(is_asked=not yes)
+        answers = _interview(repository, assumptions, is_asked=not yes)
     if policy.file:
         write(f"found a policy ({there}); nothing was written\n")
     elif there is not None:
@@ -73,17 +75,22 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
     _install_hooks(repository)
 
 
-def _interview(*, is_asked: bool) -> list[AuditedAnswer]:
-    """Ask what the first policy depends on; with `--yes`, take the defaults."""
-    from patchgate.questions.question import Question, QuestionType
-    from patchgate.questions.recorded_answers import AnswerSource, AuditedAnswer
+def _interview(
+    repository: Repository, assumptions: Sequence[str], *, is_asked: bool
+) -> Sequence[AuditedAnswer]:
+    """Find out what the first policy depends on; with `--yes` nobody is asked.
 
-    question = Question(
-        _SUBMODULES, "May commits add submodules?", QuestionType.BOOLEAN, default=_DEFAULT_OF_SUBMODULES
+    Earlier answers do not count: they were about a policy that is not there any more.
+    """
+    from patchgate.questions.facts import repository_facts
+    from patchgate.questions.interview import InterviewInputs, interview
+    from patchgate.questions.question import Question, QuestionType
+
+    questions = (Question(_SUBMODULES, "May commits add submodules?", QuestionType.BOOLEAN, default="no"),)
+    inputs = InterviewInputs(
+        facts=repository_facts(repository), assumptions=assumptions, ask=ask_person if is_asked else None
     )
-    said = ask_person(question, question.default) if is_asked else _DEFAULT_OF_SUBMODULES
-    source = AnswerSource.USER if is_asked else AnswerSource.APPROVED
-    return [AuditedAnswer(question.id, question.text, said, source, 1.0)]
+    return interview(questions, inputs).fresh
 
 
 def _record(repository: Repository, answers: Sequence[AuditedAnswer]) -> None:

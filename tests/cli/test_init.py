@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.ledger.ledger import Ledger
 from patchgate.policy.config import parse
 from tests.malformed import commit_of, rows_of, tree
 from tests.signing import at_terminal
@@ -302,6 +303,33 @@ def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it
     repo.git("reset", "-q", "--hard", "HEAD~1")
     assert "submodules" not in repo.cli("init", "--yes", CI="true").err
     assert 'allow_gitlinks = "bump"' in (repo.path / "patchgate.toml").read_text()
+
+
+def test_what_init_takes_without_a_person_is_recorded_as_nobodys_word(repo: Repo) -> None:
+    def answered() -> tuple[object, ...]:
+        about = list(Ledger(repo.common_dir).find_events({"answer"}))[-1].about
+        return about["answer"], about["source"], about["confidence"], about["matched"]
+
+    repo.commit({"a.py": "one\n"})
+    repo.cli("init", "--yes", CI="true")
+    assert answered() == ("no", "auto_assumption", 0.0, "Accepted as stated")
+    (repo.path / "patchgate.toml").unlink()
+    (repo.path / "assumed").write_text("- Commits may add submodules: yes\n")
+    assert repo.cli("init", "--yes", "--assume", "assumed", CI="true").code == 0
+    assert answered() == ("yes", "auto_assumption", 1.0, "Commits may add submodules: yes")
+    text = (repo.path / "patchgate.toml").read_text()
+    assert "\nallow_gitlinks = true\n" in text.split("[policy.agent]")[0]
+    # At a terminal it is not asked again.
+    (repo.path / "patchgate.toml").unlink()
+    answer = at_terminal(repo, "init", "--assume", "assumed", typed=b"y\n", CI="true")
+    assert (answer.code, "May commits" in answer.err) == (0, False)
+
+
+def test_assumptions_that_cannot_be_read_write_no_policy(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    (repo.path / "assumed").write_bytes(b"\xff\xfe")
+    assert repo.cli("init", "--yes", "--assume", "assumed", CI="true").code == 2
+    assert not (repo.path / "patchgate.toml").exists()
 
 
 def test_init_installs_the_hooks_and_says_which(repo: Repo) -> None:
