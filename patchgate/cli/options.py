@@ -68,8 +68,10 @@ def ask_person(question: Question, offered: str | None) -> str:
     from patchgate.questions.question import InvalidAnswerError
 
     choices = f" [{printable(question.choices, 200)}]" if question.choices else ""
+    shown = "" if offered is None else f" [{printable(offered)}]"
+    text = printable(question.text) + choices + shown
     while True:
-        said = click.prompt(printable(question.text) + choices, default=offered, type=str, err=True)
+        said = click.prompt(text, default=offered, show_default=False, type=str, err=True)
         try:
             return question.read(said)
         except InvalidAnswerError as error:

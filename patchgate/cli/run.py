@@ -163,7 +163,8 @@ def answer_command(
     from patchgate.runs.run_questions import answer_question, answers_json, answers_text, ask_questions
 
     if question is not None and answer is not None:
-        answer_question(repository, question, answer, AnswerSource(source), confidence)
+        warning = answer_question(repository, question, answer, AnswerSource(source), confidence)
+        warn([warning] if warning is not None else ())
     asked = ask_questions(repository)
     if form == "json":
         write(answers_json(asked))

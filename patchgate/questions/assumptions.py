@@ -17,6 +17,9 @@ LEAST_SHARED = 3
 MOST_BYTES = 4 << 20
 _WORD = re.compile(r"[^\W_]+(?:\.[0-9]+)?")
 _NUMBER = re.compile(r"(?<![\w.])-?[0-9]+(?:\.[0-9]+)?(?![\w.])")
+# A sentence with “no” or “yes” elsewhere mostly says something about another thing.
+_VERDICT = re.compile(r"(?:^|:)\s*(yes|no|true|false)\b(?!\s+or\b)", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:no|not|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _STOP_WORDS = frozenset(
     re.findall(
         r"[a-z]+",
@@ -49,8 +52,9 @@ def significant_words(text: str) -> frozenset[str]:
 def match_assumptions(
     questions: Sequence[Question], assumptions: Sequence[str]
 ) -> dict[str, AssumptionMatch]:
-    """Pair questions with the assumptions that answer them; a question without one is left out.
+    """Pair questions, in the order of their file, with the assumptions that answer them.
 
+    A question without one is left out.
     At least three shared words pair them, with the overlap by the longer of both as confidence. Else the
     position does, unless that assumption matches another question by its words.
     """
@@ -98,19 +102,18 @@ def _best_by_words(
 
 
 def _answer(question: Question, assumption: str) -> str | None:
-    """Read in an assumption the one answer to a question that it has; None if it has none, or several."""
+    """Read in an assumption the one answer to a question that it has; None if it has none, or several.
+
+    What it denies is no answer, and which other option or number it means nobody knows.
+    """
     if question.type is QuestionType.FREETEXT:
         texts = [assumption]
     elif question.type is QuestionType.BOOLEAN:
-        texts = re.findall(r"\b(?:yes|no|true|false)\b", assumption.casefold())
+        texts = _VERDICT.findall(assumption)
     elif question.type is QuestionType.NUMERIC:
-        texts = _NUMBER.findall(assumption)
+        texts = [] if _NEGATION.search(assumption) else _NUMBER.findall(assumption)
     else:
-        texts = [
-            each
-            for each in question.options
-            if re.search(rf"(?<!\w){re.escape(each.casefold())}(?!\w)", assumption.casefold())
-        ]
+        texts = _options(question, assumption.casefold())
     found = set()
     for text in texts:
         try:
@@ -118,3 +121,14 @@ def _answer(question: Question, assumption: str) -> str | None:
         except InvalidAnswerError:
             continue
     return found.pop() if len(found) == 1 else None
+
+
+def _options(question: Question, assumption: str) -> list[str]:
+    """Find the options that an assumption names, unless it denies something besides."""
+    found, rest = [], assumption
+    for option in question.options:
+        pattern = rf"(?<!\w){re.escape(option.casefold())}(?!\w)"
+        if re.search(pattern, assumption):
+            found.append(option)
+            rest = re.sub(pattern, " ", rest)
+    return [] if _NEGATION.search(rest) else found

@@ -1,4 +1,6 @@
-"""Decides who answers a question: an earlier answer, a fact, an assumption, a person, or the default.
+"""Decides who answers a question: a person, a fact, an assumption, or the default.
+
+What a person or a message has answered counts until a later one; assumptions and facts compete by confidence.
 
 Nothing is recorded here: the caller gets all answers at once, so an interview that is interrupted leaves
 nothing behind.
@@ -15,6 +17,7 @@ from patchgate.questions.question import (
     Question,
     QuestionType,
     RepositoryFact,
+    in_order,
     is_asked,
 )
 from patchgate.questions.recorded_answers import DOUBTFUL, AnswerSource, AuditedAnswer, without_time
@@ -34,12 +37,14 @@ class InterviewInputs:
         facts: what the repository says; none where it says nothing.
         assumptions: what somebody assumes, in order.
         ask: asks a person, with the answer that counts if nothing is typed; None: nobody is there.
+        least_confidence: a person is asked for what has less, and for what is doubtful.
     """
 
     known: Mapping[str, AuditedAnswer] = field(default_factory=dict)
     facts: Mapping[RepositoryFact, Sequence[str]] = field(default_factory=dict)
     assumptions: Sequence[str] = ()
     ask: Callable[[Question, str | None], str] | None = None
+    least_confidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ def interview(questions: Sequence[Question], inputs: InterviewInputs) -> Intervi
     """Find an answer to each question that applies.
 
     Args:
-        questions: each after what it depends on.
+        questions: in the order of their file, which is that of assumptions.
         inputs: what may answer.
     """
     by_id = {each.id: each for each in questions}
@@ -72,7 +77,7 @@ def interview(questions: Sequence[Question], inputs: InterviewInputs) -> Intervi
     answers: dict[str, AuditedAnswer] = {}
     fresh: list[AuditedAnswer] = []
     unanswered: list[str] = []
-    for question in questions:
+    for question in in_order(questions):
         values = {name: each.answer for name, each in answers.items()}
         if not is_asked(question, values, by_id):
             continue
@@ -80,21 +85,24 @@ def interview(questions: Sequence[Question], inputs: InterviewInputs) -> Intervi
         if found is None:
             unanswered.append(question.id)
             continue
-        answers[question.id] = found
         known = inputs.known.get(question.id)
-        if known is None or without_time(known) != without_time(found):
+        if known is not None and without_time(known) == without_time(found):
+            found = known
+        else:
             fresh.append(found)
+        answers[question.id] = found
     return InterviewResult(answers, tuple(fresh), tuple(unanswered))
 
 
 def _answer_of(
     question: Question, inputs: InterviewInputs, match: AssumptionMatch | None
 ) -> AuditedAnswer | None:
-    known = _still_valid(question, inputs.known.get(question.id))
-    # Of equal confidence the first counts, so a fact that has changed replaces what it was.
-    found = [_of_fact(question, inputs.facts), known, _of_match(question, match)]
-    best = max((each for each in found if each is not None), key=lambda each: each.confidence, default=None)
-    is_settled = best is not None and best.confidence >= DOUBTFUL
+    best = known = _still_valid(question, inputs.known.get(question.id))
+    if known is None or known.source is AnswerSource.ASSUMPTION:
+        # Of equal confidence the first counts: a fact, then what is assumed now, then what was.
+        found = [_of_fact(question, inputs.facts), _of_match(question, match), known]
+        best = max(filter(None, found), key=lambda each: each.confidence, default=None)
+    is_settled = best is not None and best.confidence >= max(DOUBTFUL, inputs.least_confidence)
     if not is_settled and inputs.ask is not None:
         offered = best.answer if best is not None else question.default
         said = question.read(inputs.ask(question, offered))
@@ -103,8 +111,8 @@ def _answer_of(
 
 
 def _still_valid(question: Question, known: AuditedAnswer | None) -> AuditedAnswer | None:
-    """Keep a recorded answer while the question takes it and asks the same."""
-    if known is None or known.text != question.text:
+    """Keep a recorded answer while the question takes it and asks the same; defaults are taken anew."""
+    if known is None or known.text != question.text or known.matched == AS_STATED:
         return None
     try:
         return known if question.read(known.answer) == known.answer else None

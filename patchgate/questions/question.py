@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import is_printable, printable
 from patchgate.policy.strict_json import JsonFault, read_json
 from patchgate.report.schema import Schema, Shape, about, document_schema
 
@@ -22,6 +22,8 @@ MOST_QUESTIONS = 200
 MOST_TEXT = 2000
 _MOST_OPTIONS = 50
 _ID = re.compile(r"[a-z][a-z0-9-]{0,59}")
+_INTEGER = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
+_REAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _YES = {"yes": "yes", "y": "yes", "true": "yes", "no": "no", "n": "no", "false": "no"}
 
 
@@ -81,8 +83,10 @@ class Question:
             InvalidAnswerError: it is none.
         """
         said = text.strip()
-        if not said or len(said) > MOST_TEXT or "\0" in said:
+        if not said or len(said) > MOST_TEXT:
             raise InvalidAnswerError(f"an answer has 1 to {MOST_TEXT:,} characters")
+        if not all(map(is_printable, said)):
+            raise InvalidAnswerError("an answer is one line without control characters")
         if self.type is QuestionType.BOOLEAN:
             if (found := _YES.get(said.lower())) is None:
                 raise InvalidAnswerError("answer yes or no")
@@ -95,15 +99,17 @@ class Question:
         return self._read_number(said) if self.type is QuestionType.NUMERIC else said
 
     def _read_number(self, said: str) -> str:
-        try:
+        """Read a number; an integer stays one, because a float would alter a long one."""
+        value: float = math.nan
+        if (whole := _INTEGER.fullmatch(said)) is not None:
+            value = int(whole[1])
+        elif _REAL.fullmatch(said):
             value = float(said)
-        except ValueError:
-            value = math.nan
         low, high = self.range_min, self.range_max
         is_in = (low is None or value >= low) and (high is None or value <= high)
-        if not math.isfinite(value) or not is_in:
+        if not (is_in and _is_finite(value)):
             raise InvalidAnswerError(f"answer a number{_range(low, high)}")
-        return f"{value:.15g}"
+        return _plain_number(value)
 
     @property
     def choices(self) -> str:
@@ -117,12 +123,20 @@ class Question:
         )
 
 
+def _is_finite(value: float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)
+
+
+def _plain_number(value: float) -> str:
+    return repr(value).removesuffix(".0")
+
+
 def _range(low: float | None, high: float | None) -> str:
     if low is not None and high is not None:
-        return f" from {low:g} to {high:g}"
+        return f" from {_plain_number(low)} to {_plain_number(high)}"
     if low is not None:
-        return f" from {low:g} on"
-    return "" if high is None else f" up to {high:g}"
+        return f" from {_plain_number(low)} on"
+    return "" if high is None else f" up to {_plain_number(high)}"
 
 
 def is_asked(question: Question, answers: Mapping[str, str], questions: Mapping[str, Question]) -> bool:
@@ -138,8 +152,20 @@ def is_asked(question: Question, answers: Mapping[str, str], questions: Mapping[
     return answers.get(other.id) == question.depends_value and is_asked(other, answers, questions)
 
 
+def in_order(questions: Iterable[Question]) -> list[Question]:
+    """Return questions in their order, but a question that another depends on before that one."""
+    by_id = {each.id: each for each in questions}
+    found: dict[str, Question] = {}
+    for question in by_id.values():
+        chain = [question]
+        while (other := chain[-1].depends_on) is not None and other not in found:
+            chain.append(by_id[other])
+        found |= {each.id: each for each in reversed(chain)}
+    return list(found.values())
+
+
 def read_questions(raw: bytes) -> tuple[Question, ...]:
-    """Read a file of questions, in an order in which each comes after what it depends on.
+    """Read a file of questions, in the order of the file.
 
     Raises:
         QuestionFileError: it cannot be used.
@@ -169,7 +195,7 @@ def read_questions(raw: bytes) -> tuple[Question, ...]:
             name = each.get("id") if isinstance(each, dict) else None
             shown = f"`{printable(name, 60)}`" if isinstance(name, str) else f"number {number + 1}"
             raise QuestionFileError(f"the question {shown}: {error}", line) from error
-    return _ordered(found)
+    return _related(found)
 
 
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
@@ -207,8 +233,6 @@ def _question(value: object) -> Question:
             if kept[name] not in [each.value for each in kinds]:
                 raise ValueError(f"`{name}` is not one of {', '.join(kinds)}")
             kept[name] = kinds(kept[name])
-    for name in ("range_min", "range_max"):
-        kept |= {name: float(kept[name])} if name in kept else {}
     return Question(**kept)
 
 
@@ -229,7 +253,7 @@ def _checked(question: Question) -> Question:
     low, high = question.range_min, question.range_max
     if (low is not None or high is not None) and not is_number:
         raise ValueError("a range belongs to the type numeric")
-    if any(each is not None and not math.isfinite(each) for each in (low, high)):
+    if any(each is not None and not _is_finite(each) for each in (low, high)):
         raise ValueError("a limit of the range is not finite")
     if low is not None and high is not None and low > high:
         raise ValueError("`range_min` is above `range_max`")
@@ -246,7 +270,8 @@ def _read_as(name: str, value: str | None, question: Question) -> str | None:
         raise ValueError(f"`{name}` is no answer of the type {question.type.value}: {error}") from error
 
 
-def _ordered(found: Mapping[str, Question]) -> tuple[Question, ...]:
+def _related(found: Mapping[str, Question]) -> tuple[Question, ...]:
+    """Check what questions depend on, and write the answers that they need in their one form."""
     whole: dict[str, Question] = {}
     for name, question in found.items():
         if question.depends_on is not None and question.depends_on not in found:
@@ -260,11 +285,11 @@ def _ordered(found: Mapping[str, Question]) -> tuple[Question, ...]:
             raise QuestionFileError(f"the question `{name}`: {error}") from error
     graph = {name: [each.depends_on] if each.depends_on else [] for name, each in whole.items()}
     try:
-        order: Sequence[str] = list(TopologicalSorter(graph).static_order())
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         circle = " -> ".join(f"`{each}`" for each in error.args[1])
         raise QuestionFileError(f"questions depend on each other in a circle: {circle}") from error
-    return tuple(whole[name] for name in order)
+    return tuple(whole.values())
 
 
 def questions_schema() -> Schema:

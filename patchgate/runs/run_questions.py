@@ -104,18 +104,22 @@ def ask_questions(
         facts=repository_facts(repository) if any(each.fact for each in questions) else {},
         assumptions=assumptions,
         ask=ask,
+        least_confidence=content.policy.config.run.least_confidence,
     )
     result = interview(questions, inputs)
     if records:
         record_answers(repository.common_dir, result.fresh, clock)
-    waiting = result.below(content.policy.config.run.least_confidence)
+    waiting = result.below(inputs.least_confidence)
     return RunQuestions(questions, result, tuple(waiting))
 
 
 def answer_question(
     repository: Repository, name: str, said: str, source: AnswerSource, confidence: float
-) -> None:
+) -> str | None:
     """Record what a person answers by a command, or what a message elsewhere has answered.
+
+    Returns:
+        A warning if the question does not apply now, so that the answer has no effect yet.
 
     Raises:
         UsageError: there is no such question, or this is no answer to it.
@@ -132,6 +136,10 @@ def answer_question(
         message = f"{printable(said, 80)} is no answer to {name}: {error}"
         raise UsageError(message, "git patchgate run answer") from error
     record_answers(repository.common_dir, [answer])
+    if name in asked.result.answers or name in asked.result.open:
+        return None
+    needed = f"{question.depends_on} is answered {printable(question.depends_value or '', 80)}"
+    return f"{name} does not apply now: this answer counts when {needed}"
 
 
 def read_assumptions(raw: bytes) -> tuple[str, ...]:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.questions.assumptions import BY_POSITION, match_assumptions, significant_words
-from patchgate.questions.question import Question, QuestionType
+from patchgate.questions.interview import InterviewInputs, interview
+from patchgate.questions.question import Question, QuestionType, read_questions
 
 RETRY = Question("retry", "How many times does the payment service retry a failed request?")
 STORE = Question(
     "store", "Which database keeps the orders?", QuestionType.ENUM, options=("SQLite", "Postgres")
 )
 SERVER = Question("server", "Does the report service open a network port?", QuestionType.BOOLEAN)
+LIMITS = Question("limits", "Do users of the public API have limits?", QuestionType.BOOLEAN)
+WITHOUT = Question(
+    "copies",
+    "Does the database keep copies of orders?",
+    QuestionType.ENUM,
+    options=("No copies", "Two copies"),
+)
 TIMES = Question("times", RETRY.text, QuestionType.NUMERIC, range_min=0, range_max=10)
 
 
@@ -39,6 +49,24 @@ def test_three_shared_words_beat_the_position_with_the_overlap_by_the_longer() -
 def test_two_shared_words_are_not_enough() -> None:
     found = match_assumptions([plain(0), RETRY], ["The payment service is in Go"])
     assert "retry" not in found
+
+
+def test_the_position_is_the_one_in_the_file_whatever_depends_on_what() -> None:
+    server = {"id": "server", "text": "Is it a server?", "type": "boolean"}
+    depends = {"depends_on": "server", "depends_value": "yes"}
+    port = {"id": "port", "text": "Which port?", "type": "numeric", **depends}
+    workers = {"id": "workers", "text": "How many workers?", "type": "numeric"}
+    for listed, lines in (
+        ((server, port, workers), ["yes", "8080", "4"]),
+        ((port, workers, server), ["8080", "4", "yes"]),
+    ):
+        questions = read_questions(json.dumps({"questions": listed}).encode())
+        found = interview(questions, InterviewInputs(assumptions=lines)).answers
+        assert {name: each.answer for name, each in found.items()} == {
+            "server": "yes",
+            "port": "8080",
+            "workers": "4",
+        }
 
 
 def test_stop_words_do_not_count() -> None:
@@ -68,6 +96,16 @@ def test_an_assumption_answers_several_questions_only_where_it_matches_each() ->
         (STORE, "the orders database keeps is postgres", "Postgres"),
         (STORE, "the orders database keeps SQLite and Postgres", None),
         (STORE, "the orders database keeps MySQL", None),
+        (STORE, "SQLite is no database that keeps the orders", None),
+        (STORE, "the orders database keeps is not SQLite", None),
+        (STORE, "the orders are never in Postgres, which keeps no database", None),
+        (STORE, "the database that keeps the orders isn't Postgres", None),
+        (STORE, "the database keeps orders without Postgres", None),
+        (WITHOUT, "the orders database keeps no copies", "No copies"),
+        (LIMITS, "The API is public, all users have no limits", None),
+        (LIMITS, "limits of users of the public API: yes", "yes"),
+        (LIMITS, "Yes, users of the public API have no limits but one", "yes"),
+        (TIMES, "the payment service does not try a failed request 3 times", None),
         (SERVER, "no: the report service opens no network port", "no"),
         (SERVER, "the report service may open a network port", None),
         (SERVER, "yes or no: the report service network port", None),

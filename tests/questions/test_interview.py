@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from patchgate.questions.interview import AS_STATED, OF_FACT, InterviewInputs, interview
 from patchgate.questions.question import Question, QuestionType, RepositoryFact
-from patchgate.questions.recorded_answers import AnswerSource, AuditedAnswer
+from patchgate.questions.recorded_answers import (
+    AnswerSource,
+    AuditedAnswer,
+    newest_answers,
+    record_answers,
+)
 
 TEXT = Question("text", "What is it for?")
 LANGUAGE = Question("language", "Which language?", fact=RepositoryFact.LANGUAGES)
@@ -103,3 +111,51 @@ def test_a_fact_that_has_changed_replaces_what_it_was() -> None:
     before = interview((LANGUAGE,), InterviewInputs(facts={RepositoryFact.LANGUAGES: ("Go",)})).answers
     after = interview((LANGUAGE,), InterviewInputs(known=before, facts=FACTS))
     assert [each.answer for each in after.fresh] == ["Python, Shell"]
+
+
+def by_command(answer: str, confidence: float, source: AnswerSource = AnswerSource.SLACK) -> AuditedAnswer:
+    return AuditedAnswer("server", SERVER.text, answer, source, confidence, at="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize("confidence", [0.0, 0.4, 0.6, 1.0])
+def test_what_a_person_or_a_message_said_later_counts_whatever_its_confidence(
+    tmp_path: Path, confidence: float
+) -> None:
+    question = replace(LANGUAGE, id="server", text=SERVER.text)
+    place = str(tmp_path)
+    guess = AuditedAnswer("server", SERVER.text, "Go", AnswerSource.ASSUMPTION, 0.9, "in Go")
+    record_answers(place, [guess, by_command("Rust", 1.0), by_command("Zig", confidence)])
+    found = interview(
+        (question,),
+        InterviewInputs(known=newest_answers(place), facts=FACTS, assumptions=["Is it a server in Perl?"]),
+    )
+    assert (found.answers["server"].answer, found.answers["server"].confidence) == ("Zig", confidence)
+    assert found.fresh == ()
+
+
+def test_of_assumptions_the_surest_counts_and_of_equal_ones_the_latest() -> None:
+    def said(text: str, known: dict[str, AuditedAnswer]) -> AuditedAnswer:
+        return interview((TEXT,), InterviewInputs(known=known, assumptions=[text])).answers["text"]
+
+    first = {"text": said("one", {})}
+    assert said("another", first).answer == "another"
+    sure_of = {"text": replace(first["text"], confidence=0.8)}
+    assert said("another", sure_of).answer == "one"
+
+
+def test_a_default_that_has_changed_replaces_what_it_was() -> None:
+    before = interview((SERVER,), InterviewInputs()).answers
+    after = interview((replace(SERVER, default="yes"),), InterviewInputs(known=before))
+    assert [each.answer for each in after.fresh] == ["yes"]
+
+
+def test_what_is_less_sure_than_the_policy_needs_is_asked_at_a_terminal() -> None:
+    def ask(question: Question, offered: str | None) -> str:
+        return "Rust"
+
+    inputs = InterviewInputs(facts=FACTS, ask=ask)
+    assert interview((LANGUAGE,), inputs).answers["language"].answer == "Python, Shell"
+    strict = replace(inputs, least_confidence=0.95)
+    assert interview((LANGUAGE,), strict).answers["language"].answer == "Rust"
+    # Also where the policy needs none at all, doubtful answers are asked.
+    assert interview((SERVER,), replace(inputs, ask=lambda *_: "y")).answers["server"].answer == "yes"

@@ -15,6 +15,7 @@ from patchgate.questions.question import (
     Question,
     QuestionFileError,
     QuestionType,
+    in_order,
     is_asked,
     questions_schema,
     read_questions,
@@ -55,12 +56,39 @@ def test_a_choice_takes_an_option_in_any_case_and_nothing_else() -> None:
 def test_a_number_is_finite_and_in_its_range_with_both_ends() -> None:
     (port,) = read_questions(file_of(PORT))
     assert (port.read("1"), port.read("65535"), port.read("80.0")) == ("1", "65535", "80")
-    for said in ("0", "65536", "nan", "inf", "-inf", "eighty", "1e999"):
+    for said in ("0", "65536", "nan", "inf", "-inf", "eighty", "1e999", "8_0", "８０", "0x50", "80 00", "."):
         with pytest.raises(InvalidAnswerError):
             port.read(said)
 
 
-@pytest.mark.parametrize("said", ["", "   ", "\t\n", "a\0b", "x" * 2001])
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("9007199254740991", "9007199254740991"),
+        ("+9007199254740993.00", "9007199254740993"),
+        ("-0.0", "0"),
+        ("0.1", "0.1"),
+        ("0.12345678901234568", "0.12345678901234568"),
+        ("1e3", "1000"),
+        ("2.5e-7", "2.5e-07"),
+        ("1" * 400, "1" * 400),
+    ],
+)
+def test_a_number_is_kept_as_it_was_said(said: str, answer: str) -> None:
+    question = one(type="numeric")
+    assert (question.read(said), question.read(answer)) == (answer, answer)
+
+
+def test_the_limits_of_a_range_are_exact() -> None:
+    question = one(type="numeric", range_max=9007199254740992)
+    with pytest.raises(InvalidAnswerError, match="up to 9007199254740992"):
+        question.read("9007199254740993")
+    assert question.read("9007199254740992") == "9007199254740992"
+
+
+@pytest.mark.parametrize(
+    "said", ["", "   ", "\t\n", "a\0b", "x" * 2001, "\x1b]0;evil\x07red", "a\nb", "\u202ea"]
+)
 def test_a_text_is_not_empty(said: str) -> None:
     with pytest.raises(InvalidAnswerError):
         one().read(said)
@@ -71,7 +99,8 @@ def test_a_question_is_skipped_where_it_does_not_apply() -> None:
     nested = {**PORT, "id": "tls-port", "depends_on": "port", "depends_value": "443"}
     listed = read_questions(file_of({**PORT, "depends_on": "server", "depends_value": "y"}, SERVER, nested))
     by_id = {each.id: each for each in listed}
-    assert [each.id for each in listed].index("server") < [each.id for each in listed].index("port")
+    assert [each.id for each in listed] == ["port", "server", "tls-port"]
+    assert [each.id for each in in_order(listed)] == ["server", "port", "tls-port"]
     assert by_id["port"].depends_value == "yes"
     assert not is_asked(by_id["port"], {}, by_id)
     assert not is_asked(by_id["port"], {"server": "no"}, by_id)

@@ -148,6 +148,41 @@ def test_a_message_elsewhere_may_answer_with_its_own_confidence(tmp_path: Path) 
     assert world.repo.cli("run", "answer", "nothing", "x").code == 2
 
 
+def test_a_later_answer_of_a_person_replaces_a_fact_and_an_assumption(tmp_path: Path) -> None:
+    world = world_with(tmp_path, has_author=False, has_code=True)
+    (tmp_path / "assumptions").write_text("The database keeps orders in Postgres\n")
+    world.repo.cli("run", "start", "base", "--assume", str(tmp_path / "assumptions"))
+    for name, said in (("store", "SQLite"), ("branch", "stable")):
+        assert world.repo.cli("run", "answer", name, said, "--confidence", "0.3").code == 0
+    world.repo.cli("run", "start", "base", "--assume", str(tmp_path / "assumptions"))
+    found = answers(world)
+    assert (found["store"], found["branch"]) == (("SQLite", 0.3), ("stable", 0.3))
+
+
+def test_an_answer_to_a_question_that_does_not_apply_is_recorded_and_told(tmp_path: Path) -> None:
+    world = world_with(tmp_path, has_author=False, has_code=True)
+    said = world.repo.cli("run", "answer", "port", "8080")
+    assert (said.code, "server" in said.err, "yes" in said.err) == (0, True, True)
+    assert recorded(world) == ["port"]
+    assert "warning" not in world.repo.cli("run", "answer", "server", "y").err
+    assert answers(world)["port"] == ("8080", 1.0)
+
+
+def test_control_characters_of_an_answer_reach_nobody(tmp_path: Path) -> None:
+    world = world_with(tmp_path, {"id": "why", "text": "Why is it there?"}, has_author=False, has_code=True)
+    evil = "\x1b]0;evil\x07red"
+    refused = world.repo.cli("run", "answer", "why", evil)
+    assert (refused.code, "\x1b" in refused.err, recorded(world)) == (2, False, [])
+    # An assumption with them is none, and neither is what an older version has recorded.
+    (tmp_path / "assumptions").write_text(evil + "\n")
+    ledger = Ledger(world.repo.common_dir)
+    about = {"question": "why", "text": "Why is it there?", "answer": evil, "source": "cli_approve"}
+    ledger.record(KIND, {**about, "confidence": 0.2, "matched": None})
+    command = ("run", "start", "base", "--assume", str(tmp_path / "assumptions"))
+    shown = at_terminal(world.repo, *command, typed=b"because\n")
+    assert (shown.code, "\x1b]0" in shown.out, answers(world)) == (0, False, {"why": ("because", 1.0)})
+
+
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
