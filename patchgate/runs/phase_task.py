@@ -56,9 +56,10 @@ class PhaseResult:
 
     `reason` is one sentence, `hint` the next step. `tail` are the last lines of the output that shows it.
     `attempts` are the ids of the attempts that were made, `files` the paths that they wrote, `counts` those
-    of the tests. `cost` is what its authors reported, as money. `kind`, `subject` and `sample` say what went
-    wrong, as in `triage.RunFault`; the kind is None if that is unknown, or a maintainer's turn. `missing` are
-    programs that were not found. `warnings` hold whatever the outcome is.
+    of the tests. `cost` is what its authors reported, as money; None if its process was killed. `kind`,
+    `subject` and `sample` say what went wrong, as in `triage.RunFault`; the kind is None if that is unknown,
+    or a maintainer's turn. `missing` are programs that were not found. `warnings` hold whatever the outcome
+    is.
     """
 
     outcome: PhaseOutcome
@@ -69,7 +70,7 @@ class PhaseResult:
     files: tuple[str, ...] = ()
     counts: Mapping[str, int] | None = None
     seconds: float = 0.0
-    cost: float = 0.0
+    cost: float | None = 0.0
     kind: FaultKind | None = None
     subject: str = ""
     sample: str = ""

@@ -22,10 +22,11 @@ from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema, map_of, maybe
 from patchgate.report.wording import count, safe
 from patchgate.runs.cost import money, spends_of, total
-from patchgate.runs.phases import PHASES
+from patchgate.runs.phase_task import PhaseOutcome
+from patchgate.runs.phases import PHASES, Phase
 from patchgate.runs.run_record import find_run, last_actions, status_now
 from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus, fold
-from patchgate.runs.triage import FaultKind
+from patchgate.runs.triage import OF_WORKER, FaultKind
 from patchgate.storage.record import Json
 
 SCHEMA = "patchgate.run-retro/1"
@@ -39,7 +40,7 @@ _ENDS = frozenset({RunAction.PAUSED, RunAction.ABORTED, RunAction.COMPLETED})
 class FailurePattern:
     """A fault that a run has met: its kind, what it is about, how often, and in which components.
 
-    Of refused answers `subject` is the rule that refused them.
+    Of refused answers `subject` is the rule that refused them, of a failed check the phase.
     """
 
     fault: str
@@ -192,24 +193,52 @@ def _most(numbers: Mapping[str, int]) -> tuple[str, int] | None:
 def _patterns(events: Iterable[Event], attempts: Iterable[AttemptRecord]) -> tuple[FailurePattern, ...]:
     """Count equal faults, the most frequent first."""
     seen: dict[tuple[str, str], list[str]] = {}
-    for event in events:
-        told = event.about
-        is_fault = told.get("action") in {RunAction.FAULTED, RunAction.RETRIED}
-        fault, signature = told.get("fault"), told.get("signature")
-        # Each refused answer is an attempt.
-        if is_fault and isinstance(fault, str) and fault != FaultKind.PATCH_REFUSED:
-            subject = str(signature or "").removeprefix(fault).removeprefix(":")
-            seen.setdefault((fault, subject), []).append(str(told.get("component")))
+    refused: set[str] = set()
     for attempt in attempts:
         rules = [rule for rule in attempt.rules if not rule.startswith("retry-")]
         if attempt.counts and rules:
+            refused.add(str(attempt.run))
             component = str(attempt.run).split("/")[1]
             seen.setdefault((FaultKind.PATCH_REFUSED.value, rules[0]), []).append(component)
-    found = [
+    for event in events:
+        told = event.about
+        if told.get("action") not in {RunAction.FAULTED, RunAction.RETRIED}:
+            continue
+        work = "/".join(str(told.get(key)) for key in ("run", "component", "phase"))
+        if (found := _fault_told(told, has_refusals=work in refused)) is not None:
+            seen.setdefault(found, []).append(str(told.get("component")))
+    patterns = [
         FailurePattern(fault, subject, len(names), tuple(sorted(set(names))))
         for (fault, subject), names in seen.items()
     ]
-    return tuple(sorted(found, key=lambda each: (-each.times, each.fault, each.subject)))
+    return tuple(sorted(patterns, key=lambda each: (-each.times, each.fault, each.subject)))
+
+
+def _fault_told(told: Mapping[str, Json], *, has_refusals: bool) -> tuple[str, str] | None:
+    """Return the fault of an event, and what it is about; None if it is none, or is counted elsewhere.
+
+    Args:
+        told: the event.
+        has_refusals: whether rules refused answers of its work: each of them is counted by itself.
+    """
+    fault, phase = told.get("fault"), str(told.get("phase"))
+    if not isinstance(fault, str):
+        return None
+    subject = str(told.get("signature") or "").removeprefix(fault).removeprefix(":")
+    if fault == FaultKind.PATCH_REFUSED:
+        if has_refusals:
+            return None
+        # The answers landed, or were no patches: the subject says what still failed.
+        why, _, about = subject.partition(" ")
+        if why in {*FaultKind}:
+            return why, about
+        fault, subject = FaultKind.TESTS_FAILED.value, ""
+        if phase == Phase.CONTRACT:
+            fault = FaultKind.CHECK_FAILED.value
+    elif fault == FaultKind.CHECK_FAILED and told.get("outcome") != PhaseOutcome.FAILED:
+        # A work that waits for a person has no fault, and of another without a kind nothing is known.
+        return None if told.get("outcome") == PhaseOutcome.WAITING else (fault, "")
+    return (fault, phase) if fault == FaultKind.CHECK_FAILED else (fault, subject)
 
 
 _LESSONS: Mapping[str, str] = {
@@ -223,26 +252,34 @@ _LESSONS: Mapping[str, str] = {
         "no tests were collected in {names}: correct `tests` or `test_command`, or list what is missing in "
         "`[environment] required_tools`"
     ),
+    FaultKind.TESTS_FAILED: "tests failed for {names}: compare them with {files}",
+    FaultKind.CHECK_FAILED: "the contract of {names} is not valid: correct {files}",
+    FaultKind.ANSWER_UNUSABLE: (
+        "the answers of an author for {names} were no patches: correct its `command` in `[commands]`"
+    ),
     FaultKind.AUTHOR_FAILED: "an author failed for {names}: correct its `command` in `[commands]`",
     FaultKind.BUDGET_SPENT: "the run stopped at a cap: raise `[run] total_cost` or `phase_caps`",
     FaultKind.PATCH_REFUSED: "{what} refused answers for {names}: tell the author, or change `[rules]`",
 }
-_OF_TESTS = frozenset({FaultKind.TESTS_FAILED.value, FaultKind.CHECK_FAILED.value})
+_OF_WORKER = (
+    "the process that worked on {names} ended without a result: lower `[run] max_concurrent`, so that each "
+    "has more memory"
+)
 
 
 def _lessons(content: PolicyTree, patterns: Iterable[FailurePattern]) -> list[str]:
     """Say what to change, the most frequent fault first."""
     found = []
     for each in patterns:
-        names = first_of(each.components, _NAMED, lambda name: f"`{name}`")
-        if each.fault in _OF_TESTS:
-            known = [content.policy.components.get(name) for name in each.components]
-            files = [one.contract.quoted for one in known if one is not None]
-            named = first_of(files, _NAMED, str)
-            found += [f"tests failed for {names}: compare them with {named}"] if files else []
-        elif (text := _LESSONS.get(each.fault)) is not None:
+        text = _OF_WORKER if each.subject == OF_WORKER else _LESSONS.get(each.fault)
+        if text is None or (each.fault == FaultKind.CHECK_FAILED and each.subject != Phase.CONTRACT):
+            continue
+        known = [content.policy.components.get(name) for name in each.components]
+        files = [one.contract.quoted for one in known if one is not None]
+        if files or "{files}" not in text:
+            names = first_of(each.components, _NAMED, lambda name: f"`{name}`")
             what = f"`{safe(each.subject, 80)}`" if each.subject else f"something of {names}"
-            found.append(text.format(what=what, names=names))
+            found.append(text.format(what=what, names=names, files=first_of(files, _NAMED)))
     return list(dict.fromkeys(found))[:_MOST_LESSONS]
 
 
@@ -306,7 +343,7 @@ def retrospective_schema() -> Schema:
     """Return the schema of what a run has taught."""
     pattern: Shape = {
         "fault": str,
-        "subject": about(str, "what it is about; of refused answers, the rule"),
+        "subject": about(str, "what it is about; of refused answers, the rule; of a failed check, the phase"),
         "times": int,
         "components": [str],
     }

@@ -20,6 +20,8 @@ _MOST_DOUBLED = 30
 EARLY_COMPONENTS = 2
 """So many components that collected nothing are a pattern, if all did. Source: the success criteria of D."""
 MOST_SAMPLE = 200
+OF_WORKER = "its process"
+"""The subject of the fault of a work whose process ended without a result."""
 
 
 class FaultClass(StrEnum):

@@ -27,7 +27,7 @@ from patchgate.runs.phase_task import (
 )
 from patchgate.runs.phases import Phase, Work
 from patchgate.runs.timeouts import Activity, ActivityKind
-from patchgate.runs.triage import FaultKind
+from patchgate.runs.triage import OF_WORKER, FaultKind
 
 _DAY = 86_400.0
 SILENT_SECONDS = 900.0
@@ -116,8 +116,10 @@ class Workers:
 
 
 def _ended(work: Work, why: str, kind: FaultKind | None) -> PhaseResult:
-    """Describe the end of a worker without a result, which says nothing about the component."""
-    return PhaseResult(PhaseOutcome.FAULT, f"{work.component}: {why}", kind=kind, subject="its process")
+    """Describe the end of a worker without a result, which says nothing about the component or its cost."""
+    return PhaseResult(
+        PhaseOutcome.FAULT, f"{work.component}: {why}", cost=None, kind=kind, subject=OF_WORKER
+    )
 
 
 def read_result(value: Mapping[str, Any]) -> PhaseResult:

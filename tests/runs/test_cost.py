@@ -266,6 +266,18 @@ def test_an_amount_that_is_none_is_refused(tmp_path: Path, amount: str) -> None:
     assert world.actions() == before
 
 
+def test_a_worker_that_is_killed_in_a_call_leaves_costs_that_add_up(tmp_path: Path) -> None:
+    world = made(tmp_path)
+    script = tmp_path / "author.sh"
+    first = f"test -e {tmp_path}/1 || {{ touch {tmp_path}/1; echo no patch; exit; }}"
+    second = f"test -e {tmp_path}/2 || {{ touch {tmp_path}/2; kill -9 $PPID; }}"
+    script.write_text("\n".join([reporting(REPORT), first, second, script.read_text()]))
+    answer = world.repo.cli("run", "start", "base")
+    assert (answer.code, "is tried again" in answer.out) == (0, True), answer.out
+    rebuilt = world.repo.cli("run", "rebuild", "--format", "json")
+    assert json.loads(rebuilt.out)["warnings"] == []
+
+
 def test_costs_that_do_not_add_up_are_told_by_rebuild() -> None:
     def event(**about: Any) -> Event:
         return Event("run", {"run": "r-1", "component": "a", "phase": "tests", **about})
@@ -280,4 +292,7 @@ def test_costs_that_do_not_add_up_are_told_by_rebuild() -> None:
     # A work that was killed has no sum, and one that goes on has none yet.
     assert not said(began, call, began, call, event(action="finished", cost=0.1))
     assert not said(began, call)
+    lost = event(action="retried", cost=None)
+    assert not said(began, call, lost, began, call, event(action="finished", cost=0.1))
+    assert not said(began, call, event(action="faulted", cost=None))
     assert not said(began, event(action="spent", author=None, cost=9.0), event(action="finished", cost=0.0))

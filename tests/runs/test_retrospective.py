@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 
 from patchgate.check.vague_phrases import vague_phrases
+from patchgate.components.policy_tree import index_tree
+from patchgate.git.objects import Objects
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.runs import retrospective
+from patchgate.runs.author import MOST_ANSWER
 from patchgate.runs.retrospective import lessons_of_last_runs, retrospective_of, retrospective_schema
 from patchgate.runs.run_state import KIND, RunStatus
-from patchgate.runs.triage import FaultKind
+from patchgate.runs.triage import OF_WORKER, FaultKind
+from patchgate.storage.record import Json
 from tests.component_world import contract, opened
 from tests.runs.phase_world import new_file
-from tests.runs.test_cost import made
+from tests.runs.test_cost import REPORT, made, reporting
 from tests.runs.test_runs import World
 from tests.schemas import require_valid
 
@@ -112,19 +116,116 @@ def test_pauses_and_the_time_after_a_kill_are_no_work() -> None:
     assert retrospective._seconds([*killed, *after]) == 36
 
 
-@pytest.mark.parametrize("text", retrospective._LESSONS.values())
-def test_a_lesson_is_not_vague_and_names_what_to_change(text: str) -> None:
-    lesson = text.format(what="`ruff`", names="`left`")
-    assert list(vague_phrases(lesson)) == []
-    assert KEY.search(lesson)
+def lessons_in(world: World) -> list[str]:
+    found: list[str] = json.loads(world.repo.cli("run", "retro", "--format", "json").out)["lessons"]
+    return found
+
+
+def faulted(
+    world: World, run: str, kind: str, phase: str = "implementation", outcome: str = "failed", of: str = ""
+) -> None:
+    """Record a fault as the loop of a run does."""
+    about: dict[str, Json] = {"run": run, "action": "faulted", "component": "base", "phase": phase}
+    signature = f"{kind}:{of}" if of else kind
+    ledger = Ledger(world.repo.common_dir)
+    ledger.record(KIND, {**about, "outcome": outcome, "fault": kind, "signature": signature, "cost": 0.0})
+
+
+@pytest.mark.parametrize("kind", FaultKind)
+@pytest.mark.parametrize("of", ["", "ruff", "its process"])
+def test_a_finished_lesson_is_not_vague_and_names_what_to_change(
+    tmp_path_factory: pytest.TempPathFactory, kind: FaultKind, of: str
+) -> None:
+    world = with_code(tmp_path_factory)
+    about: dict[str, Json] = {"action": "faulted", "component": "base", "phase": "contract"}
+    signature = f"{kind}:{of}" if of else kind.value
+    events = [Event(KIND, {**about, "outcome": "failed", "fault": kind.value, "signature": signature})]
+    with Objects(opened(world.repo)) as objects:
+        content = index_tree(opened(world.repo), objects)
+        lessons = retrospective._lessons(content, retrospective._patterns(events, []))
+    assert lessons or kind in WITHOUT_LESSON
+    for lesson in lessons:
+        assert list(vague_phrases(lesson)) == []
+        assert KEY.search(lesson)
+        assert "{" not in lesson
+
+
+_WORLDS: list[World] = []
+
+
+def with_code(factory: pytest.TempPathFactory) -> World:
+    """A repository that no test changes."""
+    if not _WORLDS:
+        _WORLDS.append(World.make(factory.mktemp("lessons"), has_author=False, has_code=True))
+    return _WORLDS[0]
+
+
+WITHOUT_LESSON = {FaultKind.LOCKED, FaultKind.CONFIG, FaultKind.MISSING_FILE, FaultKind.DISK_FULL}
 
 
 def test_every_fault_that_the_config_may_cause_has_a_lesson() -> None:
-    others = {
-        *(FaultKind.LOCKED, FaultKind.CONFIG, FaultKind.MISSING_FILE, FaultKind.DISK_FULL),
-        *(FaultKind.ANSWER_UNUSABLE, FaultKind.TESTS_FAILED, FaultKind.CHECK_FAILED),
-    }
-    assert {*retrospective._LESSONS} == {*FaultKind} - others
+    assert {*retrospective._LESSONS} == {*FaultKind} - WITHOUT_LESSON
+
+
+def test_answers_that_landed_while_the_tests_still_failed_are_tests_that_failed(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    script = tmp_path / "author.sh"
+    # Each answer is another one, so all land, and none is right.
+    number = f"n=$(ls {tmp_path} | wc -l); touch {tmp_path}/call-$n"
+    first = f"test -e src/base/code.txt || {{ cat {tmp_path}/first; exit; }}"
+    change = "printf '%s\\n' 'diff --git a/src/base/code.txt b/src/base/code.txt' '--- a/src/base/code.txt' "
+    change += '\'+++ b/src/base/code.txt\' "@@ -1 +1 @@" "-$(cat src/base/code.txt)" "+wrong $n"'
+    (tmp_path / "first").write_bytes(new_file("src/base/code.txt", "wrong\n"))
+    script.write_text(f"{reporting(REPORT)}\n{number}\n{first}\n{change}\n")
+    state = world.start("base")
+    assert "did not pass" in next(iter(state.trouble.values())).reason
+    found = retrospective_of(opened(world.repo), None, NOW)
+    assert [(each.fault, each.times) for each in found.failure_patterns] == [("tests-failed", 1)]
+    assert found.lessons == ("tests failed for `base`: compare them with contracts/base/interface.json",)
+    assert found.total_cost == pytest.approx(0.25 * len(list(tmp_path.glob("call-*"))))
+
+
+def test_answers_that_are_no_patches_say_so(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    (tmp_path / "author.sh").write_text(f"yes | head -c {MOST_ANSWER + 1}")
+    world.start("base")
+    (lesson,) = lessons_in(world)
+    assert lesson.startswith("the answers of an author for `base` were no patches")
+
+
+def test_the_lesson_of_a_contract_that_is_not_valid_names_the_contract(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"contracts/base/interface.json": "{}\n"})
+    world.start("base")
+    assert lessons_in(world) == ["the contract of `base` is not valid: correct contracts/base/interface.json"]
+
+
+def test_a_work_that_waits_for_a_person_is_no_failure(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    world.repo.write("src/base/code.txt", "mine, and not staged\n")
+    state = world.start("base")
+    assert "not as it is in the index" in next(iter(state.trouble.values())).reason
+    found = retrospective_of(opened(world.repo), None, NOW)
+    assert (found.failure_patterns, found.lessons) == ((), ())
+
+
+def test_of_a_check_that_could_not_be_made_nothing_is_learned(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    run = world.start("base").id
+    faulted(world, run, "check-failed", "contract", outcome="fault")
+    faulted(world, run, "check-failed", "integration")
+    found = retrospective_of(opened(world.repo), None, NOW)
+    assert {each.subject for each in found.failure_patterns} == {"", "integration"}
+    assert found.lessons == ()
+
+
+@pytest.mark.parametrize("kind", ["temporary", "time-out"])
+def test_a_process_that_was_killed_has_its_own_lesson(tmp_path: Path, kind: str) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    faulted(world, world.start("base").id, kind, of=OF_WORKER)
+    (lesson,) = lessons_in(world)
+    assert lesson.startswith("the process that worked on `base` ended without a result")
+    assert "`[run] max_concurrent`" in lesson
 
 
 def test_a_policy_that_cannot_be_read_costs_only_the_lessons(tmp_path: Path) -> None:

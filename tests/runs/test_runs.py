@@ -354,8 +354,8 @@ def test_a_worker_that_dies_is_a_fault_of_its_work_alone(tmp_path: Path) -> None
         workers = Workers(["sh", "-c", script], {"PATH": "/usr/bin:/bin"}, task_of)
         result = workers.perform(Work("a", Phase.TESTS))
         assert (result.outcome.value, said in result.reason) == ("fault", True)
-        # It says nothing about the component: it is tried again.
-        assert result.kind is FaultKind.TEMPORARY
+        # It says nothing about the component: it is tried again. What it cost is not known.
+        assert (result.kind, result.cost) == (FaultKind.TEMPORARY, None)
 
 
 def test_a_worker_that_writes_nothing_for_long_is_ended_and_tried_again() -> None:
