@@ -62,6 +62,7 @@ _SUBJECTS = (
     ("attempt", "attempt {}", 60),
     ("chain", "the chain of {}", 60),
     ("component", "component {}", 80),
+    ("question", "question {}", 80),
 )
 
 

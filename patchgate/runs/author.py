@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from patchgate.commands.environment import command_environment, shared_environment
@@ -22,7 +23,7 @@ from patchgate.commands.runner import (
 )
 from patchgate.components.drift_gathering import files_of
 from patchgate.components.policy_tree import CapturableTree, resolve_components, tree_to_capture
-from patchgate.errors import UndecidedError
+from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
@@ -48,6 +49,7 @@ MOST_ANSWER = 8 << 20
 """The most bytes of an answer; the largest patch that an agent may send has far fewer."""
 _MOST_CONTRACT = 256 << 10
 _MOST_TESTS = 128 << 10
+_USAGE = "usage.json"
 _RUNS = re.compile("`+")
 _OF_ENVIRONMENT = frozenset(
     {
@@ -110,6 +112,7 @@ class AuthorCall:
         note: what its last answer was refused for, or what still fails; Markdown.
         number: of this call, from 1.
         answers: to the questions of the policy.
+        spent: gets what a call has cost, None where it is not known, as soon as it has ended or is stopped.
         most_answer: the most bytes of its answer.
     """
 
@@ -119,6 +122,7 @@ class AuthorCall:
     note: str
     number: int
     answers: RunQuestions = field(default_factory=RunQuestions)
+    spent: Callable[[Usage | None], None] = lambda usage: None
     most_answer: int = MOST_ANSWER
 
 
@@ -195,7 +199,7 @@ class _AuthorRun:
     def answer(self, brief: bytes) -> AuthorAnswer:
         settings, task = self.call.settings, self.call.task
         environment = command_environment(self.environment.environ, settings.env, self.place)
-        environment[VARIABLE] = report = os.path.join(self.beside, "usage.json")
+        environment[VARIABLE] = os.path.join(self.beside, _USAGE)
         file, missing = locate_program(settings, environment)
         if missing:
             return self._not_started(*describe_missing(missing), missing, FaultKind.MISSING_TOOL)
@@ -205,31 +209,39 @@ class _AuthorRun:
             new_file(self.log, "the log ", "resume the run") as log,
             new_file(place, "the file ", "resume the run") as output,
         ):
-            ended = run_command(
-                settings.command,
-                cwd=self.place,
-                env=environment,
-                seconds=self._limit,
-                executable=file,
-                log=log,
-                output=output,
-                max_output=self.call.most_answer,
-                mask=self.masks.stream(),
-                clean=neutral,
-                tick=lambda seconds: self._tick(called, seconds),
-                stdin=brief,
-                stall=task.stall,
-            )
+            try:
+                ended = run_command(
+                    settings.command,
+                    cwd=self.place,
+                    env=environment,
+                    seconds=self._limit,
+                    executable=file,
+                    log=log,
+                    output=output,
+                    max_output=self.call.most_answer,
+                    mask=self.masks.stream(),
+                    clean=neutral,
+                    tick=lambda seconds: self._tick(called, seconds),
+                    stdin=brief,
+                    stall=task.stall,
+                )
+            except BaseException:
+                # What stopped the call says more than a report or a ledger that cannot be used.
+                with suppress(PatchgateError):
+                    self.call.spent(read_usage(environment[VARIABLE]))
+                raise
         if ended.fault is not None:
             program = printable(settings.command[0], 120)
             said = describe_start_fault(ended, program, "resume the run")
             return self._not_started(*said, (program,), FaultKind.NOT_STARTED)
-        answer = self._read(ended, place)
         # Also of a call that failed: it has cost something.
+        usage, fault = None, None
         try:
-            return replace(answer, usage=read_usage(report))
+            usage = read_usage(environment[VARIABLE])
         except UsageReportError as error:
-            return replace(answer, usage_fault=error.message)
+            fault = error.message
+        self.call.spent(usage)
+        return replace(self._read(ended, place), usage=usage, usage_fault=fault)
 
     def _tick(self, called: str, seconds: float) -> None:
         self.environment.report(called, seconds)

@@ -6,7 +6,6 @@ is recorded as events of the run, one for each call, and nowhere else.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import stat
@@ -17,6 +16,7 @@ from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.quoting import printable
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.policy.run_settings import RunSettings
+from patchgate.policy.strict_json import JsonFault, dotted, read_json
 from patchgate.runs.phases import PHASES, Phase, Work
 from patchgate.runs.run_state import KIND, RunAction
 from patchgate.storage.record import Json
@@ -65,7 +65,7 @@ class Usage:
         if not (model is None or (isinstance(model, str) and len(model) <= _MOST_MODEL)):
             raise UsageReportError(f"`model` is no text of at most {_MOST_MODEL} characters")
         cost = value.get("cost")
-        if cost is not None and not _is_number(cost, _MOST_COST):
+        if cost is not None and not is_amount(cost):
             raise UsageReportError(f"`cost` is no number from 0 to {_MOST_COST:,}")
         tokens = [value.get(name, 0) for name in ("input_tokens", "output_tokens")]
         if not all(type(each) is int and 0 <= each <= _MOST_TOKENS for each in tokens):
@@ -78,8 +78,9 @@ class Usage:
         )
 
 
-def _is_number(value: object, most: float) -> bool:
-    return type(value) in {int, float} and math.isfinite(float(str(value))) and 0 <= float(str(value)) <= most
+def is_amount(value: object) -> bool:
+    """Return whether a value is an amount of money that may have been spent."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST_COST
 
 
 def read_usage(place: str) -> Usage | None:
@@ -102,13 +103,14 @@ def read_usage(place: str) -> Usage | None:
         os.close(descriptor)
     if len(raw) > _MOST_BYTES:
         raise UsageReportError(f"it has more than {_MOST_BYTES:,} bytes")
-    try:
-        value = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UsageReportError("it is not valid JSON") from error
-    if not isinstance(value, dict):
+    read = read_json(raw)
+    if isinstance(read, JsonFault):
+        raise UsageReportError(f"it is not valid JSON: {read.message}")
+    if read.doubled:
+        raise UsageReportError(f"the key {dotted(read.doubled[0][0])} is there twice")
+    if not isinstance(read.value, dict):
         raise UsageReportError("it is no JSON object")
-    return Usage.from_plain(value)
+    return Usage.from_plain(read.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +212,11 @@ class CostBudget:
 
 
 def money(value: float) -> str:
-    """Write an amount with at least two digits after the point."""
-    return f"{value:,.2f}" if round(value, 2) == value else f"{value:,.6f}".rstrip("0")
+    """Write an amount with at least two digits after the point, and at most those that are recorded."""
+    rounded = round(value, _DIGITS)
+    if value > 0 and not rounded:
+        return f"under {10**-_DIGITS:.{_DIGITS}f}"
+    return f"{rounded:,.2f}" if round(rounded, 2) == rounded else f"{rounded:,.{_DIGITS}f}".rstrip("0")
 
 
 def spends_of(

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
@@ -253,12 +254,12 @@ class _PhaseWork:
                 note=self.note,
                 number=number,
                 answers=answers,
+                spent=partial(self.spending.record, author[0]),
                 most_answer=self.most_answer,
             )
             answer = ask_author(self.repository, call, intent.active)
-            spoiled = self.spending.record(author[0], answer)
             self.environment.require_wanted()
-            if spoiled is not None:
+            if (spoiled := self.spending.judge(author[0], answer)) is not None:
                 return spoiled
             changed = self._changed(before, component)
             if changed.wrong:

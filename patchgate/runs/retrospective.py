@@ -110,7 +110,7 @@ def _gather(repository: Repository, run: str, now: float) -> Retrospective:
     by_phase = {
         phase.value: total(each for each in spends if each.phase is phase)
         for phase in PHASES
-        if any(each.phase is phase for each in spends)
+        if any(each.phase is phase and each.usage.cost is not None for each in spends)
     }
     lessons: Sequence[str] = ()
     cases: Mapping[str, int] = {}

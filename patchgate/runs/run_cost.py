@@ -26,7 +26,7 @@ from patchgate.runs.cost import (
     total,
 )
 from patchgate.runs.phases import PHASES, Phase
-from patchgate.runs.run_record import find_run
+from patchgate.runs.run_record import find_run, keep
 from patchgate.runs.run_state import KIND
 from patchgate.storage.record import Json
 
@@ -87,6 +87,7 @@ def add_cost(
     except UsageReportError as error:
         raise UsageError(error.message, "write the amount like 2.50") from error
     record_spend(repository.common_dir, state.id, Spend(phase, usage, component), time.time)
+    keep(repository, find_run(repository, state.id))
     return state.id
 
 

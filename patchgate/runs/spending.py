@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from patchgate.runs.author import AuthorAnswer
-from patchgate.runs.cost import CostBudget, Spend, record_spend, recorded_spends, total
+from patchgate.runs.cost import CostBudget, Spend, Usage, record_spend, recorded_spends, total
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask
 from patchgate.runs.triage import FaultKind
 
@@ -47,16 +47,18 @@ class Spending:
             kind=FaultKind.BUDGET_SPENT,
         )
 
-    def record(self, author: str, answer: AuthorAnswer) -> PhaseResult | None:
-        """Record what a call has cost; return the result of the phase if a cap needs it, and it is not known.
+    def record(self, author: str, usage: Usage | None) -> None:
+        """Record a call with what it has cost, as far as that is known.
 
         Raises:
             UndecidedError: the ledger cannot be written.
         """
-        if answer.usage is not None:
-            spend = Spend(self.task.phase, answer.usage, self.task.component, author)
-            record_spend(self.common_dir, self.task.run, spend, self.clock)
-            self.own.append(spend)
+        spend = Spend(self.task.phase, usage or Usage(), self.task.component, author)
+        record_spend(self.common_dir, self.task.run, spend, self.clock)
+        self.own.append(spend)
+
+    def judge(self, author: str, answer: AuthorAnswer) -> PhaseResult | None:
+        """Return the result of the phase if a cap needs to know what a call has cost, and nobody does."""
         if answer.usage_fault is not None:
             said = f"what {author} reports of its cost cannot be used: {answer.usage_fault}"
             if self.budget.total is not None:

@@ -45,6 +45,9 @@ SKIPPED: dict[str, Json] = {
 PUSHED: dict[str, Json] = {"remote": "origin", "ref": "refs/heads/main", "commits": 3, "without_receipt": []}
 
 
+ANSWERED: dict[str, Json] = {"question": "store", "text": "Which?", "answer": "SQLite", "confidence": 1.0}
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """A repository with one commit and no ledger."""
@@ -370,3 +373,9 @@ def _nothing_is_raw(text: str) -> None:
     for command in ("##[", "##vso[", "##teamcity["):
         assert command not in text
     assert not [line for line in text.split("\n") if line.strip().startswith("::")]
+
+
+def test_an_answer_names_its_question(repo: Repo) -> None:
+    Ledger(repo.common_dir, clock=lambda: NOON).record("answer", ANSWERED)
+    (line,) = repo.cli("log").out.splitlines()
+    assert line == "2023-11-14T22:13:20Z answer question store"

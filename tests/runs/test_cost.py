@@ -97,7 +97,9 @@ def test_amounts_add_up_exactly_in_any_order(amounts: list[float]) -> None:
 
 
 def test_money_has_two_digits_and_more_only_where_there_are_more() -> None:
-    assert [money(each) for each in (0, 2.5, 1234.0, 0.000125)] == ["0.00", "2.50", "1,234.00", "0.000125"]
+    amounts = (0, 2.5, 1234.0, 0.000125, 1.0000001, 0.0000004, 0.0000009)
+    shown = ["0.00", "2.50", "1,234.00", "0.000125", "1.00", "under 0.000001", "0.000001"]
+    assert [money(each) for each in amounts] == shown
 
 
 # ---- reports ---------------------------------------------------------------------------------------------
@@ -123,6 +125,7 @@ BAD = (
         '{"cost": "1"}',
     ),
     *('{"input_tokens": -1}', '{"output_tokens": 1.5}', '{"input_tokens": true}', '{"model": 1}'),
+    *('{"cost": 1, "cost": 2}', '{"more": {"a": 1, "a": 1}}'),
     *('{"cost": 1e10}', "[" * 100_000, json.dumps({"model": "m" * 300}), "\udcff"),
 )
 
@@ -175,6 +178,31 @@ def test_a_call_that_failed_is_recorded_too(tmp_path: Path) -> None:
     desk = Desk(tmp_path, script=reporting(REPORT) + "\nexit 1")
     assert desk.perform().outcome is PhaseOutcome.FAILED
     assert len(spends(desk)) == 1
+
+
+def test_a_call_without_a_report_is_recorded_with_its_author(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    assert desk.perform().outcome is PhaseOutcome.PASSED
+    unknown = {"model": None, "input_tokens": 0, "output_tokens": 0, "cost": None}
+    about = {"run": "r-1", "action": "spent", "phase": "implementation", "component": "calc"}
+    assert spends(desk) == [{**about, "author": "writer", **unknown}]
+
+
+def test_an_author_that_was_not_started_is_no_call(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    text = (desk.repo.path / "patchgate.toml").read_text()
+    lines = ['command = ["no-such-author"]' if "briefs" in line else line for line in text.splitlines()]
+    desk.repo.policy("\n".join(lines) + "\n")
+    desk.perform()
+    assert spends(desk) == []
+
+
+def test_a_call_that_is_stopped_is_recorded_too(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    desk = Desk(tmp_path, RIGHT, script=f"{reporting(REPORT)}; touch {began}; exec sleep 60")
+    result = desk.perform(is_wanted=lambda: not began.exists())
+    assert (result.outcome, result.cost) == (PhaseOutcome.FAULT, 0.25)
+    assert [each["cost"] for each in spends(desk)] == [0.25]
 
 
 @pytest.mark.parametrize(
@@ -239,8 +267,9 @@ def test_the_cost_of_a_run_is_shown_by_phase_and_model_and_added_to_by_hand(tmp_
     document = json.loads(world.repo.cli("run", "cost", state.id, "--format", "json").out)
     require_valid(document, cost_schema())
     assert (document["cost"], len(document["calls"])) == (1.75, 3)
-    # What was added by hand belongs to no call of the work.
-    assert "warning" not in world.repo.cli("run", "rebuild").out
+    # What was added by hand belongs to no call of the work, and the cache has it too.
+    rebuilt = world.repo.cli("run", "rebuild")
+    assert ("warning" in rebuilt.out, "the cache agrees" in rebuilt.err) == (False, True)
 
 
 def test_a_run_pauses_at_its_cap_and_goes_on_when_it_is_raised(tmp_path: Path) -> None:
