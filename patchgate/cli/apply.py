@@ -164,6 +164,10 @@ def show_attempt(context: click.Context, attempt: str, form: str) -> int:
         write(show_json(repository, found))
     else:
         write_lines(show_text(repository, found))
+        if found.record is not None and found.record.run is not None:
+            from patchgate.runs.provenance import provenance_of_attempt
+
+            write_lines(f"  {line}" for line in provenance_of_attempt(repository, found.record))
     return 0
 
 

@@ -73,11 +73,10 @@ def perform(
     work = _PhaseWork(replace(repository, prefix=""), task, environment, most_answer)
     try:
         result = work.result()
-        if result.has_passed:
-            work.tell_provenance()
     except (PatchgateError, OSError) as error:
         work.note_attempt(error)
         result = result_of_error(task, error)
+    work.tell_provenance()
     return replace(
         result,
         attempts=tuple(work.attempts),
@@ -159,18 +158,18 @@ class _PhaseWork:
         return tuple(found)
 
     def tell_provenance(self) -> None:
-        """Write beside each file of this work where it came from; what fails is a warning only.
-
-        Raises:
-            PatchgateError: the index or the ledger cannot be read.
-        """
-        made = [each for each in self._tried() if each.applied]
-        if not made:
+        """Write beside each file of this work where it came from, also if the work failed after that."""
+        if not (made := [each for each in self._tried() if each.applied]):
             return
-        spends = recorded_spends(self.repository.common_dir, self.task.run)
-        with nobody_else_lands(self.repository, self.environment), Objects(self.repository) as objects:
-            content = index_tree(self.repository, objects)
-            self.spending.warnings += write_provenance(self.repository, self.task, content, made, spends)
+        try:
+            spends = recorded_spends(self.repository.common_dir, self.task.run)
+            with nobody_else_lands(self.repository, self.environment), Objects(self.repository) as objects:
+                content = index_tree(self.repository, objects)
+                resolve_components(content.components, [self.task.component], "the index")
+                said = write_provenance(self.repository, self.task, content, made, spends)
+        except (PatchgateError, OSError) as error:
+            said = [f"where its files came from could not be written: {wording.safe(str(error))}"]
+        self.spending.warnings += said
 
     def note_attempt(self, error: BaseException) -> None:
         """Note the attempt that an error ended."""

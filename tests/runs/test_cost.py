@@ -27,8 +27,10 @@ from patchgate.runs.cost import (
 from patchgate.runs.phase_task import PhaseOutcome
 from patchgate.runs.phases import Phase
 from patchgate.runs.run_cost import cost_schema
+from patchgate.runs.run_record import runs_folder
 from patchgate.runs.run_state import RunStatus
 from patchgate.runs.triage import FaultKind
+from tests.component_world import opened
 from tests.runs.phase_world import RIGHT, Desk
 from tests.runs.test_runs import World
 from tests.schemas import require_valid
@@ -261,6 +263,7 @@ def test_the_cost_of_a_run_is_shown_by_phase_and_model_and_added_to_by_hand(tmp_
         "  implementation: 0.50 of 3.00, 2.50 left",
         "  m-1: 0.50 in 2 calls, 2,400 tokens in, 600 out",
     ]
+    (runs_folder(opened(world.repo)) / f"{state.id}.json").unlink()
     added = world.repo.cli("run", "cost", "add", "1.25", "--phase", "shaping", "--component", "base")
     lines = {"  shaping: 1.25", "  without a model: 1.25 in 1 call, 0 tokens in, 0 out"}
     assert lines <= set(added.out.splitlines())
