@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -84,6 +85,24 @@ def test_two_components_that_collect_nothing_pause_the_run(tmp_path: Path) -> No
     assert state.status is RunStatus.PAUSED
     assert "no-such-tool is not on the PATH" in str(state.reason)
     assert works(world.repo, "faulted") == [("base", "implementation"), ("child", "implementation")]
+
+
+@pytest.mark.parametrize("text", [None, "def help(): pass\n"], ids=["no test files", "no test functions"])
+def test_two_components_whose_tests_are_none_pause_the_run(tmp_path: Path, text: str | None) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    names = ("base", "child", "other")
+    policy = (world.repo.path / "patchgate.toml").read_text()
+    for name in names:
+        world.repo.git("rm", "-rq", f"tests/{name}")
+        if text is not None:
+            world.repo.stage({f"tests/{name}/test_it.py": text})
+        command = json.dumps([sys.executable, "-m", "pytest", f"tests/{name}"])
+        policy = policy.replace(f'["sh", "tests/{name}/check.sh"]', command)
+    world.repo.policy(policy)
+    state = world.start(*names)
+    assert state.status is RunStatus.PAUSED
+    assert str(state.reason).startswith("2 of 2 collected no tests")
+    assert works(world.repo, "faulted") == [("base", "tests"), ("child", "tests")]
 
 
 def test_an_external_dependency_on_a_module_that_exists_passes(tmp_path: Path) -> None:
