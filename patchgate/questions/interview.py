@@ -1,7 +1,6 @@
 """Decides who answers a question: a person, a fact, an assumption, or the default.
 
-What a person or a message has answered counts until a later one; assumptions and facts compete by confidence.
-
+What people or messages answer counts until a later answer; facts and assumptions compete by confidence.
 Nothing is recorded here: the caller gets all answers at once, so an interview that is interrupted leaves
 nothing behind.
 """

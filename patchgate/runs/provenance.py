@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from patchgate import __version__
 from patchgate.apply.attempt_records import AttemptRecord, find
@@ -131,7 +131,7 @@ def _read_beside(repository: Repository, path: RepoPath) -> bytes | None:
     return None
 
 
-def _open_regular(repository: Repository, name: bytes) -> BinaryIO:
+def _open_regular(repository: Repository, name: bytes) -> BufferedReader:
     """Open a regular file of the working tree; follows no link, waits for no FIFO.
 
     Raises:
