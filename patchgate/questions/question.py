@@ -85,7 +85,7 @@ class Question:
         said = text.strip()
         if not said or len(said) > MOST_TEXT:
             raise InvalidAnswerError(f"an answer has 1 to {MOST_TEXT:,} characters")
-        if not all(map(is_printable, said)):
+        if not all(each == "\t" or is_printable(each) for each in said):
             raise InvalidAnswerError("an answer is one line without control characters")
         if self.type is QuestionType.BOOLEAN:
             if (found := _YES.get(said.lower())) is None:

@@ -92,7 +92,7 @@ def test_the_limits_of_a_range_are_exact() -> None:
 def test_a_text_is_not_empty(said: str) -> None:
     with pytest.raises(InvalidAnswerError):
         one().read(said)
-    assert one().read(" some text ") == "some text"
+    assert one().read(" some text\tin columns ") == "some text\tin columns"
 
 
 def test_a_question_is_skipped_where_it_does_not_apply() -> None:
