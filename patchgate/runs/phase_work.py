@@ -169,7 +169,7 @@ class _PhaseWork:
                 said = write_provenance(self.repository, self.task, content, made, spends)
         except (PatchgateError, OSError) as error:
             said = [f"where its files came from could not be written: {wording.safe(str(error))}"]
-        self.spending.warnings += said
+        self.spending.warnings += [each for each in said if each not in self.spending.warnings]
 
     def note_attempt(self, error: BaseException) -> None:
         """Note the attempt that an error ended."""
@@ -274,6 +274,8 @@ class _PhaseWork:
                 return landed
             if not landed:
                 continue
+            # Before the check: a work whose baseline is written is not done again after a kill.
+            self.tell_provenance()
             check = self._check()
             if check is None:
                 return self._passed("its author has answered")

@@ -12,12 +12,13 @@ import pytest
 
 from patchgate.git.path import RepoPath
 from patchgate.runs.cost import record_spend
-from patchgate.runs.phase_task import PhaseOutcome
+from patchgate.runs.phase_task import PhaseOutcome, PhaseResult
 from patchgate.runs.phases import Phase
 from patchgate.runs.provenance import Provenance, read_provenance
 from tests.runs.phase_world import BASELINE, CODE, CONTRACT, RIGHT, TESTS, WRONG, Desk, new_file
 from tests.runs.test_cost import REPORT, made, reporting, spent
 from tests.runs.test_phase_work import family
+from tests.runs.test_runs import Killed
 
 META = CODE + ".meta.json"
 
@@ -113,6 +114,20 @@ def test_what_a_person_added_by_hand_is_no_call_of_the_work(tmp_path: Path) -> N
     assert world.repo.cli("run", "cost", "add", "9", *words).code == 0
     before = world.repo.cli("explain", "--path", "src/base/code.txt").out
     assert ("(m-1)" in before, "0.25" in before, "does not confirm" in before) == (True, True, False)
+
+
+def test_a_kill_after_the_landing_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(tmp_path, RIGHT, script=reporting(REPORT))
+
+    def check(*_: object) -> PhaseResult:
+        if (desk.repo.path / CODE).exists():
+            raise Killed
+        return PhaseResult(PhaseOutcome.FAILED, "calc: the code is missing")
+
+    monkeypatch.setattr("patchgate.runs.phase_work.check_phase", check)
+    with pytest.raises(Killed):
+        desk.perform()
+    assert (meta(desk)["author"], meta(desk)["cost"]) == ("writer", 0.25)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "\0" * 40, "another schema"])
