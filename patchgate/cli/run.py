@@ -110,14 +110,21 @@ def resume_command(context: click.Context, run: str | None, from_phase: str | No
 def _environment(progress: Progress, *, quiet: bool) -> RunEnvironment:
     from patchgate.runs.start import RunEnvironment
 
+    def report_end(sentence: str) -> None:
+        progress.end()
+        write_lines([sentence])
+
     def report(sentence: str) -> None:
         if not quiet:
-            progress.end()
-            write_lines([sentence])
+            report_end(sentence)
 
     is_person = sys.stdin.isatty() and sys.stderr.isatty() and not quiet
     return RunEnvironment(
-        os.environ, report=report, progress=progress.report, ask=ask_person if is_person else None
+        os.environ,
+        report=report,
+        report_end=report_end,
+        progress=progress.report,
+        ask=ask_person if is_person else None,
     )
 
 

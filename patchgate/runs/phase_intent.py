@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from patchgate.errors import PatchgateError
+from patchgate.errors import PatchgateError, UsageError
 from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.intents.actions import clear, declare, renew
@@ -134,8 +134,10 @@ def clear_intents_of(repository: Repository, run: str, environ: Mapping[str, str
     found = []
     for intent in StoredIntents(repository.common_dir).of(repository.git_dir):
         if intent.run == run:
-            clear(repository, intent.id, Caller(environ, current_moment()))
-            found.append(intent.id)
+            # Somebody else may have cleared it since it was read.
+            with suppress(UsageError):
+                clear(repository, intent.id, Caller(environ, current_moment()))
+                found.append(intent.id)
     return tuple(found)
 
 

@@ -60,6 +60,7 @@ class LoopEnvironment:
         stop: ends what is being performed.
         glance: called about twice a second; ends what does nothing any more.
         report: gets a sentence for the user after each work.
+        report_end: gets how an interrupt or a signal ended the run, line by line.
         monotonic: seconds that never run backwards.
         chance: a number from 0 to 1, for the wait before a retry.
     """
@@ -68,6 +69,7 @@ class LoopEnvironment:
     stop: Callable[[], None] = lambda: None
     glance: Callable[[], None] = lambda: None
     report: Callable[[str], None] = lambda sentence: None
+    report_end: Callable[[str], None] = lambda sentence: None
     monotonic: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
 
@@ -183,7 +185,7 @@ class RunLoop:
         described = _described(result, _fault_of(work, result))
         self.record.write(RunAction.RETRIED, {**about, **described, "tail": []})
         self._later.append((self.environment.monotonic() + seconds, work))
-        self._report(work, f"is tried again in {seconds:.0f} s: ", result)
+        self._report(work, f"is tried again in {max(1.0, seconds):.0f} s: ", result)
 
     def _report(self, work: Work, what: str, result: PhaseResult) -> None:
         reason = result.reason.removeprefix(f"{work.component}: ")
@@ -206,7 +208,7 @@ class RunLoop:
         name = "an interrupt" if isinstance(error, KeyboardInterrupt) else "a signal"
         state = self.record.write(RunAction.PAUSED, {"reason": f"stopped by {name}", "hint": self._resume})
         for line in report_lines(state):
-            self.environment.report(line)
+            self.environment.report_end(line)
 
     @property
     def _resume(self) -> str:
@@ -241,12 +243,14 @@ def _named(work: Work) -> dict[str, Json]:
 
 
 def _described(result: PhaseResult, fault: RunFault) -> dict[str, Json]:
+    # What only waits for somebody has no fault.
+    is_fault = result.kind is not None or result.outcome is not PhaseOutcome.WAITING
     return {
         "outcome": result.outcome.value,
         "reason": result.reason,
         "hint": result.hint,
-        "fault": fault.kind.value,
-        "signature": fault.signature,
+        "fault": fault.kind.value if is_fault else None,
+        "signature": fault.signature if is_fault else None,
         "tail": list(result.tail),
     }
 

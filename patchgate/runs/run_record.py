@@ -196,6 +196,16 @@ def find_run(repository: Repository, name: str | None) -> RunState:
     raise UsageError(f"several runs begin with {shown}", "give more of its id: git patchgate run list")
 
 
+def newest_to_resume(repository: Repository) -> str | None:
+    """Return the id of the newest run that is not complete; None if all are.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    runs = unfinished_runs(repository).runs
+    return runs[-1].id if runs else None
+
+
 def _read_run(repository: Repository, run: str) -> RunState:
     events = Ledger(repository.common_dir).find_events({KIND}, f'"run":"{run}"', strict=True)
     return fold(run, (event for event in events if event.about.get("run") == run))
@@ -221,7 +231,7 @@ def last_actions(repository: Repository) -> dict[str, str]:
 class UnfinishedRuns:
     """The runs that are not complete, oldest first, and how many are.
 
-    `overtaken` are the ids of runs of which each component is in one that was begun later.
+    `overtaken` are the ids of runs of which each phase of each component is in one that was begun later.
     """
 
     runs: tuple[RunState, ...]
@@ -247,14 +257,15 @@ def unfinished_runs(repository: Repository) -> UnfinishedRuns:
 
 
 def _overtaken(repository: Repository, runs: Sequence[str]) -> frozenset[str]:
-    """Find the runs of which each component is in a run that was begun later; `runs` are oldest first."""
+    """Find the runs of which each work is in a run that was begun later; `runs` are oldest first."""
     content = Ledger(repository.common_dir).content(strict=True)
-    planned: dict[str, set[str]] = {}
+    planned: dict[str, set[tuple[str, str]]] = {}
     for each in _PLANS.finditer(content):
         # A damaged plan takes up nothing.
-        with suppress(ValueError):
-            planned.setdefault(each[2].decode("ascii"), set()).update(json.loads(each[1]))
-    later: set[str] = set()
+        with suppress(ValueError, TypeError, AttributeError):
+            works = {(name, phase) for name, phases in json.loads(each[1]).items() for phase in phases}
+            planned.setdefault(each[2].decode("ascii"), set()).update(works)
+    later: set[tuple[str, str]] = set()
     found = set()
     for run in reversed(runs):
         own = planned.get(run, set())

@@ -7,6 +7,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from patchgate.commands.environment import validate_environment
@@ -36,7 +37,7 @@ from patchgate.runs.author import author_of
 from patchgate.runs.phase_intent import clear_intents_of
 from patchgate.runs.phase_task import PhaseResult, PhaseTask
 from patchgate.runs.phases import PHASES, Phase, Schedule, Scheduling, Work
-from patchgate.runs.resume import plan_resume
+from patchgate.runs.resume import ResumeStrategy, plan_resume
 from patchgate.runs.retrospective import lessons_of_last_runs
 from patchgate.runs.run_loop import LoopEnvironment, LoopSettings, RunLoop
 from patchgate.runs.run_output import strategy_lines
@@ -48,6 +49,7 @@ from patchgate.runs.run_record import (
     find_run,
     last_actions,
     new_id,
+    newest_to_resume,
     status_now,
     this_process,
     unfinished_runs,
@@ -64,10 +66,12 @@ from patchgate.runs.run_state import (
 from patchgate.runs.timeouts import Impatience, limit_seconds, wall_seconds
 from patchgate.runs.worker import Workers, worker_command
 from patchgate.runs.worktree_changes import look_at, unstaged
+from patchgate.storage.lock import acquire
 
 _TESTS_SECONDS = 3600.0
 _POLICY_FILES = frozenset({CONFIG_FILE, PYPROJECT_FILE})
 _NAMED = 5
+_BEGIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class RunEnvironment:
     Args:
         environ: the environment of the workers.
         report: gets a sentence after each work.
+        report_end: gets how an interrupt or a signal ended the run, line by line.
         progress: gets what is going on, and for how many seconds.
         clock: seconds since the epoch.
         chance: gives so many random bytes as hexadecimal digits.
@@ -103,6 +108,7 @@ class RunEnvironment:
 
     environ: Mapping[str, str]
     report: Callable[[str], None] = lambda sentence: None
+    report_end: Callable[[str], None] = lambda sentence: None
     progress: Callable[[str, float], None] = lambda what, seconds: None
     clock: Callable[[], float] = time.time
     chance: Callable[[int], str] = secrets.token_hex
@@ -138,7 +144,7 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     if not ids:
         return None
     _require_free(repository, ids, environment)
-    record = _record_of(repository, request.run, environment)
+    _record_of(repository, request.run, environment)
     plan = RunPlan(
         phases={name: _phases_of(ground, name, request.until) for name in ids},
         scheduling=request.scheduling or Scheduling(ground.settings.scheduling),
@@ -151,9 +157,13 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     asked = _ask(repository, environment, request.assumptions)
     for lesson in lessons_of_last_runs(repository, environment.clock()):
         environment.report(f"of the last run: {lesson}")
-    record.write(
-        RunAction.STARTED, {**plan.plain(), "work_tree": plain_json(work_tree), "owner": this_process()}
-    )
+    with _nobody_else_begins(repository):
+        # Others may have begun while a person was asked.
+        _require_free(repository, ids, environment)
+        record = _record_of(repository, request.run, environment)
+        record.write(
+            RunAction.STARTED, {**plan.plain(), "work_tree": plain_json(work_tree), "owner": this_process()}
+        )
     _warn_of_unstaged(repository, ground, plan, environment)
     if asked.waiting:
         return _wait_for_answers(record, asked)
@@ -170,9 +180,55 @@ def resume_run(
             late.
         UndecidedError: as for `start_run`.
     """
-    work_tree = _require_work_tree(repository)
-    state = checked_run(repository, name)
-    place = state.work_tree
+    name = name or newest_to_resume(repository)
+    # A run that cannot be resumed asks nobody anything.
+    _plan_resumption(repository, find_run(repository, name), from_phase, environment)
+    Ledger(repository.common_dir).require_writable()
+    asked = _ask(repository, environment)
+    with _nobody_else_begins(repository):
+        state = checked_run(repository, name)
+        resumed = _plan_resumption(repository, state, from_phase, environment)
+        # No process of the run is alive, so what they declared is left over.
+        clear_intents_of(repository, state.id, environment.environ)
+        record = RunRecord(repository, state.id, environment.clock, state)
+        record.write(
+            RunAction.RESUMED,
+            {
+                "owner": this_process(),
+                "strategy": resumed.strategy.plain(),
+                "cleared": [write_work(work) for work in resumed.strategy.cleared],
+                "removed": list(resumed.removed),
+                "reason": resumed.reason,
+            },
+        )
+    for line in strategy_lines(resumed.strategy, from_phase):
+        environment.report(line)
+    if resumed.removed:
+        named = ", ".join(resumed.removed)
+        environment.report(f"left out, because the policy does not declare it any more: {named}")
+    _warn_of_unstaged(repository, resumed.ground, resumed.plan, environment)
+    if asked.waiting:
+        return _wait_for_answers(record, asked)
+    return _loop(repository, record, resumed.schedule, resumed.ground, resumed.plan, environment)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resumption:
+    """How a run goes on: `removed` are components that the policy lacks, `reason` is why it stopped."""
+
+    ground: _Ground
+    strategy: ResumeStrategy
+    plan: RunPlan
+    schedule: Schedule
+    removed: tuple[str, ...]
+    reason: str | None
+
+
+def _plan_resumption(
+    repository: Repository, state: RunState, from_phase: Phase | None, environment: RunEnvironment
+) -> _Resumption:
+    """Decide how a run goes on, or refuse it, as `resume_run` does; writes nothing."""
+    work_tree, place = _require_work_tree(repository), state.work_tree
     if place is not None and place != plain_json(work_tree) and os.path.isdir(place):
         # Its files are there: what is here says nothing about them.
         shown = printable(shlex.quote(place), 400)
@@ -182,37 +238,25 @@ def resume_run(
     ground = _ground(repository)
     status = status_now(state, environment.clock())
     strategy = plan_resume(state, status, on_disk(repository), from_phase)
-    removed = [each for each in state.plan.phases if each not in ground.parents]
+    removed = tuple(each for each in state.plan.phases if each not in ground.parents)
     kept = {name: phases for name, phases in state.plan.phases.items() if name not in removed}
     _require_free(repository, kept, environment)
     plan = replace(state.plan, phases=kept)
     done = [work for work in state.done if work not in strategy.cleared and work.component in kept]
     schedule = _schedule(ground, plan, done)
     _validate(ground, plan, environment, work_tree)
-    Ledger(repository.common_dir).require_writable()
-    asked = _ask(repository, environment)
-    # No process of the run is alive, so what they declared is left over.
-    clear_intents_of(repository, state.id, environment.environ)
-    record = RunRecord(repository, state.id, environment.clock, state)
-    original = state.reason or ("its process ended" if status is RunStatus.INTERRUPTED else None)
-    record.write(
-        RunAction.RESUMED,
-        {
-            "owner": this_process(),
-            "strategy": strategy.plain(),
-            "cleared": [write_work(work) for work in strategy.cleared],
-            "removed": list(removed),
-            "reason": original,
-        },
-    )
-    for line in strategy_lines(strategy, from_phase):
-        environment.report(line)
-    if removed:
-        environment.report(f"left out, because the policy does not declare it any more: {', '.join(removed)}")
-    _warn_of_unstaged(repository, ground, plan, environment)
-    if asked.waiting:
-        return _wait_for_answers(record, asked)
-    return _loop(repository, record, schedule, ground, plan, environment)
+    reason = state.reason or ("its process ended" if status is RunStatus.INTERRUPTED else None)
+    return _Resumption(ground, strategy, plan, schedule, removed, reason)
+
+
+def _nobody_else_begins(repository: Repository) -> AbstractContextManager[None]:
+    """Keep other processes from starting or resuming a run between a look at the runs and the event of one.
+
+    Raises when entered:
+        UndecidedError: another process begins for too long.
+    """
+    place = os.path.join(repository.common_dir, "patchgate", "runs", "begin.lock")
+    return acquire(place, timeout_seconds=_BEGIN_SECONDS)
 
 
 def _ask(
@@ -360,7 +404,11 @@ def _loop(
             systemic_threshold=settings.systemic_threshold,
         ),
         environment=LoopEnvironment(
-            perform, stop=workers.stop, glance=workers.end_idle, report=environment.report
+            perform,
+            stop=workers.stop,
+            glance=workers.end_idle,
+            report=environment.report,
+            report_end=environment.report_end,
         ),
     )
     return loop.run()

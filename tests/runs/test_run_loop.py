@@ -144,7 +144,9 @@ def test_what_waits_for_a_maintainer_pauses_the_run_and_is_no_fault(tmp_path: Pa
     waits = PhaseResult(PhaseOutcome.WAITING, "the chain is exhausted", "git patchgate attempts reset a-1")
     state, _ = run(tmp_path, lambda work: waits, list("abcdef"), phases=[Phase.TESTS])
     assert state.status is RunStatus.PAUSED
-    assert {each.outcome for each in state.trouble.values()} == {"waiting"}
+    assert {(each.outcome, each.kind, each.signature) for each in state.trouble.values()} == {
+        ("waiting", None, None)
+    }
     assert len(state.trouble) == 6
 
 

@@ -12,22 +12,28 @@ import shlex
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.repository import Repository
+from patchgate.intents.actions import clear
+from patchgate.intents.intent import reason_of_run
+from patchgate.intents.intent_status import Caller, IntentOutcome
+from patchgate.intents.stored_intents import StoredIntents
 from patchgate.ledger.ledger import Ledger
-from patchgate.runs import start
+from patchgate.runs import phase_intent, start
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phase_work import perform
 from patchgate.runs.phases import Phase, Work
+from patchgate.runs.run_questions import RunQuestions
 from patchgate.runs.run_record import (
     RunRecord,
-    UnfinishedRuns,
     all_runs,
     find_run,
     last_actions,
@@ -42,6 +48,7 @@ from patchgate.storage import hash_chain
 from patchgate.storage.filesystem import FaultPoints, write_all
 from patchgate.storage.record import Json
 from tests.component_world import contract, opened
+from tests.intent_world import intent_of, keep
 from tests.runs.phase_world import CHECK
 from tests.world import EXECUTABLE, Repo
 
@@ -481,10 +488,69 @@ def test_a_clock_that_jumps_changes_neither_a_run_nor_its_resume(
     assert world.tree() == undisturbed[0]
 
 
-def test_of_two_runs_at_once_on_a_component_the_second_is_refused(
+def meet(world: World, monkeypatch: pytest.MonkeyPatch, number: int) -> start.RunEnvironment:
+    """Let so many begin at the same moment: each has read the runs when the last of them writes the first."""
+    barrier, ask = threading.Barrier(number), start.ask_questions
+
+    def ask_when_all_are_here(*words: Any, **options: Any) -> RunQuestions:
+        barrier.wait(timeout=10)
+        return ask(*words, **options)
+
+    monkeypatch.setattr(start, "ask_questions", ask_when_all_are_here)
+    return replace(world.environment(), perform=lambda task: PhaseResult(PhaseOutcome.PASSED, "done"))
+
+
+def outcomes(number: int, begin: Callable[[], RunState | None]) -> tuple[list[RunStatus], list[str]]:
+    """Begin at once as often; return the status of those that began, and how the others were refused."""
+    with ThreadPoolExecutor(number) as pool:
+        futures = [pool.submit(begin) for _ in range(number)]
+    errors = [each.exception() for each in futures]
+    assert all(each is None or isinstance(each, UsageError) for each in errors), errors
+    states = [each.result() for each, error in zip(futures, errors, strict=True) if error is None]
+    return [each.status for each in states if each], [str(each) for each in errors if each is not None]
+
+
+def test_of_several_starts_at_once_on_a_component_all_but_one_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where both begin at the same moment, and neither sees the other, its intent makes the second wait."""
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    environment, request = meet(world, monkeypatch, 3), start.RunRequest(("base",), jobs=1)
+    hold = threading.Event()
+
+    def perform(task: PhaseTask) -> PhaseResult:
+        hold.wait(timeout=10)
+        return PhaseResult(PhaseOutcome.PASSED, "done")
+
+    refused: list[str] = []
+
+    def begin() -> RunState | None:
+        try:
+            return start.start_run(opened(world.repo), request, replace(environment, perform=perform))
+        except UsageError as error:
+            refused.append(str(error))
+            if len(refused) == 2:
+                hold.set()
+            raise
+
+    began, said = outcomes(3, begin)
+    assert (began, world.actions().count("started")) == ([RunStatus.COMPLETED], 1)
+    (run,) = all_runs(opened(world.repo))
+    assert all(run.id in each and "is active" in each for each in said)
+
+
+def test_of_two_resumes_at_once_the_second_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/base/code.txt": "wrong\n"})
+    paused = world.start("base")
+    environment = meet(world, monkeypatch, 2)
+    began, said = outcomes(2, lambda: start.resume_run(opened(world.repo), None, None, environment))
+    assert (began, world.actions().count("resumed")) == ([RunStatus.COMPLETED], 1)
+    assert paused.id in said[0]
+
+
+def test_a_component_of_an_active_run_is_not_started_a_second_time(tmp_path: Path) -> None:
     world = World.make(tmp_path)
     asked, go = tmp_path / "asked", tmp_path / "go"
     script = tmp_path / "author.sh"
@@ -498,18 +564,31 @@ def test_of_two_runs_at_once_on_a_component_the_second_is_refused(
             time.sleep(0.02)
         (run,) = [each.id for each in all_runs(opened(world.repo))]
         second = world.repo.run("run", "start", "base", "left")
-        with monkeypatch.context() as patched:
-            patched.setattr(start, "unfinished_runs", lambda repository: UnfinishedRuns((), 0, frozenset()))
-            third = start.start_run(opened(world.repo), start.RunRequest(("base",)), world.environment())
+        third = world.repo.run("run", "resume", run)
         go.touch()
         first.communicate()
     assert first.returncode == 0
     assert (second.code, run in second.err, "`base`" in second.err) == (2, True, True), second.err
-    assert third is not None
-    (trouble,) = third.trouble.values()
-    assert (third.status, trouble.outcome, run in trouble.reason) == (RunStatus.PAUSED, "waiting", True)
+    assert (third.code, run in third.err) == (2, True), third.err
     assert (world.repo.path / "src/base/code.txt").read_text() == "right\n"
-    assert world.resume().status is RunStatus.COMPLETED
+
+
+def test_an_intent_that_is_gone_already_does_not_stop_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/base/code.txt": "wrong\n"})
+    run = world.start("base").id
+    left = replace(intent_of(world.repo, "src/base/"), reason=reason_of_run(run, "implementation of base"))
+    keep(world.repo, left)
+
+    def clear_when_it_is_gone(repository: Repository, name: str, caller: Caller) -> IntentOutcome:
+        clear(repository, name, caller)
+        return clear(repository, name, caller)
+
+    monkeypatch.setattr(phase_intent, "clear", clear_when_it_is_gone)
+    assert phase_intent.clear_intents_of(opened(world.repo), run, world.repo.env) == ()
+    assert StoredIntents(world.repo.common_dir).all() == ()
 
 
 def test_a_run_is_resumed_in_the_working_tree_where_it_began(tmp_path: Path) -> None:

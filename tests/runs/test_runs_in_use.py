@@ -74,11 +74,14 @@ def commit_of_something_else(world: World) -> str:
     return world.repo.cli("check").out
 
 
-def test_a_signal_pauses_a_run_and_nothing_is_under_way_any_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["in full", "quiet"])
+def test_a_signal_pauses_a_run_and_nothing_is_under_way_any_more(
+    tmp_path: Path, quiet: tuple[str, ...]
+) -> None:
     world = World.make(tmp_path)
     asked = tmp_path / "asked"
     (tmp_path / "author.sh").write_text(f"touch {shlex.quote(str(asked))}; sleep 60\n")
-    words = [str(EXECUTABLE), "run", "start", "base"]
+    words = [str(EXECUTABLE), "run", "start", "base", *quiet]
     with subprocess.Popen(
         words, cwd=world.repo.path, env=world.repo.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as run:
@@ -89,6 +92,7 @@ def test_a_signal_pauses_a_run_and_nothing_is_under_way_any_more(tmp_path: Path)
         said, _ = run.communicate(timeout=60)
     state = find_run(opened(world.repo), None)
     assert (state.status, state.reason) == (RunStatus.PAUSED, "stopped by a signal")
+    assert run.returncode == 143
     assert f"help: git patchgate run resume {state.id}" in said.decode()
     assert "scope-unexpected" in refused
     assert f"git patchgate run show {state.id}" in refused

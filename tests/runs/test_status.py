@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from patchgate.runs.phases import Phase
 from patchgate.runs.run_output import list_schema, run_schema
 from patchgate.runs.run_state import RunStatus
 from patchgate.runs.status import status_schema
@@ -83,6 +84,18 @@ def test_a_paused_run_whose_components_a_later_run_took_up_is_no_next_step(tmp_p
     assert world.start("left", "base").status is RunStatus.COMPLETED
     page = world.repo.cli("status").out
     assert (f"{paused.id} paused" in page, f"run resume {paused.id}" in page) == (True, False)
+
+
+def test_a_later_run_of_fewer_phases_leaves_a_paused_one_among_the_next_steps(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/left/code.txt": "wrong\n"})
+    paused = world.start("left")
+    shorter = world.start("left", until=Phase.TESTS)
+    assert (paused.status, shorter.status) == (RunStatus.PAUSED, RunStatus.COMPLETED)
+    assert f"run resume {paused.id}" in world.repo.cli("status").out
+    world.repo.stage({"src/left/code.txt": "right\n"})
+    resumed = world.resume()
+    assert (resumed.id, resumed.status) == (paused.id, RunStatus.COMPLETED)
 
 
 def test_a_damaged_ledger_is_named_where_runs_are_listed_and_resumed(tmp_path: Path) -> None:
