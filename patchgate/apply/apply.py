@@ -131,6 +131,7 @@ def _removed_by_revert(patch: Patch) -> frozenset[RepoPath]:
     )
 
 
+_TAKE_OUT = "remove it from the patch"
 # Files and folders in `.git/patchgate` that have a meaning by their name.
 _OWN_NAMES = frozenset(
     {"attempts", "events.jsonl", "events.jsonl.head", "approvals.jsonl", "apply.lock", "install.lock"}
@@ -320,6 +321,11 @@ def _within_request(request: ApplyRequest, verdict: ChangeVerdict) -> ChangeVerd
     if request.may_touch is None:
         return verdict
     refused = {each.path for each in verdict.findings if each.definition.stage is Stage.SCOPE}
+    # The hints of an intent are for who commits beside the run.
+    known = tuple(
+        replace(each, hint=_TAKE_OUT) if each.definition.stage is Stage.SCOPE else each
+        for each in verdict.findings
+    )
     outside = sorted(
         file.path
         for file in verdict.change.files
@@ -330,11 +336,11 @@ def _within_request(request: ApplyRequest, verdict: ChangeVerdict) -> ChangeVerd
             "scope-unexpected",
             f"{request.run} may not change this file",
             path,
-            hint="remove it from the patch",
+            hint=_TAKE_OUT,
         )
         for path in outside[:MOST_NAMED]
     )
-    return replace(verdict, findings=(*verdict.findings, *findings))
+    return replace(verdict, findings=(*known, *findings))
 
 
 def _run_commands(run: ApplyRun, judged: PatchVerdict) -> CommandResults:

@@ -323,7 +323,7 @@ def _keep(run: ApplyRun, about: AttemptRecord, report: Report) -> str | None:
     return run.evidence.keep(
         document(report),
         review.review(report, summary),
-        review.feedback(report),
+        review.feedback(report, has_next=run.request.run is None),
         events_of(run.ledger, run.evidence.id) if is_refused else None,
     )
 

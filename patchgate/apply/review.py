@@ -67,10 +67,14 @@ def review(report: Report, tried: AttemptSummary) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def feedback(report: Report) -> str:
-    """Write the text for the sender of the patch, as `--format agent` has it, in a code block."""
+def feedback(report: Report, *, has_next: bool = True) -> str:
+    """Write the text for the sender of the patch, as `--format agent` has it, in a code block.
+
+    `has_next` is whether it says how to send a patch again; an author of a run only answers.
+    """
     name = report.attempt.id if report.attempt else "attempt"
-    return f"# {name}: {report.verdict.value}\n\n{code_block(agent_text.render(report).rstrip())}\n"
+    text = agent_text.render(report, has_next=has_next)
+    return f"# {name}: {report.verdict.value}\n\n{code_block(text.rstrip())}\n"
 
 
 def _verdict(report: Report) -> list[str]:

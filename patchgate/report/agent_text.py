@@ -24,8 +24,12 @@ _LONGEST_NOTE = 100
 _MOST_FIX_LINES = 6
 
 
-def render(report: Report) -> str:
+def render(report: Report, *, has_next: bool = True) -> str:
     """Write a report for an agent, errors first; what does not fit is counted by rule.
+
+    Args:
+        report: the report.
+        has_next: whether the last line says what may be sent next.
 
     Returns:
         The verdict, the findings, then the end of failed commands' output, and as last line what may be sent
@@ -33,7 +37,9 @@ def render(report: Report) -> str:
     """
     page = _Page([_cut(wording.safe(wording.verdict_line(report)), _LONGEST_LINE)])
     last = (
-        [] if report.retry is None else [_cut(wording.safe(wording.retry_line(report.retry)), _LONGEST_LINE)]
+        []
+        if report.retry is None or not has_next
+        else [_cut(wording.safe(wording.retry_line(report.retry)), _LONGEST_LINE)]
     )
     # The line that counts the rest has room too.
     page.reserve([*last, "x" * _LONGEST_LINE])

@@ -109,8 +109,9 @@ class AuthorCall:
 
     Args:
         name: the author's in the policy.
-        note: what its last answer was refused for, or what still fails; Markdown.
-        number: of this call, from 1.
+        failing: what the check of the phase says; Markdown.
+        refusal: why its last answer was refused; Markdown.
+        number: of this call, from 1; those before a kill or a pause count.
         answers: to the questions of the policy.
         spent: gets what a call has cost, None where it is not known, as soon as it has ended or is stopped.
         most_answer: the most bytes of its answer.
@@ -119,7 +120,8 @@ class AuthorCall:
     name: str
     settings: CommandSettings
     task: PhaseTask
-    note: str
+    failing: str
+    refusal: str
     number: int
     answers: RunQuestions = field(default_factory=RunQuestions)
     spent: Callable[[Usage | None], None] = lambda usage: None
@@ -339,8 +341,10 @@ def write_brief(call: AuthorCall, content: CapturableTree, component: Component)
     parts = [*head, *_scope(component, task.phase), *_limits(content.policy)]
     if answers := brief_lines(call.answers):
         parts += ["## Answers", "\n".join(answers)]
-    if call.note:
-        parts += ["## What was wrong", call.note.strip()]
+    if call.failing:
+        parts += ["## What is still to do", call.failing.strip()]
+    if call.refusal:
+        parts += ["## Your last answer was refused", call.refusal.strip()]
     parts += [*_contract(content, component), *_tests(content, component)]
     parts += ["## How to answer", _HOW]
     return ("\n\n".join(parts) + "\n").encode("utf-8", "surrogateescape")

@@ -7,16 +7,14 @@ meanwhile (`process.command`). Which phase is next, and what a fault means for t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.apply.attempt_records import AttemptRecord, find, list_chain_since_reset, records
-from patchgate.apply.evidence_folders import FEEDBACK
 from patchgate.apply.retries import reset_command
 from patchgate.apply.review import feedback
 from patchgate.check.policy_lookup import trusted_options
@@ -31,7 +29,7 @@ from patchgate.policy.component import Component, Components
 from patchgate.policy.settings import CommandSettings
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
-from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, fenced, may_change
+from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, may_change
 from patchgate.runs.cost import CostBudget, recorded_spends
 from patchgate.runs.landing import landing, nobody_else_lands, stage
 from patchgate.runs.phase_checks import check_phase
@@ -42,7 +40,14 @@ from patchgate.runs.provenance import write_provenance
 from patchgate.runs.run_questions import ask_questions
 from patchgate.runs.spending import Spending
 from patchgate.runs.triage import FaultKind
-from patchgate.runs.work_results import result_of_error, result_of_verdict
+from patchgate.runs.work_results import (
+    feedback_in,
+    limit_advice,
+    note_of_check,
+    result_of_error,
+    result_of_verdict,
+    tail_of_notes,
+)
 from patchgate.runs.worktree_changes import Changes, Look, changed_since, look_at, unstaged
 
 __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perform"]
@@ -51,7 +56,6 @@ __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perfo
 _MOST_COLLISIONS = 3
 _CAPTURING = frozenset({Phase.IMPLEMENTATION, Phase.INTEGRATION})
 _NAMED = 5
-_MOST_NOTE = 16 << 10
 
 
 def perform(
@@ -92,8 +96,8 @@ class _PhaseWork:
     """One phase while it is worked on: what was tried, and what is to be said to the author.
 
     `meanwhile` are files that somebody changed while the author ran. `retry_of` is the refused attempt that
-    the next one continues, `note` what was wrong with the last answer. `is_unstaged` is whether its baseline
-    could not be staged.
+    the next one continues. `failing` is what the check says, `refusal` why the last answer was
+    refused, both for the author. `is_unstaged` is whether its baseline could not be staged.
     """
 
     repository: Repository
@@ -105,7 +109,8 @@ class _PhaseWork:
     components: Components = field(default_factory=lambda: Components({}))
     meanwhile: dict[RepoPath, None] = field(default_factory=dict)
     retry_of: str | None = None
-    note: str = ""
+    failing: str = ""
+    refusal: str = ""
     is_unstaged: bool = False
     spending: Spending = field(init=False)
 
@@ -137,10 +142,9 @@ class _PhaseWork:
         if check is None and any(each.applied for each in self._tried()):
             return self._passed("its author has answered in this run")
         limit = content.policy.config.apply.max_attempts
+        self.failing = "" if check is None else note_of_check(check)
         if (stop := self._join_chain(limit)) is not None:
             return stop
-        if check is not None:
-            self.note = self.note or _note_of(check)
         if (refused := intent.declare(component)) is not None:
             return refused
         try:
@@ -198,6 +202,12 @@ class _PhaseWork:
         here = self.repository.work_tree
         return [each for each in known if each.run == self.task.name and each.work_tree == here]
 
+    def _landed(self) -> list[RepoPath]:
+        """List what answers of this work have written, before a kill too, and nobody has committed since."""
+        written = {file.path for each in self._tried() if each.applied for file in each.files}
+        changed = look_at(self.repository) if written else {}
+        return sorted(path for path in written if path in changed)
+
     def _join_chain(self, limit: int) -> PhaseResult | None:
         """Continue the chain of refusals of this work; return the result if no attempt is left in it."""
         tried = [each for each in self._tried() if each.counts or each.applied]
@@ -210,7 +220,7 @@ class _PhaseWork:
         chain = list_chain_since_reset(ledger, last.chain)
         if any(each.applied for each in chain):
             return None
-        self.retry_of, self.note = last.attempt, _feedback_in(last.dir)
+        self.retry_of, self.refusal = last.attempt, feedback_in(last.dir)
         refused = sum(each.counts for each in chain)
         if refused < limit:
             return None
@@ -220,14 +230,13 @@ class _PhaseWork:
     def _exhausted(self, number: int, hint: str, rule: str, more: str = "") -> PhaseResult:
         answers = wording.count(number, "answer")
         reason = f"{answers} of its author did not pass{more}: a maintainer has to look at it"
-        if self.files:
-            reason += f"; what landed of them is staged: {_shown(self.files)}"
-        tail = tuple(wording.safe(line) for line in self.note.splitlines() if line.strip())[-40:]
+        if landed := self._landed():
+            reason += f"; what landed of them is staged: {_shown(landed)}"
         return PhaseResult(
             PhaseOutcome.WAITING,
             f"{self.task.component}: {reason}",
-            f"read the evidence, then run {hint}",
-            tail=tail,
+            f"read the evidence{limit_advice(rule)}, then run {hint}",
+            tail=tail_of_notes(self.failing, self.refusal),
             kind=FaultKind.PATCH_REFUSED,
             subject=rule,
         )
@@ -237,7 +246,8 @@ class _PhaseWork:
     ) -> PhaseResult:
         """Ask the author until the check passes, at most as often as a patch may be refused."""
         why, answers = FaultKind.ANSWER_UNUSABLE.value, ask_questions(self.repository)
-        for number in range(1, limit + 1):
+        before_this = len(self._tried())
+        for number in range(before_this + 1, before_this + limit + 1):
             self.environment.require_wanted()
             intent.renew()
             before = look_at(self.repository)
@@ -250,7 +260,8 @@ class _PhaseWork:
                 name=author[0],
                 settings=author[1],
                 task=self.task,
-                note=self.note,
+                failing=self.failing,
+                refusal=self.refusal,
                 number=number,
                 answers=answers,
                 spent=partial(self.spending.record, author[0]),
@@ -266,7 +277,7 @@ class _PhaseWork:
             self.meanwhile.update(dict.fromkeys(changed.other))
             if answer.ending is not None:
                 return answer.ending
-            self.note = answer.refusal or ""
+            self.refusal = answer.refusal or ""
             if answer.patch is None:
                 continue
             landed = self._land(answer.patch, component, intent)
@@ -281,7 +292,7 @@ class _PhaseWork:
                 return self._passed("its author has answered")
             if check.outcome is not PhaseOutcome.FAILED:
                 return check
-            self.note = _note_of(check)
+            self.failing = note_of_check(check)
             is_own = check.kind in {None, FaultKind.CHECK_FAILED, FaultKind.TESTS_FAILED}
             why = "" if is_own else f"{check.kind} {check.subject}".strip()
         return self._exhausted(limit, f"git patchgate run resume {self.task.run}", why)
@@ -384,14 +395,15 @@ class _PhaseWork:
     def _read(self, report: Report, verdict: ChangeVerdict) -> bool | PhaseResult:
         """Read the verdict on an answer; a refusal is what the author gets next."""
         if report.verdict is Verdict.ACCEPTED:
-            self.retry_of, self.note = None, ""
+            self.retry_of, self.refusal = None, ""
             if report.attempt is not None and report.attempt.applied:
                 self.files.update(dict.fromkeys(file.path for file in verdict.change.files))
             return True
         if report.verdict is Verdict.UNDECIDED or report.retry is None:
             return result_of_verdict(self.task, report, verdict)
-        said = _feedback_in(report.attempt.dir if report.attempt else None) or feedback(report)
-        self.note = f"{self.note}\n\n{said}" if self.note else said
+        said = feedback_in(report.attempt.dir if report.attempt else None)
+        said = said or feedback(report, has_next=False)
+        self.refusal = f"{self.refusal}\n\n{said}" if self.refusal else said
         if not report.retry.allowed:
             chain = list_chain_since_reset(Ledger(self.repository.common_dir), report.retry.chain or "")
             return self._exhausted(report.retry.of, report.retry.command, _cause(chain))
@@ -411,19 +423,3 @@ def _cause(chain: Sequence[AttemptRecord]) -> str:
 
 def _has_collided(report: Report) -> bool:
     return report.changes[0].fallback_reason == "concurrent-change"
-
-
-def _note_of(check: PhaseResult) -> str:
-    """Write for an author why the check fails."""
-    shown = "\n".join(check.tail)[-_MOST_NOTE:]
-    fails = f"The check of this phase fails: {check.reason}"
-    return f"{fails}\n\n{fenced(shown.encode())}" if shown else fails
-
-
-def _feedback_in(folder: str | None) -> str:
-    """Read what an attempt said to its sender; empty if its evidence is gone."""
-    if folder is None:
-        return ""
-    with suppress(OSError), open(os.path.join(folder, FEEDBACK), encoding="utf-8", errors="replace") as file:
-        return file.read(_MOST_NOTE)
-    return ""

@@ -1,14 +1,17 @@
-"""Read an error, or the verdict on an answer that did not land, into the result of a phase."""
+"""Read an error, a verdict or a failing check into the result of a phase, and into words for its author."""
 
 from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 
+from patchgate.apply.evidence_folders import FEEDBACK
 from patchgate.errors import PatchgateError
 from patchgate.git.quoting import printable
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
+from patchgate.runs.author import fenced
 from patchgate.runs.fault_reading import fault_of_error
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask
 from patchgate.runs.triage import FaultKind
@@ -18,6 +21,15 @@ _KINDS = {
     "command-timed-out": FaultKind.TIME_OUT,
     "command-not-started": FaultKind.NOT_STARTED,
     "concurrent-change": FaultKind.LOCKED,
+}
+
+_MOST_NOTE = 16 << 10
+_MOST_TAIL = 40
+_FEW = 4
+_LIMITS = {
+    "max-files": "max_files",
+    "max-added-lines": "max_added_lines",
+    "max-file-bytes": "max_file_bytes",
 }
 
 
@@ -65,4 +77,44 @@ def result_of_verdict(task: PhaseTask, report: Report, verdict: ChangeVerdict) -
         subject=str(details.get("command") or ""),
         exit_code=code if isinstance(code, int) else None,
         timed_out=rule == "command-timed-out",
+    )
+
+
+def note_of_check(check: PhaseResult) -> str:
+    """Write for an author why the check of its phase fails."""
+    shown = "\n".join(check.tail)[-_MOST_NOTE:]
+    fails = f"The check of this phase fails: {check.reason}"
+    return f"{fails}\n\n{fenced(shown.encode())}" if shown else fails
+
+
+def feedback_in(folder: str | None) -> str:
+    """Read what an attempt said to its sender; empty if its evidence is gone."""
+    if folder is None:
+        return ""
+    with suppress(OSError), open(os.path.join(folder, FEEDBACK), encoding="utf-8", errors="replace") as file:
+        return file.read(_MOST_NOTE)
+    return ""
+
+
+def tail_of_notes(failing: str, refusal: str) -> tuple[str, ...]:
+    """Choose the lines that a pause shows: the check that fails first, then the last refusal."""
+    check, refused = (_lines_of(each) for each in (failing, refusal))
+    if not (check and refused):
+        return (check or refused)[-_MOST_TAIL:]
+    # So many lines of each are shown together.
+    return (*check[-_FEW:], *refused[:_FEW])
+
+
+def _lines_of(note: str) -> tuple[str, ...]:
+    lines = (line for line in note.splitlines() if line.strip() and not line.startswith("```"))
+    return tuple(wording.safe(line) for line in lines)
+
+
+def limit_advice(rule: str) -> str:
+    """Say what allows an answer that a limit refuses: the policy, for no approval is for a patch."""
+    key = _LIMITS.get(rule)
+    if key is None:
+        return ""
+    return (
+        f"; if the answer is right, raise {key} in [policy.agent] and commit that: no approval is for a patch"
     )

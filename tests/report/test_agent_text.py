@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.git.quoting import is_printable
+from patchgate.report import wording
 from patchgate.report.agent_text import MOST_BYTES, MOST_LINES, MOST_OF_FINDING, describe, render
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Attempt, Finding, Fix, Report, Retry
@@ -86,6 +87,14 @@ def test_the_verdict_comes_first_then_errors_and_last_what_may_be_sent() -> None
     text = render(refused(finding("max-files", None, level=Level.WARNING), finding("deny-prefix", b"runs/x")))
     words = [line.split()[0] for line in text.splitlines() if not line.startswith("help")]
     assert words == ["rejected:", "error[deny-prefix]", "warning[max-files]:", "try"]
+
+
+def test_without_the_next_step_its_last_line_is_about_the_change() -> None:
+    whole, without = (
+        render(refused(finding("deny-prefix", b"runs/x")), has_next=each) for each in (True, False)
+    )
+    assert whole.startswith(without)
+    assert whole.splitlines()[len(without.splitlines()) :] == [wording.retry_line(NEXT)]
 
 
 def test_the_room_that_is_left_has_the_end_of_a_commands_output() -> None:

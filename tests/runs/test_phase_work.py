@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,9 +158,12 @@ def test_an_answer_that_is_no_patch_of_the_phase_is_refused_and_the_author_is_as
     result = desk.perform(most_answer=1 << 15)
     assert (result.outcome, result.files, desk.staged) == (PASSED, (CODE,), [BASELINE, CODE])
     first, *others = desk.briefs
-    assert "## What was wrong" in first
+    assert "## What is still to do" in first
+    assert "## Your last answer was refused" not in first
     for said, brief in zip(bad.values(), others, strict=True):
-        assert said in brief
+        assert said in brief.partition("## Your last answer was refused")[2]
+        assert "the code is not right" in brief.partition("## What is still to do")[2]
+        assert not any(word in brief for word in ("--retry-of", "wait until", "git patchgate run"))
     # What is too large is no attempt.
     assert (len(result.attempts), desk.intents) == (len(bad), [])
 
@@ -178,6 +182,48 @@ def test_an_answer_that_lands_and_does_not_pass_is_corrected(tmp_path: Path) -> 
     result = desk.perform()
     assert (result.outcome, result.files, len(result.attempts)) == (PASSED, (CODE,), 2)
     assert "the code is not right" in desk.briefs[1]
+
+
+def calls(desk: Desk) -> list[str]:
+    return [re.search(r"^- call: (.*)$", brief, re.MULTILINE)[1] for brief in desk.briefs]  # type: ignore[index]
+
+
+def test_the_calls_of_an_author_are_counted_over_all_tries(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path, b"prose\n", WRONG, more="[apply]\nmax_attempts = 4\n", script='[ "$n" != 2 ] || exit 1'
+    )
+    assert desk.perform().outcome is FAILED
+    assert calls(desk) == ["1", "2", "3"]
+    desk.perform()
+    assert calls(desk)[3:5] == ["3", "4"]
+
+
+def test_what_landed_and_what_fails_is_said_before_the_refusal_also_after_a_kill(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, WRONG, b"prose\n", b"more prose\n", more=LIMIT)
+    first = desk.perform()
+    assert (first.outcome, len(desk.briefs)) == (WAITING, 2)
+    second = desk.perform()
+    assert (second.outcome, len(desk.briefs)) == (WAITING, 3)
+    again = desk.perform()
+    assert (again.outcome, len(desk.briefs)) == (WAITING, 3)
+    for result in (first, second, again):
+        assert f"what landed of them is staged: {CODE}" in result.reason
+        lines = list(result.tail)
+        refused = next(n for n, line in enumerate(lines) if "rejected:" in line)
+        assert lines.index("the code is not right") < refused < 8
+    desk.repo.commit(message="Take it as it is")
+    assert "is staged" not in desk.perform().reason
+
+
+def test_a_limit_that_refuses_every_answer_is_raised_in_the_policy(tmp_path: Path) -> None:
+    """An approval is for a change that can become a commit, and a patch is none."""
+    more = LIMIT + "[policy.agent]\nmax_added_lines = 1\n"
+    answers = [new_file(CODE, f"right\n{line}\n") for line in ("a", "b")]
+    desk = Desk(tmp_path, *answers, RIGHT, more=more)
+    result = desk.perform()
+    assert (result.outcome, result.subject) == (WAITING, "max-added-lines")
+    assert "raise max_added_lines in [policy.agent]" in str(result.hint)
+    assert "git patchgate attempts reset" in str(result.hint)
 
 
 LIMIT = "[apply]\nmax_attempts = 2\n"
