@@ -7,7 +7,7 @@ meanwhile (`process.command`). Which phase is next, and what a fault means for t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,7 +48,14 @@ from patchgate.runs.work_results import (
     result_of_verdict,
     tail_of_notes,
 )
-from patchgate.runs.worktree_changes import Changes, Look, changed_since, look_at, unstaged
+from patchgate.runs.worktree_changes import (
+    Changes,
+    Look,
+    changed_since,
+    look_at,
+    look_at_git_files,
+    unstaged,
+)
 
 __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perform"]
 
@@ -250,7 +257,7 @@ class _PhaseWork:
         for number in range(before_this + 1, before_this + limit + 1):
             self.environment.require_wanted()
             intent.renew()
-            before = look_at(self.repository)
+            before, git_files = look_at(self.repository), self._look_at_git_files()
             own = [each for each in unstaged(before) if may_change(component, self.task.phase, each)]
             if own:
                 return self._in_the_way(own)
@@ -272,8 +279,11 @@ class _PhaseWork:
             if (spoiled := self.spending.judge(author[0], answer)) is not None:
                 return spoiled
             changed = self._changed(before, component)
-            if changed.wrong:
-                return self._changed_behind(author[0], changed.wrong)
+            behind = [path.quoted for path in changed.wrong]
+            now = self._look_at_git_files()
+            behind += sorted(name for name in {*git_files, *now} if git_files.get(name) != now.get(name))
+            if behind:
+                return self._changed_behind(author[0], behind)
             self.meanwhile.update(dict.fromkeys(changed.other))
             if answer.ending is not None:
                 return answer.ending
@@ -306,8 +316,11 @@ class _PhaseWork:
         with nobody_else_lands(self.repository, self.environment):
             return changed_since(self.repository, before, component, self.components)
 
-    def _changed_behind(self, author: str, changed: Sequence[RepoPath]) -> PhaseResult:
-        named = _shown(changed)
+    def _look_at_git_files(self) -> Mapping[str, object]:
+        return look_at_git_files(self.repository, self.environment.environ)
+
+    def _changed_behind(self, author: str, changed: Sequence[str]) -> PhaseResult:
+        named = first_of(changed, _NAMED)
         return PhaseResult(
             PhaseOutcome.FAILED,
             f"{self.task.component}: the working tree or the index was changed while {author} ran: {named}",

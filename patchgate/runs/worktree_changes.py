@@ -1,16 +1,20 @@
 """What changed in a working tree and its index past `apply`: by a comparison of two looks at git's status.
 
-Cheap, so it sees no change in an ignored file. Files are compared by size and time, not by content.
+Cheap, so it sees no change in an ignored file. Files are compared by size and time, not by content. Hooks and
+`info/` of git's own folder are compared too: they decide what git runs, ignores and converts.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import records
+from patchgate.git.active_hooks import GitEnvironment
 from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import BASELINES, Component, Components
@@ -25,6 +29,10 @@ _STATUS = (
 )
 # The fields before the path of the three kinds of records (git-status, porcelain format version 2).
 _FIELDS = {b"1": 8, b"u": 10, b"?": 1}
+# What `provenance` excludes.
+_OF_RUNS = b".meta.json"
+_MOST_EXCLUDE = 1 << 20
+_MOST_GIT_FILES = 1000
 _APPLIED = '"applied":true'
 
 
@@ -54,6 +62,46 @@ class Changes:
 
     wrong: Sequence[RepoPath]
     other: Sequence[RepoPath]
+
+
+def look_at_git_files(repository: Repository, environ: Mapping[str, str]) -> Mapping[str, object]:
+    """Look at the hooks, and at `info/`, without the lines of `info/exclude` that a run adds itself.
+
+    A hooks folder in the working tree is left out: its files are files of the user.
+
+    Raises:
+        UndecidedError: git did not name its hooks folder.
+    """
+    top = repository.work_tree or repository.git_dir
+    asked = ("rev-parse", "--git-path", "hooks/pre-commit")
+    said = GitEnvironment(repository, environ).ask((), top, *asked, answers=(0,)).out
+    hooks = os.path.normpath(os.path.join(top, os.path.dirname(os.fsdecode(said).rstrip("\n"))))
+    folders = [os.path.join(repository.common_dir, "info"), os.path.join(repository.git_dir, "info")]
+    is_in_tree = os.path.commonpath([top, hooks]) == top
+    if not is_in_tree or os.path.commonpath([repository.common_dir, hooks]) == repository.common_dir:
+        folders.append(hooks)
+    found: dict[str, object] = {}
+    for folder in dict.fromkeys(folders):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for name in os.listdir(folder)[:_MOST_GIT_FILES]:
+                place = os.path.join(folder, name)
+                shown = os.path.relpath(place, top) if is_in_tree else place
+                found[printable(shown)] = _git_file(place)
+    return found
+
+
+def _git_file(place: str) -> object:
+    """Describe one of git's own files so that a change shows."""
+    try:
+        if os.path.basename(place) == "exclude":
+            with open(place, "rb") as file:
+                lines = file.read(_MOST_EXCLUDE).split(b"\n")
+            # A run may have made the file.
+            return [line for line in lines if line and not line.endswith(_OF_RUNS)] or None
+        about = os.lstat(place)
+    except OSError as error:
+        return error.errno
+    return about.st_mode, about.st_size, about.st_mtime_ns, about.st_ino
 
 
 def unstaged(look: Look) -> list[RepoPath]:

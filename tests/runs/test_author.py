@@ -165,6 +165,34 @@ def test_a_change_of_the_working_tree_past_apply_fails_the_phase_and_stays(tmp_p
 
 
 @pytest.mark.parametrize(
+    ("act", "named"),
+    [
+        ("echo exit 0 > .git/hooks/pre-commit", ".git/hooks/pre-commit"),
+        ("echo src > .git/info/exclude", ".git/info/exclude"),
+        ("echo '* filter=x' > .git/info/attributes", ".git/info/attributes"),
+    ],
+)
+def test_an_author_that_changes_hooks_or_what_git_ignores_fails_the_phase(
+    tmp_path: Path, act: str, named: str
+) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    (tmp_path / "act").write_text(f"cd {desk.repo.path} && mkdir -p .git/hooks .git/info && {act}\n")
+    text = (desk.repo.path / "patchgate.toml").read_text()
+    desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls"))
+    result = desk.perform()
+    assert (result.outcome, result.kind, result.attempts) == (FAILED, FaultKind.AUTHOR_FAILED, ())
+    assert named in result.reason
+
+
+def test_where_files_came_from_may_be_excluded_while_an_author_works(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, RIGHT)
+    (tmp_path / "act").write_text(f"echo /src/one.py.meta.json >> {desk.repo.path}/.git/info/exclude\n")
+    text = (desk.repo.path / "patchgate.toml").read_text()
+    desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls"))
+    assert desk.perform().outcome is PASSED
+
+
+@pytest.mark.parametrize(
     "act",
     [
         "echo more >> README.md",
