@@ -134,7 +134,15 @@ def _removed_by_revert(patch: Patch) -> frozenset[RepoPath]:
 _TAKE_OUT = "remove it from the patch"
 # Files and folders in `.git/patchgate` that have a meaning by their name.
 _OWN_NAMES = frozenset(
-    {"attempts", "events.jsonl", "events.jsonl.head", "approvals.jsonl", "apply.lock", "install.lock"}
+    {
+        "attempts",
+        "events.jsonl",
+        "events.jsonl.head",
+        "events.jsonl.whole",
+        "approvals.jsonl",
+        "apply.lock",
+        "install.lock",
+    }
     | {"fast", "kept", "policies", "components", "contracts", "receipts", "scratch", "settled", "told"}
     | {"transactions"}
 )

@@ -283,14 +283,16 @@ class Ledger:
     def lines(self, kinds: Collection[str] | None = None) -> Iterator[Event | ChainProblem]:
         """Yield an event or a problem for each line, oldest first; it goes on after damage.
 
-        With `kinds`, events of other kinds are checked too, and not yielded.
+        With `kinds`, lines of other kinds are not yielded: their bytes are checked, and not what they mean.
 
         Raises:
             OSError: the file cannot be read.
         """
         from patchgate.storage import hash_chain
 
-        for found in hash_chain.scan(self._path):
+        # The canonical form has one way to write a kind.
+        marks = [f'"kind":"{kind}"'.encode("ascii") for kind in kinds or ()]
+        for found in hash_chain.scan(self._path, marks):
             if isinstance(found, hash_chain.ChainProblem):
                 yield found
             elif kinds is None or found.event.get("kind") in kinds:
@@ -361,6 +363,19 @@ class Ledger:
         from patchgate.storage import hash_chain
 
         return hash_chain.verify(self._path)
+
+    def damaged_line(self) -> int | None:
+        """Return the number of the first damaged line, from 1; None if it is whole.
+
+        For a question that is asked often: what was found whole before is only compared with its checksum
+        (100,000 events: 30 ms, at first 0.2 s). `verify` reads everything.
+
+        Raises:
+            UndecidedError: the ledger exists and cannot be read.
+        """
+        from patchgate.storage.checked_chain import damaged_line
+
+        return damaged_line(self._path, self.content(strict=True))
 
     def compare_head(self) -> HeadComparison:
         """Compare the ledger with `events.jsonl.head`, to see whether events are missing at its end.

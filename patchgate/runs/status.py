@@ -102,6 +102,8 @@ def repository_status(repository: Repository, now: float | None = None) -> Repos
     status.intents = [(each, is_alive(each, moment)) for each in intents]
     status.missing += [f"intents: {each.message}" for each in damaged]
     status.chains = read("attempts", lambda: _open_chains(repository, status.now), [])
+    if (line := read("ledger", Ledger(repository.common_dir).damaged_line, None)) is not None:
+        status.missing.append(f"ledger: line {line} is damaged: git patchgate log --verify")
     status.doubtful = read("questions", lambda: ask_questions(repository).doubtful, [])
     status.next = list(dict.fromkeys(_next_steps(status)))
     return status

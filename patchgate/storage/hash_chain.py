@@ -33,6 +33,7 @@ from patchgate.storage.record import (
     canonical_event,
     head_path_of,
     line_of,
+    link_of,
     parse_line,
 )
 
@@ -304,8 +305,11 @@ def _undo_append(descriptor: int, size: int, faults: FaultPoints) -> None:
         truncate(descriptor, size, faults)
 
 
-def scan(path: AnyPath) -> Iterator[Record | ChainProblem]:
+def scan(path: AnyPath, marks: Sequence[bytes] = ()) -> Iterator[Record | ChainProblem]:
     """Yield a record or a problem for each line; after a damaged line the next one's link is not judged.
+
+    With `marks`, a line that contains none of them is not yielded if its bytes and its link are right; its
+    JSON is not read.
 
     A last line that looks torn may be one that is being written; `verify` reads it again under the lock.
 
@@ -317,15 +321,20 @@ def scan(path: AnyPath) -> Iterator[Record | ChainProblem]:
     except FileNotFoundError:
         return
     with os.fdopen(descriptor, "rb") as file:
-        yield from scan_file(file)
+        yield from scan_file(file, marks)
 
 
-def scan_file(file: BufferedReader) -> Iterator[Record | ChainProblem]:
+def scan_file(file: BufferedReader, marks: Sequence[bytes] = ()) -> Iterator[Record | ChainProblem]:
     """Yield what `scan` does, of a file that is open."""
     number, previous = 0, START
     known = True
     while line := file.readline(MAX_LINE + 1):
         number += 1
+        if marks and not any(mark in line for mark in marks):
+            link = _link(line, previous if known else None)
+            if link is not None:
+                previous, known = link, True
+                continue
         found = _check_line(line, number, previous if known else None)
         if isinstance(found, ChainProblem) and _is_torn(file, line):
             found = ChainProblem(number, "was cut short by a crash", torn=True)
@@ -333,6 +342,16 @@ def scan_file(file: BufferedReader) -> Iterator[Record | ChainProblem]:
         if isinstance(found, Record):
             previous = found.hash
         yield found
+
+
+def _link(line: bytes, previous: str | None) -> str | None:
+    """Return the hash of a line whose bytes and link are right; None for any other."""
+    if not line.endswith(b"\n") or len(line) > MAX_LINE:
+        return None
+    with suppress(ValueError):
+        digest, before = link_of(line[:-1])
+        return digest if previous is None or before == previous else None
+    return None
 
 
 def _check_line(line: bytes, number: int, previous: str | None) -> Record | ChainProblem:

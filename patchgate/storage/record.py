@@ -85,7 +85,10 @@ def parse_line(line: bytes) -> Record:
     parts = _END.fullmatch(line, len(line) - _END_LENGTH) if line.startswith(_BEGIN) else None
     try:
         text = (line if parts is None else line[len(_BEGIN) : -_END_LENGTH]).decode("ascii")
-        event = _DECODER.decode(text)
+        # `decode` would also look for blanks around it, which no canonical form has.
+        event, end = _DECODER.raw_decode(text)
+        if end != len(text):
+            raise ValueError
         is_canonical = parts is not None and _ENCODER.encode(event) == text
     except (ValueError, RecursionError):
         raise ValueError("is not JSON") from None
@@ -95,6 +98,21 @@ def parse_line(line: bytes) -> Record:
     if digest != hash_of(line[len(_BEGIN) : -_END_LENGTH], previous):
         raise ValueError("does not have the hash that it names")
     return Record(digest, previous, event)
+
+
+def link_of(line: bytes) -> tuple[str, str]:
+    """Return the hash of a line, without its LF, and of the one before it: bytes are checked, not their JSON.
+
+    Raises:
+        ValueError: its text says what is wrong with the line.
+    """
+    parts = _END.fullmatch(line, len(line) - _END_LENGTH) if line.startswith(_BEGIN) else None
+    if parts is None:
+        raise ValueError("is not a record in canonical form")
+    digest, previous = parts[1].decode("ascii"), parts[2].decode("ascii")
+    if digest != hash_of(line[len(_BEGIN) : -_END_LENGTH], previous):
+        raise ValueError("does not have the hash that it names")
+    return digest, previous
 
 
 def hash_of(event: bytes, previous: str) -> str:

@@ -105,6 +105,8 @@ def test_a_damaged_ledger_is_named_where_runs_are_listed_and_resumed(tmp_path: P
     ledger = Path(world.repo.common_dir) / "patchgate" / "events.jsonl"
     lines = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(b"".join([lines[0], b"x" + lines[1], *lines[2:]]))
+    page = world.repo.cli("status")
+    assert (page.code, "not read: ledger: line 2 is damaged" in page.out) == (0, True), page.out
     for words, code in ((("list",), 0), (("resume", "-q"), 1)):
         answer = world.repo.cli("run", *words)
         assert (answer.code, "line 2 of the ledger is damaged" in answer.err) == (code, True)
