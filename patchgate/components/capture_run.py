@@ -38,6 +38,10 @@ _EMPTY = (
 )
 
 
+CAPTURE_AGAIN = ", then capture again"
+"""How a hint ends that names what to correct first."""
+
+
 class Ending(StrEnum):
     """How a run of a component's tests ended; `REFUSED`: it would prove nothing, so it was not started."""
 
@@ -337,7 +341,7 @@ def _classify(
     said: bytes,
 ) -> tuple[Ending, str, str | None, ReportCounts | None]:
     hint = f"fix test_command of `{component.id}`, or install what it needs"
-    again = f"fix {'what the output shows' if outcome.tail else 'the tests'}, then capture again"
+    again = f"fix {'what the output shows' if outcome.tail else 'the tests'}{CAPTURE_AGAIN}"
     known = counts if isinstance(counts, ReportCounts) else None
     if outcome.status in {CommandStatus.NOT_STARTED, CommandStatus.TIMED_OUT}:
         return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", hint, known
@@ -345,7 +349,7 @@ def _classify(
     has_failed = known is not None and known.failed + known.errors > known.is_broken_off
     is_counted = known is not None or is_pytest
     if not has_failed and ((known and known.is_broken_off) or (is_counted and is_broken_off(said))):
-        hint = "remove pytest.exit from the tests, let the command run all of them, then capture again"
+        hint = f"remove pytest.exit from the tests, let the command run all of them{CAPTURE_AGAIN}"
         return Ending.FAILED, "its tests stopped before all of them had run", hint, known
     if known is not None and (bad := known.failed + known.errors):
         some = "its only test" if known.total == 1 else f"{bad} of its {known.total} tests"

@@ -290,13 +290,13 @@ RoleTimeouts: TypeAlias = Annotated[
             float | str,
             AfterValidator(check_role_timeout),
             WithJsonSchema(
-                {"anyOf": [{"type": "number", "minimum": 1, "maximum": MAX_SECONDS}, _TIMEOUT_TEXT]}
+                {"anyOf": [{"type": "number", "minimum": 30, "maximum": MAX_SECONDS}, _TIMEOUT_TEXT]}
             ),
         ],
     ],
     Field(
         description='The time limit of each role of an author, in seconds, or like "90s", "5m", "1h"; '
-        "from 1 s to a day; less than 30 s counts as 30 s.",
+        "from 30 s to a day.",
         json_schema_extra={"propertyNames": {"enum": list(get_args(AuthorRole))}},
     ),
 ]

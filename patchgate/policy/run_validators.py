@@ -27,6 +27,7 @@ PhaseName = Literal["interview", "shaping", "contract", "tests", "implementation
 
 MAX_COST = 10**9
 
+_LEAST_SECONDS = 30.0
 _LIKE = 'write it like "python3", ".venv/bin/python" or "/opt/python/bin/python3"'
 
 
@@ -111,15 +112,15 @@ def check_role(text: str) -> str:
 
 
 def check_role_timeout(value: float | str) -> float | str:
-    """Check the time limit of a role as written in the config: 1 second to 24 hours."""
+    """Check the time limit of a role as written in the config: 30 seconds to 24 hours."""
     if isinstance(value, str) and not re.fullmatch(TIMEOUT, value):
         raise TextError(
             f'"{printable(value, 40)}" is not a duration', 'write it as seconds, or like "90s", "5m" or "1h"'
         )
     # Written so that NaN is refused too.
-    if not 1 <= seconds(value) <= MAX_SECONDS:
+    if not _LEAST_SECONDS <= seconds(value) <= MAX_SECONDS:
         raise TextError(
-            "the time limit of a role must be 1 second to 24 hours", 'write it like "90s", "5m" or "1h"'
+            "the time limit of a role must be 30 seconds to 24 hours", 'write it like "90s", "5m" or "1h"'
         )
     return value
 

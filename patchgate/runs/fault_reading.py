@@ -24,7 +24,7 @@ _NOTHING_EXIT = 5
 """pytest collected no tests; with `-qq` nothing else says so."""
 MOST_OUTPUT = 1 << 20
 _MOST_SUBJECT = 80
-_LEAST_NAME = 3
+_LEAST_NAME = 2
 # As logs have them, where they are escaped.
 _COLOUR = re.compile(rb"\\x1b\[[0-?]*[ -/]*[@-~]")
 

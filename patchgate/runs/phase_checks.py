@@ -14,6 +14,7 @@ from patchgate.commands.runner import runs_pytest
 from patchgate.components.baseline_file import write_baseline
 from patchgate.components.capture import capture, is_written
 from patchgate.components.capture_run import (
+    CAPTURE_AGAIN,
     CapturedComponent,
     CaptureEnvironment,
     CaptureRequest,
@@ -227,7 +228,9 @@ def _of_run(task: PhaseTask, run: TestRun, done: CapturedComponent | None = None
     )
     if is_done:
         return result
-    result = replace(result, outcome=PhaseOutcome.FAILED, hint=run.hint)
+    # A run that goes on captures it without being told.
+    hint = None if run.hint is None else run.hint.removesuffix(CAPTURE_AGAIN)
+    result = replace(result, outcome=PhaseOutcome.FAILED, hint=hint)
     if run.ending is Ending.NOT_RUN:
         subject = ", ".join(run.missing)
         return replace(result, outcome=PhaseOutcome.FAULT, kind=_why_not_run(run), subject=subject)

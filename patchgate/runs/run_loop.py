@@ -34,11 +34,12 @@ TRAILER = "Patchgate-Run"
 _GLANCE = 0.5
 _NAMED = 5
 _LAST_LINES = 8
+SEE_STATUS = "git patchgate status, for the attempts to reset"
 _FIRST_STEP = {
     FaultKind.NOTHING_COLLECTED: "git patchgate doctor",
     FaultKind.IMPORT_ERROR: "git patchgate doctor",
     FaultKind.MISSING_TOOL: "git patchgate doctor",
-    FaultKind.PATCH_REFUSED: "git patchgate status, for the attempts to reset",
+    FaultKind.PATCH_REFUSED: SEE_STATUS,
 }
 
 

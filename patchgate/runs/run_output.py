@@ -27,7 +27,8 @@ def list_text(states: Sequence[RunState], now: float) -> list[str]:
 
 def _headline(state: RunState, now: float) -> str:
     works = len(state.plan.works)
-    line = f"{state.id} {status_now(state, now).value}: {len(state.done)} of {count(works, 'phase')} done"
+    done = f"{len(state.done)} of {count(works, 'phase')} done" if works else "what it had to do is not known"
+    line = f"{state.id} {status_now(state, now).value}: {done}"
     return f"{line}, began {state.began}" + (f": {safe(state.reason)}" if state.reason else "")
 
 

@@ -257,6 +257,9 @@ def _conclude(state: RunState) -> None:
 def _apply_to_work(state: RunState, action: RunAction, event: Event) -> None:
     about = event.about
     work = Work(_text(about, "component"), Phase(str(about.get("phase"))))
+    if not state.plan.phases:
+        # That its plan is not known was said once.
+        return
     if work.phase not in state.plan.phases.get(work.component, ()):
         raise ValueError(f"{work.component} has no phase {work.phase} in this run")
     if action is RunAction.BEGAN:

@@ -140,7 +140,8 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     """
     work_tree = _require_work_tree(repository)
     ground = _ground(repository)
-    ids = _chosen(repository, ground, request)
+    # Also without `--changed`: a policy on disk that cannot be read is refused, as where a run is resumed.
+    ids = _chosen(ground, request, on_disk(repository))
     if not ids:
         return None
     _require_free(repository, ids, environment)
@@ -324,15 +325,14 @@ def _ground(repository: Repository) -> _Ground:
     return _Ground(policy, needs, graph.parents)
 
 
-def _chosen(repository: Repository, ground: _Ground, request: RunRequest) -> list[str]:
+def _chosen(ground: _Ground, request: RunRequest, found: Mapping[str, ComponentOnDisk]) -> list[str]:
     components = ground.policy.components
     if not components.ids:
         raise UsageError(no_components_message("index"), "git patchgate schema config")
     asked = request.ids or tuple(components.ids)
     ids = [each.id for each in resolve_components(components, asked, "the index")]
     if request.changed:
-        found = on_disk(repository)
-        ids = [name for name in ids if not found[name].is_recorded]
+        ids = [name for name in ids if name not in found or not found[name].is_recorded]
     return ids
 
 

@@ -27,6 +27,7 @@ from patchgate.policy.component import Component
 from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema
 from patchgate.report.wording import count, safe
+from patchgate.runs.run_loop import SEE_STATUS
 from patchgate.runs.run_questions import ask_questions
 from patchgate.runs.run_record import UnfinishedRuns, next_step, status_now, unfinished_runs
 from patchgate.runs.run_state import RunState, RunStatus
@@ -141,7 +142,8 @@ def _next_steps(status: RepositoryStatus) -> list[str]:
         for state in status.runs
         if state.id not in status.overtaken
     ]
-    steps += [each for each in found if each is not None]
+    # This page names the attempts already.
+    steps += [each.removeprefix(f"{SEE_STATUS}, then ") for each in found if each is not None]
     drifted = [each.status.component.id for each in status.components if each.status.has_drifted]
     if status.uncommitted:
         named = ", ".join(status.uncommitted[:_MOST])

@@ -5,8 +5,7 @@ Does not measure or end anything: the clock is an argument, and the caller decid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 DEFAULT_SECONDS = 300.0
@@ -68,8 +67,6 @@ def wall_seconds(
 class ActivityKind(StrEnum):
     """What shows that work goes on."""
 
-    CALL = "call"
-    EVENT = "event"
     OUTPUT = "output"
     TRANSITION = "transition"
 
@@ -77,8 +74,8 @@ class ActivityKind(StrEnum):
 class Activity:
     """When something last happened, for a lease that is renewed and a run that is found idle.
 
-    Threads may share it without a lock: each method reads or writes one value, or adds to or removes from one
-    set. Two records at the same moment may be stored in either order.
+    A call is activity while it writes: a worker that waits for one writes about once a second. Threads may
+    share it without a lock: each method reads or writes one value.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -90,7 +87,6 @@ class Activity:
         self._clock = clock
         self._last = clock()
         self._transition: float | None = None
-        self._calls: set[object] = set()
 
     def record(self, kind: ActivityKind) -> None:
         """Record that something happens now."""
@@ -99,32 +95,14 @@ class Activity:
         if kind is ActivityKind.TRANSITION:
             self._transition = now
 
-    @contextmanager
-    def in_flight(self) -> Iterator[None]:
-        """Mark a call: until the block ends, nothing is idle. Blocks may overlap and be nested.
-
-        The begin and the end of a call are activity.
-        """
-        call = object()
-        self._calls.add(call)
-        self.record(ActivityKind.CALL)
-        try:
-            yield
-        finally:
-            self.record(ActivityKind.CALL)
-            self._calls.discard(call)
-
     @property
     def idle_seconds(self) -> float:
-        """The seconds since the last activity; 0 while a call is in flight."""
-        return 0.0 if self._calls else max(0.0, self._clock() - self._last)
+        """The seconds since the last activity."""
+        return max(0.0, self._clock() - self._last)
 
     def is_idle(self, most: float) -> bool:
-        """Return whether nothing has happened for `most` seconds.
-
-        It is false while a call is in flight, and for 60 s after a transition.
-        """
+        """Return whether nothing has happened for `most` seconds; false for 60 s after a transition."""
         since = self._transition
         if since is not None and self._clock() - since < TRANSITION_SECONDS:
             return False
-        return not self._calls and self.idle_seconds >= most
+        return self.idle_seconds >= most

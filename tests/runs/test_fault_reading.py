@@ -200,6 +200,14 @@ def test_a_full_disk_or_missing_file_in_output_alone_does_not_fail_the_run(
     assert read(line, plain).kind is plain
 
 
+def test_a_component_of_two_letters_is_left_out_of_the_signature() -> None:
+    faults = [
+        read(f"Error: nothing to do for {name}\n".encode(), AUTHOR, component=name)
+        for name in ("db", "ui", "api")
+    ]
+    assert len({each.signature for each in faults}) == 1
+
+
 def test_authors_that_fail_with_the_same_message_have_one_signature() -> None:
     said = b"Error: login expired for session %d (see /home/%s/log)\n"
     faults = [

@@ -35,6 +35,7 @@ def run(
     needs: Mapping[str, Sequence[str]] | None = None,
     retries: int = 3,
     phases: Sequence[Phase] = LEAF,
+    report: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[RunState, list[tuple[str, str]]]:
     """Run some components; give the last state by the ledger, and the events as action and work."""
     repo = Repo.create(folder)
@@ -49,7 +50,7 @@ def run(
         scheduling=plan.scheduling,
         most=plan.jobs,
     )
-    environment = LoopEnvironment(perform, chance=lambda: 0.0)
+    environment = LoopEnvironment(perform, report=report, chance=lambda: 0.0)
     loop = RunLoop(record, schedule, LoopSettings(plan.jobs, retries, 3), environment)
     told = loop.run()
     events = [event.about for event in Ledger(opened.common_dir).find_events({"run"})]
@@ -179,6 +180,15 @@ def test_where_the_ledger_cannot_be_written_nothing_more_is_started(tmp_path: Pa
     with pytest.raises(UndecidedError, match="the run stopped"):
         run(tmp_path, perform, ["a"])
     assert asked == [Work("a", Phase.CONTRACT)]
+
+
+def test_a_wait_before_a_retry_is_never_said_to_be_0_seconds(tmp_path: Path) -> None:
+    told: list[str] = []
+    left = [fault(FaultKind.TEMPORARY)]
+    run(
+        tmp_path, lambda work: left.pop() if left else PASSED, ["a"], phases=[Phase.TESTS], report=told.append
+    )
+    assert [each for each in told if "tried again in 1 s" in each]
 
 
 def test_an_interrupt_pauses_the_run_and_says_so(tmp_path: Path) -> None:

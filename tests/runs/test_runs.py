@@ -30,8 +30,8 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.runs import phase_intent, start
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
 from patchgate.runs.phase_work import perform
-from patchgate.runs.phases import Phase, Work
-from patchgate.runs.run_questions import RunQuestions
+from patchgate.runs.phases import Phase, Scheduling, Work
+from patchgate.runs.run_questions import RunQuestions, ask_questions
 from patchgate.runs.run_record import (
     RunRecord,
     all_runs,
@@ -197,6 +197,45 @@ def test_without_an_author_a_run_verifies_a_repository_on_its_first_day(tmp_path
     world.repo.stage({"src/left/more.txt": "x\n"})
     state = world.start(changed=True)
     assert (state.status, list(state.plan.phases)) == (RunStatus.COMPLETED, ["left"])
+
+
+def random_world(folder: Path, seed: int) -> World:
+    """Make components that need each other at random, some of whose authors answer what never passes."""
+    chance = random.Random(seed)
+    world = World.make(folder)
+    names = [f"c{number}" for number in range(6)]
+    needs = {name: chance.sample(names[:at], chance.randint(0, min(at, 2))) for at, name in enumerate(names)}
+    wrong = chance.sample(names, 2)
+    script = folder / "author.sh"
+    script.write_text(
+        script.read_text()
+        .replace("'+right'", '"+$text"')
+        .replace("file=src", f"case $name in {'|'.join(wrong)}) text=wrong;; *) text=right;; esac\nfile=src")
+    )
+    author = (world.repo.path / "patchgate.toml").read_text().partition("[commands")[2]
+    limits = "[apply]\nmax_attempts = 1\n[run]\nsystemic_threshold = 99\n"
+    world.repo.policy("".join(map(table, names)) + f"[commands{author}\n{limits}")
+    files: dict[str, str | bytes] = {}
+    for name in names:
+        files[f"contracts/{name}/interface.json"] = contract(name, *needs[name])
+        files[f"tests/{name}/check.sh"] = CHECK.replace("calc", name)
+    world.repo.commit(files)
+    return world
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("seed", range(8))
+def test_phased_and_wavefront_end_in_the_same_files_and_verdicts(tmp_path: Path, seed: int) -> None:
+    ends = []
+    for scheduling in Scheduling:
+        place = tmp_path / scheduling.value
+        place.mkdir()
+        world = random_world(place, seed)
+        state = world.start(scheduling=scheduling)
+        verdicts = {work: each.outcome for work, each in state.trouble.items()}
+        ends.append((state.status, set(state.done), verdicts, world.tree()))
+    assert ends[0] == ends[1]
+    assert ends[0][2]
 
 
 def test_a_component_that_fails_is_done_after_its_repair_and_nothing_else_again(tmp_path: Path) -> None:
@@ -490,7 +529,7 @@ def test_a_clock_that_jumps_changes_neither_a_run_nor_its_resume(
 
 def meet(world: World, monkeypatch: pytest.MonkeyPatch, number: int) -> start.RunEnvironment:
     """Let so many begin at the same moment: each has read the runs when the last of them writes the first."""
-    barrier, ask = threading.Barrier(number), start.ask_questions
+    barrier, ask = threading.Barrier(number), ask_questions
 
     def ask_when_all_are_here(*words: Any, **options: Any) -> RunQuestions:
         barrier.wait(timeout=10)

@@ -122,7 +122,12 @@ def test_without_its_first_event_a_run_is_started_anew_and_says_why(tmp_path: Pa
     ledger.write_bytes(b"".join(torn))
     shown = json.loads(world.repo.cli("run", "show", "--format", "json").out)
     assert shown["hint"].startswith("git patchgate run start")
-    assert any("damaged" in each for each in shown["warnings"])
+    (missing, damaged) = shown["warnings"]
+    assert "damaged" in damaged
+    assert "what it had to do is not known" in missing
+    headline = world.repo.cli("run", "show").out.splitlines()[0]
+    assert "of 0 phases" not in headline
+    assert "not known" in headline
     assert any(
         each.startswith("git patchgate run start")
         for each in json.loads(world.repo.cli("status", "--format", "json").out)["next"]
@@ -138,6 +143,17 @@ def test_a_run_is_shown_while_the_policy_on_disk_is_broken(tmp_path: Path) -> No
     shown = json.loads(answer.out)
     assert shown["status"] == "completed"
     assert any("cannot be read" in each for each in shown["warnings"])
+
+
+def test_a_broken_policy_on_disk_refuses_start_and_resume_alike(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    world.repo.commit({"src/base/code.txt": "wrong\n"})
+    world.start("base")
+    world.repo.write("patchgate.toml", "[policy\n")
+    said = [world.repo.cli("run", *words) for words in (("start", "other"), ("resume",))]
+    assert [each.code for each in said] == [2, 2]
+    assert said[0].err == said[1].err
+    assert "patchgate.toml" in said[0].err
 
 
 def test_files_that_are_not_staged_are_named(tmp_path: Path) -> None:
@@ -157,7 +173,9 @@ def test_a_failed_work_shows_the_end_of_its_output(tmp_path: Path) -> None:
     world.repo.commit({"tests/base/check.sh": "echo what went wrong; exit 1\n"})
     answer = world.repo.cli("run", "start", "base")
     assert "| what went wrong" in answer.out
-    assert "| what went wrong" in world.repo.cli("run", "show").out
+    shown = world.repo.cli("run", "show").out
+    assert "| what went wrong" in shown
+    assert "capture again" not in shown
 
 
 def test_a_baseline_whose_objects_are_gone_is_made_again(tmp_path: Path) -> None:

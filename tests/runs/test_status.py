@@ -98,6 +98,17 @@ def test_a_later_run_of_fewer_phases_leaves_a_paused_one_among_the_next_steps(tm
     assert (resumed.id, resumed.status) == (paused.id, RunStatus.COMPLETED)
 
 
+def test_the_page_is_no_next_step_of_itself(tmp_path: Path) -> None:
+    world = World.make(tmp_path)
+    (tmp_path / "author.sh").write_text("echo prose\n")
+    world.repo.policy((world.repo.path / "patchgate.toml").read_text() + "[apply]\nmax_attempts = 1\n")
+    state = world.start("base", "other", "child")
+    assert "git patchgate status" in str(state.hint)
+    steps = json.loads(world.repo.cli("status", "--format", "json").out)["next"]
+    assert not any("patchgate status" in each for each in steps), steps
+    assert steps[-1] == f"git patchgate run resume {state.id}"
+
+
 def test_a_damaged_ledger_is_named_where_runs_are_listed_and_resumed(tmp_path: Path) -> None:
     world = World.make(tmp_path, has_author=False, has_code=True)
     world.repo.commit({"src/base/code.txt": "wrong\n"})

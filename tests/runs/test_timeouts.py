@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-from threading import Barrier, Thread
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,7 +90,7 @@ def test_a_limit_of_the_config_counts_before_impatience_and_for_its_role_alone()
 
 
 @KINDS
-def test_output_events_transitions_and_calls_are_activity(kind: ActivityKind, clock: Clock) -> None:
+def test_output_and_transitions_are_activity(kind: ActivityKind, clock: Clock) -> None:
     activity = Activity(clock)
     clock.now += 100
     assert activity.idle_seconds == 100
@@ -114,40 +110,6 @@ def test_what_does_nothing_for_the_limit_is_idle_and_not_before(clock: Clock) ->
     assert not activity.is_idle(300)
 
 
-def test_nothing_is_idle_while_a_call_is_in_flight_however_long(clock: Clock) -> None:
-    activity = Activity(clock)
-    with activity.in_flight():
-        clock.now += 100_000
-        assert not activity.is_idle(30)
-        assert activity.idle_seconds == 0
-    assert activity.idle_seconds == 0
-    clock.now += 30
-    assert activity.is_idle(30)
-
-
-def test_calls_may_overlap_and_only_the_end_of_the_last_one_counts(clock: Clock) -> None:
-    activity = Activity(clock)
-    first, second = ExitStack(), ExitStack()
-    first.enter_context(activity.in_flight())
-    second.enter_context(activity.in_flight())
-    with activity.in_flight():
-        clock.now += 100
-    first.close()
-    clock.now += 100
-    assert not activity.is_idle(30)
-    second.close()
-    clock.now += 40
-    assert activity.idle_seconds == 40
-
-
-def test_a_call_that_raises_is_not_in_flight_any_more(clock: Clock) -> None:
-    activity = Activity(clock)
-    with pytest.raises(OSError), activity.in_flight():
-        raise OSError
-    clock.now += 30
-    assert activity.is_idle(30)
-
-
 def test_nothing_is_idle_within_60_seconds_of_a_transition(clock: Clock) -> None:
     activity = Activity(clock)
     activity.record(ActivityKind.TRANSITION)
@@ -158,7 +120,7 @@ def test_nothing_is_idle_within_60_seconds_of_a_transition(clock: Clock) -> None
     # Other activity does not begin a new minute, and does not end the one of a transition.
     activity.record(ActivityKind.TRANSITION)
     clock.now += 20
-    activity.record(ActivityKind.EVENT)
+    activity.record(ActivityKind.OUTPUT)
     clock.now += 39
     assert not activity.is_idle(30)
     clock.now += 1
@@ -177,26 +139,3 @@ def test_a_clock_that_jumps_back_makes_nothing_idle(clock: Clock) -> None:
     clock.now -= 500
     assert activity.idle_seconds == 0
     assert not activity.is_idle(30)
-
-
-def test_threads_share_an_activity_without_a_lock(clock: Clock) -> None:
-    activity = Activity(clock)
-    together = Barrier(4)
-    seen: list[bool] = []
-
-    def call() -> Iterator[bool]:
-        for _ in range(200):
-            with activity.in_flight():
-                yield activity.is_idle(0)
-
-    def work() -> None:
-        together.wait()
-        seen.extend(call())
-
-    threads = [Thread(target=work) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert seen == [False] * 800
-    assert activity.is_idle(0)
