@@ -213,9 +213,9 @@ def show_command(context: click.Context, run: str | None, form: str, sign: bool)
     if sign and form != "in-toto":
         raise UsageError("--sign needs --format in-toto", "add it, or leave --sign out")
     repository = open_here(context)
+    from patchgate.runs.components_on_disk import what_is_wrong
     from patchgate.runs.run_output import show_json, show_text
     from patchgate.runs.run_record import checked_run
-    from patchgate.runs.start import what_is_wrong
 
     state = checked_run(repository, run)
     if form == "in-toto":

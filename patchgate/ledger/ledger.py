@@ -364,19 +364,6 @@ class Ledger:
 
         return hash_chain.verify(self._path)
 
-    def damaged_line(self) -> int | None:
-        """Return the number of the first damaged line, from 1; None if it is whole.
-
-        For a question that is asked often: what was found whole before is only compared with its checksum
-        (100,000 events: 30 ms, at first 0.2 s). `verify` reads everything.
-
-        Raises:
-            UndecidedError: the ledger exists and cannot be read.
-        """
-        from patchgate.storage.checked_chain import damaged_line
-
-        return damaged_line(self._path, self.content(strict=True))
-
     def compare_head(self) -> HeadComparison:
         """Compare the ledger with `events.jsonl.head`, to see whether events are missing at its end.
 

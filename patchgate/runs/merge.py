@@ -19,10 +19,10 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger, iso
 from patchgate.report.json import plain_json
 from patchgate.report.wording import count
+from patchgate.runs.components_on_disk import on_disk, what_is_wrong
 from patchgate.runs.run_events import OriginalEvent, RunEvents, events_of, name_of, read_run_events
 from patchgate.runs.run_record import checked_run, find_run, keep, last_actions, runs_folder, status_now
 from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus
-from patchgate.runs.start import on_disk, what_is_wrong
 from patchgate.storage.lock import acquire
 from patchgate.storage.record import Json
 

@@ -11,29 +11,22 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from patchgate.commands.environment import validate_environment
-from patchgate.components.baseline_status import component_statuses
-from patchgate.components.component_cache import ComponentCache
 from patchgate.components.component_list import build_graph
-from patchgate.components.drift_gathering import files_of
 from patchgate.components.policy_tree import (
     index_tree,
     no_components_message,
     resolve_components,
-    tree_to_capture,
 )
-from patchgate.errors import PatchgateError, UsageError
+from patchgate.errors import UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
-from patchgate.git.tree_view import TreePaths
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.component import Role
-from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy
 from patchgate.policy.run_settings import RunSettings
 from patchgate.report.json import plain_json
 from patchgate.runs.author import author_of
+from patchgate.runs.components_on_disk import on_disk, warn_of_unstaged
 from patchgate.runs.phase_intent import clear_intents_of
 from patchgate.runs.phase_task import PhaseResult, PhaseTask
 from patchgate.runs.phases import PHASES, Phase, Schedule, Scheduling, Work
@@ -60,16 +53,13 @@ from patchgate.runs.run_state import (
     RunPlan,
     RunState,
     RunStatus,
-    inconsistencies,
     write_work,
 )
 from patchgate.runs.timeouts import Impatience, limit_seconds, wall_seconds
 from patchgate.runs.worker import Workers, worker_command
-from patchgate.runs.worktree_changes import look_at, unstaged
 from patchgate.storage.lock import acquire
 
 _TESTS_SECONDS = 3600.0
-_POLICY_FILES = frozenset({CONFIG_FILE, PYPROJECT_FILE})
 _NAMED = 5
 _BEGIN_SECONDS = 60.0
 
@@ -165,7 +155,7 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
         record.write(
             RunAction.STARTED, {**plan.plain(), "work_tree": plain_json(work_tree), "owner": this_process()}
         )
-    _warn_of_unstaged(repository, ground, plan, environment)
+    warn_of_unstaged(repository, ground.policy, plan, environment.report)
     if asked.waiting:
         return _wait_for_answers(record, asked)
     return _loop(repository, record, schedule, ground, plan, environment)
@@ -207,7 +197,7 @@ def resume_run(
     if resumed.removed:
         named = ", ".join(resumed.removed)
         environment.report(f"left out, because the policy does not declare it any more: {named}")
-    _warn_of_unstaged(repository, resumed.ground, resumed.plan, environment)
+    warn_of_unstaged(repository, resumed.ground.policy, resumed.plan, environment.report)
     if asked.waiting:
         return _wait_for_answers(record, asked)
     return _loop(repository, record, resumed.schedule, resumed.ground, resumed.plan, environment)
@@ -412,50 +402,3 @@ def _loop(
         ),
     )
     return loop.run()
-
-
-def _warn_of_unstaged(
-    repository: Repository, ground: _Ground, plan: RunPlan, environment: RunEnvironment
-) -> None:
-    """Name the files of the components that the index does not have as they are on disk."""
-    components = [ground.policy.components[name] for name in plan.phases]
-    paths = [
-        path
-        for path in unstaged(look_at(repository))
-        if path in _POLICY_FILES or any(component.role(path) is not None for component in components)
-    ]
-    if paths:
-        named = first_of(sorted(paths), _NAMED, lambda path: path.quoted)
-        environment.report(f"warning: a run checks the index, which differs from what is on disk: {named}")
-        environment.report("  help: git add them, if they belong to the components")
-
-
-def what_is_wrong(repository: Repository, state: RunState) -> list[str]:
-    """Say what contradicts what in a run, or that what is on disk cannot be read."""
-    try:
-        return inconsistencies(state, on_disk(repository))
-    except PatchgateError as error:
-        return [f"what is on disk cannot be read: {error.message}"]
-
-
-def on_disk(repository: Repository) -> dict[str, ComponentOnDisk]:
-    """Say of each component of the working tree what there is, and whether its baseline matches.
-
-    Raises:
-        UndecidedError: something cannot be read.
-        ConfigError: the policy of the working tree cannot be used.
-    """
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        content = tree_to_capture(repository, objects, store, from_disk=True)
-        with ComponentCache.of(repository) as cache:
-            statuses = component_statuses(objects, content.tree, content.policy, TreePaths(objects), cache)
-        found: dict[str, ComponentOnDisk] = {}
-        for status in statuses:
-            roles = {role for role, _ in files_of(status.component, content.view).values()}
-            found[status.component.id] = ComponentOnDisk(
-                has_contract=Role.CONTRACT in roles,
-                has_tests=Role.TESTS in roles,
-                has_code=Role.IMPLEMENTATION in roles,
-                is_recorded=status.baseline is not None and not status.has_drifted,
-            )
-        return found

@@ -31,6 +31,7 @@ from patchgate.runs.run_loop import SEE_STATUS
 from patchgate.runs.run_questions import ask_questions
 from patchgate.runs.run_record import UnfinishedRuns, next_step, status_now, unfinished_runs
 from patchgate.runs.run_state import RunState, RunStatus
+from patchgate.storage.checked_chain import damaged_line
 from patchgate.storage.record import Json
 
 SCHEMA = "patchgate.status/1"
@@ -103,7 +104,9 @@ def repository_status(repository: Repository, now: float | None = None) -> Repos
     status.intents = [(each, is_alive(each, moment)) for each in intents]
     status.missing += [f"intents: {each.message}" for each in damaged]
     status.chains = read("attempts", lambda: _open_chains(repository, status.now), [])
-    if (line := read("ledger", Ledger(repository.common_dir).damaged_line, None)) is not None:
+    ledger = Ledger(repository.common_dir)
+    line = read("ledger", lambda: damaged_line(str(ledger.path), ledger.content(strict=True)), None)
+    if line is not None:
         status.missing.append(f"ledger: line {line} is damaged: git patchgate log --verify")
     status.doubtful = read("questions", lambda: ask_questions(repository).doubtful, [])
     status.next = list(dict.fromkeys(_next_steps(status)))
