@@ -6,8 +6,8 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from patchgate.commands.environment import validate_environment
@@ -17,7 +17,7 @@ from patchgate.components.policy_tree import (
     no_components_message,
     resolve_components,
 )
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
@@ -240,14 +240,23 @@ def _plan_resumption(
     return _Resumption(ground, strategy, plan, schedule, removed, reason)
 
 
-def _nobody_else_begins(repository: Repository) -> AbstractContextManager[None]:
+@contextmanager
+def _nobody_else_begins(repository: Repository) -> Iterator[None]:
     """Keep other processes from starting or resuming a run between a look at the runs and the event of one.
 
-    Raises when entered:
-        UndecidedError: another process begins for too long.
+    Raises:
+        UndecidedError: another process begins for too long, or the lock cannot be made.
     """
     place = os.path.join(repository.common_dir, "patchgate", "runs", "begin.lock")
-    return acquire(place, timeout_seconds=_BEGIN_SECONDS)
+    with ExitStack() as locked:
+        try:
+            locked.enter_context(acquire(place, timeout_seconds=_BEGIN_SECONDS))
+        except OSError as error:
+            raise UndecidedError(
+                f"nothing was started: the lock {printable(place)} cannot be made: {error.strerror or error}",
+                "free disk space, or correct the permissions of that folder",
+            ) from error
+        yield
 
 
 def _ask(

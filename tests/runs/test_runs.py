@@ -630,6 +630,16 @@ def test_an_intent_that_is_gone_already_does_not_stop_a_resume(
     assert StoredIntents(world.repo.common_dir).all() == ()
 
 
+def test_where_the_lock_of_a_beginning_cannot_be_made_nothing_is_recorded(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    place = runs_folder(opened(world.repo))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("")
+    answer = world.repo.cli("run", "start", "base")
+    assert (answer.code, "begin.lock" in answer.err) == (3, True), answer.err
+    assert world.actions() == []
+
+
 def test_a_run_is_resumed_in_the_working_tree_where_it_began(tmp_path: Path) -> None:
     world = World.make(tmp_path, has_author=False, has_code=True)
     other = world.repo.at(tmp_path / "other")
