@@ -323,7 +323,7 @@ class _PhaseWork:
         named = first_of(changed, _NAMED)
         return PhaseResult(
             PhaseOutcome.FAILED,
-            f"{self.task.component}: the working tree or the index was changed while {author} ran: {named}",
+            f"{self.task.component}: changed while {author} ran, and not by its answer: {named}",
             f"undo what it did, or git add what you did; then git patchgate run resume {self.task.run}",
             kind=FaultKind.AUTHOR_FAILED,
             subject=author,
