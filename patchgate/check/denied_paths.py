@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from patchgate.check.case import Case, decided_by, find, or_add, or_take_out, undo
 from patchgate.git.model import FileChange
 from patchgate.git.quoting import printable
-from patchgate.policy.file_kinds import MANIFESTS
-from patchgate.policy.policy import Decision, PathRuling
+from patchgate.policy.file_kinds import MANIFESTS, is_agent_settings
+from patchgate.policy.policy import Decision, PathRuling, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer
 
@@ -31,6 +31,8 @@ def examine(case: Case) -> Iterator[Finding]:
     """Find the paths and kinds of file that the policy does not allow."""
     sources = {old: new for new, old in case.change.renames.items()}
     for file in case.change.files:
+        if case.profile is Profile.AGENT and is_agent_settings(file.path):
+            yield _agent_settings(case, file, is_moved=file.path in sources)
         ruling = case.policy.ruling(file.path)
         refused = False
         if ruling.denied is not None and not (file.new is None and ruling.deletable):
@@ -86,6 +88,17 @@ def _denied(case: Case, file: FileChange, ruling: PathRuling, denied: Decision, 
         file.path,
         hint,
         decision=denied,
+        side="old" if file.new is None else "new",
+    )
+
+
+def _agent_settings(case: Case, file: FileChange, *, is_moved: bool) -> Finding:
+    does = "renames" if is_moved else _DOES[file.status.value]
+    return find(
+        "agent-settings",
+        f"the change {does} {file.path.quoted}, from which a coding agent reads its hooks",
+        file.path,
+        undo(file, case.change.renames.get(file.path), is_moved=is_moved),
         side="old" if file.new is None else "new",
     )
 

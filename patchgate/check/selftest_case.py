@@ -15,6 +15,7 @@ class ProposalKind(StrEnum):
     MESSAGE = "message"
     PUSH = "push"
     REPLY = "reply"
+    COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from patchgate.agents.shell_rules import judge_command
 from patchgate.apply.selftest_cases import raised_by_applying
 from patchgate.check.commits import check_revision
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
@@ -103,6 +104,7 @@ GOODS = {
     ProposalKind.MESSAGE: GOOD_MESSAGE,
     ProposalKind.PUSH: GOOD_PUSH,
     ProposalKind.REPLY: GOOD_REPLY,
+    ProposalKind.COMMAND: b"git commit",
 }
 _LINK = _add("out", "/etc/passwd", "120000").rstrip(b"\n") + b"\n\\ No newline at end of file\n"
 _GITLINK = _add("sub", "Subproject commit " + "1" * 40, "160000")
@@ -222,6 +224,10 @@ CASES: tuple[SelftestCase, ...] = (
         "deny-prefix", _add("runs/x"), '[policy]\ndeny_prefixes = ["runs"]\n', neighbour=_add("runs_evil")
     ),
     SelftestCase("deny-pattern", _add("server.pem"), '[policy]\ndeny = ["*.pem"]\n'),
+    SelftestCase("agent-settings", _add(".claude/settings.json"), neighbour=_add(".claude/settings.md")),
+    SelftestCase(
+        "command-bypasses-hooks", b"git commit -nm x", kind=ProposalKind.COMMAND, neighbour=b"git commit -m n"
+    ),
     SelftestCase("deny-suffix", _add("tool.EXE"), '[policy]\ndeny_suffixes = [".exe"]\n'),
     SelftestCase("deny-class", _add("node_modules/x.js")),
     SelftestCase("lock-without-manifest", _change("uv.lock", "version = 1", "version = 2", 1)),
@@ -334,6 +340,8 @@ def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
 def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: str) -> tuple[Finding, ...]:
     if case.kind is ProposalKind.REPLY:
         return tuple(finding_of(fault) for fault in read_reply(proposal).faults)
+    if case.kind is ProposalKind.COMMAND:
+        return tuple(judge_command(proposal.decode(), lambda path: None).findings)
     base = commit
     if case.rule == "base-conflict":
         base = _move_head_past(repository, commit)

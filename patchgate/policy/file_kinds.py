@@ -112,6 +112,18 @@ CLASSES: dict[str, tuple[str, ...]] = {
 """Each class, and the gitignore patterns of the files in it."""
 
 
+# Where Claude Code, Codex, Cursor and Gemini CLI read the hooks of a project; Codex reads a whole folder.
+_AGENT_SETTINGS = re.compile(
+    r"(?s)(?:.*/)?(?:\.claude/settings(?:\.local)?\.json|\.codex(?:/.*)?|\.cursor/hooks\.json"
+    r"|\.gemini/settings\.json)"
+)
+
+
+def is_agent_settings(path: RepoPath) -> bool:
+    """Check whether a coding agent reads its hooks from a file of this name, ignoring case."""
+    return b"." in path.raw and _AGENT_SETTINGS.fullmatch(path.folded) is not None
+
+
 # detect-secrets, gitleaks, RuboCop and similar, PHPStan, Psalm, detekt, ktlint, Android lint, mypy-baseline,
 # ruff, ESLint, Betterer, bandit; basedpyright's is found by its folder.
 _SUPPRESSION_NAMES = (

@@ -39,9 +39,9 @@ Cases = Callable[[bytes], Case]
 RAISED_BY_PATCHES = frozenset(
     rule.id
     for rule in RULES.values()
-    if rule.stage in {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY} or rule.gate in {"retry", "owners"}
+    if rule.stage in {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY} or rule.gate in {"retry", "owners", "commands"}
 )
-"""Rules that no gate raises, but the reading of a patch, git's own check of it, its apply, and a push."""
+"""Rules that no gate raises: the reading of a patch, git's check of it, its apply, a push, an agent's command."""
 ONLY_IN_PATCHES = frozenset({"path-symlink", "path-colon", "path-backslash"})
 """Rules of the gates that no commit can break, only what a patch or an edit proposes."""
 WITHOUT_PATH = frozenset(
@@ -156,6 +156,11 @@ CASES: tuple[RuleCase, ...] = (
         "deny-pattern",
         lambda n: case(modified(n + b".pem"), toml='policy.deny = ["*.pem"]'),
         lambda n: case(modified(n + b".pemx"), toml='policy.deny = ["*.pem"]'),
+    ),
+    _gate(
+        "agent-settings",
+        lambda n: agents(modified(b".codex/" + n)),
+        lambda n: case(modified(b".codex/" + n)),
     ),
     _gate(
         "deny-suffix",

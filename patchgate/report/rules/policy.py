@@ -39,6 +39,15 @@ POLICY_RULES = (
         "Leave that path unchanged, or remove the entry; `allow_delete` allows only its deletion.",
     ),
     _policy(
+        "agent-settings",
+        "A change under the agent profile touches a file from which a coding agent reads its hooks: "
+        "`.claude/settings.json`, `.claude/settings.local.json`, `.codex/`, `.cursor/hooks.json` or "
+        "`.gemini/settings.json`, in any folder.",
+        "An agent could switch off the hooks that check it.",
+        "an agent that removes the hooks from .claude/settings.json",
+        "Leave that file unchanged; a maintainer may change it.",
+    ),
+    _policy(
         "deny-suffix",
         "The name of an added or changed file ends in an entry of `deny_suffixes`, ignoring case.",
         "The policy allows no files of that kind in the repository.",
@@ -121,6 +130,17 @@ POLICY_RULES = (
         "A change may not loosen the rules that it is checked by, so control files have their own commit.",
         "patchgate.toml and src/app.py in one commit",
         "Commit the control files first, in their own commit, then the rest.",
+    ),
+    Rule(
+        "command-bypasses-hooks",
+        "A shell command of a coding agent would skip or replace the git hooks: --no-verify, core.hooksPath, "
+        "a write below `.git`, a variable of patchgate, a forced push to a protected ref.",
+        "The hooks check what the agent commits, so the agent may not switch them off.",
+        "git commit --no-verify",
+        "Run the command without that, and fix what the hooks refuse.",
+        stage=Stage.POLICY,
+        gate="commands",
+        invariant=True,
     ),
     Rule(
         "owner-approval-missing",

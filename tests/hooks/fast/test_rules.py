@@ -23,6 +23,7 @@ COVERED = {
     "outside-allow-roots": "roots",
     "deny-prefix": "prefixes",
     "deny-pattern": "prefixes, names, endings, beginnings, parts",
+    "agent-settings": "only under the agent profile, which a commit without an intent does not have here",
     "deny-suffix": "endings, names",
     "deny-class": "names and endings of the denied classes, reads_contents",
     "lock-without-manifest": "names of lock files",

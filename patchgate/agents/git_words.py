@@ -1,0 +1,285 @@
+"""Read the arguments of a git command, and find what skips or replaces the hooks.
+
+Knows git's own rules: options before the subcommand, abbreviated long options, short options in one word,
+values in the next word (git(1), gitcli(7), and the page of each subcommand). What a subcommand of plumbing
+does to refs is left to the hooks, which see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.agents.shell_text import UNKNOWN
+
+_GLOBAL_WITH_VALUE = frozenset(
+    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}
+)
+_NO_VERIFY = "--no-verify"
+# Subcommands with --no-verify; the short options that take a value, in the same word or in the next.
+_VERIFYING = {"am": "", "commit": "mFCct", "merge": "mFsX", "pull": "sXjo", "push": "o", "rebase": "sXx"}
+# Their short options whose value can only be in the same word.
+_ATTACHED = {"commit": "Su", "merge": "S", "am": "CpS", "pull": "S", "rebase": "CS", "push": ""}
+# Where -n is --no-verify; elsewhere it is --dry-run or --no-stat.
+_SHORT_NO_VERIFY = frozenset({"am", "commit"})
+_LONG_WITH_VALUE = (
+    *("message", "file", "author", "date", "reuse-message", "reedit-message", "fixup", "squash", "template"),
+    *(
+        "cleanup",
+        "trailer",
+        "pathspec-from-file",
+        "strategy",
+        "strategy-option",
+        "exec",
+        "repo",
+        "receive-pack",
+    ),
+    *("push-option", "onto", "into-name"),
+)
+# Here --no-verify can only be a text that is searched or shown.
+_READERS = frozenset(
+    {"blame", "cat-file", "diff", "grep", "help", "log", "ls-files", "ls-tree", "rev-list", "rev-parse"}
+    | {"shortlog", "show", "status"}
+)
+_READING_CONFIG = ("--get", "--list", "-l", "--show-")
+_CONFIG_WITH_VALUE = frozenset(
+    {"-f", "--file", "--blob", "--type", "--default", "--comment", "--value", "--url", "-t"}
+)
+_HOOKS_PATH = "core.hookspath"
+_KEEP_HOOKS = "run it without that; the hooks check every commit"
+
+
+@dataclass(frozen=True, slots=True)
+class GitCall:
+    """A git command: the config that it sets for itself, its subcommand and the arguments of that."""
+
+    settings: tuple[str, ...]
+    subcommand: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedPush:
+    """A push that forces or deletes: the remote, and the refs as they are named there.
+
+    `remote` is empty where none is named; `refs` is None if it is every branch, and has an empty name for
+    the branch that is checked out.
+    """
+
+    remote: str
+    refs: tuple[str, ...] | None
+
+
+@dataclass(slots=True)
+class GitRuling:
+    """What a git command does: refusals (message and next step), forced pushes, files, scripts, what is left."""
+
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+    forced: list[ForcedPush] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+
+
+def read_git_call(words: Sequence[str]) -> GitCall:
+    """Read the words after `git`."""
+    settings: list[str] = []
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        word = words[at]
+        name, _, value = word.partition("=")
+        takes_next = word in _GLOBAL_WITH_VALUE
+        following = words[at + 1] if takes_next and at + 1 < len(words) else value
+        if name in {"-c", "--config-env"}:
+            settings.append(following)
+        at += 2 if takes_next else 1
+    return GitCall(tuple(settings), words[at] if at < len(words) else "", tuple(words[at + 1 :]))
+
+
+def judge_git(call: GitCall) -> GitRuling:
+    """Judge one git command."""
+    found = GitRuling()
+    for setting in call.settings:
+        key, _, value = setting.partition("=")
+        _judge_setting(found, key, value, "sets")
+    name = call.subcommand
+    if UNKNOWN in name:
+        found.left.append("which command of git runs is known only to the shell")
+    elif name in _VERIFYING:
+        if _skips_hooks(name, call.arguments):
+            found.refusals.append(
+                (f"git {name} {_NO_VERIFY} skips the hooks", f"{_KEEP_HOOKS}; mend what they refuse")
+            )
+        if any(UNKNOWN in word for word in _options(name, call.arguments)):
+            found.left.append(f"an option of git {name} is known only to the shell")
+    elif name == "config":
+        _judge_config(found, call.arguments)
+    elif name not in _READERS and _NO_VERIFY in call.arguments:
+        found.refusals.append((f"git {name} {_NO_VERIFY} skips the hooks", _KEEP_HOOKS))
+    if name == "push":
+        _judge_push(found, call.arguments)
+    elif name == "rebase":
+        found.scripts += _values_of(call.arguments, "-x", "--exec")
+    elif name == "bisect" and call.arguments[:1] == ("run",):
+        found.left.append("git bisect run runs a program")
+    elif name == "submodule" and "foreach" in call.arguments:
+        found.scripts.append(" ".join(call.arguments[call.arguments.index("foreach") + 1 :]))
+    return found
+
+
+def _judge_setting(found: GitRuling, key: str, value: str, does: str) -> None:
+    """Judge that a key of git's config is set, for one command or for all."""
+    small = key.lower()
+    if UNKNOWN in small:
+        found.left.append("a key of git's config is known only to the shell")
+    elif small == _HOOKS_PATH or small.startswith("patchgate.") or _switches_hook(small):
+        found.refusals.append(
+            (f"the command {does} {key} in git's config, which can replace the hooks", _KEEP_HOOKS)
+        )
+    elif small.startswith(("include.", "includeif.")):
+        found.left.append("the config of git includes a file that was not read")
+    elif small.startswith("alias."):
+        if value.startswith("!"):
+            found.scripts.append(value[1:])
+        else:
+            found.scripts.append(f"git {value}")
+
+
+def _switches_hook(key: str) -> bool:
+    return key.startswith("hook.") and key.endswith((".enabled", ".event", ".command"))
+
+
+def _options(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the options among the arguments: no values, nothing after `--`."""
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        at += 1
+        if word == "--":
+            return
+        if word.startswith("--"):
+            yield word
+            long = word[2:]
+            if "=" not in long and long and any(each.startswith(long) for each in _LONG_WITH_VALUE):
+                at += 1
+        elif word.startswith("-") and len(word) > 1:
+            yield word
+            at += _ends_with_taker(name, word)
+        elif word.startswith(UNKNOWN):
+            yield word
+
+
+def _letters(name: str, word: str) -> tuple[str, bool]:
+    """Return the short options of one word, and whether the value of the last one is the next word."""
+    for at, letter in enumerate(word[1:], start=1):
+        if letter in _VERIFYING.get(name, ""):
+            return word[1 : at + 1], at + 1 == len(word)
+        if letter in _ATTACHED.get(name, ""):
+            return word[1 : at + 1], False
+    return word[1:], False
+
+
+def _ends_with_taker(name: str, word: str) -> int:
+    return int(_letters(name, word)[1])
+
+
+def _skips_hooks(name: str, arguments: Sequence[str]) -> bool:
+    """Whether the last of --verify and --no-verify, in any form, skips the hooks."""
+    skips = False
+    for word in _options(name, arguments):
+        if word.startswith("--no-v") and _NO_VERIFY.startswith(word):
+            skips = True
+        elif word.startswith("--verif") and "--verify".startswith(word):
+            skips = False
+        elif name in _SHORT_NO_VERIFY and not word.startswith("--") and "n" in _letters(name, word)[0]:
+            skips = True
+    return skips
+
+
+def _values_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]:
+    for at, word in enumerate(arguments):
+        if word in {short, long}:
+            yield from arguments[at + 1 : at + 2]
+        elif word.startswith(long + "="):
+            yield word[len(long) + 1 :]
+
+
+def _judge_config(found: GitRuling, arguments: Sequence[str]) -> None:
+    """Judge `git config`, in its old form with options and in the form with subcommands (git 2.46)."""
+    if any(word.startswith(_READING_CONFIG) for word in arguments):
+        return
+    names: list[str] = []
+    options: list[str] = []
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        at += 1
+        if word.startswith("-") and len(word) > 1:
+            options.append(word)
+            at += word in _CONFIG_WITH_VALUE
+        else:
+            names.append(word)
+    if names[:1] in (["get"], ["list"]):
+        return
+    verb = names.pop(0) if names[:1] in (["set"], ["unset"], ["edit"]) else ""
+    if verb == "edit" or "-e" in options or "--edit" in options:
+        found.left.append("git config opens an editor")
+        return
+    sections = {each for each in options if each in {"--remove-section", "--rename-section"}}
+    if names[:1] in (["remove-section"], ["rename-section"]):
+        sections.add(names.pop(0))
+    if not names:
+        return
+    if sections:
+        if names[0].lower() in {"core", "patchgate"} or names[0].lower().startswith("hook."):
+            what = f"the command removes the section {names[0]} of git's config, which can replace the hooks"
+            found.refusals.append((what, _KEEP_HOOKS))
+        return
+    writes = (
+        len(names) > 1 or verb or any(each.startswith(("--unset", "--replace", "--add")) for each in options)
+    )
+    if writes:
+        _judge_setting(found, names[0], " ".join(names[1:]), "changes")
+
+
+def _judge_push(found: GitRuling, arguments: Sequence[str]) -> None:
+    """Find out whether a push forces or deletes, and which refs."""
+    is_forced, deletes, is_all = False, False, False
+    for word in _options("push", arguments):
+        letters = "" if word.startswith("--") else _letters("push", word)[0]
+        is_forced |= "f" in letters or word.partition("=")[0].startswith("--for")
+        deletes |= "d" in letters or (word.startswith("--del") and "--delete".startswith(word))
+        is_all |= word in {"--all", "--branches"}
+        if word.startswith("--mi") and "--mirror".startswith(word):
+            is_forced = is_all = True
+        if word == "--prune":
+            deletes = is_all = True
+    remote, *refspecs = [*_places(arguments), *_values_of(arguments, "\n", "--repo")] or [""]
+    if any(UNKNOWN in each for each in refspecs):
+        found.left.append("a ref of git push is known only to the shell")
+    refs: list[str] = []
+    for refspec in refspecs:
+        source, colon, target = refspec.lstrip("+").partition(":")
+        if is_forced or deletes or refspec.startswith("+") or (colon and not source):
+            is_all |= "*" in refspec or (bool(colon) and not target and not source)
+            refs.append("" if source in {"HEAD", "@"} and not target else target or source)
+    if is_all and (is_forced or deletes):
+        found.forced.append(ForcedPush(remote, None))
+    elif refs or (is_forced and not refspecs):
+        found.forced.append(ForcedPush(remote, tuple(refs) or ("",)))
+
+
+def _places(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments of a push that are no options and no values of options: the remote and refspecs."""
+    at, is_over = 0, False
+    while at < len(arguments):
+        word = arguments[at]
+        at += 1
+        if is_over or not word.startswith("-") or word == "-":
+            yield word
+        elif word == "--":
+            is_over = True
+        elif word.startswith("--"):
+            at += word in {"--repo", "--receive-pack", "--exec", "--push-option"}
+        else:
+            at += _ends_with_taker("push", word)
