@@ -72,7 +72,7 @@ class ForcedPush:
 
 @dataclass(slots=True)
 class GitRuling:
-    """What a git command does: refusals (message and next step), forced pushes, files, scripts, what is left."""
+    """What a git command does: a refusal is a message and the next step, `left` is what was not read."""
 
     refusals: list[tuple[str, str]] = field(default_factory=list)
     forced: list[ForcedPush] = field(default_factory=list)

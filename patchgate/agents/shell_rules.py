@@ -58,7 +58,7 @@ class CommandRefusal:
 
 @dataclass(slots=True)
 class CommandRuling:
-    """What was found in a command: refusals, forced pushes (only the policy knows their refs), what is left."""
+    """What was found in a command: refusals, forced pushes (the policy knows their refs), what is left."""
 
     refusals: list[CommandRefusal] = field(default_factory=list)
     forced: list[ForcedPush] = field(default_factory=list)

@@ -7,7 +7,6 @@ running shell knows (variables, the output of a command) becomes `UNKNOWN` in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 UNKNOWN = "\0"
@@ -364,8 +363,3 @@ class _Reader:
         if found < 0:
             raise _UnreadableError("it ends inside of an expansion")
         self.at = found + len(end)
-
-
-def unknown_words(command: SimpleCommand) -> Iterator[str]:
-    """Yield the words of a command that only a running shell knows."""
-    return (word for word in command.words if UNKNOWN in word)

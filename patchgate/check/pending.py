@@ -7,9 +7,10 @@ a JSON report.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ from patchgate.git.change_sources import (
 from patchgate.git.diff import Detail
 from patchgate.git.model import NO_MODE, Change, Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
@@ -68,14 +70,36 @@ def check_pending(
     if not (whole_tree or heads or asked.in_full or is_merging(repository)):
         with Objects(repository) as objects:
             base = pending_base(repository, objects)
-            return _pending(repository, objects, base, asked, None)
+            return _pending(repository, objects, base, asked, partial(read_staged, repository, objects, base))
     # 5 ms to import: only where git must write something to answer.
     from patchgate.git.private_store import PrivateStore
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         base = pending_base(repository, objects, store, heads)
-        report = _pending(repository, objects, base, asked, store if whole_tree else None)
+        if whole_tree:
+            read = partial(read_worktree, repository, objects, base, store=store)
+        else:
+            read = partial(read_staged, repository, objects, base)
+        report = _pending(repository, objects, base, asked, read)
         return with_id_of_change(repository, store, report) if asked.in_full else report
+
+
+def check_contents(
+    repository: Repository, asked: CheckOptions, contents: Mapping[RepoPath, bytes | None]
+) -> Report:
+    """Judge what some files would change if they had these contents (None: no file), as `check_pending` does.
+
+    Raises:
+        PatchgateError: it could not even be read.
+    """
+    # Imported here: only the hooks of agents ask before a file is written.
+    from patchgate.git.private_store import PrivateStore
+    from patchgate.git.proposed_contents import read_contents
+
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        base = pending_base(repository, objects)
+        read = partial(read_contents, repository, objects, base, contents, store=store)
+        return _pending(repository, objects, base, asked, read)
 
 
 def pending_change(repository: Repository, objects: Objects, store: PrivateStore | None = None) -> Change:
@@ -97,7 +121,7 @@ def _pending(
     objects: Objects,
     base: PendingBase,
     asked: CheckOptions,
-    store: PrivateStore | None,
+    read: Callable[[Detail], LoadedChange],
 ) -> Report:
     policies = TreePolicies(objects)
     heads = _policies_of_heads(objects, policies, base)
@@ -116,11 +140,6 @@ def _pending(
     profile, reason = _profile_of(asked, work, before.policy)
     in_full = asked.in_full or (work is not None and work.counts_lines)
     detail = detail_for([before.policy or built_in()], profile, in_full=in_full)
-
-    def read(detail: Detail) -> LoadedChange:
-        if store is not None:
-            return read_worktree(repository, objects, base, detail, store)
-        return read_staged(repository, objects, base, detail)
 
     reading = read(detail)
     after = policies.at(_key_after(objects, policies, base.tree, reading))

@@ -39,9 +39,10 @@ Cases = Callable[[bytes], Case]
 RAISED_BY_PATCHES = frozenset(
     rule.id
     for rule in RULES.values()
-    if rule.stage in {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY} or rule.gate in {"retry", "owners", "commands"}
+    if rule.stage in {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY}
+    or rule.gate in {"retry", "owners", "commands"}
 )
-"""Rules that no gate raises: the reading of a patch, git's check of it, its apply, a push, an agent's command."""
+"""Rules that no gate raises: reading a patch, git's check of it, its apply, a push, an agent's command."""
 ONLY_IN_PATCHES = frozenset({"path-symlink", "path-colon", "path-backslash"})
 """Rules of the gates that no commit can break, only what a patch or an edit proposes."""
 WITHOUT_PATH = frozenset(

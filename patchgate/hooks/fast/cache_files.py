@@ -21,6 +21,7 @@ from patchgate.git.model import Entry
 #     fast/active                   MEANING VERSION INTERPRETER, one line
 #     fast/VERSION/recognise.pyc    the recogniser, compiled
 #     fast/VERSION/KEY              a compiled policy; KEY names both files of the root that can contain one
+#     fast/VERSION/KEY-agent        the same, for the agent profile
 MEANING = 1
 """The version of the protocol of shim and copy; with another number, a shim uses the full check."""
 ACTIVE = "active"
@@ -32,7 +33,7 @@ _FLAGS = (1).to_bytes(4, "little")
 _HEADER_BYTES = 16
 _MOST_READ = 1 << 20
 _ENTRY = r"(?:none|[0-7]{6}\.(?:[0-9a-f]{64}|[0-9a-f]{40}))"
-_POLICY = re.compile(f"{_ENTRY}-{_ENTRY}")
+_POLICY = re.compile(f"{_ENTRY}-{_ENTRY}(?:-agent)?")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+!_-]{0,99}")
 
 Stamp = tuple[str, int, int, int]

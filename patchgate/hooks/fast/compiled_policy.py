@@ -51,11 +51,13 @@ _ALWAYS: tuple[Check, ...] = (
     ("endings", "."),
     ("endings", " "),
 )
+# Where agents read their hooks, which the agent profile may not change.
+_AGENTS: tuple[Check, ...] = tuple(("names", name) for name in (".claude", ".codex", ".cursor", ".gemini"))
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledPolicy:
-    """What a policy could report about a plain change under the commit profile, as plain values.
+    """What a policy could report about a plain change under a profile, as plain values.
 
     Limits are inclusive, None is no limit. A path is inside if it is one of `roots`, or below one (None:
     every path is). The other texts are compared with the path in lower case: `prefixes` are the path or a
@@ -85,29 +87,29 @@ class CompiledPolicy:
     reserves: bool
 
 
-def compile_policy(policy: Policy) -> CompiledPolicy | None:
-    """Compile a policy for the commit profile; None if nothing can be recognised under it."""
+def compile_policy(policy: Policy, profile: Profile = Profile.COMMIT) -> CompiledPolicy | None:
+    """Compile a policy for a profile; None if nothing can be recognised under it."""
     wanted = policy.config.required_version
     if wanted is not None and not version_satisfies(wanted, __version__):
         return None
     if policy.config.warnings:
         # Config warnings are shown at every commit, by the full check.
         return None
-    roots = _roots(policy)
-    checks = set(_checks(policy))
+    roots = _roots(policy, profile)
+    checks = set(_checks(policy, profile))
     if roots == () or any(not text for _, text in checks):
         return None
-    limits = policy.all_limits(Profile.COMMIT)
+    limits = policy.all_limits(profile)
 
     def least(rule: str, values: Iterable[int | None]) -> int | None:
-        spoken = [value for value in values if value is not None] if _is_on(policy, rule) else []
+        spoken = [value for value in values if value is not None] if _is_on(policy, rule, profile) else []
         return min(spoken, default=None)
 
     def texts_of(field: str) -> tuple[str, ...]:
         # No plain name contains a folded text that is not ASCII.
         return tuple(sorted(text for name, text in checks if name == field and text.isascii()))
 
-    texts, small_texts = _texts(policy)
+    texts, small_texts = _texts(policy, profile)
     return CompiledPolicy(
         # What an override counts is never more than the whole.
         max_files=least("max-files", (each.max_files for each in limits)),
@@ -121,19 +123,18 @@ def compile_policy(policy: Policy) -> CompiledPolicy | None:
         parts=texts_of("parts"),
         texts=texts,
         small_texts=small_texts,
-        reads_contents="binary" in _denied_classes(policy),
+        reads_contents="binary" in _denied_classes(policy, profile),
         has_components=bool(policy.config.components),
-        judges_messages=policy.judges_messages(Profile.COMMIT),
+        judges_messages=policy.judges_messages(profile),
         # What a trailer of the policy marks has other limits.
-        refuses_messages=policy.refuses_messages(Profile.COMMIT)
-        or bool(policy.config.profile.agent_trailers),
+        refuses_messages=policy.refuses_messages(profile) or bool(policy.config.profile.agent_trailers),
         verifies_pushes=policy.config.verify.on_push,
-        reserves=_is_on(policy, "intent-reserved"),
+        reserves=_is_on(policy, "intent-reserved", profile),
     )
 
 
-def _is_on(policy: Policy, rule: str) -> bool:
-    return policy.level(rule, Profile.COMMIT) is not None
+def _is_on(policy: Policy, rule: str, profile: Profile) -> bool:
+    return policy.level(rule, profile) is not None
 
 
 def _bare(prefix: str) -> str:
@@ -141,29 +142,31 @@ def _bare(prefix: str) -> str:
     return "/".join(part for part in prefix.split("/") if part not in {"", "."})
 
 
-def _roots(policy: Policy) -> tuple[str, ...] | None:
+def _roots(policy: Policy, profile: Profile) -> tuple[str, ...] | None:
     written = policy.config.policy.allow_roots
-    if written is None or not _is_on(policy, "outside-allow-roots"):
+    if written is None or not _is_on(policy, "outside-allow-roots", profile):
         return None
     roots = {_bare(root) for root in written}
     return None if "" in roots else tuple(sorted(root for root in roots if root.isascii()))
 
 
-def _denied_classes(policy: Policy) -> frozenset[str]:
+def _denied_classes(policy: Policy, profile: Profile) -> frozenset[str]:
     """List the classes that the limits deny."""
-    if not _is_on(policy, "deny-class"):
+    if not _is_on(policy, "deny-class", profile):
         return frozenset()
-    limits = policy.all_limits(Profile.COMMIT)
+    limits = policy.all_limits(profile)
     return frozenset[str]().union(*(each.deny_classes | each.deny_new_classes for each in limits))
 
 
-def _checks(policy: Policy) -> Iterator[Check]:
+def _checks(policy: Policy, profile: Profile) -> Iterator[Check]:
     """Yield what to search for in paths."""
     section = policy.config.policy
     yield from _ALWAYS
-    if _is_on(policy, "deny-prefix"):
+    if profile is Profile.AGENT:
+        yield from _AGENTS
+    if _is_on(policy, "deny-prefix", profile):
         yield from (("prefixes", _folded(_bare(prefix))) for prefix in section.deny_prefixes)
-    if _is_on(policy, "deny-suffix"):
+    if _is_on(policy, "deny-suffix", profile):
         for suffix in map(_folded, section.deny_suffixes):
             _, slash, name = suffix.rpartition("/")
             yield ("names" if slash else "endings", name)
@@ -171,9 +174,9 @@ def _checks(policy: Policy) -> Iterator[Check]:
         yield ("prefixes", _folded(component.contract))
         for glob in (*component.tests, *component.implementation):
             yield from checks_of(anchored(glob))
-    patterns = list(section.deny) if _is_on(policy, "deny-pattern") else []
-    classes = set(_denied_classes(policy))
-    if _is_on(policy, "lock-without-manifest"):
+    patterns = list(section.deny) if _is_on(policy, "deny-pattern", profile) else []
+    classes = set(_denied_classes(policy, profile))
+    if _is_on(policy, "lock-without-manifest", profile):
         classes.add("lock")
     for name in classes:
         patterns += CLASSES[name]
@@ -187,22 +190,22 @@ def _folded(text: str) -> str:
     return fold(text.encode("utf-8", "surrogateescape"))
 
 
-def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+def _texts(policy: Policy, profile: Profile) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     """List the literals of which one is in every change whose content a rule reports."""
     rules = policy.content
     texts: set[bytes] = set()
     small_texts: set[bytes] = set()
-    if rules.secrets and _is_on(policy, "secret"):
+    if rules.secrets and _is_on(policy, "secret", profile):
         texts.update(literal for form in SECRET_FORMS for literal in form.literals)
-    if rules.conflict_markers and _is_on(policy, "conflict-marker"):
+    if rules.conflict_markers and _is_on(policy, "conflict-marker", profile):
         texts.update(_MARKERS)
-    for expression in rules.denied if _is_on(policy, "deny-content") else ():
+    for expression in rules.denied if _is_on(policy, "deny-content", profile) else ():
         literals = literals_of(expression.pattern)
         if literals is None:
             # No literal is in all its matches, so every added line counts.
             return (ADDED_LINE,), ()
         (small_texts if literals.ignore_case else texts).update(literals.texts)
-    if policy.judges_placeholders(Profile.COMMIT):
+    if policy.judges_placeholders(profile):
         # Imported here, for most policies do not need it.
         from patchgate.policy.placeholder_markers import FUNCTIONS
 

@@ -123,19 +123,24 @@ def _drop_temporary(folder: str) -> None:
 MOST_POLICIES = 32
 
 
-def save_policy(common_dir: str, key: str, policy: Policy) -> bool:
+def save_policy(common_dir: str, key: str, policy: Policy, *, for_agents: bool = False) -> bool:
     """Write a compiled policy; return false, and write none, if nothing can be recognised under it.
 
     The copy must exist: its folder is that of the policies.
+
+    Args:
+        for_agents: compile it for the agent profile instead of that of commits.
 
     Raises:
         OSError: it cannot be written.
         ValueError: it cannot be serialized.
     """
     from patchgate.hooks.fast.compiled_policy import compile_policy
+    from patchgate.policy.policy import Profile
 
+    key = _named(key, for_agents)
     place = Path(place_of(common_dir, __version__, key))
-    suspicion = compile_policy(policy)
+    suspicion = compile_policy(policy, Profile.AGENT if for_agents else Profile.COMMIT)
     if suspicion is None or not is_policy(key):
         place.unlink(missing_ok=True)
         return False
@@ -143,6 +148,10 @@ def save_policy(common_dir: str, key: str, policy: Policy) -> bool:
     write_atomically(place, sealed_policy({**held, "tool": tool(), "stamp": stamp()}), mode=0o600)
     _make_room(place.parent)
     return True
+
+
+def _named(key: str, for_agents: bool) -> str:
+    return f"{key}-agent" if for_agents else key
 
 
 def _make_room(folder: Path) -> None:
@@ -165,7 +174,7 @@ class RenewedCache:
     warning: str | None = None
 
 
-def renew(repository: Repository, key: str, policy: Policy) -> None:
+def renew(repository: Repository, key: str, policy: Policy, *, for_agents: bool = False) -> None:
     """Update the cache, so that the next commit can be recognised under a policy; never raises.
 
     Called after a verdict, by a hook that git itself runs.
@@ -173,6 +182,7 @@ def renew(repository: Repository, key: str, policy: Policy) -> None:
     Args:
         key: the key of the policy, from `key_of` of its root folder.
         policy: the policy for commits on that folder.
+        for_agents: compile it for the agent profile.
     """
     common_dir = repository.common_dir
     if repository.is_receiving:
@@ -180,13 +190,13 @@ def renew(repository: Repository, key: str, policy: Policy) -> None:
     try:
         if not is_copy_current(common_dir) and not (_is_used(repository) and _write_own_copy(common_dir)):
             return
-        if not is_policy_current(common_dir, key):
-            save_policy(common_dir, key, policy)
+        if not is_policy_current(common_dir, _named(key, for_agents)):
+            save_policy(common_dir, key, policy, for_agents=for_agents)
     except _COSTS_TIME:
         return
 
 
-def renew_at_head(repository: Repository) -> None:
+def renew_at_head(repository: Repository, *, for_agents: bool = False) -> None:
     """Run `renew` for the policy of HEAD, which the caller has not read; never raises."""
     if repository.is_receiving:
         return
@@ -195,7 +205,7 @@ def renew_at_head(repository: Repository) -> None:
     except _COSTS_TIME:
         return
     if found is not None:
-        renew(repository, *found)
+        renew(repository, *found, for_agents=for_agents)
 
 
 def install_copy(repository: Repository) -> RenewedCache:

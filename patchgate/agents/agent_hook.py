@@ -1,0 +1,149 @@
+"""Answer the event of a coding agent: judge a write, a command, or the working tree at a stop.
+
+What is imported here is what each answer costs; the pipeline is imported where a change is really judged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from patchgate.agents.answers import HookAnswer
+from patchgate.agents.hook_input import HookEvent, ShellCall
+from patchgate.agents.places import below_git, find_place, uses_patchgate
+
+if TYPE_CHECKING:
+    from patchgate.agents.git_words import ForcedPush
+    from patchgate.report.verdict import Finding
+
+SESSION_TOKENS = 1500
+_NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
+_LEFT = "patchgate did not judge all of this command, so the git hooks decide"
+
+
+def answer_event(event: HookEvent, folder: str, environ: Mapping[str, str]) -> HookAnswer:
+    """Answer one event.
+
+    Args:
+        event: what the agent sent.
+        folder: where the process runs, for an agent that does not say where it works.
+        environ: the environment of the process; variables that name another repository do not count.
+
+    Raises:
+        PatchgateError: it could not be judged.
+    """
+    environ = {name: value for name, value in environ.items() if name not in _NOT_OURS}
+    folder = os.path.join(folder, event.folder)
+    if event.kind == "tool":
+        if event.call is None:
+            return HookAnswer()
+        if isinstance(event.call, ShellCall):
+            return _judge_command(event.call, os.path.join(folder, event.call.folder), environ)
+        from patchgate.agents.agent_files import judge_files
+
+        refusal, notes = judge_files(event.call, folder, environ)
+        return HookAnswer(refusal, notes)
+    place = find_place(os.path.realpath(folder))
+    if place is None or not uses_patchgate(place):
+        return HookAnswer()
+    if event.kind == "session":
+        return _begin_session(place.root, environ)
+    return _judge_stop(event, place.root, environ)
+
+
+def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> HookAnswer:
+    from patchgate.agents.shell_rules import judge_command
+
+    ruling = judge_command(call.command, lambda path: _protection(path, folder, environ))
+    findings = ruling.findings if ruling.refusals else []
+    for push in ruling.forced:
+        findings += _judge_push(push, folder, environ)
+    if findings:
+        from patchgate.agents.refusals import describe
+
+        return HookAnswer(describe(findings))
+    if ruling.left:
+        return HookAnswer(notes=(f"{_LEFT}: {'; '.join(ruling.left[:3])}",))
+    return HookAnswer()
+
+
+def _protection(path: str, folder: str, environ: Mapping[str, str]) -> str | None:
+    """Say what a path is that no command may write; None for any other."""
+    if path.startswith("~/"):
+        path = environ.get("HOME", "~") + path[1:]
+    is_known = "\0" not in path
+    place = os.path.normpath(os.path.join(folder, path))
+    for each in {place, os.path.realpath(place)} if is_known else {place}:
+        above = below_git(each)
+        if above is not None and (not is_known or _is_ours(above)):
+            return "in git's own folder"
+        if _is_settings(each) and (not is_known or _is_ours(os.path.dirname(each))):
+            return "where a coding agent reads its hooks"
+    return None
+
+
+def _is_ours(folder: str) -> bool:
+    place = find_place(folder)
+    return place is not None and uses_patchgate(place)
+
+
+def _is_settings(path: str) -> bool:
+    """Whether a file may be one of agents' settings, by its name; asked before anything heavy is imported."""
+    small = path.casefold()
+    if not any(name in small for name in ("/.claude/", "/.codex", "/.cursor/", "/.gemini/")):
+        return False
+    from patchgate.git.path import RepoPath
+    from patchgate.policy.file_kinds import is_agent_settings
+
+    return is_agent_settings(RepoPath.from_git(os.fsencode(path.lstrip("/"))))
+
+
+def _judge_push(push: ForcedPush, folder: str, environ: Mapping[str, str]) -> list[Finding]:
+    place = find_place(os.path.realpath(folder))
+    if place is None or not uses_patchgate(place):
+        return []
+    from patchgate.agents.forced_pushes import protected_refs_of
+    from patchgate.agents.shell_rules import RULE
+    from patchgate.git.quoting import printable
+    from patchgate.git.repository import open_repository
+    from patchgate.report.verdict import Finding
+
+    hint = "push a new branch, and ask a maintainer to merge it"
+    refs = protected_refs_of(open_repository(environ, place.root), push)
+    return [
+        Finding.of(
+            RULE, f"the command forces or deletes {printable(ref, 120)}, which is protected", hint=hint
+        )
+        for ref in refs[:1]
+    ]
+
+
+def _begin_session(root: str, environ: Mapping[str, str]) -> HookAnswer:
+    from patchgate.agents.session_start import brief_text
+    from patchgate.git.repository import open_repository
+
+    return HookAnswer(context=brief_text(open_repository(environ, root), SESSION_TOKENS))
+
+
+def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> HookAnswer:
+    """Judge the working tree as `check --worktree --profile agent` does; refuse only once."""
+    from dataclasses import replace
+
+    from patchgate.agents.refusals import describe, require_verdict
+    from patchgate.check.pending import check_pending
+    from patchgate.check.policy_lookup import trusted_options
+    from patchgate.git.repository import open_repository
+    from patchgate.policy.policy import Profile
+
+    repository = open_repository(environ, root)
+    asked = replace(trusted_options(repository), profile=Profile.AGENT)
+    report = check_pending(repository, asked, whole_tree=True)
+    errors = [each for change in report.changes for each in change.findings if each.level == "error"]
+    if not errors:
+        require_verdict(report)
+        return HookAnswer()
+    refusal = describe(errors)
+    if event.is_repeated:
+        return HookAnswer(notes=(f"The working tree is still refused; it was said once.\n{refusal}",))
+    return HookAnswer(f"{refusal}\nThe working tree cannot be committed like this: fix it, or say why not.")
