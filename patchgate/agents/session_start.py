@@ -44,7 +44,7 @@ def _lines(repository: Repository) -> Iterator[str]:
     yield from _intent_lines(repository)
     yield from _refused_lines(repository)
     yield "- The git hooks run for every commit; --no-verify and other hooks are refused."
-    yield "- `git patchgate explain RULE` says how to satisfy a rule, `explain --path P` what decides for a path."
+    yield "- git patchgate explain RULE says how to satisfy a rule; explain --path P what decides for a path."
 
 
 def _policy(repository: Repository) -> Policy:
@@ -84,7 +84,7 @@ def _intent_lines(repository: Repository) -> Iterator[str]:
     if here is None:
         return
     for intent in here.own:
-        entries = [path.quoted for path in sorted(intent.scope.allow)]
+        entries = [path.quoted for path in sorted(intent.scope.allowed)]
         reason = printable(intent.reason, 200)
         yield f"- The active intent {intent.id} ({reason}) allows only: {first_of(entries, _MOST_NAMED)}"
 

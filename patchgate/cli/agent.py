@@ -2,22 +2,187 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_of, document_options, open_here
-from patchgate.cli.output import read_input, show, write
+from patchgate.cli.options import directory_of, document_options, in_repository, open_here, refuse_agents
+from patchgate.cli.output import read_input, show, write, write_lines
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from patchgate.agents.agent_install import AgentScope, SettingsChange
     from patchgate.patches.check_reply import ReplyVerdict
+
+_NAMES = ("claude", "codex", "cursor", "gemini")
 
 
 @click.group("agent")
 def agent_command() -> None:
-    """For agents: check their replies."""
+    """For agents: hooks in their settings, and checking their replies."""
+
+
+def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
+    for add in (
+        click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+        click.option("--user", "for_user", is_flag=True, help="Use the settings below your home folder."),
+        click.option("--project", is_flag=True, help="Use the settings of this repository (the default)."),
+    ):
+        command = add(command)
+    return command
+
+
+@agent_command.command("install")
+@click.argument("client", type=click.Choice(_NAMES))
+@_scope_options
+@click.option("--fail-open", is_flag=True, help="Let the agent go on where patchgate fails.")
+@click.option("--seconds", type=float, default=2.0, show_default=True, help="The time limit of an answer.")
+@in_repository
+def install_hooks(
+    context: click.Context,
+    client: str,
+    *,
+    project: bool,
+    for_user: bool,
+    dry_run: bool,
+    fail_open: bool,
+    seconds: float,
+) -> int:
+    """Add the hooks to the settings of a coding agent.
+
+    Other settings, comments and the layout stay as they are.
+    """
+    from patchgate.agents.agent_install import plan_install
+    from patchgate.agents.clients import CLIENTS
+
+    if not 0 < seconds <= 600:
+        raise UsageError("--seconds must be more than 0, at most 600", "use --seconds 5")
+    scope = _scope(context, project=project, for_user=for_user)
+    change = plan_install(CLIENTS[client], scope, fail_open=fail_open, seconds=seconds)
+    _carry_out(change, scope, CLIENTS[client].title, dry_run=dry_run)
+    if client == "codex" and change.is_change:
+        write("next: start codex and trust the hooks with /hooks; until then it does not run them\n")
+    return 0
+
+
+@agent_command.command("uninstall")
+@click.argument("client", type=click.Choice(_NAMES), required=False)
+@_scope_options
+@in_repository
+def uninstall_hooks(
+    context: click.Context, client: str | None, *, project: bool, for_user: bool, dry_run: bool
+) -> int:
+    """Remove the hooks from the settings of a coding agent, or of all."""
+    from patchgate.agents.agent_install import plan_uninstall
+    from patchgate.agents.clients import CLIENTS
+
+    scope = _scope(context, project=project, for_user=for_user)
+    changes = [
+        (plan_uninstall(each, scope), each.title)
+        for each in CLIENTS.values()
+        if client is None or each.name == client
+    ]
+    for change, title in changes:
+        if change.is_change or client is not None:
+            _carry_out(change, scope, title, dry_run=dry_run)
+    if client is None and not any(change.is_change for change, _ in changes):
+        write("nothing to remove\n")
+    return 0
+
+
+@agent_command.command("doctor")
+@in_repository
+def examine_hooks(context: click.Context) -> int:
+    """Check that the installed hooks of coding agents are complete and answer.
+
+    Exits with 1 if one does not.
+    """
+    from patchgate.agents.agent_doctor import diagnose
+    from patchgate.agents.clients import CLIENTS
+    from patchgate.git.quoting import printable
+
+    scopes = (_scope(context, project=True, for_user=False), _scope(context, project=False, for_user=True))
+    has_problems = False
+    for client in CLIENTS.values():
+        found = [diagnose(client, scope, os.environ) for scope in scopes]
+        said = [each for each in found if each.is_installed or each.problems]
+        if not said:
+            write(f"{client.title}: not installed; git patchgate agent install {client.name}\n")
+        for each in said:
+            has_problems = has_problems or bool(each.problems)
+            state = "installed in" if each.is_installed else "not installed in"
+            write(f"{each.title}: {state} {printable(each.place)}\n")
+            write_lines(f"  problem: {problem}" for problem in each.problems)
+    return 1 if has_problems else 0
+
+
+@agent_command.command("hook", context_settings={"ignore_unknown_options": True})
+@click.option("--protocol", type=click.Choice(_NAMES), required=True, help="The agent that calls.")
+@click.option("--seconds", default="2", metavar="N", help="The time limit of an answer.")
+@click.option("--fail-open", is_flag=True, help="Let the agent go on where patchgate fails.")
+@in_repository
+def answer_hook(context: click.Context, protocol: str, seconds: str, *, fail_open: bool) -> int:
+    """Called by the installed hooks: answer the event on standard input."""
+    from patchgate.cli.agent_hook import run_agent_hook
+
+    words = ["--protocol", protocol, "--seconds", seconds, *(["--fail-open"] if fail_open else [])]
+    return run_agent_hook(words, directory_of(context))
+
+
+def _scope(context: click.Context, *, project: bool, for_user: bool) -> AgentScope:
+    """Return where the settings are that the options name."""
+    from patchgate.agents.agent_install import AgentScope
+    from patchgate.agents.clients import CLIENTS
+
+    if project and for_user:
+        raise UsageError("--project and --user cannot be combined", "use one of them")
+    if for_user:
+        home = os.environ.get("HOME", "")
+        if not os.path.isabs(home):
+            raise UsageError("there is no home folder", "set HOME")
+        state = os.environ.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
+        named = {each.name: os.environ.get(each.home, "") for each in CLIENTS.values() if each.home}
+        folders = {name: folder for name, folder in named.items() if os.path.isabs(folder)}
+        return AgentScope(home, os.path.join(state, "patchgate", "agents.json"), folders)
+    repository = open_here(context)
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has no settings of agents", "use --user")
+    record = os.path.join(repository.common_dir, "patchgate", "agents.json")
+    return AgentScope(repository.work_tree, record, {})
+
+
+def _carry_out(change: SettingsChange, scope: AgentScope, title: str, *, dry_run: bool) -> None:
+    from patchgate.agents.agent_install import carry_out
+    from patchgate.git.quoting import printable
+
+    place = printable(change.path)
+    if not change.is_change:
+        write(f"{title}: {place} stays as it is\n")
+    elif dry_run:
+        write(f"{title}: would {_deed(change)} {place}:\n")
+        write_lines(_difference(change))
+    else:
+        refuse_agents("the hooks of agents")
+        carry_out(change, scope)
+        write(f"{title}: {_deed(change)}d {place}\n")
+
+
+def _deed(change: SettingsChange) -> str:
+    return "delete" if change.after is None else "create" if change.before is None else "change"
+
+
+def _difference(change: SettingsChange) -> list[str]:
+    import difflib
+
+    from patchgate.git.quoting import printable
+
+    before, after = ((text or "").split("\n") for text in (change.before, change.after))
+    lines = difflib.unified_diff(before, after, "before", "after", lineterm="", n=1)
+    return [printable(line, 400) for line in lines]
 
 
 @agent_command.command("reply")

@@ -58,7 +58,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; raises nothing."""
     try:
-        # A hook without options runs without click, which costs 25 ms.
+        # A hook runs without click, which costs 25 ms.
         if (
             arguments[:1] == ["hook"]
             and arguments[1:]
@@ -67,6 +67,10 @@ def run(arguments: list[str]) -> int:
             from patchgate.cli.hooks import run_hook
 
             return run_hook(arguments[1], arguments[2:], os.getcwd())
+        if arguments[:2] == ["agent", "hook"] and not {"-h", "--help", "-C"} & set(arguments):
+            from patchgate.cli.agent_hook import run_agent_hook
+
+            return run_agent_hook(arguments[2:], os.getcwd())
         from patchgate.cli.cli import call
 
         return call(arguments)
