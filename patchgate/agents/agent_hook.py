@@ -15,6 +15,7 @@ from patchgate.agents.places import below_git, find_place, uses_patchgate
 
 if TYPE_CHECKING:
     from patchgate.agents.git_words import ForcedPush
+    from patchgate.git.repository import Repository
     from patchgate.report.verdict import Finding
 
 SESSION_TOKENS = 1500
@@ -139,11 +140,23 @@ def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> Hook
     repository = open_repository(environ, root)
     asked = replace(trusted_options(repository), profile=Profile.AGENT)
     report = check_pending(repository, asked, whole_tree=True)
-    errors = [each for change in report.changes for each in change.findings if each.level == "error"]
+    found = [each for change in report.changes for each in change.findings if each.level == "error"]
+    errors = [each for each in found if not _was_installed(each, repository)]
     if not errors:
-        require_verdict(report)
+        if not found:
+            require_verdict(report)
         return HookAnswer()
     refusal = describe(errors)
     if event.is_repeated:
         return HookAnswer(notes=(f"The working tree is still refused; it was said once.\n{refusal}",))
     return HookAnswer(f"{refusal}\nThe working tree cannot be committed like this: fix it, or say why not.")
+
+
+def _was_installed(finding: Finding, repository: Repository) -> bool:
+    """Whether settings are refused that `agent install` has just written, and nobody has changed since."""
+    if finding.rule != "agent-settings" or finding.path is None:
+        return False
+    from patchgate.agents.agent_install import is_as_installed, record_of
+
+    path = os.path.join(repository.work_tree or "", os.fsdecode(finding.path.raw))
+    return is_as_installed(path, record_of(repository.common_dir))

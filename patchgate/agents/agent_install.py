@@ -166,6 +166,21 @@ def _record(change: SettingsChange, record: str, *, made_folder: bool) -> None:
     write_atomically(Path(record), json.dumps(records, sort_keys=True).encode("utf-8"), mode=0o600)
 
 
+def record_of(common_dir: str) -> str:
+    """Return the file that records what was installed into the settings of a project."""
+    return os.path.join(common_dir, "patchgate", "agents.json")
+
+
+def is_as_installed(path: str, record: str) -> bool:
+    """Return whether a settings file still has the very text that an install left."""
+    known = _records(record).get(path)
+    try:
+        text = read_settings(path, "")
+    except SettingsError:
+        return False
+    return isinstance(known, dict) and text is not None and known.get("sha256") == _digest(text)
+
+
 def _records(record: str) -> Mapping[str, object]:
     """Read the record; empty if it is missing or damaged, which only costs exactness."""
     try:
@@ -212,4 +227,4 @@ def read_settings(path: str, base: str) -> str | None:
     except OSError as error:
         raise SettingsError(f"{shown} cannot be read: {error.strerror}", "check its permissions") from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{shown} is not UTF-8", "mend the file, then try again") from error
+        raise SettingsError(f"{shown} is not UTF-8", "fix the file, then try again") from error

@@ -108,7 +108,7 @@ def judge_git(call: GitCall) -> GitRuling:
     elif name in _VERIFYING:
         if _skips_hooks(name, call.arguments):
             found.refusals.append(
-                (f"git {name} {_NO_VERIFY} skips the hooks", f"{_KEEP_HOOKS}; mend what they refuse")
+                (f"git {name} {_NO_VERIFY} skips the hooks", f"{_KEEP_HOOKS}; fix what they refuse")
             )
         if any(UNKNOWN in word for word in _options(name, call.arguments)):
             found.left.append(f"an option of git {name} is known only to the shell")

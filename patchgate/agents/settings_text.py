@@ -52,7 +52,7 @@ def add_to_json(text: str, client: AgentClient, entries: Entries) -> tuple[str, 
         if known is None:
             edited.append(node, [entry], event)
         elif known.items is None:
-            raise SettingsError(f"hooks.{event} of the settings is not a list", "mend it, then install again")
+            raise SettingsError(f"hooks.{event} of the settings is not a list", "fix it, then install again")
         else:
             edited.append(known, entry)
     return edited.text, edited.inserted
@@ -126,13 +126,13 @@ def add_to_toml(text: str, entries: Entries) -> tuple[str, Ranges]:
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     block = gap + newline.join(lines) + newline
     try:
-        after = tomllib.loads(text + block)
-    except tomllib.TOMLDecodeError:
-        after = {}
-    if {**after, _HOOKS: None} != {**before, _HOOKS: None}:
+        after = _toml(text + block)
+    except SettingsError:
         raise SettingsError(
-            "hooks of the TOML settings is not a table of lists", "mend it, then install again"
-        )
+            "hooks of the settings is not a table of lists", "fix it, then install again"
+        ) from None
+    if {**after, _HOOKS: None} != {**before, _HOOKS: None}:
+        raise SettingsError("the settings end inside of a text", "fix them, then install again")
     return text + block, [(len(text), len(block))]
 
 
@@ -183,7 +183,7 @@ def _toml(text: str) -> Mapping[str, object]:
     try:
         return tomllib.loads(text.replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError("the settings are not TOML", "mend the file, then try again") from error
+        raise SettingsError("the settings are not TOML", "fix the file, then try again") from error
 
 
 def _parsed(text: str) -> JsonNode:
@@ -191,10 +191,10 @@ def _parsed(text: str) -> JsonNode:
         return parse(text)
     except JsonTextError as error:
         where = f"the settings are not JSON (line {error.line})"
-        raise SettingsError(where, "mend the file, then try again") from error
+        raise SettingsError(where, "fix the file, then try again") from error
 
 
 def _object(node: JsonNode, what: str) -> Mapping[str, JsonNode]:
     if node.members is None:
-        raise SettingsError(f"{what} is not an object", "mend the file, then try again")
+        raise SettingsError(f"{what} is not an object", "fix the file, then try again")
     return node.members

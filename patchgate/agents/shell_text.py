@@ -13,6 +13,7 @@ UNKNOWN = "\0"
 """Stands in a word for text that only a running shell knows."""
 MOST_CHARACTERS = 100_000
 MOST_DEPTH = 20
+_MOST_BRACES = 1000
 
 _BLANKS = " \t"
 _SEPARATORS = ("&&", "||", ";;&", ";;", ";&", "|&", ";", "&", "|", "(", ")", "\n")
@@ -270,7 +271,7 @@ class _Reader:
 
     def _skip_braces(self) -> bool:
         """Skip a brace expansion (`{a,b}`, `{1..9}`) of bash; return false where it is none."""
-        end = self.text.find("}", self.at)
+        end = self.text.find("}", self.at, self.at + _MOST_BRACES)
         inside = self.text[self.at + 1 : max(end, 0)]
         if (
             end < 0

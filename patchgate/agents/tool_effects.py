@@ -107,10 +107,10 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _parts(section: _Section) -> Iterator[_Section]:
-    """Part a move into the deletion of one file and the content of the other."""
+    """Part a move into the content of one file and the deletion of the other."""
+    yield section
     if section.target and section.target != section.path:
         yield _Section(_DELETE, section.path)
-    yield section
 
 
 def _effect_of_section(section: _Section, read: Reader) -> FileEffect:

@@ -135,7 +135,7 @@ def answer_hook(context: click.Context, protocol: str, seconds: str, *, fail_ope
 
 def _scope(context: click.Context, *, project: bool, for_user: bool) -> AgentScope:
     """Return where the settings are that the options name."""
-    from patchgate.agents.agent_install import AgentScope
+    from patchgate.agents.agent_install import AgentScope, record_of
     from patchgate.agents.clients import CLIENTS
 
     if project and for_user:
@@ -151,8 +151,7 @@ def _scope(context: click.Context, *, project: bool, for_user: bool) -> AgentSco
     repository = open_here(context)
     if repository.work_tree is None:
         raise UsageError("a bare repository has no settings of agents", "use --user")
-    record = os.path.join(repository.common_dir, "patchgate", "agents.json")
-    return AgentScope(repository.work_tree, record, {})
+    return AgentScope(repository.work_tree, record_of(repository.common_dir), {})
 
 
 def _carry_out(change: SettingsChange, scope: AgentScope, title: str, *, dry_run: bool) -> None:

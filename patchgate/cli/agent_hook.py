@@ -5,6 +5,7 @@ Whatever goes wrong is answered with a refusal in one line, unless the installer
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Sequence
@@ -33,7 +34,9 @@ class _Watchdog:
         self._rang = False
 
     def start(self) -> None:
-        """Start the time."""
+        """Start the time, in a process group of our own, which can be ended as a whole."""
+        with contextlib.suppress(OSError):
+            os.setpgid(0, 0)
         signal.signal(signal.SIGALRM, self._ring)
         signal.setitimer(signal.ITIMER_REAL, self._seconds, _GRACE)
 
@@ -50,7 +53,10 @@ class _Watchdog:
         os._exit(done.code)
 
     def answer(self) -> HookOutput:
-        """Write that the time is up."""
+        """Write that the time is up, and end the children: the agent waits for all who can write to it."""
+        if os.getpgid(0) == os.getpid():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.killpg(0, signal.SIGTERM)
         said = f"no answer within {self._seconds:g} s; ask a maintainer, who can raise --seconds"
         return write_failure(self._protocol, self.event, said, fail_open=self._fail_open)
 

@@ -1,0 +1,306 @@
+"""Which shell commands are refused, which are left to the git hooks, and which nothing is said about."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from patchgate.agents.places import below_git
+from patchgate.agents.shell_rules import CommandRuling, judge_command
+from patchgate.agents.shell_text import read_shell
+from tests.amount import often
+
+REFUSED = r"""
+git commit --no-verify -m x
+git commit -n -m x
+git commit -nm x
+git commit -anm x
+git commit -m x -n
+git commit -m x --no-verif
+git commit --no-veri
+git commit --verify --no-verify
+git commit --amend --no-edit -n
+git commit -S -n
+git  commit   -m  "a b"   --no-verify
+git commit -m x \
+  --no-verify
+'git' 'commit' '--no-verify'
+git com""mit --no-"verify"
+/usr/bin/git commit -n
+git -C sub commit -n
+git --no-pager -c user.name=x commit -n
+git merge --no-verify side
+git merge -m text --no-verify side
+git pull --no-verify
+git push --no-verify
+git push origin main --no-verif
+git rebase --no-verify main
+git am --no-verify x.mbox
+git am -n x.mbox
+git ci --no-verify
+git -c core.hooksPath=/dev/null commit -m x
+git -c CORE.HOOKSPATH= commit
+git -c "core.hooksPath=/tmp/x" status
+git --config-env=core.hooksPath=X commit
+git -c patchgate.trustRef=refs/heads/x commit
+git -c hook.patchgate.enabled=false commit
+git -c alias.x='commit -n' x
+git config core.hooksPath /tmp/hooks
+git config --global core.hooksPath ''
+git config --local core.hookspath .git/other
+git config set core.hooksPath x
+git config --unset core.hooksPath
+git config unset core.hooksPath
+git config --file .git/config core.hooksPath x
+git config patchgate.trustRef refs/heads/mine
+git config alias.ci 'commit --no-verify'
+git config alias.ci '!git commit -n'
+git config --remove-section core
+PATCHGATE_SKIP=because git commit -m x
+PATCHGATE_PROFILE=commit git commit -m x
+export PATCHGATE_SKIP=because
+env PATCHGATE_FULL=1 git commit
+env -i PATCHGATE_SKIP=x git commit
+declare -x PATCHGATE_SKIP=x
+GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/x git commit -m x
+GIT_CONFIG_GLOBAL=/dev/null git commit
+export GIT_CONFIG_PARAMETERS="'core.hooksPath=/x'"
+echo ok && git commit -n -m x
+false || git commit -n
+git add . ; git commit -n
+git add . & git commit -n
+git status | git commit -n
+(git commit -n)
+{ git commit -n; }
+if true; then git commit -n; fi
+for f in a b; do git commit -n -m $f; done
+! git commit -n
+echo $(git commit -n)
+echo `git commit -n`
+echo "$(git commit -n)"
+x=$(git commit -n)
+cat <(git commit -n)
+bash -c 'git commit -n -m x'
+sh -c "git commit --no-verify"
+bash -lc 'git commit -n'
+eval git commit -n
+eval "git commit -n"
+sudo git commit -n
+sudo -u me git commit -n
+env A=b git commit -n
+timeout 5 git commit -n
+nice -n 5 git commit -n
+nohup git commit -n
+xargs git commit -n
+command git commit -n
+time git commit -n
+find . -name x -exec git commit -n \;
+git rebase -x 'git commit -n' main
+git submodule foreach 'git commit -n'
+echo x > .git/hooks/pre-commit
+echo x >> .git/config
+echo x >| .git/HEAD
+: > .git/hooks/commit-msg
+cat a 2> .git/hooks/x
+tee .git/hooks/pre-commit < x
+cp x .git/hooks/pre-commit
+cp -t .git/hooks x
+mv .git/hooks/pre-commit /tmp
+mv x .git/hooks/
+rm .git/hooks/pre-commit
+rm -rf .git/hooks
+rm -rf ./.git/hooks/*
+rm -rf .GIT/hooks
+chmod -x .git/hooks/pre-commit
+ln -sf /bin/true .git/hooks/pre-commit
+sed -i s/a/b/ .git/config
+perl -pi -e 's/a/b/' .git/config
+dd if=/dev/zero of=.git/hooks/pre-commit
+touch .git/x
+truncate -s 0 .git/hooks/pre-commit
+install -m 755 x .git/hooks/pre-commit
+cd .git && rm hooks/pre-commit
+cd .git/hooks; rm *
+rm "$PWD/.git/hooks/pre-commit"
+find .git/hooks -type f -delete
+cat > .git/hooks/pre-commit <<END
+git patchgate uninstall
+git-patchgate agent uninstall claude
+patchgate uninstall
+"""
+
+LEFT = r"""
+eval "$command"
+$GIT commit -m x
+git $sub -m x
+git commit $FLAGS
+bash script.sh
+sh < script.sh
+bash -c "$text"
+source ./activate
+. ./env
+git -c "$key=x" commit
+git -c include.path=/tmp/c commit
+git push origin "$branch" --force
+git bisect run make
+echo 'not closed
+echo $(not closed
+bash -c "git commit $X"
+git config --edit
+"""
+
+ALLOWED = r"""
+git status
+git commit -m x
+git commit -am "skip -n here"
+git commit -mn
+git commit -m -n
+git commit -m "--no-verify is refused"
+git commit --message --no-verify
+git commit -F msg --author "A <a@b>"
+git commit -m x -- -n
+git commit --no-edit --amend
+git commit -uno
+git log --grep=--no-verify
+git log --grep --no-verify
+git merge -n side
+git push -n origin main
+git push -u origin feature
+git pull --rebase
+git rebase main
+git config user.name x
+git config core.hooksPath
+git config --get core.hooksPath
+git config get core.hooksPath
+git config --list
+git -c core.quotePath=false diff
+git -c advice.detachedHead=false checkout x
+git diff > out.patch
+echo "git commit -n"
+echo git commit -n
+echo 'x > .git/hooks/y'
+grep -rn -- --no-verify .
+# git commit -n
+cat .git/config
+ls -la .git/hooks
+cp .git/config /tmp/x
+grep x .git/HEAD
+echo x > .gitignore
+rm .github/workflows/x.yml
+sed -n 1p .git/config
+cat a 2>/dev/null
+ls 2>&1 | tee out
+export PATH=$PATH:/x
+GIT_AUTHOR_NAME=x git commit -m x
+unset PATCHGATE_SKIP
+python -c "print(1)"
+npm test && npm run build
+make -j4
+for f in *.py; do python "$f"; done
+find . -name '*.pyc' -delete
+# git commit -n
+ls # git commit -n
+git commit -m "$MESSAGE"
+git patchgate check --worktree
+git patchgate explain deny-prefix
+"""
+
+
+HEREDOCS = (
+    "git commit -m \"$(cat <<'END'\none -n\nit's (fine) --no-verify > .git/x\nEND\n)\"",
+    "cat > notes <<'END'\ngit commit -n\nEND\nls",
+    "cat > notes <<-END && ls\n\tgit commit -n\n\tEND\n",
+    "cat <<A <<B\ngit commit -n\nA\ngit commit -n\nB\n",
+)
+
+
+def table(text: str) -> list[str]:
+    """Part a table into commands; one goes on after a line that ends in a backslash."""
+    return text.strip("\n").replace("\\\n", "\0").split("\n")
+
+
+def judge(text: str) -> CommandRuling:
+    text = text.replace("\0", "\\\n")
+    return judge_command(text, lambda path: None if below_git(path) is None else "in git's own folder")
+
+
+def test_the_table_has_at_least_eighty_commands() -> None:
+    assert len(table(REFUSED)) + len(table(LEFT)) + len(table(ALLOWED)) >= 150
+
+
+@pytest.mark.parametrize("text", table(REFUSED))
+def test_a_command_that_bypasses_the_hooks_is_refused(text: str) -> None:
+    found = judge(text).findings
+    assert {each.rule for each in found} == {"command-bypasses-hooks"}
+    assert all(each.hint for each in found)
+
+
+@pytest.mark.parametrize("text", table(LEFT))
+def test_a_command_that_is_not_understood_is_left_and_that_is_said(text: str) -> None:
+    found = judge(text)
+    assert not found.refusals
+    assert found.left
+
+
+@pytest.mark.parametrize("text", [*table(ALLOWED), *HEREDOCS])
+def test_nothing_is_said_about_an_ordinary_command(text: str) -> None:
+    found = judge(text)
+    assert (found.refusals, found.forced, found.left) == ([], [], [])
+
+
+def test_the_commands_in_a_here_document_that_a_shell_expands_are_read() -> None:
+    assert judge("cat <<END\n$(git commit -n)\nEND\n").refusals
+    assert not judge("cat <<'END'\n$(git commit -n)\nEND\n").refusals
+
+
+def test_a_command_after_a_here_document_is_read() -> None:
+    assert judge("cat > x <<END\ntext\nEND\ngit commit -n").refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "remote", "refs"),
+    [
+        ("git push -f origin main", "origin", ("main",)),
+        ("git push --force", "", ("",)),
+        ("git push --forc origin HEAD:main", "origin", ("main",)),
+        ("git push --force-with-lease origin a b", "origin", ("a", "b")),
+        ("git push -fu origin main", "origin", ("main",)),
+        ("git push origin +main", "origin", ("main",)),
+        ("git push origin +HEAD:refs/heads/main", "origin", ("refs/heads/main",)),
+        ("git push origin :main", "origin", ("main",)),
+        ("git push --delete origin main", "origin", ("main",)),
+        ("git push -d origin main", "origin", ("main",)),
+        ("git push --mirror", "", None),
+        ("git push --all -f origin", "origin", None),
+        ("git push -o x -f origin main", "origin", ("main",)),
+        ("git push -f origin HEAD", "origin", ("",)),
+    ],
+)
+def test_a_forced_push_names_its_remote_and_refs(
+    text: str, remote: str, refs: tuple[str, ...] | None
+) -> None:
+    (push,) = judge(text).forced
+    assert (push.remote, push.refs) == (remote, refs)
+
+
+def test_a_command_longer_than_the_limit_is_left() -> None:
+    assert judge("true; " * 20_000).left
+
+
+def test_deep_nesting_is_left() -> None:
+    assert judge("$(" * 500 + "git commit -n" + ")" * 500).left
+
+
+@settings(max_examples=often(2000), deadline=None)
+@given(st.text(alphabet="git commit-nm\"'\\$`(){}<>|&;#\n =.ab", max_size=60))
+def test_any_text_is_read_to_an_end(text: str) -> None:
+    judge(text)
+
+
+@settings(max_examples=often(1000), deadline=None)
+@given(st.lists(st.text(alphabet="ab-=n. ", min_size=1, max_size=8), min_size=1, max_size=5))
+def test_quoted_words_are_read_as_they_are(words: list[str]) -> None:
+    text = " ".join("'" + word + "'" for word in words)
+    (command,) = read_shell(text).commands
+    assert list(command.words) == words
