@@ -49,7 +49,8 @@ class ScriptedModel:
                 self.send_response(200)
                 self.end_headers()
 
-            do_GET = do_HEAD
+            def do_GET(self) -> None:
+                self.do_HEAD()
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

@@ -23,7 +23,7 @@ from tests.agents.agent_world import (
     write,
 )
 from tests.proposals import snapshot
-from tests.world import Repo
+from tests.world import AskedGit, Repo
 
 SECRET = "AK" + "IA" + "ABCDEFGHIJKLMNOP"
 
@@ -146,6 +146,18 @@ def test_a_write_is_judged_as_check_judges_it_once_it_is_written(
     assert [is_refused("claude", each) for each in answers] == [checked.code == 1] * 2
     for rule in checked.errors:
         assert f"error[{rule}]" in answers[0].err
+
+
+def test_the_second_ordinary_write_is_recognised_without_the_pipeline(repo: Repo) -> None:
+    repo.install()
+    asked = AskedGit(repo.path.parent, repo.env)
+    for number, times in ((1, 1), (2, 1), (3, 1)):
+        sent = tool("claude", repo, "Write", file_path=f"src/n{number}.py", content="x = 1\n")
+        assert send(repo, "claude", sent, PATH=asked.path).code == 0
+        assert asked.times("hash-object") == times
+    denied = tool("claude", repo, "Write", file_path="runs/x", content="x = 1\n")
+    assert send(repo, "claude", denied, PATH=asked.path).code == 2
+    assert asked.times("hash-object") == 2
 
 
 def test_an_edit_is_judged_with_what_is_there(repo: Repo) -> None:
