@@ -179,7 +179,7 @@ def _difference(change: SettingsChange) -> list[str]:
 
     from patchgate.git.quoting import printable
 
-    before, after = ((text or "").split("\n") for text in (change.before, change.after))
+    before, after = ((text or "").removesuffix("\n").split("\n") for text in (change.before, change.after))
     lines = difflib.unified_diff(before, after, "before", "after", lineterm="", n=1)
     return [printable(line, 400) for line in lines]
 

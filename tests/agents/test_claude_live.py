@@ -26,8 +26,8 @@ def test_claude_code_is_refused_a_write_a_commit_without_hooks_and_a_bad_stop(tm
     assert repo.cli("agent", "install", "claude", "--seconds", "60").code == 0
     client = tmp_path / "client"
     install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(client), PACKAGE]
-    world = {name: value for name, value in repo.env.items() if not name.startswith("GIT_CONFIG")}
-    subprocess.run(install, env=world, check=True, capture_output=True, timeout=SECONDS)
+    # npm has the settings of this machine, the client has not.
+    subprocess.run(install, check=True, capture_output=True, timeout=SECONDS)
     head = repo.head()
     steps = [
         ToolStep("Write", {"file_path": str(repo.path / "runs" / "new"), "content": "x\n"}),
@@ -39,7 +39,8 @@ def test_claude_code_is_refused_a_write_a_commit_without_hooks_and_a_bad_stop(tm
         "I cannot fix it.",
     ]
     with ScriptedModel(steps) as model:
-        world |= {
+        world = {
+            **repo.env,
             "ANTHROPIC_BASE_URL": model.url,
             "ANTHROPIC_API_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
