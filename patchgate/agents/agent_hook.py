@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from patchgate.agents.answers import HookAnswer
+from patchgate.agents.answers import EventAnswer
 from patchgate.agents.hook_input import HookEvent, ShellCall
 from patchgate.agents.places import below_git, find_place, uses_patchgate
 
@@ -23,7 +23,7 @@ _NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
 _LEFT = "patchgate did not judge all of this command, so the git hooks decide"
 
 
-def answer_event(event: HookEvent, folder: str, environ: Mapping[str, str]) -> HookAnswer:
+def answer_event(event: HookEvent, folder: str, environ: Mapping[str, str]) -> EventAnswer:
     """Answer one event.
 
     Args:
@@ -38,22 +38,22 @@ def answer_event(event: HookEvent, folder: str, environ: Mapping[str, str]) -> H
     folder = os.path.join(folder, event.folder)
     if event.kind == "tool":
         if event.call is None:
-            return HookAnswer()
+            return EventAnswer()
         if isinstance(event.call, ShellCall):
             return _judge_command(event.call, os.path.join(folder, event.call.folder), environ)
         from patchgate.agents.agent_files import judge_files
 
         refusal, notes = judge_files(event.call, folder, environ)
-        return HookAnswer(refusal, notes)
+        return EventAnswer(refusal, notes)
     place = find_place(os.path.realpath(folder))
     if place is None or not uses_patchgate(place):
-        return HookAnswer()
+        return EventAnswer()
     if event.kind == "session":
         return _begin_session(place.root, environ)
     return _judge_stop(event, place.root, environ)
 
 
-def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> HookAnswer:
+def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> EventAnswer:
     from patchgate.agents.shell_rules import judge_command
 
     ruling = judge_command(call.command, lambda path: _protection(path, folder, environ))
@@ -63,10 +63,10 @@ def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> 
     if findings:
         from patchgate.agents.refusals import describe
 
-        return HookAnswer(describe(findings))
+        return EventAnswer(describe(findings))
     if ruling.left:
-        return HookAnswer(notes=(f"{_LEFT}: {'; '.join(ruling.left[:3])}",))
-    return HookAnswer()
+        return EventAnswer(notes=(f"{_LEFT}: {'; '.join(ruling.left[:3])}",))
+    return EventAnswer()
 
 
 def _protection(path: str, folder: str, environ: Mapping[str, str]) -> str | None:
@@ -120,14 +120,14 @@ def _judge_push(push: ForcedPush, folder: str, environ: Mapping[str, str]) -> li
     ]
 
 
-def _begin_session(root: str, environ: Mapping[str, str]) -> HookAnswer:
+def _begin_session(root: str, environ: Mapping[str, str]) -> EventAnswer:
     from patchgate.agents.session_start import brief_text
     from patchgate.git.repository import open_repository
 
-    return HookAnswer(context=brief_text(open_repository(environ, root), SESSION_TOKENS))
+    return EventAnswer(context=brief_text(open_repository(environ, root), SESSION_TOKENS))
 
 
-def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> HookAnswer:
+def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> EventAnswer:
     """Judge the working tree as `check --worktree --profile agent` does; refuse only once."""
     from dataclasses import replace
 
@@ -145,11 +145,11 @@ def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> Hook
     if not errors:
         if not found:
             require_verdict(report)
-        return HookAnswer()
+        return EventAnswer()
     refusal = describe(errors)
     if event.is_repeated:
-        return HookAnswer(notes=(f"The working tree is still refused; it was said once.\n{refusal}",))
-    return HookAnswer(f"{refusal}\nThe working tree cannot be committed like this: fix it, or say why not.")
+        return EventAnswer(notes=(f"The working tree is still refused; it was said once.\n{refusal}",))
+    return EventAnswer(f"{refusal}\nThe working tree cannot be committed like this: fix it, or say why not.")
 
 
 def _was_installed(finding: Finding, repository: Repository) -> bool:

@@ -17,7 +17,7 @@ MOST_TEXT = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class HookAnswer:
+class EventAnswer:
     """What is answered to an event.
 
     `refusal` is why it is refused, empty if it is not; `notes` go to the model beside an event that is
@@ -38,7 +38,7 @@ class HookOutput:
     err: str = ""
 
 
-def write_answer(protocol: str, event: HookEvent, answer: HookAnswer) -> HookOutput:
+def write_answer(protocol: str, event: HookEvent, answer: EventAnswer) -> HookOutput:
     """Write the answer to an event."""
     if protocol == "cursor":
         return HookOutput(out=_line(_for_cursor(event, answer)))
@@ -53,7 +53,7 @@ def write_answer(protocol: str, event: HookEvent, answer: HookAnswer) -> HookOut
     return HookOutput(out=_line({"hookSpecificOutput": output}))
 
 
-def _for_cursor(event: HookEvent, answer: HookAnswer) -> Mapping[str, object]:
+def _for_cursor(event: HookEvent, answer: EventAnswer) -> Mapping[str, object]:
     refusal = _cut(answer.refusal)
     if event.kind == "session":
         return {"additional_context": answer.context} if answer.context else {}
@@ -74,7 +74,7 @@ def write_failure(protocol: str, event: HookEvent | None, sentence: str, *, fail
     """
     line = _cut(f"patchgate: undecided: {' '.join(sentence.split())}")
     if event is not None and (event.kind == "session" or (event.kind == "stop" and event.is_repeated)):
-        said = HookAnswer(context=line) if event.kind == "session" else HookAnswer(notes=(line,))
+        said = EventAnswer(context=line) if event.kind == "session" else EventAnswer(notes=(line,))
         done = write_answer(protocol, event, said)
         return HookOutput(done.code, done.out, line + "\n")
     if fail_open:

@@ -55,7 +55,7 @@ def parse(text: str) -> JsonNode:
     Raises:
         JsonTextError: it is not JSON, or has a key twice.
     """
-    reader = _Reader(text)
+    reader = _NodeReader(text)
     reader.at = 1 if text.startswith("\ufeff") else 0
     reader.skip()
     node = reader.read(0)
@@ -65,7 +65,7 @@ def parse(text: str) -> JsonNode:
     return node
 
 
-class _Reader:
+class _NodeReader:
     """Reads values from a position."""
 
     def __init__(self, text: str) -> None:

@@ -58,7 +58,7 @@ def read_shell(text: str, depth: int = 0) -> ShellText:
     """Split a shell command into its simple commands."""
     if len(text) > MOST_CHARACTERS:
         return ShellText((), (f"it is longer than {MOST_CHARACTERS:,} characters",))
-    reader = _Reader(text, depth)
+    reader = _ShellReader(text, depth)
     try:
         reader.read_commands("")
     except _UnreadableError as error:
@@ -87,7 +87,7 @@ class _Draft:
         return SimpleCommand(tuple(self.words), tuple(self.assignments), tuple(self.redirections))
 
 
-class _Reader:
+class _ShellReader:
     """Reads one text from its start; commands inside of expansions are read by further readers."""
 
     def __init__(self, text: str, depth: int) -> None:
@@ -181,7 +181,7 @@ class _Reader:
 
     def _read_quoted(self, text: str) -> None:
         """Read the commands inside of a text that is expanded as in double quotes."""
-        inner = _Reader(text, self.depth + 1)
+        inner = _ShellReader(text, self.depth + 1)
         try:
             while inner.at < len(text):
                 inner.part_in_quotes()
@@ -189,7 +189,7 @@ class _Reader:
             inner.unread.append("a here-document has an expansion that does not end")
         self._join(inner)
 
-    def _join(self, inner: _Reader) -> None:
+    def _join(self, inner: _ShellReader) -> None:
         self.commands += inner.commands
         self.unread += inner.unread
 
@@ -326,7 +326,7 @@ class _Reader:
 
     def _substitution(self) -> None:
         """Read the commands of `(...)`; the position is at the bracket."""
-        inner = _Reader(self.text, self.depth + 1)
+        inner = _ShellReader(self.text, self.depth + 1)
         inner.at = self.at + 1
         try:
             inner.read_commands(")")

@@ -81,7 +81,7 @@ def _edited(content: bytes, edits: Sequence[TextEdit], *, is_new: bool) -> bytes
 
 
 @dataclass(slots=True)
-class _Section:
+class _EnvelopeSection:
     """One file of an envelope: what happens to it, its path, the new path, and its lines."""
 
     what: str
@@ -90,14 +90,14 @@ class _Section:
     lines: list[str] = field(default_factory=list)
 
 
-def _sections(text: str) -> Iterator[_Section]:
-    section: _Section | None = None
+def _sections(text: str) -> Iterator[_EnvelopeSection]:
+    section: _EnvelopeSection | None = None
     for line in text.replace("\r\n", "\n").split("\n"):
         start = next((each for each in (_ADD, _DELETE, _UPDATE) if line.startswith(each)), None)
         if start is not None or line.strip() in {_BEGIN, _END}:
             if section is not None:
                 yield section
-            section = None if start is None else _Section(start, line[len(start) :].strip())
+            section = None if start is None else _EnvelopeSection(start, line[len(start) :].strip())
         elif section is not None and line.startswith(_MOVE):
             section.target = line[len(_MOVE) :].strip()
         elif section is not None:
@@ -106,14 +106,14 @@ def _sections(text: str) -> Iterator[_Section]:
         yield section
 
 
-def _parts(section: _Section) -> Iterator[_Section]:
+def _parts(section: _EnvelopeSection) -> Iterator[_EnvelopeSection]:
     """Part a move into the content of one file and the deletion of the other."""
     yield section
     if section.target and section.target != section.path:
-        yield _Section(_DELETE, section.path)
+        yield _EnvelopeSection(_DELETE, section.path)
 
 
-def _effect_of_section(section: _Section, read: Reader) -> FileEffect:
+def _effect_of_section(section: _EnvelopeSection, read: Reader) -> FileEffect:
     if section.what == _DELETE:
         return FileEffect(section.path, None)
     target = section.target or section.path

@@ -62,7 +62,8 @@ def send(repo: Repo, protocol: str, sent: dict[str, Any] | bytes, *options: str,
     raw = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
     # Long enough for a busy machine; one test is about the limit.
     words = options if "--seconds" in options else ("--seconds", "120", *options)
-    answer = repo.run("agent", "hook", "--protocol", protocol, *words, stdin=raw, **env)
+    there = Repo(repo.path, repo.env | env)
+    answer = there.run("agent", "hook", "--protocol", protocol, *words, stdin=raw)
     assert "Traceback" not in answer.err
     return answer
 

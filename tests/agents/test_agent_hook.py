@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.agents.agent_world import (
     write,
 )
 from tests.proposals import snapshot
-from tests.world import AskedGit, Repo
+from tests.world import EXECUTABLE, AskedGit, Repo
 
 SECRET = "AK" + "IA" + "ABCDEFGHIJKLMNOP"
 
@@ -375,20 +376,13 @@ def test_an_answer_that_takes_too_long_is_refused(repo: Repo, protocol: str) -> 
 
 
 def test_an_input_that_never_ends_is_refused(repo: Repo) -> None:
-    import subprocess
-
-    from tests.world import EXECUTABLE
-
-    words = [EXECUTABLE, "agent", "hook", "--protocol", "claude", "--seconds", "0.5"]
+    words = [str(EXECUTABLE), "agent", "hook", "--protocol", "claude", "--seconds", "0.5"]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repo.path, env=repo.env
     ) as child:
         assert child.stderr is not None
         assert b"no answer within" in child.stderr.read()
         assert child.wait() == 2
-
-
-FAILURES: dict[str, dict[str, str]] = {"no git": {"PATH": "/nonexistent"}}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -29,7 +29,7 @@ def test_claude_code_is_refused_a_write_a_commit_without_hooks_and_a_bad_stop(tm
     # npm has the settings of this machine, the client has not.
     subprocess.run(install, check=True, capture_output=True, timeout=SECONDS)
     head = repo.head()
-    steps = [
+    steps: list[ToolStep | str] = [
         ToolStep("Write", {"file_path": str(repo.path / "runs" / "new"), "content": "x\n"}),
         ToolStep("Bash", {"command": "git commit --no-verify --allow-empty -m x", "description": "commit"}),
         ToolStep("Write", {"file_path": str(repo.path / "src" / "c.py"), "content": "c = 1\n"}),

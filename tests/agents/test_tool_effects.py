@@ -119,7 +119,7 @@ def test_an_edit_made_from_a_change_gives_that_change(
 ) -> None:
     before, after = ("".join(f"{line}\n" for line in (*start, "<", *each, ">", *end)) for each in (old, new))
     changed = ["<", *old, ">"], ["<", *new, ">"]
-    edit = TextEdit(*("\n".join(each) for each in changed))
+    edit = TextEdit("\n".join(changed[0]), "\n".join(changed[1]))
     (found,) = effects(FileCall("f", edits=(edit,)), {"f": before.encode()})
     assert found == FileEffect("f", after.encode())
     removed, added = ([sign + line for line in each] for sign, each in zip("-+", changed, strict=True))
