@@ -1,25 +1,22 @@
-"""Write findings for a model: rule, message, place and next step of each, bounded in length."""
+"""Write the answer to a refused event, in the words of `--format agent`; require that there is a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from patchgate.errors import UndecidedError
-from patchgate.report import wording
-from patchgate.report.text import describe_finding
+from patchgate.report import agent_text, wording
 from patchgate.report.verdict import Finding, Report, Verdict
 
 _MOST = 8
 
 
 def describe(findings: Sequence[Finding]) -> str:
-    """Write the refusals, without lines of the files: the model has them."""
-    blocks = [describe_finding(replace(each, excerpt=None)) for each in findings[:_MOST]]
+    """Write the first findings; the others are counted."""
+    lines = [line for each in findings[:_MOST] for line in agent_text.describe(each)]
     more = len(findings) - _MOST
-    if more > 0:
-        blocks.append(f"… and {wording.count(more, 'more finding')}")
-    return "\n".join(["patchgate refuses this:", *blocks])
+    end = [f"… and {wording.count(more, 'more finding')}"] if more > 0 else []
+    return "\n".join(["patchgate refuses this:", *lines, *end])
 
 
 def require_verdict(report: Report) -> None:

@@ -196,6 +196,23 @@ def test_an_intent_binds_writes(repo: Repo) -> None:
     assert "error[scope-unexpected]" in answer.err
 
 
+def test_an_intent_binds_writes_under_a_compiled_policy_too(repo: Repo) -> None:
+    repo.install()
+    fine = tool("claude", repo, "Write", file_path="src/b.py", content="b = 2\n")
+    assert [send(repo, "claude", fine).code for _ in range(2)] == [0, 0]
+    assert repo.cli("intent", "declare", "-m", "tidy up", "--allow", "src/a.py").code == 0
+    assert "error[scope-unexpected]" in send(repo, "claude", fine).err
+
+
+def test_what_a_filter_of_git_makes_of_a_write_is_judged(repo: Repo) -> None:
+    repo.install()
+    fine = tool("claude", repo, "Write", file_path="src/b.py", content="b = 2\n")
+    assert [send(repo, "claude", fine).code for _ in range(2)] == [0, 0]
+    repo.write(".gitattributes", "*.py filter=key\n")
+    repo.git("config", "filter.key.clean", f"cat; echo key = {SECRET}")
+    assert "error[secret]" in send(repo, "claude", fine).err
+
+
 @pytest.mark.parametrize(
     "path", [".git/config", ".git/hooks/pre-commit", "src/../.git/HEAD", ".GIT/x", "link/config", "{}/.git/x"]
 )
