@@ -127,19 +127,30 @@ class _Judge:
             self._judge_words(self._after_runner(name, rest), command, depth)
         elif name in _SHELLS:
             self._judge_shell(name, rest, command, depth)
-        elif name == "eval":
-            self._judge_script(" ".join(rest), "eval", depth)
-        elif name in {"source", "."}:
-            self.ruling.left.append(f"{name} runs a file that was not read")
-        elif name == "cd":
-            self._change_folder(rest)
+        elif name == "function":
+            self._judge_words(rest[rest.index("{") + 1 :] if "{" in rest else (), command, depth)
         elif name == "find":
             self._judge_find(rest, command, depth)
         elif name in _ASSIGNERS or name == "set":
             self._judge_assigner(name, rest)
         else:
+            self._judge_builtin(name, rest, depth)
             for path in _written_by(name, rest):
                 self._judge_write(path, f"lets {name} change")
+
+    def _judge_builtin(self, name: str, rest: Sequence[str], depth: int) -> None:
+        """Judge what the shell itself does: run a text or a file, change the folder."""
+        if name == "eval":
+            self._judge_script(" ".join(rest), name, depth)
+        elif name in {"source", "."}:
+            self.ruling.left.append(f"{name} runs a file that was not read")
+        elif name in {"cd", "pushd"}:
+            self._change_folder(rest)
+        elif name == "trap":
+            self._judge_script("".join(rest[:1]), name, depth)
+        elif name == "alias":
+            for word in rest:
+                self._judge_script(word.partition("=")[2], name, depth)
 
     def _judge_variable(self, name: str) -> None:
         if name.startswith("PATCHGATE_"):

@@ -96,6 +96,14 @@ xargs git commit -n
 command git commit -n
 time git commit -n
 find . -name x -exec git commit -n \;
+function f { git commit -n; }
+f() { git commit -n; }
+case x in x) git commit -n;; esac
+alias g='git commit -n'
+trap 'git commit -n' EXIT
+pushd .git/hooks; rm pre-commit
+\git commit -n
+git commit $'--no-verify'
 git rebase -x 'git commit -n' main
 git submodule foreach 'git commit -n'
 echo x > .git/hooks/pre-commit
@@ -144,6 +152,7 @@ git -c "$key=x" commit
 git -c include.path=/tmp/c commit
 git push origin "$branch" --force
 git bisect run make
+git commit $'\x2d-no-verify'
 echo 'not closed
 echo $(not closed
 bash -c "git commit $X"
@@ -194,6 +203,9 @@ ls 2>&1 | tee out
 export PATH=$PATH:/x
 GIT_AUTHOR_NAME=x git commit -m x
 unset PATCHGATE_SKIP
+alias ll='ls -l'
+trap 'rm -f x' EXIT
+trap - EXIT
 python -c "print(1)"
 npm test && npm run build
 make -j4
