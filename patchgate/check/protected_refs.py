@@ -26,6 +26,7 @@ from patchgate.git.pushes import (
     type_of,
 )
 from patchgate.git.quoting import printable
+from patchgate.git.refs import missing_targets
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.policy.glob_matching import matches_ref
@@ -103,6 +104,9 @@ class RefRules:
         for alias, target in destination.symbolic.items():
             self._aliases.setdefault(target, []).append(alias)
         self._governing = self._find_governing()
+        listed = self._governing.policy.config.push.protected_refs if destination.judges_all else None
+        for alias, target in missing_targets(repository, listed or (), destination.symbolic).items():
+            self._aliases.setdefault(target, []).append(alias)
         self._ancestry: dict[tuple[str, str], bool] = {}
 
     @property

@@ -126,6 +126,7 @@ def _making(message: bytes) -> str | None:
 
 
 _LIST = ("for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)")
+_REFS = "refs/"
 _FILE_URL = "file://"
 # What git prints for a folder that is not a repository, or that belongs to another user.
 _CLOSED = (b"not a git repository", b"dubious ownership")
@@ -138,6 +139,70 @@ def symbolic_refs(repository: Repository, *folders: str) -> dict[str, str]:
         UndecidedError: git could not list them.
     """
     return _pairs(repository.output(*_LIST, *folders))
+
+
+def symbolic_refs_for(repository: Repository, updates: Sequence[RefUpdate]) -> dict[str, str]:
+    """Map the symbolic refs that may name what some updates write to their final targets, also missing ones.
+
+    Raises:
+        UndecidedError: a symbolic ref that is updated cannot be followed, or git could not list them.
+    """
+    found = symbolic_refs(repository)
+    if any(each.old is None for each in updates):
+        found |= _dangling(repository, found)
+    for each in updates:
+        target = found.get(each.ref) or target_of(repository, each.ref)
+        if target is not None:
+            found[each.ref] = target
+    return found
+
+
+def missing_targets(
+    repository: Repository, names: Iterable[str], listed: Mapping[str, str]
+) -> dict[str, str]:
+    """Map those of some names that are symbolic refs, and not listed, to their targets, which are missing.
+
+    What git cannot follow names nothing.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        if name.startswith(_REFS) and name not in listed:
+            with suppress(UndecidedError):
+                target = target_of(repository, name)
+                if target is not None:
+                    found[name] = target
+    return found
+
+
+def _dangling(repository: Repository, listed: Mapping[str, str]) -> dict[str, str]:
+    """Map the symbolic refs whose target is missing to that target: git leaves them out of every list.
+
+    Only where refs are files: another storage answers only for a name.
+
+    Raises:
+        UndecidedError: a folder of refs cannot be read.
+    """
+    if not _are_files(repository):
+        return {}
+    top = repository.common_dir
+    paths = (
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(os.path.join(top, "refs"), onerror=_unreadable_folder)
+        for name in names
+        # That is git's lock on a ref.
+        if not name.endswith(".lock")
+    )
+    names = [os.path.relpath(path, top) for path in paths if _is_symbolic_file(path)]
+    return missing_targets(repository, names, listed)
+
+
+def _unreadable_folder(error: OSError) -> None:
+    if isinstance(error, FileNotFoundError):
+        return
+    raise UndecidedError(
+        f"the refs of this repository cannot be read: {error.strerror or error}",
+        "fix the permissions of its folder refs",
+    ) from error
 
 
 def symbolic_refs_at(repository: Repository, url: str) -> dict[str, str]:
@@ -220,13 +285,15 @@ def target_of(repository: Repository, ref: str) -> str | None:
 def _may_be_symbolic(repository: Repository, ref: str) -> bool:
     if not _are_files(repository):
         return True
-    for folder in {repository.git_dir, repository.common_dir}:
-        path = os.path.join(folder, ref)
-        if os.path.islink(path):
-            return True
-        with suppress(OSError), open(path, "rb") as file:
-            if file.read(4) == b"ref:":
-                return True
+    folders = {repository.git_dir, repository.common_dir}
+    return any(_is_symbolic_file(os.path.join(folder, ref)) for folder in folders)
+
+
+def _is_symbolic_file(path: str) -> bool:
+    if os.path.islink(path):
+        return True
+    with suppress(OSError), open(os.open(path, _READING), "rb") as file:
+        return file.read(4) == b"ref:"
     return False
 
 
@@ -242,35 +309,17 @@ def _are_files(repository: Repository) -> bool:
 
 
 def follow_symbolic_refs(
-    repository: Repository, updates: Sequence[RefUpdate], symbolic: Mapping[str, str]
+    updates: Sequence[RefUpdate], symbolic: Mapping[str, str]
 ) -> tuple[list[RefUpdate], list[str]]:
     """Return the refs that git will write for these updates, and a sentence on each that differs.
 
     Args:
-        repository: where they are written.
-        symbolic: its symbolic refs, as far as their targets exist.
-
-    Raises:
-        UndecidedError: a symbolic ref cannot be followed.
+        symbolic: the symbolic refs there, as far as they are known, and their final targets.
     """
-    targets = {each.ref: symbolic.get(each.ref) or target_of(repository, each.ref) for each in updates}
-    return _renamed(updates, targets)
-
-
-def follow_known_symbolic_refs(
-    updates: Sequence[RefUpdate], symbolic: Mapping[str, str]
-) -> tuple[list[RefUpdate], list[str]]:
-    """Do the same for another repository, of which only `symbolic` is known."""
-    return _renamed(updates, symbolic)
-
-
-def _renamed(
-    updates: Sequence[RefUpdate], targets: Mapping[str, str | None]
-) -> tuple[list[RefUpdate], list[str]]:
     found: dict[RefUpdate, None] = {}
     said: list[str] = []
     for update in updates:
-        target = targets.get(update.ref) or update.ref
+        target = symbolic.get(update.ref) or update.ref
         if target != update.ref:
             names = printable(update.ref, 200), printable(target, 200)
             said.append("{} is a symbolic ref there: git writes {}, so that ref is checked".format(*names))

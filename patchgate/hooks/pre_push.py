@@ -30,7 +30,7 @@ from patchgate.git.pushes import (
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.refs import (
     describe_symbolic_refs,
-    follow_known_symbolic_refs,
+    follow_symbolic_refs,
     is_default_at,
     is_empty_at,
     symbolic_refs_at,
@@ -79,7 +79,7 @@ def judge_push(
         return Report(())
     known = remote_of(repository, remote)
     symbolic = symbolic_refs_at(repository, url)
-    updates, notes = follow_known_symbolic_refs(updates, symbolic)
+    updates, notes = follow_symbolic_refs(updates, symbolic)
     notes += describe_symbolic_refs(repository, _local_branches(lines))
     default = known.default or ""
     is_new = known.default is None and not known.had and all(each.old is None for each in updates)

@@ -20,7 +20,7 @@ from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.quoting import printable
-from patchgate.git.refs import follow_symbolic_refs, symbolic_refs
+from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
@@ -53,8 +53,8 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
         expression_time=CpuBudget(RECEIVE_SECONDS),
     )
     _require_no_namespace(repository)
-    symbolic = symbolic_refs(repository)
-    updates, said = follow_symbolic_refs(repository, updates, symbolic)
+    symbolic = symbolic_refs_for(repository, updates)
+    updates, said = follow_symbolic_refs(updates, symbolic)
     default = default_branch(repository)
     named = [update.ref for update in updates]
     had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []), *named[:_MOST_NAMED])

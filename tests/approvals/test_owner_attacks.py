@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.approvals.signatures import public_key_of
+from patchgate.git.refs import missing_targets
+from patchgate.git.repository import open_repository
 from tests.approvals.owners_world import GOVERNED, OWNED, Team
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
 from tests.world import AskedGit, Repo
@@ -850,3 +852,44 @@ def test_one_change_of_the_rules_that_two_branches_get_is_approved_for_each(tmp_
     assert team.approve("alice", change, "--for", "refs/heads/release/1").code == 0
     answer = team.push(*both)
     assert answer.code == 0, answer.err
+
+
+# Seventh round: names of refs, and whose owners count.
+
+
+RELEASE = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release"]\n'
+
+
+def on_server(team: Team, name: str, commit: str) -> None:
+    """Give a branch of the server a commit that nobody pushed, and fetch it."""
+    team.server.git("fetch", "-q", str(team.dev.path), commit)
+    team.server.git("update-ref", f"refs/heads/{name}", commit)
+    team.dev.git("update-ref", f"refs/remotes/origin/{name}", commit)
+
+
+@pytest.mark.parametrize("name", ["refs/heads/prod", "refs/heads/release-3"])
+def test_a_protected_name_protects_what_it_names_before_that_exists(tmp_path: Path, name: str) -> None:
+    names = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/prod"]\n'
+    team = Team.make(tmp_path, INFRA + names)
+    team.server.git("symbolic-ref", "refs/heads/prod", "refs/heads/release-3")
+    evil = commit_of(team.dev, team.head(), {"infra/main.tf": "2\n"})
+    refused(team, f"{evil}:{name}")
+    assert team.push(f"{team.head()}:{name}").code == 0
+
+
+def test_a_name_that_leads_nowhere_stops_no_push_of_another(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    refs = team.server.path / "refs" / "heads"
+    for name, target in (("one", "two"), ("two", "one"), ("bad..name", "main"), ("x.lock", "main")):
+        (refs / name).write_text(f"ref: refs/heads/{target}\n")
+    assert team.push(f"{team.head()}:refs/heads/topic").code == 0
+
+
+def test_the_names_in_a_list_are_asked_for_one_by_one_where_refs_are_no_files(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"a": "1\n"})
+    repo.git("symbolic-ref", "refs/heads/prod", "refs/heads/release-3")
+    (repo.path / ".git/refs/heads/loop").write_text("ref: refs/heads/loop\n")
+    names = ("refs/heads/prod", "refs/heads/loop", "refs/heads/main", "refs/heads/*", "HEAD", "/etc/x")
+    found = missing_targets(open_repository(repo.env, str(repo.path)), names, {})
+    assert found == {"refs/heads/prod": "refs/heads/release-3"}
