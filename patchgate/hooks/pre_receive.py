@@ -55,17 +55,18 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     _require_no_namespace(repository)
     symbolic = symbolic_refs_for(repository, updates)
     updates, said = follow_symbolic_refs(updates, symbolic)
-    default = default_branch(repository)
+    head = default_branch(repository)
     named = [update.ref for update in updates]
-    had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []), *named[:_MOST_NAMED])
+    had = refs_below(repository, *USUAL_BRANCHES, *([head] if head else []), *named[:_MOST_NAMED])
     if len(named) > _MOST_NAMED:
         had = refs_below(repository)
     _require_old_values(updates, had)
     is_new = any(each.old is None and each.ref.startswith(BRANCHES) for each in updates)
-    if is_new and (default is None or default not in had):
-        _require_new_default(repository, default)
     # If HEAD names no branch, one of the usual names may exist.
-    default = default if default in had and default.startswith(BRANCHES) else None
+    default = head if head in had and head.startswith(BRANCHES) else None
+    signers = read_server_signers(repository)
+    if is_new and default is None:
+        _require_new_default(repository, head, is_signed=bool(signers))
     report = judge_received(
         repository, had, default, updates, trusted_options(repository), now, symbolic
     ).report
@@ -73,7 +74,7 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     sources = ApprovalSources(
         local=False,
         notes=_approvals(updates),
-        signers=read_server_signers(repository),
+        signers=signers,
         is_final=True,
         now=now,
     )
@@ -105,11 +106,12 @@ def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) ->
             )
 
 
-def _require_new_default(repository: Repository, default: str | None) -> None:
+def _require_new_default(repository: Repository, head: str | None, *, is_signed: bool) -> None:
     """Refuse a new branch where HEAD names none and one has owners: it could become the default one.
 
     Args:
-        default: the branch that HEAD names, which is missing; None: it names none.
+        head: the ref that HEAD names, which is missing or no branch; None: it names none.
+        is_signed: whether the server names signers: then every branch has owners.
 
     Raises:
         UndecidedError: there is such a branch.
@@ -123,12 +125,18 @@ def _require_new_default(repository: Repository, default: str | None) -> None:
             has_owners = found is not None and (
                 found.fault is not None or (found.policy is not None and bool(found.policy.config.owners))
             )
-            if header is not None and (has_owners or has_signers(objects, header.oid)):
-                shown = "no branch" if default is None else f"{printable(default, 200)}, which is missing"
+            if is_signed or (header is not None and (has_owners or has_signers(objects, header.oid))):
                 raise UndecidedError(
-                    f"HEAD names {shown}: a new branch could choose whose policy counts",
+                    f"HEAD names {_shown(head)}: a new branch could choose whose policy counts",
                     f"an administrator runs, on the server: git symbolic-ref HEAD {printable(ref, 200)}",
                 )
+
+
+def _shown(head: str | None) -> str:
+    if head is None:
+        return "no branch"
+    why = "is missing" if head.startswith(BRANCHES) else "is no branch"
+    return f"{printable(head, 200)}, which {why}"
 
 
 def _require_no_namespace(repository: Repository) -> None:

@@ -893,3 +893,25 @@ def test_the_names_in_a_list_are_asked_for_one_by_one_where_refs_are_no_files(tm
     names = ("refs/heads/prod", "refs/heads/loop", "refs/heads/main", "refs/heads/*", "HEAD", "/etc/x")
     found = missing_targets(open_repository(repo.env, str(repo.path)), names, {})
     assert found == {"refs/heads/prod": "refs/heads/release-3"}
+
+
+def test_where_head_names_a_ref_that_is_no_branch_none_is_made_beside_one_with_owners(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    server = team.server
+    server.git("branch", "-m", "main", "trunk")
+    server.git("update-ref", "refs/meta/config", "refs/heads/trunk")
+    server.git("symbolic-ref", "HEAD", "refs/meta/config")
+    own = commit_of(team.dev, None, {"patchgate.toml": "[push]\nprotected_refs = []\n"})
+    said = refused(team, f"{own}:refs/heads/main", rule="git symbolic-ref HEAD refs/heads/trunk")
+    assert "refs/meta/config" in said
+
+
+def test_where_the_server_names_signers_no_branch_becomes_the_default_beside_another(tmp_path: Path) -> None:
+    policy = '[policy]\ndeny = ["secret/**"]\n'
+    team = Team.make(tmp_path, policy, signers=(), server_signers=("alice",))
+    team.server.git("branch", "-m", "main", "trunk")
+    team.server.git("symbolic-ref", "HEAD", "refs/heads/master")
+    team.dev.commit({SIGNERS: team.keys["mallory"].allowed("mallory@example.com")})
+    refused(team, "main:refs/heads/trunk")
+    own = commit_of(team.dev, "HEAD", {"patchgate.toml": "[push]\nprotected_refs = []\n", SIGNERS: None})
+    refused(team, f"{own}:refs/heads/main", rule="git symbolic-ref HEAD refs/heads/trunk")
