@@ -44,6 +44,7 @@ from patchgate.report.verdict import (
     Json,
     Outcome,
     OwnedPaths,
+    ProtectedRef,
     Report,
     Verdict,
 )
@@ -251,7 +252,12 @@ class Granted:
 
 
 def exempt(
-    repository: Repository, change: ChangeVerdict, rules: Sequence[str] = (), *, signed: bool
+    repository: Repository,
+    change: ChangeVerdict,
+    rules: Sequence[str] = (),
+    *,
+    signed: bool,
+    ref: str | None = None,
 ) -> Exemption:
     """Find what an approval of a change would allow.
 
@@ -259,6 +265,7 @@ def exempt(
         change: as it was judged.
         rules: allow only these; empty: everything that refuses the change.
         signed: the approval will be signed, so an unsigned one does not make it needless.
+        ref: the branch that it will name, so one for another branch does not either.
 
     Raises:
         UsageError: nothing is refused, or an invariant refuses, or a rule that was named does not.
@@ -269,7 +276,9 @@ def exempt(
     _require_judged(change, name, is_owned=bool(owned))
     if any(not may_be_approved(change, finding) for finding in errors_of(change)):
         raise _out_of_reach(change, name)
-    left = apply_approvals(repository, Report((change,)), ApprovalSources(local=not signed)).changes[0]
+    asking = change if ref is None else replace(change, owned=(), lands_on=(ProtectedRef(ref, None),))
+    left = apply_approvals(repository, Report((asking,)), ApprovalSources(local=not signed)).changes[0]
+    left = replace(left, owned=change.owned, lands_on=change.lands_on)
     if left.verdict is Verdict.ACCEPTED and not owned:
         raise UsageError(f"the {name} is approved already", "no approval is needed")
     known = sorted({finding.rule for finding in errors_of(left)} | ({OWNER_RULE} if owned else set()))

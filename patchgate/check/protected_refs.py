@@ -167,8 +167,19 @@ class RefRules:
     def _owners_protect(self, update: RefUpdate) -> bool:
         """Return whether a server keeps a ref from being deleted and forced because it has owners."""
         old = self.commits.get(update.old or "")
-        has_owners = old is not None and self.has_owners(old)
+        has_owners = any(self.has_owners(each) for each in (old, self.owners_place(old)) if each)
         return self.destination.judges_all and has_owners and self.is_owned(update.ref)
+
+    def owners_place(self, had: str | None) -> str | None:
+        """Name the revision whose policy names the owners of a ref that has a commit; None if none does."""
+        if self.asked.policy_from is not None:
+            return self.asked.policy_from
+        return had if had is None or not self.has_no_policy(had) else self.default_tip or had
+
+    def _answers_alone(self, had: str) -> bool:
+        """Return whether owners or signers are named where a ref is, or for it, or on the default branch."""
+        places = {had, self.owners_place(had), self.default_tip}
+        return any(self.has_owners(each) or self.signers_of(each) is not None for each in places if each)
 
     def _names_itself(self, ref: str, unlisted: Sequence[str]) -> bool:
         """Return whether the policy of the commit that git reports for a ref protects the ref.
@@ -246,21 +257,20 @@ class RefRules:
     def answered_for(self, ref: str) -> list[str]:
         """List the commits whose ancestors a protected ref knows; none without a default branch.
 
-        They are the default branch's, and what the ref itself has. Not what other
-        protected refs have: a new one may have been judged by the policy of long ago, from where it forks.
-        What this clone alone says of the default branch does not count for a ref that has a policy.
+        They are what the ref itself has, and the default branch's where neither has owners or signers. Not
+        what other protected refs have: a new one may have been judged by the policy of long ago, from where
+        it forks. What this clone alone says of a remote does not count for a ref that has a policy there.
         """
         tip = self.default_tip
         had = self.commits.get(self.destination.had.get(ref, ""))
-        if had is not None and (tip is None or self.has_owners(had)):
-            # Its owners answer for it alone.
-            return [had]
-        own = had
-        if not self.destination.judges_all:
-            own = self.commits.get(self.destination.reported.get(ref, ""))
-            if own is not None and not self.destination.is_confirmed and not self.has_no_policy(own):
-                return [own]
-        return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
+        if tip is None:
+            return [had] if had is not None else []
+        there = self.destination
+        own = had if there.judges_all else self.commits.get(there.reported.get(ref, ""))
+        if own is None:
+            return [tip]
+        is_sure = there.judges_all or there.is_confirmed or self.has_no_policy(own)
+        return [tip, own] if is_sure and not self._answers_alone(own) else [own]
 
     def _at(self, revision: str | None) -> FoundPolicy:
         """Read the policy of a revision; absent where there is none."""

@@ -29,10 +29,11 @@ from patchgate.report.wording import SHORT_OID, count
 class RefGroup(Enum):
     """Refs that know the same commits; each group knows all that the groups before it know.
 
-    A protected ref knows its own commits and those of the default branch (where that is not known, those of
-    protected refs): its policy has judged them, or a maintainer accepted them. Another ref's commits may have
-    been judged by another policy, or by none. Any other ref knows the commits of all refs but notes, whose
-    commits are judged as notes; at pre-push also those of another remote, which are counted.
+    A protected ref knows its own commits, and those of the default branch where neither has owners or signers
+    (where that branch is not known, those of protected refs): its policy has judged them, or a maintainer
+    accepted them. Another ref's commits may have been judged by another policy, or by none. Any other ref
+    knows the commits of all refs but notes, whose commits are judged as notes; at pre-push also those of
+    another remote, which are counted.
     """
 
     PROTECTED = "protected"
@@ -346,12 +347,11 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
         had = base = old or terms.default_tip
         if old is None and had is not None:
             base = nearest_first_parent(terms.repository, tip, had)
-        policy = had if had is None or not terms.has_no_policy(had) else terms.default_tip or had
         found.append(
             ProtectedRef(
                 ref=update.ref,
                 commit=had,
-                policy=terms.asked.policy_from or policy,
+                policy=terms.owners_place(had),
                 tip=tip,
                 base=base,
                 is_new=old is None,

@@ -87,7 +87,7 @@ def approve_command(
         if change is None
         else resolve_change(repository, change, asked)
     )
-    exemption = exempt(repository, found, rules, signed=sign)
+    exemption = exempt(repository, found, rules, signed=sign, ref=branch)
     by = who_approves(repository, os.environ)
     _show_exemption(exemption, reason, by)
     at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)

@@ -857,6 +857,7 @@ def test_one_change_of_the_rules_that_two_branches_get_is_approved_for_each(tmp_
 # Seventh round: names of refs, and whose owners count.
 
 
+PLAIN = '[policy]\n[governance]\nid = "repository-1"\n'
 RELEASE = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release"]\n'
 
 
@@ -915,3 +916,101 @@ def test_where_the_server_names_signers_no_branch_becomes_the_default_beside_ano
     refused(team, "main:refs/heads/trunk")
     own = commit_of(team.dev, "HEAD", {"patchgate.toml": "[push]\nprotected_refs = []\n", SIGNERS: None})
     refused(team, f"{own}:refs/heads/main", rule="git symbolic-ref HEAD refs/heads/trunk")
+
+
+def trusted(team: Team, policy: str) -> None:
+    """Let the server trust a ref that has a policy of its own."""
+    on_server(team, "rules", commit_of(team.dev, team.head(), {"patchgate.toml": policy}))
+    team.server.git("config", "patchgate.trustRef", "refs/heads/rules")
+
+
+@pytest.mark.parametrize("how", ["deleted", "forced"])
+def test_what_has_the_owners_of_the_trusted_ref_is_neither_deleted_nor_forced(
+    tmp_path: Path, how: str
+) -> None:
+    team = Team.make(tmp_path, f"[policy]\n{RELEASE.replace('refs/heads/main', 'refs/heads/x')}")
+    trusted(team, INFRA + RELEASE.replace("refs/heads/main", "refs/heads/x"))
+    other = commit_of(team.dev, "HEAD~1", {"a": "2\n"})
+    old, new = team.head(), "0" * 40 if how == "deleted" else other
+    (team.server.path / "objects" / "info" / "alternates").write_text(f"{team.dev.git_dir}/objects\n")
+    answer = team.server.answer_hook("pre-receive", f"{old} {new} refs/heads/main\n".encode())
+    assert (answer.code, f"ref-{how}" in answer.out + answer.err) == (1, True)
+
+
+SECRET = '[policy]\ndeny = ["secret/**"]\n'
+
+
+@pytest.mark.parametrize("where", ["trusted ref", "default branch", "own"])
+def test_an_exception_for_main_lands_on_no_other_branch_whoever_names_its_owners(
+    tmp_path: Path, where: str
+) -> None:
+    governed = SECRET + INFRA.removeprefix("[policy]\n") + RELEASE
+    team = Team.make(tmp_path, PLAIN + RELEASE if where == "trusted ref" else governed)
+    start = team.head()
+    if where == "default branch":
+        start = team.dev.ask("rev-list", "--max-parents=0", start)
+    on_server(team, "release", start)
+    asked = ["--for", "refs/heads/main"]
+    if where == "trusted ref":
+        trusted(team, governed)
+        asked += ["--policy-from", "refs/remotes/origin/rules"]
+    else:
+        asked += ["--policy-from", "refs/remotes/origin/main"]
+    secret = commit_of(team.dev, start, {"secret/x": "1\n"})
+    merged = (
+        secret
+        if start == team.head()
+        else commit_of(team.dev, team.head(), {"secret/x": "1\n"}, team.head(), secret)
+    )
+    assert team.approve("alice", secret, *asked).code == 0
+    answer = team.push(f"{merged}:refs/heads/main")
+    assert answer.code == 0, answer.err
+    refused(team, f"{secret}:refs/heads/release", rule="deny-pattern")
+    asked[1] = "refs/heads/release"
+    assert team.approve("alice", secret, *asked).code == 0
+    answer = team.push(f"{secret}:refs/heads/release")
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("where", ["trusted ref", "default branch"])
+def test_what_main_has_lands_elsewhere_with_an_approval_whoever_names_the_owners(
+    tmp_path: Path, where: str
+) -> None:
+    team = Team.make(tmp_path, (PLAIN if where == "trusted ref" else INFRA) + RELEASE)
+    start = team.head()
+    asked = ["--policy-from", "refs/remotes/origin/main"]
+    if where == "trusted ref":
+        trusted(team, INFRA + RELEASE)
+        asked = ["--policy-from", "refs/remotes/origin/rules"]
+    else:
+        start = team.dev.ask("rev-list", "--max-parents=0", start)
+    on_server(team, "release", start)
+    change = commit_of(team.dev, team.head(), {"infra/main.tf": "2\n"})
+    assert team.approve("alice", change, *asked, "--for", "refs/heads/main").code == 0
+    assert team.push(f"{change}:refs/heads/main").code == 0
+    refused(team, f"{change}:refs/heads/release")
+    for each in team.dev.ask("rev-list", "--reverse", f"{start}..{change}").split():
+        assert team.approve("alice", each, *asked, "--for", "refs/heads/release").code == 0
+    answer = team.push(f"{change}:refs/heads/release")
+    assert answer.code == 0, answer.err
+
+
+def test_without_a_table_a_change_of_the_signers_is_approved_for_each_branch(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, PLAIN + RELEASE)
+    on_server(team, "release", team.head())
+    signers = team.dev.git("show", f"HEAD:{SIGNERS}").decode()
+    change = land(team, {SIGNERS: signers + team.keys["bob"].allowed("bob@example.com")})
+    refused(team, f"{change}:refs/heads/release")
+    assert team.approve("alice", change, "--for", "refs/heads/release").code == 0
+    answer = team.push(f"{change}:refs/heads/release")
+    assert answer.code == 0, answer.err
+
+
+def test_the_first_signers_are_approved_for_each_branch(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, PLAIN + RELEASE, signers=(), server_signers=("alice",))
+    on_server(team, "release", team.head())
+    change = land(team, {SIGNERS: team.keys["bob"].allowed("bob@example.com")})
+    refused(team, f"{change}:refs/heads/release")
+    assert team.approve("alice", change, "--for", "refs/heads/release").code == 0
+    answer = team.push(f"{change}:refs/heads/release")
+    assert answer.code == 0, answer.err
