@@ -188,8 +188,7 @@ class _OwnersCheck:
         self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, grants: Sequence[Grant]
     ) -> _Counted:
         """Count the owners of some paths who have approved a change for a ref."""
-        given: list[str] = []
-        keys: set[bytes] = set()
+        counted: list[Grant] = []
         why: list[str] = []
         for grant in grants:
             if OWNER_RULE not in grant.statement.rules or not grant.signed:
@@ -197,10 +196,10 @@ class _OwnersCheck:
             fault = _not_an_owner(owned, grant) or self._unbound(change, owned, ref, grant.statement)
             if fault is not None:
                 why.append(fault)
-            elif grant.by not in given and grant.key not in keys:
-                given.append(grant.by)
-                keys.add(grant.key)
-        return _Counted(owned, ref, tuple(given), tuple(dict.fromkeys(why)))
+            else:
+                counted.append(grant)
+        given = tuple(grant.by for grant in _different_people(counted))
+        return _Counted(owned, ref, given, tuple(dict.fromkeys(why)))
 
     def _unbound(
         self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, statement: Statement
@@ -231,6 +230,28 @@ class _OwnersCheck:
         if commit not in self._rules:
             self._rules[commit] = rules_state(self._objects, commit)
         return self._rules[commit]
+
+
+def _different_people(grants: Sequence[Grant]) -> list[Grant]:
+    """Choose approvals that are of different people for certain.
+
+    Of two keys, each must have a principal that the other lacks: they may have others together.
+    """
+
+    def names(grant: Grant) -> set[str]:
+        return set(grant.principals) or {grant.by}
+
+    def chosen(ordered: Sequence[Grant]) -> list[Grant]:
+        found: list[Grant] = []
+        for grant in ordered:
+            mine = names(grant)
+            if all(grant.key != each.key and mine - names(each) and names(each) - mine for each in found):
+                found.append(grant)
+        return found
+
+    # A key with all names of others, or with none of its own, must not take their places.
+    ordered = sorted(grants, key=lambda each: len(names(each)))
+    return max(chosen(ordered), chosen(ordered[::-1]), key=len)
 
 
 def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:

@@ -132,6 +132,42 @@ def test_one_key_under_two_names_is_one_owner(tmp_path: Path) -> None:
     assert "has 1" in refused(team)
 
 
+@pytest.mark.parametrize(
+    ("lines", "people"),
+    [
+        ("team,alice:alice team,bob:bob", 2),
+        ("team,alice:alice team,bob:bob team:mallory", 2),
+        ("alice:alice bob:bob alice,bob:mallory", 2),
+        ("team:alice team:bob", 1),
+        ("alice:alice alice:bob", 1),
+        ("alice:alice alice,al:bob", 1),
+        ("alice:alice bob:alice", 1),
+        ("team,alice:alice team,alice:bob bob:alice", 1),
+    ],
+)
+def test_two_keys_are_of_two_people_if_each_has_a_name_that_the_other_lacks(
+    tmp_path: Path, lines: str, people: int
+) -> None:
+    team = Team.make(tmp_path, '[policy]\n[[owners]]\npaths = ["infra/**"]\napprovals = 2\n', signers=())
+    team.install("--signer", f"{team.keys['mallory'].public} root@example.com")
+    found = [line.partition(":") for line in lines.split()]
+    addresses = [",".join(f"{name}@example.com" for name in names.split(",")) for names, _, _ in found]
+    listed = [team.keys[key].allowed(each) for each, (_, _, key) in zip(addresses, found, strict=True)]
+    start = team.dev.commit({SIGNERS: "".join(listed)})
+    team.approve("mallory")
+    landed(team, start)
+    team.dev.git("fetch", "-q", "origin")
+    team.install()
+    (team.server.path / "patchgate/allowed_signers").unlink()
+    change = team.dev.commit({"infra/main.tf": "2\n"})
+    for key in dict.fromkeys(key for _, _, key in found):
+        assert team.approve(key).code == 0
+    if people == 2:
+        landed(team, change)
+    else:
+        assert "has 1" in refused(team)
+
+
 @pytest.mark.parametrize("name", ["infra/main.tf", "infra/new", "INFRA/x", "infra/sub/deep"])
 def test_owned_paths_are_owned_whatever_is_done_to_them(tmp_path: Path, name: str) -> None:
     team = Team.make(tmp_path, INFRA, signers=("alice", "bob"))
