@@ -13,7 +13,7 @@ from patchgate.check.judging_policy import PolicySides, is_control, judge_readin
 from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files
-from patchgate.git.merge_paths import Landing
+from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
@@ -61,7 +61,8 @@ def add_coming_merge(
 
         def carried(landing: Landing) -> list[FileChange]:
             pairs = list(zip((base, tip), trees, strict=True))
-            found = carried_files(repository, objects, pairs, change, detail, store.variables, landing)
+            paths = carried_paths(repository, objects, pairs, change.after, store.variables)
+            found = carried_files(repository, objects, trees, change, detail, store.variables, landing, paths)
             # A host may solve a conflict by itself (`merge=union` in .gitattributes).
             return [
                 file

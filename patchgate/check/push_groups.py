@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patchgate.check.protected_refs import RefRules
+from patchgate.errors import UndecidedError
 from patchgate.git.history import Commit
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import Key
@@ -34,6 +36,48 @@ class PushGroup:
     def names(self) -> list[str]:
         """The full names of the refs."""
         return [ref for ref, _ in self.refs]
+
+
+SECONDS_AGAIN = 10.0
+"""How long the commits of a push may be judged again, for one protected branch after the other."""
+TIMES_FIRST = 2
+"""How many times as long as for the first branch it may take in any case: a long history is not an error."""
+
+
+class RepeatLimit:
+    """The time limit for judging commits again: a merge is compared with each branch that gets it.
+
+    What is judged for the first time is limited by the push alone, as it grows with that.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._first = 0.0
+        self._again = 0.0
+
+    def watched(self, verdicts: Iterator[ChangeVerdict]) -> Iterator[ChangeVerdict]:
+        """Pass on verdicts on commits.
+
+        Raises:
+            UndecidedError: to judge commits again took too long by now.
+        """
+        before = time.monotonic()
+        for verdict in verdicts:
+            taken = time.monotonic() - before
+            commit = verdict.source.commit or ""
+            if commit in self._seen:
+                self._again += taken
+            else:
+                self._first += taken
+                self._seen.add(commit)
+            if self._again > SECONDS_AGAIN + TIMES_FIRST * self._first:
+                raise UndecidedError(
+                    "the same commits go to so many protected branches that it takes too long to judge them "
+                    "for each",
+                    "push fewer branches at once",
+                )
+            yield verdict
+            before = time.monotonic()
 
 
 class JudgedAlike:

@@ -27,7 +27,7 @@ from patchgate.check.push_commits import (
     with_fetch,
     with_protected_refs,
 )
-from patchgate.check.push_groups import JudgedAlike, PushGroup
+from patchgate.check.push_groups import JudgedAlike, PushGroup, RepeatLimit
 from patchgate.check.refs import show_ref
 from patchgate.git.history import Commit, Walk
 from patchgate.git.model import Source
@@ -291,6 +291,7 @@ class _PushCheck:
         known = history_root(self._objects, self._asked)
         firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
         judged: list[tuple[ChangeVerdict, PushGroup]] = []
+        limit = RepeatLimit()
         # One walk: git repeats each merge once, however many branches get it.
         with Walk(self._repository, commits if groups else ()) as walk:
             for group in groups:
@@ -302,7 +303,7 @@ class _PushCheck:
                 asked = replace(asked, policy_from=group.place, fallback=group.fallback)
                 found = [
                     _under(each, ref_of[each.source.commit or ""], group.place)
-                    for each in judge_each(walk, chosen, asked)
+                    for each in limit.watched(judge_each(walk, chosen, asked))
                 ]
                 if group.place is None:
                     found = [self._with_signers(each) for each in found]

@@ -33,7 +33,7 @@ from patchgate.git.revisions import head_commit
 from patchgate.git.trees import Listing, resulting_tree
 
 if TYPE_CHECKING:
-    from patchgate.git.merge_paths import Landing
+    from patchgate.git.merge_paths import CarriedPaths, Landing
     from patchgate.git.merges import Merged
     from patchgate.git.private_store import PrivateStore
 
@@ -251,8 +251,11 @@ def _against_index(
         return loaded
 
     def carried(landing: Landing) -> Sequence[FileChange]:
+        from patchgate.git.merge_paths import carried_paths
+
         heads = list(zip(base.heads, parents, strict=True))
-        return carried_files(repository, objects, heads, change, detail, variables, landing)
+        paths = carried_paths(repository, objects, heads, change.after, variables)
+        return carried_files(repository, objects, parents, change, detail, variables, landing, paths)
 
     return replace(loaded, carried=carried)
 
@@ -260,11 +263,12 @@ def _against_index(
 def carried_files(
     repository: Repository,
     objects: Objects,
-    parents: Sequence[tuple[str, str]],
+    parents: Sequence[str],
     own: Change,
     detail: Detail,
     variables: Mapping[str, str],
     landing: Landing,
+    paths: CarriedPaths,
 ) -> list[FileChange]:
     """List the files of a merge that no side made as they are, beside its own change.
 
@@ -272,15 +276,14 @@ def carried_files(
     merge: the author chose the parents. What a branch has so already is left out there.
 
     Args:
-        parents: commit and tree of each.
+        parents: the tree of each.
         variables: the environment in which the tree of the merge can be read.
         landing: where it lands.
+        paths: where no side made what the merge has.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
     """
-    from patchgate.git.merge_paths import carried_paths
-
     found: dict[RepoPath, FileChange] = {}
 
     def add(tree: str, paths: set[RepoPath]) -> None:
@@ -295,12 +298,12 @@ def carried_files(
                 found[file.path] = file
 
     made = {file.path for file in own.files}
-    left = carried_paths(repository, objects, parents, own.after, landing.is_restricted, variables)
+    left = paths.on(landing)
     restricted = set(filter(landing.is_restricted, left | made)) if landing.trees else set()
     for tree in landing.trees:
         add(tree, restricted - set(found))
     others = left - made - restricted
-    for _, tree in parents:
+    for tree in parents:
         add(tree, others)
     return [file for _, file in sorted(found.items())]
 

@@ -24,7 +24,7 @@ from patchgate.git.revisions import commit_named
 from patchgate.git.trees import FOLDERS, ChangedFolders, TreeCheck, folders_between
 
 if TYPE_CHECKING:
-    from patchgate.git.merge_paths import Landing
+    from patchgate.git.merge_paths import CarriedPaths, Landing
     from patchgate.git.merges import Merged
 
 _FORMAT = "%H %T %P%x00%(trailers:only,unfold,separator=%x1F)%x00"
@@ -184,6 +184,7 @@ class Walk:
         self._variables: dict[str, str] = {}
         self._joining: set[str] = set()
         self._touched: dict[str, frozenset[RepoPath]] = {}
+        self._carried: dict[str, CarriedPaths] = {}
         if merges:
             # 10 ms, and most ranges have no merge.
             from patchgate.git.merges import automatic_merges
@@ -374,8 +375,15 @@ class Walk:
                 touched = self._touched.get(commit.oid, ())
                 if not any(map(landing.is_restricted, touched)):
                     return ()
+            from patchgate.git.merge_paths import carried_paths
+
             variables = self._without_index
-            return carried_files(self.repository, self.objects, parents, own, detail, variables, landing)
+            if commit.oid not in self._carried:
+                self._carried[commit.oid] = carried_paths(
+                    self.repository, self.objects, parents, own.after, variables
+                )
+            paths = self._carried[commit.oid]
+            return carried_files(self.repository, self.objects, trees, own, detail, variables, landing, paths)
 
         trees = tuple(tree for _, tree in parents)
         return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried)

@@ -33,6 +33,18 @@ _DIFFER = ("diff-tree", "--stdin", "-r", "-z", "--no-renames", "--ignore-submodu
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedPaths:
+    """The paths where a merge is as no side made them: `always`, or if not everybody may change them."""
+
+    always: frozenset[RepoPath]
+    restricted: frozenset[RepoPath] = frozenset()
+
+    def on(self, landing: Landing) -> set[RepoPath]:
+        """List those where a merge lands."""
+        return {*self.always, *filter(landing.is_restricted, self.restricted)}
+
+
+@dataclass(frozen=True, slots=True)
 class _Pair:
     """The trees of two parents, and of their merge bases."""
 
@@ -46,9 +58,8 @@ def carried_paths(
     objects: Objects,
     parents: Sequence[tuple[str, str]],
     result: str,
-    is_restricted: Restricted,
     variables: Mapping[str, str] | None,
-) -> set[RepoPath]:
+) -> CarriedPaths:
     """Find the paths where a merge is as no side made them.
 
     With several merge bases, each must explain a path. A merge of more than four commits explains no
@@ -64,22 +75,21 @@ def carried_paths(
     """
     if len(parents) > _MOST_PAIRED:
         changed = _changed(repository, ((tree, result) for _, tree in parents), variables)
-        return set(filter(is_restricted, changed))
+        return CarriedPaths(frozenset(), frozenset(changed))
     pairs = [
         _Pair(one=one, other=other, bases=_bases(repository, objects, (one_commit, other_commit)))
         for number, (one_commit, one) in enumerate(parents)
         for other_commit, other in parents[number + 1 :]
     ]
     asked = [(parents[0][1], result), *((base, pair.other) for pair in pairs for base in pair.bases)]
-    return {
-        path
-        for path in _changed(repository, asked, variables)
-        if not _is_explained(objects, path, result, pairs, is_restricted)
-    }
+    changed = _changed(repository, asked, variables)
+    kept = frozenset(path for path in changed if not _is_explained(objects, path, result, pairs, False))
+    others = (path for path in changed - kept if not _is_explained(objects, path, result, pairs, True))
+    return CarriedPaths(kept, frozenset(others))
 
 
 def _is_explained(
-    objects: Objects, path: RepoPath, result: str, pairs: Sequence[_Pair], is_restricted: Restricted
+    objects: Objects, path: RepoPath, result: str, pairs: Sequence[_Pair], is_restricted: bool
 ) -> bool:
     """Return whether a merge may have what it has at a path, where no file was renamed.
 
@@ -100,7 +110,7 @@ def _is_explained(
                 is_right = made == one or (is_octopus and made != other)
             else:
                 is_text = all(entry is not None and entry.is_file for entry in (base, one, other))
-                is_right = not is_octopus and (made in (one, other) or is_text) and not is_restricted(path)
+                is_right = not is_octopus and (made in (one, other) or is_text) and not is_restricted
             if not is_right:
                 return False
     parents = [objects.entry(tree, path.raw) for pair in pairs for tree in (pair.one, pair.other)]

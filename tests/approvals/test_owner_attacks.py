@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.approvals.signatures import public_key_of
+from patchgate.check import push_groups
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import open_repository
 from tests.approvals.owners_world import GOVERNED, OWNED, Team
@@ -823,6 +824,55 @@ def test_a_merge_is_repeated_once_however_many_branches_get_it(tmp_path: Path) -
     answer = team.server.run("hook", "pre-receive", stdin=moves.encode(), PATH=git.path)
     assert answer.code == 0, answer.err
     assert git.times("merge-tree") == 1
+
+
+def many_branches(team: Team, number: int) -> tuple[dict[str, str], list[str]]:
+    """Make protected branches, each with a commit of its own, and two merges that change an owned path."""
+    start = team.head()
+    had = {
+        f"refs/heads/release/{each}": commit_of(team.dev, start, {f"r{each}": "1\n"})
+        for each in range(number)
+    }
+    assert team.push(*(f"{commit}:{branch}" for branch, commit in had.items())).code == 0
+    merges = [start]
+    for text in ("2\n", "3\n"):
+        one, two = (commit_of(team.dev, merges[-1], {name: text}) for name in ("b", "c"))
+        merges.append(commit_of(team.dev, one, {"infra/main.tf": text, "c": text}, one, two))
+    return had, merges[1:]
+
+
+def test_what_a_merge_carries_is_found_once_however_many_branches_get_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    had, merges = many_branches(team, 3)
+    git = AskedGit(tmp_path, team.server.env)
+    (tmp_path / "asked").touch()
+    (team.server.path / "objects/info/alternates").write_text(f"{team.dev.git_dir}/objects\n")
+    asked = []
+    for branches in (list(had)[:1], list(had)):
+        tips = {each: commit_of(team.dev, merges[-1], {}, had[each], merges[-1]) for each in branches}
+        moves = "".join(f"{had[each]} {tip} {each}\n" for each, tip in tips.items())
+        before = git.times("merge-base")
+        answer = team.server.run("hook", "pre-receive", stdin=moves.encode(), PATH=git.path)
+        assert (answer.code, RULE in answer.out + answer.err) == (1, True)
+        asked.append(git.times("merge-base") - before)
+    # Each branch asks whether it is forced, and has a merge of its own.
+    assert asked[1] - asked[0] <= 4
+
+
+def test_commits_that_go_to_too_many_branches_are_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    had, merges = many_branches(team, 3)
+    pushed = [
+        f"{commit_of(team.dev, merges[-1], {}, commit, merges[-1])}:{branch}"
+        for branch, commit in had.items()
+    ]
+    monkeypatch.setattr(push_groups, "TIMES_FIRST", 0)
+    refused(team, *pushed)
+    monkeypatch.setattr(push_groups, "SECONDS_AGAIN", 0)
+    assert "push fewer branches at once" in refused(team, *pushed, rule="too long")
+    refused(team, pushed[0])
 
 
 def test_a_branch_without_a_policy_gets_no_verdict_of_a_branch_that_has_the_change(tmp_path: Path) -> None:
