@@ -268,10 +268,10 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 def _show_short(report: Report) -> None:
     """Report a push on the server: short lines for errors, only the number of the rest."""
     from patchgate.report import wording
-    from patchgate.report.text import concise
+    from patchgate.report.text import DEFAULT_LIMIT, concise
 
     report_failed_gates(report)
-    for line in concise(report).splitlines():
+    for line in concise(report, DEFAULT_LIMIT).splitlines():
         write(f"patchgate: {line}\n")
     errors = [each for change in report.changes for each in change.findings if each.level == "error"]
     hints = dict.fromkeys(wording.hint_of(each) or "" for each in errors)

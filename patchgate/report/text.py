@@ -61,14 +61,20 @@ def full(report: Report, *, color: bool, limit: int = DEFAULT_LIMIT, verbose: bo
     for change, findings in zip(report.changes, shown, strict=True):
         blocks.extend(_change_blocks(change, findings, ink, ranged=len(report.changes) > 1, verbose=verbose))
     if rest:
-        rules = ", ".join(f"{number} {rule}" for rule, number in rest.most_common())
-        blocks.append(f"… and {rest.total()} more: {rules}")
+        blocks.append(_rest_of(rest))
     blocks.append(_closing(report, ink))
     return "\n\n".join(blocks) + "\n"
 
 
-def _select(report: Report, limit: int) -> tuple[list[list[Finding]], Counter[str]]:
+def _rest_of(rest: Counter[str]) -> str:
+    rules = ", ".join(f"{number} {rule}" for rule, number in rest.most_common())
+    return f"… and {rest.total()} more: {rules}"
+
+
+def _select(report: Report, limit: int | None) -> tuple[list[list[Finding]], Counter[str]]:
     """Choose the findings to write out, for each change, errors first, and count the others by rule."""
+    if limit is None:
+        return [list(change.findings) for change in report.changes], Counter()
     ranked = [
         (number, finding) for number, change in enumerate(report.changes) for finding in change.findings
     ]
@@ -205,25 +211,39 @@ def _is_by_policy(finding: Finding) -> bool:
     return rule.stage is Stage.POLICY and is_about_files and not (rule.invariant or rule.inline)
 
 
-def concise(report: Report) -> str:
+def concise(report: Report, limit: int | None = None) -> str:
     """Write every finding on one line, then the closing lines; the text ends with a line feed.
 
     A finding about the whole change has the place `-`. In a range each line ends with its commit.
+
+    Args:
+        limit: how many findings are written out, errors first, and how many undecided gates and warnings;
+            the rest is counted. None: all.
     """
     ranged = len(report.changes) > 1
     lines: list[str] = []
-    for change in report.changes:
+    gates = 0
+    shown, rest = _select(report, limit)
+    for change, findings in zip(report.changes, shown, strict=True):
         where = f" ({wording.name_change(change)})" if ranged else ""
-        for finding in change.findings:
+        for finding in findings:
             place = wording.show_place(finding) or _NO_PLACE
             message = wording.safe(finding.message)
             lines.append(f"{place}: {finding.level.value} {finding.rule} {message}{where}")
         if ranged:
-            lines += [
+            undecided = [
                 f"{_NO_PLACE}: undecided {wording.describe_gate(gate)}{where}"
                 for gate in wording.gates_without_outcome(change)
             ]
-    lines += [f"warning: {wording.safe(warning)}" for warning in report.warnings]
+            lines += undecided if limit is None else undecided[: max(0, limit - gates)]
+            gates += len(undecided)
+    if rest:
+        lines.append(_rest_of(rest))
+    if limit is not None and gates > limit:
+        lines.append(f"… and {gates - limit} more gates are undecided")
+    lines += [f"warning: {wording.safe(warning)}" for warning in report.warnings[:limit]]
+    if limit is not None and len(report.warnings) > limit:
+        lines.append(f"… and {len(report.warnings) - limit} more warnings")
     if report.attempt is not None:
         lines.append(wording.safe(wording.attempt_line(report.attempt)))
     tally = wording.tally_line(report)

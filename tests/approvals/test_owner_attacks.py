@@ -875,6 +875,16 @@ def test_commits_that_go_to_too_many_branches_are_undecided(
     refused(team, pushed[0])
 
 
+def test_a_push_of_many_refusals_prints_no_line_for_each(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    commits = [team.head()]
+    for number in range(8):
+        commits.append(commit_of(team.dev, commits[-1], {"infra/main.tf": f"{number} new\n"}))
+    said = refused(team, *(f"{commits[-1]}:refs/heads/release/{number}" for number in range(8)))
+    assert said.count(f"error {RULE}") == 20
+    assert len(said.splitlines()) < 60
+
+
 def test_a_branch_without_a_policy_gets_no_verdict_of_a_branch_that_has_the_change(tmp_path: Path) -> None:
     team = Team.make(tmp_path, "[policy]\n")
     base = commit_of(team.dev, None, {"a": "1\n", "infra/main.tf": "1\n"})

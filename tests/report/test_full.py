@@ -317,6 +317,18 @@ def test_concise_names_the_commit_in_a_range() -> None:
     ]
 
 
+def test_concise_counts_what_is_above_its_limit_and_errors_come_first() -> None:
+    given = replace(REFUSED, warnings=("one", "two", "three"))
+    assert concise(given, 1).splitlines()[:4] == [
+        "runs/x: error deny-prefix runs/ is denied",
+        "… and 2 more: 1 conflict-marker, 1 max-files",
+        "warning: one",
+        "… and 2 more warnings",
+    ]
+    assert "more" not in concise(given, 3)
+    assert "… and 1 more gates are undecided" in concise(RANGE, 1)
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_foreign_reaches_a_terminal_or_a_build_log_unescaped(name: str) -> None:
     raw = HOSTILE[name]
