@@ -38,7 +38,7 @@ class PushGroup:
         return [ref for ref, _ in self.refs]
 
 
-SECONDS_AGAIN = 10.0
+SECONDS_AGAIN = 5.0
 """How long the commits of a push may be judged again, for one protected branch after the other."""
 TIMES_FIRST = 2
 """How many times as long as for the first branch it may take in any case: a long history is not an error."""
