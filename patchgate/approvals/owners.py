@@ -298,6 +298,16 @@ def _finding(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources)
     )
 
 
+def _judging(change: ChangeVerdict, ref: ProtectedRef, name: str) -> str:
+    """Name in a clone what has the policy that judges a branch: the trusted ref, the default branch or it."""
+    origin = change.policy.origin.partition(":")[0]
+    named = origin if origin.startswith(BRANCHES) else name
+    is_other = ref.commit not in (None, ref.policy) and named == name
+    if ref.policy is not None and is_other and len(ref.policy) >= 40:
+        return ref.policy[:SHORT_OID]
+    return "refs/remotes/origin/" + named.removeprefix(BRANCHES)
+
+
 def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) -> str:
     if lacking.ref.ref is None:
         return "name the branch, so that approvals for it count: --policy-from refs/remotes/origin/main"
@@ -316,6 +326,5 @@ def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) ->
         and lacking.ref.ref.startswith(BRANCHES)
     ):
         # Its parent has another policy, of the same push.
-        tracking = "refs/remotes/origin/" + lacking.ref.ref.removeprefix(BRANCHES)
-        line += f" --policy-from {shlex.quote(tracking)}"
+        line += f" --policy-from {shlex.quote(_judging(change, lacking.ref, lacking.ref.ref))}"
     return f'{asked}: {line} --reason "..." --sign'

@@ -1048,7 +1048,8 @@ def test_what_main_has_lands_elsewhere_with_an_approval_whoever_names_the_owners
     change = commit_of(team.dev, team.head(), {"infra/main.tf": "2\n"})
     assert team.approve("alice", change, *asked, "--for", "refs/heads/main").code == 0
     assert team.push(f"{change}:refs/heads/main").code == 0
-    refused(team, f"{change}:refs/heads/release")
+    place = asked[1] if where == "trusted ref" else change[:12]
+    assert f"--for refs/heads/release --policy-from {place}" in refused(team, f"{change}:refs/heads/release")
     for each in team.dev.ask("rev-list", "--reverse", f"{start}..{change}").split():
         assert team.approve("alice", each, *asked, "--for", "refs/heads/release").code == 0
     answer = team.push(f"{change}:refs/heads/release")
