@@ -46,7 +46,10 @@ HOMES = {
     "pygit2": {"git"},
     "click": {"cli"},
     "subprocess": {"process"},
-    "pydantic": {"policy", "components"},
+    "mcp": {"agents"},
+    "mcp_types": {"agents"},
+    "anyio": {"agents"},
+    "pydantic": {"policy", "components", "agents"},
     "pydantic_core": {"policy", "components"},
     "pathspec": {"policy"},
     "packaging": {"policy"},
@@ -82,8 +85,8 @@ PURE = {
     """,
     "policy": """
         claims_settings codeowners command component config config_models config_types content_rules
-        file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions run_settings
-        run_validators settings settings_loader strict_json toml_lines validators
+        file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions rule_details
+        run_settings run_validators settings settings_loader strict_json toml_lines validators
     """,
     "questions": "assumptions interview question",
     "report": "*",

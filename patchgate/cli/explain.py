@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
-import textwrap
-from typing import TYPE_CHECKING
 
 import click
 
 from patchgate.cli.options import document_options, in_repository, open_here
 from patchgate.cli.output import write, write_error
-from patchgate.errors import UsageError
-
-if TYPE_CHECKING:
-    from patchgate.report.rules import Rule
 
 # Name, the module that makes it, the function there. Shown in this order.
 SCHEMAS = (
@@ -103,9 +97,6 @@ def show_policy(context: click.Context, policy_from: str | None, form: str) -> N
         write(f"digest for {name}: {digest}\n")
 
 
-_LISTED = 68
-
-
 @click.command("explain")
 @click.argument("rule", required=False)
 @click.option("--path", metavar="P", help="Show which line of which file decides about P.")
@@ -131,73 +122,18 @@ def explain_command(
     if path is not None:
         _decide_path(context, path, policy_from, profile)
     elif rule is not None:
-        write(_rule_text(rule))
+        from patchgate.report.rule_text import DETAILED, rule_text
+
+        text = rule_text(rule)
+        if rule in DETAILED:
+            from patchgate.policy.rule_details import rule_details
+
+            text += rule_details(rule)
+        write(text)
     else:
-        write(_listing())
+        from patchgate.report.rule_text import list_rules
 
-
-def _rule_text(name: str) -> str:
-    from patchgate.report.rules import RULES
-
-    rule = RULES.get(name)
-    if rule is None:
-        import difflib
-
-        close = difflib.get_close_matches(name, RULES, n=1)
-        raise UsageError(
-            "unknown rule",
-            f"did you mean {close[0]}?" if close else "git patchgate explain lists all rules",
-        )
-    about = f"{rule.level.value}, stage {rule.stage.value}, code {rule.code}, gate {rule.gate}"
-    lines = [
-        f"{rule.id} ({about})",
-        "",
-        rule.summary,
-        "",
-        f"why:     {rule.reason}",
-        f"example: {rule.example}",
-        f"help:    {rule.help}",
-    ]
-    return "\n".join(lines) + "\n" + _more_on(rule)
-
-
-def _more_on(rule: Rule) -> str:
-    text = ""
-    if rule.gate == "owners":
-        text += (
-            "\nThis rule is an invariant: no level turns it off, only the approvals of owners satisfy it.\n"
-        )
-    elif rule.invariant:
-        text += "\nThis rule is an invariant: no policy, level, approval or suppression can turn it off.\n"
-    else:
-        text += f'\nSet its level: [rules] {rule.id} = "error", "warning", "note" or "off".\n'
-    if rule.inline:
-        text += (
-            f"Allow one line (commit profile only) by a comment on it: patchgate: allow {rule.id} REASON\n"
-        )
-    if rule.id == "deny-class":
-        from patchgate.policy.file_kinds import CLASSES
-
-        for name, patterns in CLASSES.items():
-            text += f"\n{name}: {' '.join(patterns)}\n"
-    if rule.id == "secret":
-        from patchgate.policy.content_rules import SECRET_FORMS
-
-        text += "\nforms: " + ", ".join(form.name for form in SECRET_FORMS) + "\n"
-    return text
-
-
-def _listing() -> str:
-    from patchgate.report.rules import RULES
-
-    width = max(len(name) for name in RULES)
-    stages: dict[str, list[str]] = {}
-    for rule in RULES.values():
-        lines = stages.setdefault(f"{rule.stage.value} ({rule.code})", [])
-        what = textwrap.shorten(rule.summary, _LISTED, placeholder=" …")
-        lines.append(f"  {rule.id:<{width}}  {rule.level.value:<7}  {what}\n")
-    listed = "\n".join(f"{stage}\n{''.join(lines)}" for stage, lines in stages.items())
-    return f"{listed}\ngit patchgate explain RULE explains one\n"
+        write(list_rules())
 
 
 def _decide_path(context: click.Context, path: str, policy_from: str | None, profile: str) -> None:
