@@ -7,7 +7,6 @@ there is lost. Does not judge the answer: it is a patch when `apply` says so.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,6 @@ from patchgate.commands.runner import (
     signal_name,
     tail_lines,
 )
-from patchgate.components.drift_gathering import files_of
 from patchgate.components.policy_tree import CapturableTree, resolve_components, tree_to_capture
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.objects import Objects
@@ -33,10 +31,11 @@ from patchgate.git.scratch import separate_tree
 from patchgate.ledger.masking import Masks
 from patchgate.policy import command
 from patchgate.policy.component import Component, Role
-from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.policy import Policy
 from patchgate.policy.settings import CommandSettings
 from patchgate.process.command import ProcessResult, run_command
 from patchgate.report.wording import count
+from patchgate.runs.brief_text import RULES_TEXT, blocks_of_tests, contract_blocks, limit_lines
 from patchgate.runs.cost import VARIABLE, Usage, UsageReportError, read_usage
 from patchgate.runs.fault_reading import TEMPORARY_EXIT, fault_of_output
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
@@ -50,7 +49,6 @@ MOST_ANSWER = 8 << 20
 _MOST_CONTRACT = 256 << 10
 _MOST_TESTS = 128 << 10
 _USAGE = "usage.json"
-_RUNS = re.compile("`+")
 _OF_ENVIRONMENT = frozenset(
     {
         *(FaultKind.TEMPORARY, FaultKind.TIME_OUT, FaultKind.CONNECTION, FaultKind.LOCKED),
@@ -338,14 +336,16 @@ def write_brief(call: AuthorCall, content: CapturableTree, component: Component)
         ),
         _TASKS[task.phase],
     ]
-    parts = [*head, *_scope(component, task.phase), *_limits(content.policy)]
+    limits = ["## Limits", "\n".join(f"- {line}" for line in limit_lines(content.policy))]
+    parts = [RULES_TEXT, *head, *_scope(component, task.phase), *limits]
     if answers := brief_lines(call.answers):
         parts += ["## Answers", "\n".join(answers)]
     if call.failing:
         parts += ["## What is still to do", call.failing.strip()]
     if call.refusal:
         parts += ["## Your last answer was refused", call.refusal.strip()]
-    parts += [*_contract(content, component), *_tests(content, component)]
+    parts += contract_blocks(content.view, component, _MOST_CONTRACT)
+    parts += blocks_of_tests(content.view, component, _MOST_TESTS)
     parts += ["## How to answer", _HOW]
     return ("\n\n".join(parts) + "\n").encode("utf-8", "surrogateescape")
 
@@ -353,51 +353,3 @@ def write_brief(call: AuthorCall, content: CapturableTree, component: Component)
 def _scope(component: Component, phase: Phase) -> list[str]:
     lines = [f"- `{printable(each)}`" for each in patterns_of(component, phase)]
     return ["## What you may change", "\n".join(lines), "A patch that changes any other file is refused."]
-
-
-def _limits(policy: Policy) -> list[str]:
-    limits = policy.limits(Profile.AGENT, None)
-    numbers = (
-        ("files", limits.max_files),
-        ("added lines", limits.max_added_lines),
-        ("bytes of one file", limits.max_file_bytes),
-    )
-    lines = [f"- at most {number} {what}" for what, number in numbers if number is not None]
-    lines.append("- no changed modes" if not limits.allow_modes else "- modes may change")
-    if denied := sorted({*limits.deny_classes, *limits.deny_new_classes}):
-        lines.append(f"- no files of these classes: {', '.join(denied)}")
-    checks = [name for name, each in policy.config.commands.items() if each.kind != "author"]
-    if checks:
-        lines.append(f"- these commands must pass: {', '.join(checks)}")
-    return ["## Limits", "\n".join(lines)]
-
-
-def _contract(content: CapturableTree, component: Component) -> list[str]:
-    entry = content.view.entry(component.contract.raw)
-    title = f"## Contract: {component.contract.quoted}"
-    if entry is None or not entry.is_file:
-        return [title, "It does not exist yet."]
-    raw = content.view.objects.read(entry.oid)
-    if len(raw) > _MOST_CONTRACT:
-        return [title, f"It has {count(len(raw), 'byte')}: read it in the working directory."]
-    return [title, fenced(raw)]
-
-
-def _tests(content: CapturableTree, component: Component) -> list[str]:
-    """Write the tests as long as there is room, and the names of the others."""
-    parts, room = ["## Tests"], _MOST_TESTS
-    for path, (role, entry) in files_of(component, content.view).items():
-        if role is not Role.TESTS or not entry.is_file:
-            continue
-        raw = content.view.objects.read(entry.oid)
-        room -= len(raw)
-        shown = fenced(raw) if room >= 0 and b"\0" not in raw else "Read it in the working directory."
-        parts.append(f"### {path.quoted}\n\n{shown}")
-    return parts if len(parts) > 1 else [*parts, "There are none yet."]
-
-
-def fenced(raw: bytes) -> str:
-    """Write foreign text as a code block, whose fence is longer than any run of backticks in it."""
-    text = raw.decode("utf-8", "replace")
-    fence = "`" * max(3, max(map(len, _RUNS.findall(text)), default=0) + 1)
-    return f"{fence}\n{text.rstrip()}\n{fence}"

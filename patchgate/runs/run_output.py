@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 
 from patchgate.report.json import json_line
-from patchgate.report.schema import Schema, Shape, about, document_schema, map_of, one_of
+from patchgate.report.schema import DIGEST, Schema, Shape, about, document_schema, map_of, one_of
 from patchgate.report.wording import count, safe
 from patchgate.runs.phases import PHASES, Phase, Scheduling, Work
 from patchgate.runs.resume import ResumeStrategy
@@ -98,8 +100,15 @@ def _document(state: RunState, wrong: Sequence[str], now: float) -> dict[str, Js
         **plain_state(state),
         "status": status_now(state, now).value,
         "hint": _hint(state, now),
+        "digest": state_digest(state),
         "warnings": warnings,
     }
+
+
+def state_digest(state: RunState) -> str:
+    """Return the digest of what a run has recorded; whoever resumes it by MCP has to name it."""
+    text = json.dumps(plain_state(state), sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def run_schema() -> Schema:
@@ -144,5 +153,6 @@ def _run_shape() -> dict[str, Shape]:
         "reason": about(str | None, "why it is paused or failed"),
         "hint": about(str | None, "the next step"),
         "resumed": about(int, "how often"),
+        "digest": about(DIGEST, "of what the run has recorded"),
         "warnings": [str],
     }

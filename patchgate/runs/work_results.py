@@ -11,7 +11,7 @@ from patchgate.errors import PatchgateError
 from patchgate.git.quoting import printable
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Fixer, Outcome, Report, Verdict
-from patchgate.runs.author import fenced
+from patchgate.runs.brief_text import fenced
 from patchgate.runs.fault_reading import fault_of_error
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask
 from patchgate.runs.triage import FaultKind
