@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_of, document_options, in_repository, open_here, refuse_agents
-from patchgate.cli.output import read_input, show, write, write_lines
+from patchgate.cli.options import (
+    directory_of,
+    document_options,
+    in_repository,
+    names_directory,
+    open_here,
+    open_to_write,
+    refuse_agents,
+)
+from patchgate.cli.output import cache_folder, read_input, show, write, write_error, write_lines
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ _NAMES = ("claude", "codex", "cursor", "gemini")
 
 @click.group("agent")
 def agent_command() -> None:
-    """For agents: hooks in their settings, and checking their replies."""
+    """For agents: hooks in their settings, replies, briefs, instructions, and an MCP server."""
 
 
 def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -253,3 +261,85 @@ def _print_reply(judged: ReplyVerdict) -> None:
         if judged.report.verdict == "accepted":
             write("note: nothing was applied; git patchgate apply does that\n")
         show(judged.report, "full", "auto", verbose=False, quiet=False)
+
+
+@agent_command.command("brief")
+@click.argument("names", nargs=-1, metavar="[ID|PATH]...")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), default=8000, show_default=True, help="How long it may be."
+)
+@click.option("--research", is_flag=True, help="Add history, earlier attempts and the last run.")
+@in_repository
+def brief_command(context: click.Context, names: tuple[str, ...], max_tokens: int, research: bool) -> int:
+    """Print what an agent must know for components, intents or paths.
+
+    Without any, for the intents of this worktree. The contract and the tests, or the files of an intent, are
+    never cut. Then come the policy, the last refusal, intents, approvals, answers and lessons, as far as
+    there is room. Its end says what was left out, and how tokens are counted.
+    """
+    repository = open_here(context)
+    from patchgate.agents.brief import make_brief
+
+    write(make_brief(repository, names, max_tokens=max_tokens, with_research=research).text)
+    return 0
+
+
+@agent_command.command("instructions")
+@click.option("--check", "file", metavar="FILE", help="Exit with 1 if the section in FILE is out of date.")
+@in_repository
+def instructions_command(context: click.Context, file: str | None) -> int:
+    """Print a section for AGENTS.md or CLAUDE.md, made from the policy.
+
+    With --check, nothing is printed if FILE has the section of the policy in effect. Exits with 2 if FILE has
+    no section.
+    """
+    repository = open_here(context)
+    from patchgate.agents.instructions import MOST_FILE, check_section, instructions
+
+    section = instructions(repository)
+    if file is None:
+        write(section)
+        return 0
+    state = check_section(read_input(file, directory_of(context), MOST_FILE), file, section)
+    if state.is_current:
+        return 0
+    write_lines([state.reason])
+    write_error(f"help: {state.hint}")
+    return 1
+
+
+@agent_command.command("mcp")
+@click.option("--repository", metavar="DIR", help="Serve the repository in DIR.")
+@click.option("--allow-changes", is_flag=True, help="Offer declare_intent, apply and resume too.")
+@in_repository
+def mcp_command(context: click.Context, repository: str | None, allow_changes: bool) -> int:
+    """Serve a repository to one client over MCP, on standard input and output.
+
+    Needs `pip install "patchgate[mcp]"`. The repository is that of --repository or of the working directory,
+    else the first of the client's roots. Without one, each call says so.
+    """
+    from patchgate.agents.mcp_place import ServerPlace, require_mcp
+
+    require_mcp()
+    # A server lives long, other than a command.
+    import gc
+
+    gc.enable()
+    from patchgate.agents.mcp_server import serve
+
+    directory = os.path.join(directory_of(context), repository or "")
+    is_named = repository is not None or names_directory(context)
+    serve(ServerPlace(os.environ, directory, is_named=is_named), allows_changes=allow_changes)
+    return 0
+
+
+@agent_command.command("call", hidden=True)
+@document_options
+def call_command(context: click.Context, form: str) -> int:
+    """Answer one call of a client; called by the MCP server."""
+    from patchgate.agents.mcp_call import answer, read_call
+
+    call = read_call(read_input("-"))
+    repository = (open_to_write if call.changes else open_here)(context)
+    write(answer(repository, call, os.environ, cache_folder()))
+    return 0

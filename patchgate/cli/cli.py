@@ -33,7 +33,7 @@ COMMANDS = (
     ("hook", "install", "Called by the installed hooks."),
     ("recover", "apply", "Finish or undo an apply that was killed."),
     ("attempts", "apply", "List, show, prune and reset the attempts of apply."),
-    ("agent", "agent", "For agents: hooks in their settings, and checking their replies."),
+    ("agent", "agent", "For agents: hooks in their settings, replies, briefs, and an MCP server."),
     ("policy", "explain", "Show the policy in effect, and where each key comes from."),
     ("selftest", "explain", "Trigger every rule with its built-in case."),
     ("schema", "explain", "Print the JSON Schema of a file or of an output."),

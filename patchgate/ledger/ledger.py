@@ -43,6 +43,7 @@ KINDS: Mapping[str, str] = {
     "captured": "the files of a component were recorded as its baseline after its tests passed",
     "verified": "the tests of a component passed again on the files of its baseline",
     "answer": "a question of `init` or of a run was answered; has its source and its confidence",
+    "asked": "a client of the MCP server asked for a change: its name, the tool, and the digest",
     "run": "a run was started, resumed, paused, failed or completed, or one of its works began or ended",
 }
 
