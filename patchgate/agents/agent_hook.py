@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from patchgate.report.verdict import Finding
 
 SESSION_TOKENS = 1500
+_SESSION = (
+    "patchgate checks what you write, each commit, and the whole working tree when you stop; --no-verify and "
+    "other hooks are refused. git patchgate explain RULE says how to satisfy a rule."
+)
 _NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
 _LEFT = "patchgate did not judge all of this command, so the git hooks decide"
 
@@ -121,10 +125,12 @@ def _judge_push(push: ForcedPush, folder: str, environ: Mapping[str, str]) -> li
 
 
 def _begin_session(root: str, environ: Mapping[str, str]) -> EventAnswer:
-    from patchgate.agents.session_start import brief_text
+    from patchgate.agents.brief import brief_text, count_tokens
     from patchgate.git.repository import open_repository
 
-    return EventAnswer(context=brief_text(open_repository(environ, root), SESSION_TOKENS))
+    room = SESSION_TOKENS - count_tokens(_SESSION) - 1
+    brief = brief_text(open_repository(environ, root), room)
+    return EventAnswer(context=f"{brief}\n{_SESSION}")
 
 
 def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> EventAnswer:

@@ -38,6 +38,7 @@ MOST_FIRST = 4 << 20
 MOST_NAMES = 1000
 _MOST_FEEDBACK = 16 << 10
 _MOST_LISTED = 20
+_MOST_REFUSED = 3
 _MOST_MESSAGE = 72
 
 
@@ -206,6 +207,7 @@ def surroundings(repository: Repository, now: float) -> list[BriefSection]:
     return [
         _section("Policy", policy),
         _section("Last refusal", lambda: _last_refusal(repository)),
+        _section("Refused by hooks", lambda: _refused_by_hooks(repository)),
         _section("Intents of this worktree", intents),
         _section("Approvals", lambda: _approvals(repository)),
         _section("Answers", lambda: brief_lines(ask_questions(repository))),
@@ -232,6 +234,18 @@ def _feedback_of(attempt: AttemptRecord) -> list[str]:
         ):
             return file.read(_MOST_FEEDBACK).rstrip().split("\n")
     return [f"- {attempt.attempt}: {first_of(attempt.rules, _MOST_LISTED, lambda rule: safe(rule, 60))}"]
+
+
+def _refused_by_hooks(repository: Repository) -> list[str]:
+    """List what hooks refused last, newest first, with its time: it may have been corrected since."""
+    events = list(Ledger(repository.common_dir).find_events({"refused"}))[-_MOST_REFUSED:]
+    lines = []
+    for event in reversed(events):
+        rules = event.about.get("rules")
+        if isinstance(rules, list) and rules:
+            named = first_of(rules, _MOST_LISTED, lambda rule: safe(str(rule), 60))
+            lines.append(f"- {safe(event.at, 40)} {safe(str(event.about.get('hook')), 40)}: {named}")
+    return lines
 
 
 def _approvals(repository: Repository) -> list[str]:

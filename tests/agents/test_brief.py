@@ -127,6 +127,16 @@ def test_the_last_refusal_is_what_the_attempt_said_until_one_is_applied(tmp_path
     assert "## Last refusal" not in desk.repo.cli("agent", "brief", "calc").out
 
 
+def test_what_hooks_refused_last_is_named_with_its_time(tmp_path: Path) -> None:
+    repo = calc(tmp_path, more='\n[policy]\ndeny_prefixes = ["runs"]\n')
+    repo.install()
+    repo.stage({"runs/record": "1\n"})
+    assert repo.try_git("commit", "-q", "-m", "Record the run").returncode != 0
+    section = repo.cli("agent", "brief", "calc").out.split("## Refused by hooks\n\n")[1].split("\n\n")[0]
+    assert section.startswith("- 20")
+    assert section.endswith(" pre-commit: deny-prefix")
+
+
 # ---- tier 3 ----------------------------------------------------------------------------------------------
 
 
