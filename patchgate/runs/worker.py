@@ -169,4 +169,5 @@ def do_work(
 
 def worker_command(directory: str) -> list[str]:
     """Return the command of a worker in a working tree."""
-    return [sys.executable, "-m", "patchgate", "-C", directory, "run", "work"]
+    # Without -P, Python would import modules of the folder in which the run was started.
+    return [sys.executable, "-P", "-m", "patchgate", "-C", directory, "run", "work"]

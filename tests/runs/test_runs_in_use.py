@@ -168,6 +168,14 @@ def test_files_that_are_not_staged_are_named(tmp_path: Path) -> None:
     assert "notes.txt" not in line
 
 
+def test_a_worker_imports_nothing_of_the_repository(tmp_path: Path) -> None:
+    world = World.make(tmp_path, has_author=False, has_code=True)
+    trap = 'raise SystemExit("imported")\n'
+    world.repo.commit({"click.py": trap, "patchgate/__init__.py": trap, "json.py": trap})
+    done = world.repo.run("run", "start", "base", "--phase", "contract")
+    assert (done.code, "imported" in done.out + done.err) == (0, False), done.out + done.err
+
+
 def test_a_failed_work_shows_the_end_of_its_output(tmp_path: Path) -> None:
     world = World.make(tmp_path, has_author=False, has_code=True)
     world.repo.commit({"tests/base/check.sh": "echo what went wrong; exit 1\n"})
