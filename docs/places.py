@@ -51,8 +51,8 @@ def make_store(store: Path, environment: dict[str, str]) -> None:
 _MARKET = {
     "prices.py": "apples = 1\npears = 3\nplums = 4\nfigs = 9\n",
     "runs/record": "run 1: 2\n",
-    "patchgate.toml": '[policy]\ndeny_prefixes = ["runs"]\n',
-    ".gitignore": "*.patch\nedits.json\n",
+    "patchgate.toml": '[policy]\ndeny_prefixes = ["runs"]\n\n[apply]\ninputs = ["diff", "envelope"]\n',
+    ".gitignore": "*.patch\nedits.json\nanswer.md\nenvelope.txt\n",
 }
 
 

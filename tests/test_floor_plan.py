@@ -73,9 +73,11 @@ PURE = {
     "hooks.fast": "compiled_policy",
     "intents": "intent scope",
     "patches": """
-        edit_diff edits hunk_mismatch line_ends patch_fixes patch_headers patch_hunk_faults patch_hunks
-        patch_model patch_parser path_selection planning reply_actions reply_grammar section_fixes
+        edit_diff edits file_diff hunk_mismatch line_ends line_matching patch_fixes patch_headers
+        patch_hunk_faults patch_hunks patch_model patch_parser patch_repair path_selection planning
+        proposals reply_actions reply_grammar section_fixes
     """,
+    "patches.formats": "anchors envelope proposal search_replace string_edits whole_files",
     "placeholders": """
         comment_syntax empty_functions placeholder_gate placeholder_matches
         todo_context todo_words

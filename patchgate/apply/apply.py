@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from patchgate.apply.apply_run import (
     KINDS,
@@ -42,6 +43,7 @@ from patchgate.patches.git_apply import GitApply
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.patch_parser import parse
 from patchgate.patches.path_selection import choose_paths, read_path_option, select_paths
+from patchgate.patches.proposals import AUTO, PATCH
 from patchgate.patches.proposed_files import list_paths
 from patchgate.report.json import plain_json
 from patchgate.report.rules import Level, Stage
@@ -242,6 +244,7 @@ def apply(repository: Repository, request: ApplyRequest, environment: ApplyEnvir
             candidate=candidate,
             evidence=evidence,
             began=began,
+            kind=PATCH if request.kind == AUTO else request.kind,
         )
         try:
             report = _judge_and_write(run)
@@ -267,15 +270,17 @@ def _under_intents(repository: Repository, environment: ApplyEnvironment) -> App
 
 
 def _candidate_of(request: ApplyRequest) -> bytes:
-    """Return the part of the patch that `--only` names."""
-    if not request.only:
+    """Return the part of the patch that `--only` names; what must be read first is narrowed later."""
+    if not request.only or request.kind != PATCH or isinstance(parse(request.raw), tuple):
         return request.raw
+    return _select_only(request, request.raw)
+
+
+def _select_only(request: ApplyRequest, patch: bytes) -> bytes:
+    """Take the part of a readable patch that `--only` names."""
     wanted = [read_path_option(text) for text in request.only]
-    parsed = parse(request.raw)
-    if isinstance(parsed, tuple):
-        # It is refused later, with its faults.
-        return request.raw
-    return select_paths(parsed, choose_paths(parsed, wanted))
+    parsed = parse(patch)
+    return patch if isinstance(parsed, tuple) else select_paths(parsed, choose_paths(parsed, wanted))
 
 
 def _judge_and_write(run: ApplyRun) -> Report:
@@ -287,11 +292,14 @@ def _judge_and_write(run: ApplyRun) -> Report:
             request.asked,
             base=request.base,
             kind=request.kind,
+            repair=request.repair,
+            narrow=partial(_select_only, request) if request.only else None,
             lands=True,
             now=environment.clock(),
         ) as judged,
         ExitStack() as shield,
     ):
+        run.adopt(judged)
         if judged.policy is not None:
             run.limit = judged.policy.config.apply.max_attempts
         verdict = _within_request(request, _apply_history(run, judged))
@@ -373,7 +381,7 @@ def _apply_history(run: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
     """Apply the retry rule and the check for duplicates."""
     verdict = judged.verdict
     run.join_chain(verdict)
-    refusal = check_before_judging(run.chain, run.candidate, run.request.kind, run.limit)
+    refusal = check_before_judging(run.chain, run.candidate, run.kind, run.limit)
     if refusal is None:
         duplicate = find_duplicate(run.repository, judged, run.ledger, run.sha256)
         if duplicate is not None:

@@ -25,11 +25,12 @@ from patchgate.git.staging import refresh_index
 from patchgate.git.transaction import WrittenFiles, pending_transactions
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
-from patchgate.patches.check_patch import forget
+from patchgate.patches.check_patch import PatchVerdict, forget
 from patchgate.patches.git_apply import PatchId
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.patch_parser import parse
 from patchgate.patches.path_selection import list_named_paths
+from patchgate.patches.proposals import PATCH
 from patchgate.policy.settings import ApplySettings
 from patchgate.report.json import document
 from patchgate.report.rules import Level
@@ -102,15 +103,16 @@ def _fix(fix: Fix | None, masks: Masks) -> Fix | None:
 class ApplyRequest:
     """What to apply, and how.
 
-    `raw` is a patch, or the JSON of edits (`kind`). `only` reduces a patch to paths, as given with `--only`.
-    `run_dir` is the folder of the evidence, absolute. `is_fine_if_applied`: a patch that is already applied
-    is not an error. `run` names the work of a run that asks for it, and `may_touch` the only paths that the
-    patch may then change.
+    `raw` is what is sent, in the format `kind`; `repair` as for `judge_patch`. `only` reduces a patch to
+    paths, as given with `--only`. `run_dir` is the folder of the evidence, absolute. `is_fine_if_applied`: a
+    patch that is already applied is not an error. `run` names the work of a run that asks for it, and
+    `may_touch` the only paths that the patch may then change.
     """
 
     raw: bytes
     asked: CheckOptions
-    kind: str = "patch"
+    kind: str = PATCH
+    repair: bool | None = None
     base: str | None = None
     only: tuple[str, ...] = ()
     retry_of: str | None = None
@@ -125,7 +127,8 @@ class ApplyRequest:
     @property
     def again(self) -> tuple[str, ...]:
         """The arguments that a retry needs as well."""
-        given = ["--index"] if self.with_index else []
+        given = [] if self.repair is None else ["--repair" if self.repair else "--no-repair"]
+        given += ["--index"] if self.with_index else []
         given += [] if self.base is None else ["--base", self.base]
         return (*given, *(word for path in self.only for word in ("--only", _typed(path))))
 
@@ -182,6 +185,8 @@ class ApplyRun:
     candidate: bytes
     evidence: Evidence
     began: float
+    kind: str = PATCH
+    is_as_sent: bool = True
     results: CommandResults = field(default_factory=CommandResults)
     warnings: list[str] = field(default_factory=list)
     limit: int = ApplySettings().max_attempts
@@ -202,13 +207,24 @@ class ApplyRun:
             applied=False,
             counts=False,
             dry_run=self.request.is_dry_run,
-            kind=self.request.kind,
+            kind=self.kind,
             patch_sha256=self.sha256,
             dir=self.evidence.dir,
             work_tree=self.repository.work_tree,
             temp_path=self.results.kept,
             run=self.request.run,
         )
+
+    def adopt(self, judged: PatchVerdict) -> None:
+        """Go on with the diff that was made of what was sent; the evidence keeps both.
+
+        Raises:
+            UndecidedError: it cannot be written.
+        """
+        self.kind = judged.kind
+        if judged.candidate != self.candidate:
+            self.evidence.replace_candidate(self.candidate, judged.candidate)
+            self.candidate, self.is_as_sent = judged.candidate, False
 
     def join_chain(self, verdict: ChangeVerdict) -> None:
         """Find the chain that the attempt belongs to if `--retry-of` was not given."""
@@ -289,7 +305,7 @@ def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict
         # Nothing is wrong with the patch: the finding says what to do.
         return verdict, None
     asked = run.request
-    retry = plan_retry(run.chain, run.evidence.id, limit=run.limit, kind=asked.kind, also=asked.again)
+    retry = plan_retry(run.chain, run.evidence.id, limit=run.limit, kind=run.kind, also=asked.again)
     return verdict, retry
 
 
@@ -318,6 +334,7 @@ def _keep(run: ApplyRun, about: AttemptRecord, report: Report) -> str | None:
         limit=run.limit,
         commands=run.results.runs,
         only=run.request.only,
+        is_as_sent=run.is_as_sent,
     )
     is_refused = report.verdict is Verdict.REJECTED
     return run.evidence.keep(
@@ -362,7 +379,7 @@ def record_failure(run: ApplyRun, error: Exception) -> None:
     evidence = run.evidence
     name_attempt(error, EndedAttempt(evidence.id, evidence.dir, run.results.kept))
     known = error if isinstance(error, PatchgateError) else None
-    patch = parse(run.candidate) if run.request.kind == "patch" else None
+    patch = parse(run.candidate) if run.kind == PATCH else None
     counts = patch if isinstance(patch, Patch) else None
     about = replace(
         run.initial_record(),
@@ -382,7 +399,7 @@ def record_failure(run: ApplyRun, error: Exception) -> None:
 
 def _patch_id(run: ApplyRun) -> str | None:
     """Ask git for the id of the candidate; None if it is not a patch, or git fails."""
-    if run.request.kind != "patch":
+    if run.kind != PATCH:
         return None
     try:
         with PatchId(run.repository, run.candidate) as asked:

@@ -23,6 +23,7 @@ from patchgate.apply.evidence_folders import (
     MARKER,
     REPORT,
     REVIEW,
+    SENT,
     UNFINISHED,
     archive,
     attempts_folder,
@@ -136,6 +137,24 @@ class Evidence:
             free = f"{stem}-{number}.log"
         return os.path.join(self.dir, "logs", free)
 
+    def replace_candidate(self, sent: bytes, candidate: bytes) -> None:
+        """Keep what was sent beside the diff that was made of it, which is the candidate from now on.
+
+        Raises:
+            UndecidedError: it cannot be written.
+        """
+        try:
+            self._write(SENT, sent, is_flushed=True)
+            self._write(CANDIDATE + UNFINISHED, candidate, is_flushed=True)
+            place = os.path.join(self.dir, CANDIDATE)
+            rename(place + UNFINISHED, place, self._faults)
+            flush_folder(os.path.dirname(place), self._faults)
+        except OSError as error:
+            raise UndecidedError(
+                f"the evidence of this attempt cannot be written: {error.strerror or error}",
+                "free disk space, or use another folder: --run-dir DIR",
+            ) from error
+
     def keep(
         self,
         report: Json,
@@ -184,12 +203,14 @@ class Evidence:
             os.close(self._lock)
             self._lock = None
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: bytes, *, is_flushed: bool = False) -> None:
         """Write a file whole, or remove it."""
         path = os.path.join(self.dir, name)
         descriptor = open_exclusive(path, _FILE_MODE, self._faults)
         try:
             write_all(descriptor, content, self._faults)
+            if is_flushed:
+                flush(descriptor, self._faults)
         except OSError:
             with suppress(OSError):
                 unlink(path, self._faults)

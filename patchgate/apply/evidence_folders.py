@@ -20,6 +20,8 @@ from patchgate.storage.record import Json
 EVIDENCE_SCHEMA = "patchgate.evidence/1"
 MARKER = "attempt.json"
 CANDIDATE = "artifacts/diff.patch"
+SENT = "artifacts/sent.txt"
+"""What was sent, if another diff was made of it."""
 REPORT = "artifacts/report.json"
 REVIEW = "reviews/review_patch.md"
 FEEDBACK = "outbox/feedback.md"

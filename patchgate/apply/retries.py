@@ -29,8 +29,10 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
+from patchgate.patches.check_patch import EDITS
 from patchgate.patches.git_apply import finding_of
 from patchgate.patches.patch_parser import parse
+from patchgate.patches.proposals import PATCH, option_of
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
 
@@ -162,7 +164,7 @@ def _similarity(
 def check_before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
     """Report what refuses a retry before it is judged: too many refusals, or not a whole unified diff.
 
-    `raw` is what was sent by the channel `kind`, patch or edits; `limit` is `[apply] max_attempts`.
+    `raw` is the candidate, `kind` the format in which it was sent; `limit` is `[apply] max_attempts`.
     """
     if chain.first is None or chain.retry_of is None:
         return None
@@ -222,10 +224,10 @@ def refuse_meanwhile(
 def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
     what = f"a retry in {chain.named}" if chain.why else "a retry"
     hint = "send the whole patch again, as git diff writes it, from its first diff --git line on"
-    if kind != "patch" and all(each.kind == kind for each in chain.refusals):
+    if kind != PATCH and all(each.kind == kind for each in chain.refusals):
         # What was refused was sent the same way, and goes through the same gates.
         return None
-    if kind != "patch":
+    if kind != PATCH:
         return _refuse("retry-not-a-diff", f"{what} was sent as {kind}; only a unified diff is allowed", hint)
     parsed = parse(raw)
     if not isinstance(parsed, tuple):
@@ -284,7 +286,7 @@ def _is_same(earlier: AttemptRecord, verdict: ChangeVerdict, patch: bytes) -> bo
 
 
 def plan_retry(
-    chain: Chain, attempt: str, *, limit: int, kind: str = "patch", also: Sequence[str] = ()
+    chain: Chain, attempt: str, *, limit: int, kind: str = PATCH, also: Sequence[str] = ()
 ) -> Retry:
     """Say what may be sent after a refusal that counts.
 
@@ -292,9 +294,7 @@ def plan_retry(
     command, as they were given.
     """
     is_last = chain.number >= limit
-    are_edits = kind == "edits" and all(each.kind == kind for each in chain.refusals)
-    channel = ["--edits", "-"] if are_edits else ["-"]
-    words = ["git", "patchgate", "apply", *channel, "--retry-of", attempt, *also]
+    words = ["git", "patchgate", "apply", *_channel(chain, kind), "--retry-of", attempt, *also]
     return Retry(
         allowed=not is_last,
         number=limit if is_last else chain.number + 1,
@@ -303,6 +303,16 @@ def plan_retry(
         chain=chain.id_with(attempt),
         reason=chain.why,
     )
+
+
+def _channel(chain: Chain, kind: str) -> list[str]:
+    """Write how a retry is sent: as everything before it was, else as a diff."""
+    if any(each.kind != kind for each in chain.refusals):
+        return ["-"]
+    if kind == EDITS:
+        return ["--edits", "-"]
+    option = option_of(kind)
+    return ["-"] if option is None else ["-", "--input", option]
 
 
 def reset_command(attempt: str) -> str:

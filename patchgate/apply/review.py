@@ -14,7 +14,7 @@ from patchgate.apply.attempt_records import AttemptRecord
 from patchgate.git.quoting import first_of
 from patchgate.report import agent_text, wording
 from patchgate.report.json import document
-from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Report, Verdict
+from patchgate.report.verdict import REPAIR_RULE, ChangeVerdict, Finding, GateOutcome, Json, Report, Verdict
 
 _MOST_FILES = 200
 _MOST_FINDINGS = 50
@@ -44,7 +44,7 @@ class AttemptSummary:
     """What the review says about an attempt besides its report.
 
     `seconds` is the total duration, `limit` is `[apply] max_attempts`, `only` are the paths to which the
-    patch was reduced.
+    patch was reduced. `is_as_sent`: the candidate is what was sent.
     """
 
     record: AttemptRecord
@@ -52,6 +52,7 @@ class AttemptSummary:
     limit: int | None = None
     commands: tuple[CommandRun, ...] = ()
     only: tuple[str, ...] = ()
+    is_as_sent: bool = True
 
 
 def review(report: Report, tried: AttemptSummary) -> str:
@@ -105,6 +106,10 @@ def _candidate(report: Report, tried: AttemptSummary) -> list[str]:
     ]
     if tried.record.kind != "patch":
         lines.append(f"- it came as {_span(tried.record.kind)}")
+    if not tried.is_as_sent:
+        lines.append("- made of what was sent, which is in artifacts/sent.txt (nothing in it is masked)")
+    repairs = [each for change in report.changes for each in change.findings if each.rule == REPAIR_RULE]
+    lines += [f"- repaired: {_span(each.message)}" for each in repairs]
     if tried.only:
         lines.append(f"- reduced with --only to: {_spans(tried.only)}")
     for change in report.changes:
@@ -210,7 +215,7 @@ def _next(report: Report) -> list[str]:
         *lines,
         "- a retry is one whole unified diff: `git patchgate apply - --retry-of ATTEMPT`",
         "- refused: the full text of a file, prose, the same patch again, and any other channel",
-        "- edits are allowed if all refused attempts were edits",
+        "- edits and other formats are allowed if all refused attempts were sent in the same one",
         "- every gate judges it again; a part of a patch is never applied",
         "- when no retry is left, a maintainer reads this and runs `git patchgate attempts reset ATTEMPT`",
     ]

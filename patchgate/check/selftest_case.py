@@ -12,6 +12,7 @@ class ProposalKind(StrEnum):
 
     PATCH = "patch"
     EDITS = "edits"
+    ENVELOPE = "envelope"
     MESSAGE = "message"
     PUSH = "push"
     REPLY = "reply"

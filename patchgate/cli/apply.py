@@ -14,6 +14,8 @@ from patchgate.cli.options import (
     in_repository,
     open_here,
     open_to_write,
+    proposal_options,
+    reading_of,
     refuse_agents,
     report_options,
     require_terminal,
@@ -56,6 +58,7 @@ from patchgate.errors import UsageError
     default="error",
     help="ok: exit with 0 if the patch was applied before and is still there.",
 )
+@proposal_options
 @click.option("--run-dir", metavar="DIR", help="Write the evidence of this attempt to DIR.")
 @click.option("--keep-scratch", is_flag=True, help="Keep the scratch tree and print its path.")
 @report_options
@@ -78,14 +81,15 @@ def apply_command(
 ) -> int:
     """Check a patch, test it in a scratch tree, and apply all of it or nothing.
 
-    FILE is a unified diff as git writes it; - is standard input. The tests are the commands of the policy.
-    Each attempt has an id and keeps its evidence. After a refusal, send the whole corrected patch again with
-    --retry-of.
+    FILE is a unified diff as git writes it, or what --input names; - is standard input. The tests are the
+    commands of the policy. Each attempt has an id and keeps its evidence. After a refusal, send the whole
+    corrected patch again with --retry-of.
     """
     if (file is None) == (edits is None):
         raise UsageError("apply takes one patch", "give a file, - for standard input, or --edits FILE")
     if edits is not None and only:
         raise UsageError("--only needs a patch; edits name one file anyway", "remove --only")
+    kind, repair = reading_of(context, file)
     here = directory_of(context)
     raw = read_input(file or edits or "-", here)
     repository = open_to_write(context)
@@ -96,7 +100,8 @@ def apply_command(
     request = ApplyRequest(
         raw,
         trusted_options(repository),
-        kind="edits" if edits is not None else "patch",
+        kind=kind,
+        repair=repair,
         base=base,
         only=only,
         retry_of=retry_of,

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from patchgate.cli.options import directory_of, open_here, report_options, with_config_warnings
+from patchgate.cli.options import (
+    directory_of,
+    open_here,
+    proposal_options,
+    reading_of,
+    report_options,
+    with_config_warnings,
+)
 from patchgate.cli.output import Progress, read_input, show, write
 from patchgate.errors import PatchgateError, UsageError
 
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Check every tracked file as if it were new.")
 @click.option("--patch", metavar="FILE", help="Check a unified diff; - is standard input.")
 @click.option("--edits", metavar="FILE", help="Check structured edits (JSON); - is standard input.")
+@proposal_options
 @click.option("--base", metavar="REV", help="With --patch or --edits: apply it to REV, then merge.")
 @click.option("--policy-from", metavar="REV", help="Use the policy of REV.")
 @click.option(
@@ -77,6 +85,7 @@ def check_command(
     are checked one by one.
     """
     is_proposal = patch is not None or edits is not None
+    reading = reading_of(context, patch)
     named = [each is not None for each in (revision, policy_from, base, patch, edits)]
     _require_one_source(named, (staged, worktree, everything), ci=ci)
     if signers and policy_from is None and not ci:
@@ -93,7 +102,8 @@ def check_command(
         chosen = "" if is_default else form
         judged, form, summary = _of_engine(repository, asked, chosen, quiet=quiet)
     elif is_proposal:
-        judged = [(_check_proposal(repository, patch, edits, base, directory_of(context), asked), asked)]
+        raw = read_input(patch if patch is not None else edits or "-", directory_of(context))
+        judged = [(_check_proposal(repository, raw, asked, base, *reading), asked)]
     elif revision is not None:
         is_whole = policy_from is not None
         with _explaining_files(revision, directory_of(context)):
@@ -228,19 +238,12 @@ def _require_one_source(named: Sequence[bool], files: Sequence[bool], *, ci: boo
 
 
 def _check_proposal(
-    repository: Repository,
-    patch: str | None,
-    edits: str | None,
-    base: str | None,
-    directory: str,
-    asked: CheckOptions,
+    repository: Repository, raw: bytes, asked: CheckOptions, base: str | None, kind: str, repair: bool | None
 ) -> Report:
     """Check a patch or structured edits."""
     from patchgate.patches.check_patch import check_patch
 
-    raw = read_input(patch if patch is not None else edits or "-", directory)
-    kind = "edits" if patch is None else "patch"
-    return check_patch(repository, raw, asked, base=base, kind=kind, now=time.time())
+    return check_patch(repository, raw, asked, base=base, kind=kind, repair=repair, now=time.time())
 
 
 def _check_files(repository: Repository, asked: CheckOptions, *, everything: bool, worktree: bool) -> Report:

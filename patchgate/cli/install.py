@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 _REHEARSED = 200
 _MOST_LISTS = 10
-_SUBMODULES = "init-submodules"
+_SUBMODULES, _REPAIR = "init-submodules", "init-repair"
+_QUESTIONS = {
+    _SUBMODULES: "May commits add submodules?",
+    _REPAIR: "Repair mechanical faults of patches (fences, headers, counts) before they are judged?",
+}
 
 
 @click.command("init")
@@ -66,8 +70,10 @@ def init_command(context: click.Context, yes: bool, only_show: bool, assume: str
         write(f"found {there}, which is not committed; nothing was written ({force.place} in effect)\n")
     else:
         lists = exception_lists(repository)
-        adds_submodules = any(each.answer == "yes" for each in answers)
-        policy = write_first_policy(repository, lists, adds_submodules=adds_submodules)
+        agreed = {each.question for each in answers if each.answer == "yes"}
+        policy = write_first_policy(
+            repository, lists, adds_submodules=_SUBMODULES in agreed, repairs=_REPAIR in agreed
+        )
         write("wrote patchgate.toml; commit it alone: git add patchgate.toml && git commit\n")
         _record(repository, answers)
     _report_suppression_files(exception_lists(repository), policy)
@@ -86,7 +92,9 @@ def _interview(
     from patchgate.questions.interview import InterviewInputs, interview
     from patchgate.questions.question import Question, QuestionType
 
-    questions = (Question(_SUBMODULES, "May commits add submodules?", QuestionType.BOOLEAN, default="no"),)
+    questions = [
+        Question(name, text, QuestionType.BOOLEAN, default="no") for name, text in _QUESTIONS.items()
+    ]
     inputs = InterviewInputs(
         facts=repository_facts(repository), assumptions=assumptions, ask=ask_person if is_asked else None
     )
@@ -132,8 +140,8 @@ def _show_state(repository: Repository, policy: str | None) -> None:
     ours = [name for name in LOCAL_EVENTS if read_hook(str(folder.path / name)).is_ours]
     write(f"policy: {policy or 'none'}\n")
     write(f"patchgate hooks in {folder.name}: {', '.join(ours) or 'none'}\n")
-    answered = newest_answers(repository.common_dir).get(_SUBMODULES)
-    if answered is not None:
+    newest = newest_answers(repository.common_dir)
+    for answered in (newest[name] for name in _QUESTIONS if name in newest):
         shown = f"{answered.text} {answered.answer}"
         write(f"answered {printable(answered.at)}: {printable(shown, 200)} ({answered.source.value})\n")
 

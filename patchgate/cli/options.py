@@ -130,6 +130,55 @@ def report_options(command: InContext[Parameters, Result]) -> Callable[Parameter
     return made
 
 
+INPUTS = ("diff", "envelope", "search-replace", "edits", "files", "auto")
+
+
+def proposal_options(command: Command) -> Command:
+    """Give a command that takes a patch the options that say how it is read; `reading_of` returns them."""
+    named = click.option(
+        "--input",
+        "input_name",
+        type=click.Choice(INPUTS),
+        callback=_remember_reading,
+        expose_value=False,
+        help="The format of the patch, if the policy allows it: *** Begin Patch (envelope), SEARCH/REPLACE "
+        "blocks, old_string and new_string (edits), whole new files, or whichever it is in (auto).",
+    )
+    repairs = click.option(
+        "--repair/--no-repair",
+        "repair",
+        default=None,
+        callback=_remember_reading,
+        expose_value=False,
+        help="Repair mechanical faults of the patch first: fences, headers, counts; never content.",
+    )
+    return named(repairs(command))
+
+
+def _remember_reading(context: click.Context, option: click.Parameter, value: str | bool | None) -> None:
+    context.meta[f"patchgate.{option.name}"] = value
+
+
+def reading_of(context: click.Context, patch: str | None) -> tuple[str, bool | None]:
+    """Return the kind of proposal that the options mean (`edits` without a patch), and `--repair`.
+
+    Args:
+        patch: the file of the patch; None if it was not given.
+
+    Raises:
+        UsageError: they do not fit together.
+    """
+    name, repair = context.meta["patchgate.input_name"], context.meta["patchgate.repair"]
+    if patch is None and (name is not None or repair is not None):
+        option = "--input" if name is not None else "--repair"
+        raise UsageError(f"{option} needs a patch", f"remove {option}")
+    if repair and name not in {None, "diff", "auto"}:
+        raise UsageError("--repair is for unified diffs", "remove --repair")
+    if patch is None:
+        return "edits", None
+    return {None: "patch", "diff": "patch", "edits": "string-edits"}.get(name, name), repair
+
+
 def open_here(context: click.Context) -> Repository:
     """Open the repository that the options and the environment name.
 

@@ -94,6 +94,7 @@ def _asking(action: str, *values: tuple[str, str]) -> str:
 
 GOOD = _context("src/app.py", " one\n-two\n+TWO\n three\n", 1)
 GOOD_EDITS = _edits(_edit())
+GOOD_ENVELOPE = b"*** Begin Patch\n*** Update File: src/app.py\n@@\n-two\n+TWO\n*** End Patch\n"
 GOOD_MESSAGE = b"Add the parser\n\nIt reads patches.\n"
 # What git passes to pre-push; OURS is the case's commit, OTHER one without a common history.
 GOOD_PUSH = b"x OURS refs/heads/main OURS\n"
@@ -101,6 +102,7 @@ GOOD_REPLY = b"<function=noop></function>"
 GOODS = {
     ProposalKind.PATCH: GOOD,
     ProposalKind.EDITS: GOOD_EDITS,
+    ProposalKind.ENVELOPE: GOOD_ENVELOPE,
     ProposalKind.MESSAGE: GOOD_MESSAGE,
     ProposalKind.PUSH: GOOD_PUSH,
     ProposalKind.REPLY: GOOD_REPLY,
@@ -143,6 +145,13 @@ CASES: tuple[SelftestCase, ...] = (
     ),
     SelftestCase("duplicate-section", GOOD + GOOD),
     SelftestCase("patch-too-large", _add("d" * 140_000), neighbour=_add("d" * 200)),
+    SelftestCase(
+        "input-invalid",
+        GOOD_ENVELOPE + GOOD_ENVELOPE,
+        '[apply]\ninputs = ["envelope"]\n',
+        kind=ProposalKind.ENVELOPE,
+    ),
+    SelftestCase("patch-repaired", b"```diff\n" + GOOD + b"```\n", "[apply]\nrepair = true\n"),
     SelftestCase("newline-missing", GOOD.removesuffix(b"\n")),
     SelftestCase("range-invalid", GOOD.replace(b"@@ -1,3 +1,3 @@", b"@@ ... @@")),
     SelftestCase(
@@ -366,8 +375,7 @@ def _check(repository: Repository, case: SelftestCase, proposal: bytes, base: st
         updates = read_pushed(repository, proposal)
         report = judge_push_to(repository, Remote("origin"), updates, CheckOptions()).report
         return with_approvals(repository, report, ApprovalSources(local=False))
-    kind = "edits" if case.kind is ProposalKind.EDITS else "patch"
-    return check_patch(repository, proposal, CheckOptions(), base=base, kind=kind)
+    return check_patch(repository, proposal, CheckOptions(), base=base, kind=case.kind.value)
 
 
 def _commits(repository: Repository) -> dict[str, str]:

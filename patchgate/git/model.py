@@ -130,9 +130,9 @@ class FileChange:
 class Source:
     """Where a change came from.
 
-    `kind` is staged, worktree, commit, merge, patch, edits, all, message, ref or range. `commit` is the
-    commit judged, `base_commit` the commit whose tree is the base, `ref` the full name of the ref that would
-    bring it, or the range as the user wrote it; None if there is none.
+    `kind` is staged, worktree, commit, merge, patch, edits or another format of a patch, all, message, ref or
+    range. `commit` is the commit judged, `base_commit` the commit whose tree is the base, `ref` the full name
+    of the ref that would bring it, or the range as the user wrote it; None if there is none.
     """
 
     kind: str

@@ -60,6 +60,12 @@ secrets = true
 # Conflict markers that a merge left.
 conflict_markers = true
 
+[apply]
+# Whether a closed fence or text around a patch, its headers and its counts are repaired before it is judged.
+repair = false
+# What `--input` may name besides a unified diff: "envelope", "search-replace", "edits", "files", "auto".
+inputs = ["diff"]
+
 # Commands that `git patchgate apply` runs in a scratch tree before a patch of an agent lands. Without them a
 # patch is checked, but not tested.
 # [commands.lint]
@@ -83,6 +89,7 @@ _GOVERNANCE = """
 [governance]
 id = "{id}"
 """
+_REPAIRS = ("repair = false", "repair = true")
 _ADDS_SUBMODULES = ('allow_gitlinks = "bump"', "allow_gitlinks = true")
 
 
@@ -113,8 +120,9 @@ def exception_lists(repository: Repository) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
+def _text(lists: Sequence[str], *, adds_submodules: bool, repairs: bool) -> str:
     policy = FIRST_POLICY.replace(*_ADDS_SUBMODULES) if adds_submodules else FIRST_POLICY
+    policy = policy.replace(*_REPAIRS) if repairs else policy
     policy += _GOVERNANCE.format(id=secrets.token_hex(8))
     if not lists:
         return policy
@@ -143,18 +151,21 @@ def existing_policy_file(repository: Repository) -> str | None:
     return "pyproject.toml" if speaks else None
 
 
-def write_first_policy(repository: Repository, lists: Sequence[str], *, adds_submodules: bool) -> Policy:
+def write_first_policy(
+    repository: Repository, lists: Sequence[str], *, adds_submodules: bool, repairs: bool = False
+) -> Policy:
     """Write `patchgate.toml` at the root of the working tree; return its policy.
 
     Args:
         lists: the suppression files of other tools that it names.
         adds_submodules: whether commits of people may add submodules.
+        repairs: whether mechanical faults of patches are repaired.
 
     Raises:
         UsageError: there is no working tree, or the file exists.
         UndecidedError: it could not be written.
     """
-    raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
+    raw = _text(lists, adds_submodules=adds_submodules, repairs=repairs).encode("utf-8")
     try:
         write_atomically(Path(_place(repository)), raw, exist_ok=False)
     except FileExistsError as error:

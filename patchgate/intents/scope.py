@@ -78,6 +78,8 @@ def scope_findings(intent: Intent, check: ScopeCheck, kind: str = "staged") -> I
         name = "PATH" if path is None else _word(path)
         if kind in {"patch", "edits"}:
             return f"remove it from the {kind}"
+        if kind in {"envelope", "search-replace", "string-edits", "files"}:
+            return "remove it from the proposal"
         if kind == "worktree":
             return f"stash it (git stash push -u -- {name})"
         return f"remove it from the commit (git restore --staged {name})"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
 
 from patchgate.check.features import worktree_scope
 from patchgate.check.policy_lookup import CheckOptions
+from patchgate.errors import UsageError
 from patchgate.git.base_files import base_files_on_disk, staged_files
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
@@ -27,16 +28,20 @@ from patchgate.git.trees import resulting_tree
 from patchgate.patches.dry_run import DryRun
 from patchgate.patches.edit_diff import edits_to_diff, find_missing_anchors
 from patchgate.patches.edits import parse_edits
-from patchgate.patches.git_apply import PatchId, with_crlf_fixes
+from patchgate.patches.git_apply import PatchId, finding_of, with_crlf_fixes
 from patchgate.patches.patch_base import PatchBase, compute_index_tree, find_patch_base
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.patch_parser import parse, strip_carriage_returns
+from patchgate.patches.proposals import AUTO, PATCH, ReadProposal, RefusedProposal, option_of, read_proposal
+from patchgate.patches.proposed_files import content_of
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.tree_policies import built_in
 from patchgate.report.verdict import ChangeVerdict, Report
 
+EDITS = "edits"
+"""The kind of structured edits, which name lines of one file."""
 REMEMBERED_SECONDS = 3600
 _MOST_FILES = 256
 _MOST_BYTES = 4096
@@ -92,15 +97,17 @@ def _memory_of(repository: Repository, path: RepoPath) -> SealedFile:
 class PatchVerdict:
     """The verdict on a proposal, while git's result can still be read.
 
-
-    `patch` is what was judged, byte for byte (for edits, the diff made of them). `policy` is the one from
-    before the change, None if there was none. `objects` reads the repository and `store`. `index_stamp`
-    changes if the index is written again. `index` is the index's tree, if a patch for a commit is to be
-    applied and adds files.
+    `patch` is the diff that was judged, byte for byte, whatever it was made of. `candidate` is what an
+    attempt keeps: that diff, or what was sent if it could not be read, or is structured edits. `kind` is the
+    format that was found. `policy` is the one from before the change, None if there was none. `objects` reads
+    the repository and `store`. `index_stamp` changes if the index is written again. `index` is the index's
+    tree, if a patch for a commit is to be applied and adds files.
     """
 
     verdict: ChangeVerdict
     patch: bytes
+    candidate: bytes
+    kind: str
     policy: Policy | None
     patch_base: PatchBase
     objects: Objects
@@ -116,67 +123,107 @@ def judge_patch(
     asked: CheckOptions,
     *,
     base: str | None = None,
-    kind: str = "patch",
+    kind: str = PATCH,
+    repair: bool | None = None,
+    narrow: Callable[[bytes], bytes] | None = None,
     lands: bool = False,
     now: float | None = None,
 ) -> Iterator[PatchVerdict]:
     """Judge a patch or edits by what git would make of them; the private store exists during the block.
 
     Args:
-        raw: the patch, byte for byte, or the JSON document of edits.
+        raw: what was sent, byte for byte.
         base: the revision that it was made for; None applies it to the files on disk.
-        kind: `patch`, which is judged as it is, or a key of `FORMATS`.
+        kind: `patch`, `edits` (structured edits of one file), a key of `proposals.FORMATS`, or `auto`.
+        repair: whether mechanical faults of a patch are repaired; None asks the policy.
+        narrow: takes the part of a diff that is to be judged.
         lands: the caller will write the result, so staged changes and files on disk count even with a base.
         now: seconds since the epoch, to remember what edits were checked against; None remembers nothing.
 
     Raises:
-        UsageError: the revision is unknown, there is neither a working tree nor a base, or the result is
-            to be written and HEAD does not contain the base.
+        UsageError: the revision is unknown, there is neither a working tree nor a base, HEAD does not contain
+            the base of what is to be written, or the policy does not allow the format.
         UndecidedError: something could not be read.
     """
     with ExitStack() as stack:
         store = stack.enter_context(PrivateStore(repository))
         objects = stack.enter_context(_objects_of(repository, store))
-        # git computes the id while the patch_base is looked for.
-        read = FORMATS.get(kind)
-        patch_id = stack.enter_context(PatchId(repository, raw)) if read is None else None
+        patch_id = stack.enter_context(PatchId(repository, raw)) if kind == PATCH else None
         stamp = _stamp(repository)
         patch_base = find_patch_base(repository, objects, base, lands=lands)
-        dry_run = DryRun(repository, objects, store, patch_base=patch_base, asked=asked, kind=kind)
-        if read is None:
-            patch, verdict = strip_carriage_returns(raw), _judge(dry_run, raw)
+        start = partial(DryRun, repository, objects, store, patch_base=patch_base, asked=asked)
+        dry_run = start(kind=PATCH if kind == AUTO else kind)
+        read = _read(repository, dry_run, raw, kind, repair, lands=lands, now=now)
+        dry_run = start(kind=read.kind)
+        patch = candidate = raw
+        if isinstance(read, RefusedProposal):
+            verdict = _refuse(dry_run, read)
         else:
-            memory = repository if patch_base.on_disk and now is not None else None
-            made = read(dry_run, raw, memory, lands=lands, now=now or 0.0)
-            if isinstance(made, ChangeVerdict):
-                patch, verdict = raw, made
-            else:
-                patch_id = stack.enter_context(PatchId(repository, made))
-                dry_run = DryRun(repository, objects, store, patch_base=patch_base, asked=asked, kind=kind)
-                patch, verdict = made, _judge(dry_run, made)
-        if patch_id is not None:
-            verdict = replace(verdict, patch_id=patch_id.read())
+            judged = narrow(read.diff) if narrow else read.diff
+            if patch_id is None or judged is not raw:
+                patch_id = stack.enter_context(PatchId(repository, judged))
+            candidate = raw if read.kind == EDITS else judged
+            verdict = replace(_judge(dry_run, judged, read.notes), patch_id=patch_id.read())
+            patch = strip_carriage_returns(judged)
         if lands or patch_base.on_disk:
             verdict = _under_intents(repository, objects, dry_run, verdict)
-        yield PatchVerdict(
-            verdict=verdict,
-            patch=patch,
-            policy=dry_run.policy,
-            patch_base=patch_base,
-            objects=objects,
-            store=store,
-            index_stamp=stamp,
-            index=dry_run.index,
+        about = (dry_run.policy, patch_base, objects, store, stamp, dry_run.index)
+        yield PatchVerdict(verdict, patch, candidate, read.kind, *about)
+
+
+def _read(
+    repository: Repository,
+    dry_run: DryRun,
+    raw: bytes,
+    kind: str,
+    repair: bool | None,
+    *,
+    lands: bool,
+    now: float | None,
+) -> ReadProposal | RefusedProposal:
+    """Read what was sent into a diff; the arguments are those of `judge_patch`."""
+    if kind != EDITS:
+        return _read_proposal(repository, dry_run, raw, kind, repair=repair)
+    memory = repository if dry_run.is_on_disk and now is not None else None
+    return _read_edits(dry_run, raw, memory, lands=lands, now=now or 0.0)
+
+
+def _read_proposal(
+    repository: Repository, dry_run: DryRun, raw: bytes, kind: str, *, repair: bool | None
+) -> ReadProposal | RefusedProposal:
+    """Read a proposal as the policy allows it.
+
+    Raises:
+        UsageError: the policy does not allow the format.
+    """
+    settings = (dry_run.policy or built_in()).config.apply
+    option = option_of(kind)
+    if option is not None and not {option, AUTO} & {*settings.inputs}:
+        allowed = ", ".join(f'"{each}"' for each in dict.fromkeys((*settings.inputs, option)))
+        raise UsageError(
+            f"the policy does not allow --input {option}",
+            f"send a unified diff, or have a maintainer write under [apply]: inputs = [{allowed}]",
         )
+    repairs = settings.repair if repair is None else repair
+    root = None if repository.work_tree is None else os.fsencode(repository.work_tree)
+    return read_proposal(raw, kind, dry_run.base_file, repair=repairs, root=root)
 
 
-def _judge(dry_run: DryRun, raw: bytes) -> ChangeVerdict:
-    """Judge a patch as it came."""
+def _refuse(dry_run: DryRun, refused: RefusedProposal) -> ChangeVerdict:
+    """Refuse what could not be read; a forbidden name is refused by its rule."""
+    if refused.forbidden is not None:
+        return dry_run.refuse_path(refused.forbidden)
+    return dry_run.refuse_unreadable(refused.faults, refused.path)
+
+
+def _judge(dry_run: DryRun, raw: bytes, notes: tuple[Fault, ...]) -> ChangeVerdict:
+    """Judge a patch as it came, or as it was read or repaired."""
     parsed = parse(raw)
     if isinstance(parsed, tuple):
         return dry_run.refuse_unreadable(parsed)
     verdict = replace(dry_run.judge(parsed), n_hunks=parsed.n_hunks)
-    return verdict if parsed.raw is raw else with_crlf_fixes(verdict)
+    verdict = verdict if parsed.raw is raw else with_crlf_fixes(verdict)
+    return replace(verdict, findings=(*map(finding_of, notes), *verdict.findings)) if notes else verdict
 
 
 def _under_intents(
@@ -231,17 +278,18 @@ def check_patch(
     asked: CheckOptions,
     *,
     base: str | None = None,
-    kind: str = "patch",
+    kind: str = PATCH,
+    repair: bool | None = None,
     now: float | None = None,
 ) -> Report:
     """Judge a patch, or edits of one file; arguments and errors are those of `judge_patch`."""
-    with judge_patch(repository, raw, asked, base=base, kind=kind, now=now) as judged:
+    with judge_patch(repository, raw, asked, base=base, kind=kind, repair=repair, now=now) as judged:
         return Report((judged.verdict,), repository.limits)
 
 
-def _diff_of(
+def _read_edits(
     dry_run: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
-) -> bytes | ChangeVerdict:
+) -> ReadProposal | RefusedProposal:
     """Write edits as a diff of the file that they name, or refuse them.
 
     Args:
@@ -250,15 +298,15 @@ def _diff_of(
     """
     edits = parse_edits(raw)
     if isinstance(edits, tuple):
-        return dry_run.refuse_unreadable(edits)
+        return RefusedProposal(EDITS, edits)
     if faults(edits.path, from_text=True):
-        return dry_run.refuse_path(edits.path)
-    preimage = dry_run.preimage(edits.path)
+        return RefusedProposal(EDITS, forbidden=edits.path)
+    preimage = content_of(dry_run.base_file(edits.path))
     made = edits_to_diff(edits, preimage)
     if isinstance(made, tuple):
-        return dry_run.refuse_unreadable(made, edits.path)
+        return RefusedProposal(EDITS, made, edits.path)
     if not preimage:
-        return made
+        return ReadProposal(made, EDITS)
     found: tuple[Fault, ...] = ()
     if dry_run.policy is not None and dry_run.policy.config.apply.require_anchor:
         found = find_missing_anchors(edits, "the policy requires it (apply.require_anchor)")
@@ -269,21 +317,7 @@ def _diff_of(
             found = find_missing_anchors(edits, "the file changed since its edits were last checked")
         if not lands and not found:
             remember(memory, edits.path, checked, now)
-    return dry_run.refuse_unreadable(found, edits.path) if found else made
-
-
-class FormatReader(Protocol):
-    """A function that turns a proposal in another format into a unified diff, or refuses it."""
-
-    def __call__(
-        self, dry_run: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
-    ) -> bytes | ChangeVerdict:
-        """Read what came, byte for byte; the arguments are those of `_diff_of`."""
-        ...
-
-
-FORMATS: Mapping[str, FormatReader] = {"edits": _diff_of}
-"""The formats other than a unified diff, by the kind that a report names."""
+    return RefusedProposal(EDITS, found, edits.path) if found else ReadProposal(made, EDITS)
 
 
 def _objects_of(repository: Repository, store: PrivateStore) -> Objects:

@@ -40,13 +40,13 @@ from patchgate.patches.patch_model import Fault, Patch
 from patchgate.patches.planning import (
     PatchTargets,
     PlannedFile,
+    Preimage,
     SectionPlan,
     list_removed_paths,
     plan_section,
 )
 from patchgate.patches.proposed_files import (
     Preimages,
-    content_of,
     filter_placeable_files,
     find_paths_behind_links,
     list_copy_sources,
@@ -123,6 +123,11 @@ class DryRun:
         """The policy from before the change; None if there was none that could be read."""
         return self._before.policy
 
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the patch is applied to the files on disk."""
+        return self._patch_base.on_disk
+
     def refuse_unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
         """Refuse what cannot be read as a patch or as edits; nothing else was checked."""
         tree = self._patch_base.tree
@@ -142,10 +147,9 @@ class DryRun:
         gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("git_check", Outcome.NOT_RUN))
         return replace(verdict, gates=(*gates, *verdict.gates))
 
-    def preimage(self, path: RepoPath) -> bytes | None:
-        """Read the file that edits name, from the base; None if it does not exist."""
-        ground = self._base_files([path], frozenset())
-        return content_of(Preimages(self._objects, ground.entries)[path])
+    def base_file(self, path: RepoPath) -> Preimage | None:
+        """Read a file or a folder of the base with its mode; None if there is none."""
+        return Preimages(self._objects, self._base_files([path], frozenset()).entries)[path]
 
     def judge(self, patch: Patch) -> ChangeVerdict:
         """Judge a patch that could be read."""

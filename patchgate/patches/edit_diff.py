@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from patchgate.git.quoting import DEV_NULL, printable, quote
+from patchgate.git.model import REGULAR
+from patchgate.git.quoting import printable, quote
 from patchgate.patches.edits import Edit, Edits
+from patchgate.patches.file_diff import LineChange, ProposedFile, write_file_diff, write_hunks
 from patchgate.patches.hunk_mismatch import find_places
 from patchgate.patches.line_ends import FileLines, LineEnds, detect_line_ends
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, hunk_header
-
-_CONTEXT = 3
+from patchgate.patches.patch_model import MAX_FAULTS, Detail, Fault
 
 _SHOWN = 160
 
@@ -129,28 +128,15 @@ def edits_to_diff(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, 
     name = edits.path.raw
     old_name, new_name = quote(b"a/" + name, high=True), quote(b"b/" + name, high=True)
     tab = b"\t" if b" " in name else b""
-    pieces = [b"diff --git %b %b\n--- %b%b\n+++ %b%b\n" % (old_name, new_name, old_name, tab, new_name, tab)]
-    drift = 0
-    for group in _group(changes):
-        pieces.append(_print_hunk(group, file, drift))
-        drift += sum(len(change.new) - (change.stop - change.start) for change in group)
-    return b"".join(pieces)
+    names = b"diff --git %b %b\n--- %b%b\n+++ %b%b\n" % (old_name, new_name, old_name, tab, new_name, tab)
+    return names + write_hunks(file, changes)
 
 
 def _refuse(rule: str, message: str, hint: str) -> tuple[Fault, ...]:
     return (Fault(rule, None, message, hint=hint),)
 
 
-@dataclass(frozen=True, slots=True)
-class _LineChange:
-    """Old lines `start` up to `stop` (from 0, exclusive) become `new` (lines without LF)."""
-
-    start: int
-    stop: int
-    new: list[bytes]
-
-
-def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> _LineChange:
+def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> LineChange:
     """Leave out the unchanged lines at both ends of an edit."""
     text = edit.new_text.replace(b"\r\n", b"\n") if normalise else edit.new_text
     new = text.split(b"\n")[:-1]
@@ -165,48 +151,8 @@ def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> _LineChange:
         stop, last = stop - 1, last - 1
     if start == stop == file.count and not file.is_complete and last > first:
         # Appending adds the missing newline to the last line.
-        return _LineChange(start - 1, stop, [file.lines[start - 1], *new[first:last]])
-    return _LineChange(start, stop, new[first:last])
-
-
-def _group(changes: Sequence[_LineChange]) -> list[list[_LineChange]]:
-    """Join changes whose context would touch, and an append with a change that ends where it begins."""
-    groups: list[list[_LineChange]] = []
-    for change in changes:
-        if groups and change.start - groups[-1][-1].stop <= 2 * _CONTEXT:
-            above = groups[-1][-1]
-            if change.start < above.stop:
-                new = above.new + change.new[above.stop - change.start :]
-                groups[-1][-1] = _LineChange(above.start, max(above.stop, change.stop), new)
-            else:
-                groups[-1].append(change)
-        else:
-            groups.append([change])
-    return groups
-
-
-def _print_hunk(group: Sequence[_LineChange], file: FileLines, drift: int) -> bytes:
-    begin = max(group[0].start - _CONTEXT, 0)
-    end = min(group[-1].stop + _CONTEXT, file.count)
-    body: list[bytes] = []
-    position = begin
-    for change in group:
-        body += _print_lines(b" ", file, position, change.start)
-        body += _print_lines(b"-", file, change.start, change.stop)
-        body += [b"+" + line for line in change.new]
-        position = change.stop
-    body += _print_lines(b" ", file, position, end)
-    old_count = end - begin
-    new_count = old_count + sum(len(change.new) - (change.stop - change.start) for change in group)
-    old, new = (begin + bool(old_count), old_count), (begin + drift + bool(new_count), new_count)
-    return b"%b\n%b\n" % (hunk_header(old, new), b"\n".join(body))
-
-
-def _print_lines(kind: bytes, file: FileLines, start: int, stop: int) -> list[bytes]:
-    lines = [kind + line for line in file.lines[start:stop]]
-    if lines and stop == file.count and not file.is_complete:
-        lines.append(MARKER)
-    return lines
+        return LineChange(start - 1, stop, [file.lines[start - 1], *new[first:last]])
+    return LineChange(start, stop, new[first:last])
 
 
 def _print_new_file(edits: Edits) -> bytes | tuple[Fault, ...]:
@@ -214,12 +160,4 @@ def _print_new_file(edits: Edits) -> bytes | tuple[Fault, ...]:
     if len(edits.edits) != 1 or (first.start, first.end) != (1, 0):
         hint = "to make a new file, send one edit with `start` 1 and `end` 0"
         return _refuse("target-missing", f"{edits.path} does not exist", hint)
-    name = edits.path.raw
-    quoted = quote(b"b/" + name, high=True)
-    header = b"diff --git %b %b\nnew file mode 100644\n" % (quote(b"a/" + name, high=True), quoted)
-    lines = first.new_text.split(b"\n")[:-1]
-    if not lines:
-        return header
-    names = b"--- %b\n+++ %b%b\n" % (DEV_NULL, quoted, b"\t" if b" " in name else b"")
-    body = b"\n".join([hunk_header((0, 0), (1, len(lines))), *(b"+" + line for line in lines)])
-    return b"%b%b%b\n" % (header, names, body)
+    return write_file_diff(ProposedFile(edits.path, REGULAR, None, first.new_text))

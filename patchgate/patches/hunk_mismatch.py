@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.patches.line_ends import FileLines, HunkLines, patch_line_of_old
+from patchgate.patches.patch_hunks import PatchLine, is_ellipsis, report_ellipsis
 from patchgate.patches.patch_model import Detail, Fault, Hunk, PatchFix, PatchSection, hunk_header, make_fix
 from patchgate.patches.section_fixes import fix_context, fix_line_ends, fix_new_start, remove_hunk
 
@@ -119,11 +120,12 @@ def explain_mismatch(
     if index is None:
         return _explain_place(hunk, number, failure, details, shift)
     expected, place = lines.old[index], stated + index
-    actual = file.lines[place] if place < file.count else None
     patch_line = patch_line_of_old(section, hunk, index)
-    shown = None if actual is None else printable(actual, _SHOWN)
-    details |= {"patch_line": patch_line, "file_line": place + 1, "actual": shown}
-    details["expected"] = printable(expected, _SHOWN)
+    if failure.reason == "absent" and is_ellipsis(expected):
+        return report_ellipsis(PatchLine(patch_line, expected))
+    actual = file.lines[place] if place < file.count else None
+    details |= {"patch_line": patch_line, "file_line": place + 1, "expected": printable(expected, _SHOWN)}
+    details["actual"] = None if actual is None else printable(actual, _SHOWN)
     rule = "hunk-ambiguous" if failure.reason == "ambiguous" else "hunk-mismatch"
     difference = _compare(expected, actual, place, file.count)
     hint = _where_now(run, len(lines.old), failure)
@@ -138,9 +140,8 @@ def explain_mismatch(
         fix = remove_hunk(section, hunk)
     if failure.reason in {"beginning", "end"} and len(failure.places) == 1:
         fix = _moved_header(hunk, failure.places[0])
-    return Fault(
-        rule, patch_line, f"hunk {number} does not fit: {difference}", hint=hint, fix=fix, details=details
-    )
+    message = f"hunk {number} does not fit: {difference}"
+    return Fault(rule, patch_line, message, hint=hint, fix=fix, details=details)
 
 
 def render_mismatch(fault: Fault) -> tuple[str, ...]:

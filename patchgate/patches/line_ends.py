@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from patchgate.patches.line_matching import match_lines
 from patchgate.patches.patch_model import Hunk, PatchSection
 
 _LONE_LF = re.compile(rb"(?<!\r)\n")
-# How many lines around a change in a file of mixed line ends are compared: the comparison is quadratic.
-_COMPARED = 2000
 
 
 class FileLines:
@@ -115,7 +114,7 @@ def carry_line_ends(disk: bytes, old: bytes, new: bytes) -> bytes | None:
     usual = b"\r\n" if carriage_returns * 2 > ends else b"\n"
     on_disk, before, after = (text.split(b"\n") for text in (disk, old, new))
     pieces: list[bytes] = []
-    kept = _kept_lines(before, after)
+    kept = match_lines(before, after)
     for number, line in enumerate(after[:-1]):
         source = kept.get(number)
         end = usual
@@ -124,27 +123,6 @@ def carry_line_ends(disk: bytes, old: bytes, new: bytes) -> bytes | None:
             end = b"\r\n" if on_disk[source].endswith(b"\r") else b"\n"
         pieces.append(line.removesuffix(b"\r") + end)
     return b"".join(pieces) + after[-1]
-
-
-def _kept_lines(before: Sequence[bytes], after: Sequence[bytes]) -> dict[int, int]:
-    """Pair the lines that stay: the position after to the one before."""
-    shorter = min(len(before), len(after))
-    head = 0
-    while head < shorter and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < shorter - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    kept = {number: number for number in range(head)}
-    kept |= {len(after) - number: len(before) - number for number in range(1, tail + 1)}
-    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
-    if old and new and len(old) + len(new) <= _COMPARED:
-        from difflib import SequenceMatcher
-
-        for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-            for number in range(block.size):
-                kept[head + block.b + number] = head + block.a + number
-    return kept
 
 
 class LineEnds(Enum):

@@ -60,8 +60,9 @@ _HUNK = b"\n@@"
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BLANK_LINES = re.compile(rb"\n*+")
 _OTHER_FORMS = (
-    ("the format `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
-    ("a SEARCH/REPLACE block", re.compile(rb"^<{5,9} SEARCH", re.MULTILINE)),
+    ("the format `*** Begin Patch`", "envelope", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
+    ("a SEARCH/REPLACE block", "search-replace", re.compile(rb"^<{5,9} SEARCH", re.MULTILINE)),
+    ("an edit with `old_string`", "edits", re.compile(rb'"old_string"|<old_string>|="old_string">')),
 )
 # Reading on after a missing last newline copies the patch; above this size the first fault is enough.
 _SECOND_LOOK = 1024 * 1024
@@ -330,9 +331,9 @@ def _explain_start(raw: bytes, position: int, line: int) -> Fault:
 
 def _other_form(raw: bytes) -> str | None:
     """Name the format of patch that this is instead, and what to send."""
-    for form, sign in _OTHER_FORMS:
+    for form, name, sign in _OTHER_FORMS:
         if sign.search(raw):
-            return f"{form} is not supported: make the same change as a unified diff, as `git diff` writes it"
+            return f"{form} is for --input {name}, if `[apply] inputs` allows it; else send a unified diff"
     if raw.lstrip().startswith(b"{"):
         return "JSON is not a patch: pass structured edits with --edits, or send a unified diff"
     return None

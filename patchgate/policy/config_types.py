@@ -165,6 +165,15 @@ DenyNewClasses: TypeAlias = Annotated[
     tuple[FileClass, ...],
     Field(strict=False, description="Classes of files that may not be added; existing files may change."),
 ]
+Inputs: TypeAlias = Annotated[
+    tuple[Literal["diff", "envelope", "search-replace", "edits", "files", "auto"], ...],
+    Field(
+        strict=False,
+        description="What `--input` may name: `envelope` (`*** Begin Patch`), `search-replace`, `edits` "
+        "(`old_string` and `new_string`), `files` (whole new files), `auto` (each of them, as it is found). "
+        "A unified diff, `diff`, is always read.",
+    ),
+]
 AllowModes: TypeAlias = Annotated[
     bool, Field(description="Whether a change may set or clear an executable bit.")
 ]

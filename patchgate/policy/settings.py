@@ -218,6 +218,10 @@ class ApplySettings:
         "What happens to a patch if a command fails the same way without it: `refuse` it, "
         "or `report` the failure as a warning.",
     ] = "refuse"
+    repair: Annotated[
+        bool, "Whether mechanical faults of a patch are repaired before it is judged, as with `--repair`."
+    ] = False
+    inputs: types.Inputs = ("diff",)
 
 
 @dataclass(frozen=True, slots=True)

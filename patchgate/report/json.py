@@ -22,6 +22,7 @@ from patchgate.report import wording
 from patchgate.report.rules import RULES_VERSION
 from patchgate.report.schema import ERROR_SCHEMA, REPORT_SCHEMA
 from patchgate.report.verdict import (
+    REPAIR_RULE,
     Attempt,
     ChangeVerdict,
     Detail,
@@ -223,6 +224,11 @@ def _change(verdict: ChangeVerdict) -> dict[str, Json]:
         "gates": [_gate(gate) for gate in verdict.gates],
         "context_gates": [_gate(gate) for gate in verdict.context_gates],
         "findings": finding_documents(verdict.findings),
+        "repaired": [
+            {"patch_line": plain_json(with_paths(each.details).get("patch_line")), "message": each.message}
+            for each in verdict.findings
+            if each.rule == REPAIR_RULE
+        ],
     }
 
 

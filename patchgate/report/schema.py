@@ -18,7 +18,20 @@ from patchgate.report.verdict import Fixer, Outcome, Verdict
 
 REPORT_SCHEMA = "patchgate.report/2"
 ERROR_SCHEMA = "patchgate.error/1"
-SOURCES = ("staged", "worktree", "commit", "merge", "patch", "edits", "all", "message", "ref", "range")
+SOURCES = (
+    *(
+        "staged",
+        "worktree",
+        "commit",
+        "merge",
+        "patch",
+        "edits",
+        "envelope",
+        "search-replace",
+        "string-edits",
+    ),
+    *("files", "all", "message", "ref", "range"),
+)
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -141,6 +154,7 @@ _CHANGE: Shape = {
     "gates": [Schema({"$ref": "#/$defs/gate"})],
     "context_gates": [Schema({"$ref": "#/$defs/gate"})],
     "findings": [Schema({"$ref": "#/$defs/finding"})],
+    "repaired": [{"patch_line": or_null(ORDINAL), "message": str}],
 }
 # Each rule has its own details; these are the keys that all have, and those that some share.
 _DETAILS = Schema(

@@ -175,6 +175,7 @@ class PolicyReference:
 
 
 OWNER_RULE = "owner-approval-missing"
+REPAIR_RULE = "patch-repaired"
 
 
 @dataclass(frozen=True, slots=True)

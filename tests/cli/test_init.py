@@ -281,7 +281,7 @@ def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: 
 def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it(repo: Repo) -> None:
     """The first `git submodule add` was refused, and no key of the policy spoke of it."""
     repo.commit({"a.py": "one\n"})
-    for typed, written in ((b"y\ny\n", "true"), (b"\n\n", '"bump"'), (b"y\nno\n", '"bump"')):
+    for typed, written in ((b"y\ny\n\n", "true"), (b"\n\n\n", '"bump"'), (b"y\nno\n\n", '"bump"')):
         (repo.path / "patchgate.toml").unlink(missing_ok=True)
         answer = at_terminal(repo, "init", typed=typed, CI="true")
         assert answer.code == 0
@@ -294,7 +294,7 @@ def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it
             before = commit.split(f"\n{key} = ")[0]
             assert before.rpartition("\n")[2].startswith("# ")
     (repo.path / "patchgate.toml").unlink()
-    assert at_terminal(repo, "init", typed=b"y\ny\n", CI="true").code == 0
+    assert at_terminal(repo, "init", typed=b"y\ny\n\n", CI="true").code == 0
     assert "May commits add submodules? yes (user_interactive)\n" in repo.cli("init", "--show").out
     repo.commit()
     repo.gitlink("vendor/sub")
@@ -307,7 +307,8 @@ def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it
 
 def test_what_init_takes_without_a_person_is_recorded_as_nobodys_word(repo: Repo) -> None:
     def answered() -> tuple[object, ...]:
-        about = list(Ledger(repo.common_dir).find_events({"answer"}))[-1].about
+        events = Ledger(repo.common_dir).find_events({"answer"}, "init-submodules")
+        about = list(events)[-1].about
         return about["answer"], about["source"], about["confidence"], about["matched"]
 
     repo.commit({"a.py": "one\n"})
@@ -321,7 +322,7 @@ def test_what_init_takes_without_a_person_is_recorded_as_nobodys_word(repo: Repo
     assert "\nallow_gitlinks = true\n" in text.split("[policy.agent]")[0]
     # At a terminal it is not asked again.
     (repo.path / "patchgate.toml").unlink()
-    answer = at_terminal(repo, "init", "--assume", "assumed", typed=b"y\n", CI="true")
+    answer = at_terminal(repo, "init", "--assume", "assumed", typed=b"y\n\n", CI="true")
     assert (answer.code, "May commits" in answer.err) == (0, False)
 
 
@@ -330,6 +331,17 @@ def test_assumptions_that_cannot_be_read_write_no_policy(repo: Repo) -> None:
     (repo.path / "assumed").write_bytes(b"\xff\xfe")
     assert repo.cli("init", "--yes", "--assume", "assumed", CI="true").code == 2
     assert not (repo.path / "patchgate.toml").exists()
+
+
+def test_init_offers_the_repair_of_patches_and_writes_what_was_answered(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    for typed, written in ((b"y\n\ny\n", "true"), (b"y\n\n\n", "false")):
+        (repo.path / "patchgate.toml").unlink(missing_ok=True)
+        answer = at_terminal(repo, "init", typed=typed, CI="true")
+        assert (answer.code, "Repair mechanical faults" in answer.err) == (0, True)
+        apply = (repo.path / "patchgate.toml").read_text().split("\n[apply]\n")[1]
+        assert f"\nrepair = {written}\n" in apply
+    assert "are judged? no (user_interactive)\n" in repo.cli("init", "--show").out
 
 
 def test_init_installs_the_hooks_and_says_which(repo: Repo) -> None:

@@ -122,6 +122,7 @@ def test_a_report_has_every_key_of_the_design() -> None:
                         "fingerprint": fingerprints([refusal])[0],
                     }
                 ],
+                "repaired": [],
             }
         ],
         "attempt": None,

@@ -26,7 +26,7 @@ TRY_RULES = (
     _again(
         "retry-not-a-diff",
         "A retry is not one whole unified diff, but the full text of a file, prose or edits. If every "
-        "refused attempt was edits, the retry may be edits too.",
+        "refused attempt was edits, or came in the same other format, the retry may be that too.",
         "After a refusal the whole patch is checked again, and only a diff says exactly what it changes.",
         "`--retry-of a-7f3a` with the new text of a file",
         "Send the whole patch again, as `git diff` writes it, from its first `diff --git` line on.",

@@ -63,7 +63,8 @@ PATCH_RULES = (
     ),
     _parse(
         "patch-truncated",
-        "The input ends inside a hunk, or an ellipsis (`...`) replaces lines of the patch.",
+        "The input ends inside a hunk, a block, an envelope or a fence, or an ellipsis (`...`) replaces "
+        "lines of it.",
         "The missing lines are not known, and half a change must not be applied as a whole one.",
         "@@ -0,0 +1,60 @@ above nine lines, and nothing after them",
         "Send the whole patch again, with every line of it.",
@@ -109,6 +110,22 @@ PATCH_RULES = (
         "A check must end in bounded time and memory.",
         "a patch of 300 MB",
         "Split the change into several patches.",
+    ),
+    _parse(
+        "input-invalid",
+        "The input is not whole and unambiguous in the format that `--input` names, or it has changes in "
+        "several formats.",
+        "A guess at what was meant would change something else.",
+        "two envelopes in one reply, or a block with two lines `=======`",
+        "Send the whole change once, in one format, as the message says.",
+    ),
+    _parse(
+        "patch-repaired",
+        "A mechanical fault of the patch was repaired before it was judged: a fence, a header, a count.",
+        "Content is never repaired; the repaired patch is the one that is judged and applied.",
+        "a diff in a closed Markdown fence, with `--repair`",
+        "Nothing to do.",
+        level=Level.NOTE,
     ),
     _parse(
         "newline-missing",
@@ -157,7 +174,8 @@ PATCH_RULES = (
     ),
     _check(
         "hunk-mismatch",
-        "The lines that a hunk expects are not in the file, or git cannot apply it where they are.",
+        "The lines that a hunk or a block expects are not in the file, or git cannot apply it where they "
+        "are.",
         "The file has changed since the patch was made, or the patch was made from memory.",
         "the patch has `foo`, line 12 of the file is `bar`",
         "Read the file again at the named line, and make the patch from it.",
@@ -179,7 +197,8 @@ PATCH_RULES = (
     ),
     _check(
         "hunk-ambiguous",
-        "The lines of a hunk are not where it says, and are in the file more than once.",
+        "The lines of a hunk are not where it says, or its format says no place, and they are in the file "
+        "more than once.",
         "git would take the closest place, which is a guess.",
         "a hunk of three closing braces at a wrong line",
         "Give the right line number in the hunk header, or more context.",
