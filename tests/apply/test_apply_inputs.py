@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -37,7 +38,11 @@ def test_an_envelope_lands_as_a_diff_which_is_the_candidate(repo: Repo) -> None:
     diff = evidence(answer, "artifacts/diff.patch")
     assert diff == change_of()
     assert evidence(answer, "artifacts/sent.txt") == ENVELOPE
-    assert b"it came as `envelope`" in evidence(answer, "reviews/review_patch.md")
+    review = evidence(answer, "reviews/review_patch.md").decode()
+    assert "it came as `envelope`" in review
+    assert "in artifacts/sent.txt" in review
+    (attempt,) = repo.run("attempts", "list", "--format", "json").report["attempts"]
+    assert attempt["patch_sha256"] == hashlib.sha256(diff).hexdigest()
     (repo.path / "f").write_text(ABC)
     assert apply(repo, diff).verdict == "accepted"
 
@@ -81,6 +86,15 @@ def test_a_repaired_patch_lands_and_says_what_was_repaired(repo: Repo, how: str)
     assert evidence(answer, "artifacts/sent.txt") == FENCED
     assert json.loads(evidence(answer, "artifacts/report.json"))["changes"][0]["repaired"] == [repaired]
     assert b"- repaired: " in evidence(answer, "reviews/review_patch.md")
+
+
+def test_a_retry_may_be_repaired_as_the_first_try_was(repo: Repo) -> None:
+    first = apply(repo, FENCED.replace(b"-b", b"-x"), "--repair")
+    assert first.errors == ["hunk-mismatch"]
+    assert "--repair" in first.report["retry"]["command"]
+    again = ("--retry-of", first.report["attempt"]["id"])
+    assert apply(repo, FENCED, *again).errors[0] == "retry-not-a-diff"
+    assert apply(repo, FENCED, "--repair", *again).verdict == "accepted"
 
 
 def test_nothing_is_repaired_unless_somebody_asks_for_it(repo: Repo) -> None:

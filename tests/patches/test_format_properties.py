@@ -176,11 +176,15 @@ def test_the_diff_of_two_texts_makes_one_of_the_other(old: bytes | None, new: by
 
 
 @settings(max_examples=often(500), deadline=None)
-@given(before=st.lists(st.integers(0, 2000), min_size=30, max_size=60), after=st.lists(st.integers(0, 60)))
-def test_lines_that_stay_are_paired_in_order(before: list[int], after: list[int]) -> None:
-    """Also where a text is too long to be compared in full: most of its lines are there once."""
-    old = [b"%d" % each for each in [*range(1500), *before]]
-    new = [b"%d" % each for each in [*after, *range(40, 1500), *before[5:], *after]]
+@given(
+    moved=st.lists(st.integers(0, 39), unique=True),
+    before=st.lists(st.integers(0, 2000), max_size=30),
+    after=st.lists(st.integers(1600, 2000), max_size=30),
+)
+def test_lines_that_stay_are_paired_in_order(moved: list[int], before: list[int], after: list[int]) -> None:
+    """Also where a text is too long to be compared in full, and lines moved from its beginning to its end."""
+    old = [b"%d" % each for each in [*range(1500), *before, 2001]]
+    new = [b"%d" % each for each in [*after, *range(40, 1500), *moved, *before[5:], 2002]]
     pairs = sorted(match_lines(old, new).items())
     assert all(old[source] == new[number] for number, source in pairs)
     assert [source for _, source in pairs] == sorted({source for _, source in pairs})
