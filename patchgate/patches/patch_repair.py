@@ -18,7 +18,7 @@ from patchgate.patches.formats.anchors import find_lines
 from patchgate.patches.formats.proposal import MAX_INPUT_BYTES, Fence, read_fences
 from patchgate.patches.formats.whole_files import name_above
 from patchgate.patches.line_ends import LineEnds, detect_line_ends
-from patchgate.patches.patch_hunks import HEADER, is_ellipsis, strip_carriage_returns
+from patchgate.patches.patch_hunks import HEADER, is_ellipsis, is_prose, strip_carriage_returns
 from patchgate.patches.patch_model import (
     MARKER,
     Fault,
@@ -155,7 +155,7 @@ def _unwrap(text: bytes) -> _InnerDiff | Fault | None:
             if fence is not around and name_above(found.text, fence):
                 return None
         begin, end = _span(found.text, start.start(), around)
-        if _FOREIGN.search(found.text[:begin]) or _FOREIGN.search(found.text, end):
+        if not (_is_text(found.text[:begin]) and _is_text(found.text[end:])):
             return None
         what = "the fence around the diff" if around else "the text above the diff"
         note = _note(found.above + 1, f"removed {what}")
@@ -169,6 +169,14 @@ def _unwrap(text: bytes) -> _InnerDiff | Fault | None:
         if around is None:
             return found
     return None
+
+
+def _is_text(around: bytes) -> bool:
+    """Return whether what is around a diff is certainly no part of a change."""
+    if _FOREIGN.search(around):
+        return False
+    lines = around.split(b"\n")
+    return all(is_prose(line) or (line.startswith(b" ") and not is_ellipsis(line)) for line in lines)
 
 
 def _is_around(fence: Fence, offset: int) -> bool:
@@ -247,7 +255,7 @@ class _Repair:
             gone = lines[fix.first - 1 : fix.last]
             if fix.text is not None:
                 return fix
-            is_text = not any(lines[fix.last :]) and not _FOREIGN.search(b"\n".join(gone))
+            is_text = not any(lines[fix.last :]) and _is_text(b"\n".join(gone))
             return fix if is_text or not any(map(bytes.strip, gone)) else None
         if fault.rule in {"blank-context-line", "missing-file-header", "newline-missing"}:
             return fix

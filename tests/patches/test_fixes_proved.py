@@ -16,6 +16,7 @@ import pytest
 from patchgate.git.model import REGULAR
 from patchgate.git.path import RepoPath
 from patchgate.patches.patch_parser import Fault, Patch, parse
+from patchgate.patches.patch_repair import repair_patch
 from patchgate.patches.planning import PatchTargets, Preimage, list_removed_paths, plan_section
 from tests.amount import often
 from tests.patches.patch_world import PatchWorld
@@ -195,3 +196,44 @@ def test_a_patch_that_was_cut_anywhere_never_lands_with_half_a_hunk(whole: bytes
     for at in random.Random(2).sample(offsets, min(len(offsets), often(2_000))):
         made, sent = fixed(part(at))
         assert made is None or made in possible, (part(at).decode(), sent.decode())
+
+
+def look_up(path: RepoPath) -> Preimage | None:
+    return Preimage(*BEFORE[path.raw]) if path.raw in BEFORE else None
+
+
+def repaired(raw: bytes) -> Mapping[bytes, tuple[str, bytes] | None] | None:
+    """Do what `--repair` does; give what comes of it, None for a refusal."""
+    found = repair_patch(raw, look_up)
+    if isinstance(found, Fault):
+        return None
+    made = apply(raw if found is None else found.patch)
+    return None if isinstance(made, tuple) else made
+
+
+@pytest.mark.parametrize("damage", [one_line_each, between_lines, other_numbers, as_a_whole])
+def test_what_the_repair_makes_of_a_damaged_patch_is_what_the_whole_one_makes(
+    whole: bytes, damage: object
+) -> None:
+    assert callable(damage)
+    wanted = apply(whole)
+    # A hunk that has lost an added line, with a header below it, cannot be told from one that is miscounted.
+    lines = lines_of(whole)
+    lost = {b"".join((*lines[:at], *lines[at + 1 :])) for at, line in enumerate(lines) if line[:1] == b"+"}
+    damaged = [raw for raw in damage(whole) if isinstance(apply(raw), tuple) and raw not in lost]
+    n_repaired = 0
+    for raw in random.Random(3).sample(damaged, min(len(damaged), often(1_000))):
+        made = repaired(raw)
+        assert made is None or made == wanted, raw.decode()
+        n_repaired += made is not None
+    assert n_repaired > 3
+
+
+def test_the_repair_of_what_was_cut_anywhere_is_never_half_a_hunk(whole: bytes) -> None:
+    starts = [match.start() for match in re.finditer(rb"(?m)^", whole)]
+    possible = [made for made in (apply(whole[:at]) for at in starts) if not isinstance(made, tuple)]
+    offsets = [at for at in range(1, len(whole)) if isinstance(apply(whole[:at]), tuple)]
+    for at in random.Random(4).sample(offsets, min(len(offsets), often(2_000))):
+        for raw in (whole[:at], b"```diff\n" + whole[:at], b"Here:\n\n" + whole[:at]):
+            made = repaired(raw)
+            assert made is None or made in possible, raw.decode()
