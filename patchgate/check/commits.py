@@ -16,7 +16,7 @@ from patchgate.check.policy_lookup import (
     main_line_policy,
     requested_policy,
 )
-from patchgate.check.profiles import find_agent_trailer
+from patchgate.check.profiles import find_agent_trailer, judged_profiles
 from patchgate.git.change_sources import LoadedChange
 from patchgate.git.history import Commit, Walk, commits_of, recent_commits
 from patchgate.git.objects import Objects
@@ -95,7 +95,11 @@ class _CommitHistory:
     def judge_from(self, commits: Sequence[Commit]) -> Iterator[ChangeVerdict]:
         """Judge commits until the policy changes: the new policy may need more to be read."""
         before = self._before(commits[0])
-        profiles = {self._profile_of(commit, before.policy)[0] for commit in commits}
+        profiles = {
+            profile
+            for commit in commits
+            for profile in judged_profiles(*self._profile_of(commit, before.policy))
+        }
         detail = detail_for([before.policy or built_in()], *profiles, in_full=self._in_full)
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
@@ -120,9 +124,9 @@ class _CommitHistory:
 
     def _read_again(self, commit: Commit, after: FoundPolicy) -> LoadedChange:
         """Read one commit again, in the detail that its two policies need."""
-        profile, _ = self._profile_of(commit, self._before(commit).policy or after.policy)
+        profiles = judged_profiles(*self._profile_of(commit, self._before(commit).policy or after.policy))
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
-        detail = detail_for(policies, profile, in_full=self._in_full)
+        detail = detail_for(policies, *profiles, in_full=self._in_full)
         ((_, reading),) = self._walk.read([commit], detail)
         return reading
 
@@ -228,9 +232,7 @@ class _CommitHistory:
         )
         policy = rules.before.policy or rules.after.policy
         profile, reason = self._profile_of(commit, policy)
-        verdict = judge_reading(reading, rules, profile, self._walk.objects)
-        if reason:
-            verdict = replace(verdict, profile_reason=reason)
+        verdict = judge_reading(reading, rules, profile, self._walk.objects, reason)
         if self._scoped is not None and commit.oid in self._scoped.ids:
             controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
             judging = policy or built_in()

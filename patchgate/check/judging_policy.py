@@ -13,7 +13,8 @@ from functools import cache, lru_cache
 
 from patchgate.check.case import Case, Governance, MergedFolder
 from patchgate.check.features import FactSources, gather_facts
-from patchgate.check.gate import ORDER, judge
+from patchgate.check.gate import ORDER, GateResults, judge
+from patchgate.check.profiles import judged_profiles
 from patchgate.check.shape import budgets
 from patchgate.check.symlinks import gather_links
 from patchgate.errors import PatchgateError, UndecidedError
@@ -24,6 +25,7 @@ from patchgate.git.path import RepoPath
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in, require_version
+from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     Budget,
     ChangeVerdict,
@@ -114,23 +116,26 @@ def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoP
 
 
 def judge_reading(
-    reading: LoadedChange, rules: PolicySides, profile: Profile, objects: Objects
+    reading: LoadedChange, rules: PolicySides, profile: Profile, objects: Objects, reason: str = ""
 ) -> ChangeVerdict:
     """Judge one change that was loaded.
 
     A change of the policy is judged under the old policy and under the new one; its verdict names the old.
+    What its author says is an agent's must also pass what people may not do.
 
     Args:
         objects: reads the objects of the change, also those that are not in the repository yet.
+        reason: why the change is an agent's, if its author says so.
     """
+    profiles = judged_profiles(profile, reason)
     try:
-        reading, rules, carried = _with_carried(reading, rules, profile, objects)
+        reading, rules, carried = _with_carried(reading, rules, profiles, objects)
         controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
         policy, place, governance = _choose(rules, controls, is_empty=not reading.change.files)
         own = _proposed(rules, controls, policy)
         merged = _merged_folders(objects, reading)
     except PatchgateError as error:
-        return _undecided(reading, rules, profile, error)
+        return replace(_undecided(reading, rules, profile, error), profile_reason=reason)
     declaring, new = _declaring(rules, policy)
     scene = FactSources(
         objects=objects,
@@ -151,11 +156,14 @@ def judge_reading(
         merged=merged,
         free=carried,
     )
-    outcomes, findings = judge(case)
+    cases = [case]
     if own is not None:
         under_own = replace(scene, policy=own, declaring=own, known=declaring, own=None)
-        judged = judge(_case(under_own, reading, governance, has_budgets=False))
-        outcomes, findings = _both(outcomes, findings, *judged)
+        cases.append(_case(under_own, reading, governance, has_budgets=False))
+    results = _both(*(judge(each) for each in cases))
+    for other in profiles[1:]:
+        results = _both(results, *(_refused(_under(each, other, scene.objects, reading)) for each in cases))
+    outcomes, findings = results
     return ChangeVerdict(
         change=reading.change,
         source=reading.source,
@@ -165,11 +173,23 @@ def judge_reading(
         findings=findings,
         limits=_limits(case),
         owned=tuple(_owned(case, rules)),
+        profile_reason=reason,
     )
 
 
+def _under(case: Case, profile: Profile, objects: Objects, reading: LoadedChange) -> Case:
+    """Build the same case under another profile; what the features gathered holds for both."""
+    return replace(case, profile=profile, links=gather_links(objects, reading, case.policy, profile))
+
+
+def _refused(case: Case) -> GateResults:
+    """Judge a case, and leave out of the findings what refuses nothing."""
+    outcomes, findings = judge(case)
+    return outcomes, tuple(each for each in findings if each.level is Level.ERROR)
+
+
 def _with_carried(
-    reading: LoadedChange, rules: PolicySides, profile: Profile, objects: Objects
+    reading: LoadedChange, rules: PolicySides, profiles: tuple[Profile, ...], objects: Objects
 ) -> tuple[LoadedChange, PolicySides, frozenset[RepoPath]]:
     """Count as a merge's own change what no side made so, unless the judging branch has it so.
 
@@ -180,7 +200,7 @@ def _with_carried(
         return reading, rules, frozenset()
     from patchgate.git.merge_paths import Landing
 
-    is_restricted = restriction(rules, profile)
+    is_restricted = restriction(rules, profiles)
     carried = reading.carried(Landing(rules.branches, is_restricted))
 
     def is_there(file: FileChange) -> bool:
@@ -202,7 +222,7 @@ def _with_carried(
     return whole, replace(rules, base=rules.parents[0]), frozenset(file.path for file in carried)
 
 
-def restriction(rules: PolicySides, profile: Profile) -> Restricted:
+def restriction(rules: PolicySides, profiles: tuple[Profile, ...]) -> Restricted:
     """Build the function that returns whether not everybody may change a path of the judging branch: it is a
     control file, has owners, or is denied by name. Without such a branch there is no path of this kind.
     """
@@ -211,21 +231,21 @@ def restriction(rules: PolicySides, profile: Profile) -> Restricted:
     def is_restricted(path: RepoPath) -> bool:
         if not rules.branches:
             return False
-        return is_control(path, rules) or (policy is not None and _by_name(policy, profile)(path))
+        return is_control(path, rules) or (policy is not None and _by_name(policy, profiles)(path))
 
     return is_restricted
 
 
 @lru_cache(maxsize=8)
-def _by_name(policy: Policy, profile: Profile) -> Restricted:
+def _by_name(policy: Policy, profiles: tuple[Profile, ...]) -> Restricted:
     """Build the function that returns whether a policy restricts a path by its name; answers are kept."""
 
     def is_restricted(path: RepoPath) -> bool:
         ruling = policy.ruling(path)
         if ruling.denied is not None or ruling.outside or ruling.suffix is not None:
             return True
-        is_denied = ruling.classes & policy.limits(profile, ruling.owner).deny_classes
-        return bool(is_denied) or any(policy.owned([path], ()))
+        limits = (policy.limits(profile, ruling.owner) for profile in profiles)
+        return any(ruling.classes & each.deny_classes for each in limits) or any(policy.owned([path], ()))
 
     return cache(is_restricted)
 
@@ -376,21 +396,27 @@ def _proposed(rules: PolicySides, controls: frozenset[RepoPath], judging: Policy
     return own
 
 
-def _both(
-    outcomes: tuple[GateOutcome, ...],
-    findings: tuple[Finding, ...],
-    own_outcomes: tuple[GateOutcome, ...],
-    own_findings: tuple[Finding, ...],
-) -> tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]:
-    """Join the results under the old policy and under the new one, without duplicates."""
+def _both(results: GateResults, *others: GateResults) -> GateResults:
+    """Join the results under several policies or profiles, without duplicates."""
     rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.UNDECIDED, Outcome.FAIL]
-    said = {(finding.rule, finding.path, finding.line) for finding in findings}
-    extra = tuple(each for each in own_findings if (each.rule, each.path, each.line) not in said)
-    joined = tuple(
-        max(pair, key=lambda each: rank.index(each.outcome))
-        for pair in zip(outcomes, own_outcomes, strict=True)
-    )
-    return joined, findings + extra
+    outcomes, findings = results
+    for more_outcomes, more_findings in others:
+        errors = _places(each for each in findings if each.level is Level.ERROR)
+        said = _places(findings)
+        findings += tuple(
+            each
+            for each in more_findings
+            if (each.rule, each.path, each.line) not in (errors if each.level is Level.ERROR else said)
+        )
+        outcomes = tuple(
+            max(pair, key=lambda each: rank.index(each.outcome))
+            for pair in zip(outcomes, more_outcomes, strict=True)
+        )
+    return outcomes, findings
+
+
+def _places(findings: Iterable[Finding]) -> set[tuple[str, RepoPath | None, int | None]]:
+    return {(each.rule, each.path, each.line) for each in findings}
 
 
 def _undecided(

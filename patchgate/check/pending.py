@@ -24,7 +24,7 @@ from patchgate.check.policy_lookup import (
     main_line_policy,
     requested_policy,
 )
-from patchgate.check.profiles import find_agent_variable
+from patchgate.check.profiles import find_agent_variable, judged_profiles
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import (
     LoadedChange,
@@ -139,12 +139,13 @@ def _pending(
     work = worktree_scope(repository)
     profile, reason = _profile_of(asked, work, before.policy)
     in_full = asked.in_full or (work is not None and work.counts_lines)
-    detail = detail_for([before.policy or built_in()], profile, in_full=in_full)
+    profiles = judged_profiles(profile, reason)
+    detail = detail_for([before.policy or built_in()], *profiles, in_full=in_full)
 
     reading = read(detail)
     after = policies.at(_key_after(objects, policies, base.tree, reading))
     both = [policy for policy in (before.policy, after.policy) if policy]
-    needed = detail_for(both, profile, in_full=in_full)
+    needed = detail_for(both, *profiles, in_full=in_full)
     if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
         reading = read(needed)
     rules = PolicySides(
@@ -158,9 +159,7 @@ def _pending(
         parents=tuple(heads) if len(heads) > 1 else (),
         branches=() if before.tree is None else (before.tree,),
     )
-    verdict = judge_reading(reading, rules, profile, objects)
-    if reason:
-        verdict = replace(verdict, profile_reason=reason)
+    verdict = judge_reading(reading, rules, profile, objects, reason)
     if work is not None:
         policy = before.policy or after.policy or built_in()
         controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from patchgate.policy.policy import Policy
+from patchgate.policy.policy import Policy, Profile
 
 TRAILER = "Patchgate-Profile"
 VARIABLE = "PATCHGATE_PROFILE"
@@ -50,6 +50,16 @@ def find_agent_variable(environ: Mapping[str, str], policy: Policy | None) -> st
     if policy is None or not policy.config.profile.detect:
         return None
     return next((name for name in MARKERS if environ.get(name)), None)
+
+
+def judged_profiles(profile: Profile, reason: str) -> tuple[Profile, ...]:
+    """List the profiles whose refusals count: an author who says that an agent commits is not freed by it.
+
+    Args:
+        profile: that of the change.
+        reason: why it is an agent's; empty where nobody but the caller said so.
+    """
+    return (profile, Profile.COMMIT) if reason else (profile,)
 
 
 def _key_and_value(trailer: str) -> tuple[str, str]:

@@ -102,6 +102,47 @@ def test_a_trailer_puts_a_commit_under_the_profile_of_agents(repo: Repo, trailer
     assert repo.check("HEAD", "--profile", "commit").verdict == "accepted"
 
 
+STRICT_FOR_PEOPLE = """\
+[policy.commit]
+deny_classes = ["media"]
+max_added_lines = 3
+[policy.agent]
+deny_new_classes = []
+[rules]
+max-added-lines = "error"
+"""
+
+
+@pytest.mark.parametrize("trailer", ["Patchgate-Intent: any", "Patchgate-Profile: agent"])
+@pytest.mark.parametrize(
+    ("path", "text", "rule"),
+    [("logo.png", "1\n", "deny-class"), ("long", "1\n2\n3\n4\n", "max-added-lines")],
+)
+def test_a_trailer_lifts_no_limit_of_people(
+    repo: Repo, trailer: str, path: str, text: str, rule: str
+) -> None:
+    repo.commit({"patchgate.toml": STRICT_FOR_PEOPLE})
+    repo.commit({path: text}, f"Do it\n\n{trailer}")
+    answer = repo.check("HEAD")
+    assert (answer.change["profile"], answer.errors) == ("agent", [rule])
+    assert repo.check("HEAD", "--policy-from", "HEAD~1").errors == [rule]
+    assert repo.check("HEAD", "--profile", "agent").verdict == "accepted"
+
+
+def test_a_policy_that_an_agent_proposes_must_allow_people_what_the_change_does(repo: Repo) -> None:
+    repo.commit({"patchgate.toml": "[policy]\n"})
+    repo.stage({"patchgate.toml": "[policy.commit]\nallow_modes = false\n"})
+    repo.git("update-index", "--chmod=+x", "patchgate.toml")
+    repo.git("commit", "-q", "-m", "Do it\n\nPatchgate-Run: r")
+    assert repo.check("HEAD").errors == ["mode-change"]
+
+
+def test_a_trailer_makes_no_warning_for_people_of_an_agent_s_commit(repo: Repo) -> None:
+    repo.commit({"patchgate.toml": "[policy.commit]\nmax_files = 1\n[policy.agent]\nmax_files = 9\n"})
+    repo.commit({"a": "x\n", "b": "x\n"}, "Do it\n\nPatchgate-Run: r")
+    assert repo.check("HEAD").rules == []
+
+
 @pytest.mark.parametrize(
     "message", ["Patchgate-Intent in the subject", "Do\n\nOther: x", "Do\n\nno Patchgate-Run: x y"]
 )

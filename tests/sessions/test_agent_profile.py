@@ -135,3 +135,19 @@ def test_what_is_no_trailer_is_a_mistake_with_its_line(tmp_path: Path, text: str
     assert refused.code == 1
     assert "policy-invalid" in refused.out
     assert "patchgate.toml:2" in refused.out
+
+
+STRICT_FOR_PEOPLE = '[policy.commit]\nmax_added_lines = 3\n[rules]\nmax-added-lines = "error"\n'
+
+
+def test_no_hook_lets_an_agent_do_what_people_may_not(tmp_path: Path) -> None:
+    repo = made(tmp_path, STRICT_FOR_PEOPLE)
+    before = repo.head()
+    repo.stage({"a": "1\n2\n3\n4\n"})
+    refused = try_commit(repo, PATCHGATE_PROFILE="agent")
+    assert (refused.returncode, b"max-added-lines" in refused.stderr) == (1, True)
+    for more in ((), ("--no-verify",)):
+        refused = try_commit(repo, "-m", "Patchgate-Intent: any", *more)
+        assert refused.returncode != 0
+        assert b"max-added-lines" in refused.stderr
+    assert repo.head() == before
