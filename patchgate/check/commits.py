@@ -194,6 +194,11 @@ class _CommitHistory:
         trees = [header.oid for header in headers if header is not None]
         return tuple(dict.fromkeys(trees)) or (self._asked.tree,)
 
+    def _names_patchgate(self, tree: str) -> bool:
+        if tree not in self._hooks:
+            self._hooks[tree] = self._policies.names_patchgate(tree)
+        return self._hooks[tree]
+
     def _after(self, commit: Commit, reading: LoadedChange) -> FoundPolicy:
         touched = any(file.path.raw in _POLICY_FILES for file in reading.change.files)
         if not touched and len(commit.parents) == 1:
@@ -215,6 +220,8 @@ class _CommitHistory:
             known = self._policies.at(
                 self._policies.key(base) if is_merge else self._key_of(commit.parents[0])
             )
+        branches = self._branches() if is_merge else ()
+        sides = (base, *branches, *map(self._walk.tree_of, commit.parents if is_merge else ()))
         rules = PolicySides(
             before,
             after,
@@ -223,12 +230,14 @@ class _CommitHistory:
             is_borrowed=is_borrowed or (self._terms.policy is not None and known.is_absent),
             is_first=self._begins(commit),
             # What a merge carries there is not known yet.
-            hooks_named=(is_merge or PRE_COMMIT_FILE.raw in touched) and self._policies.names_patchgate(base),
+            hooks_named=(is_merge or PRE_COMMIT_FILE.raw in touched)
+            and any(map(self._names_patchgate, sides)),
             base=known,
             parents=tuple(self._policies.at(self._key_of(parent)) for parent in commit.parents)
             if is_merge
             else (),
-            branches=self._branches() if is_merge else (),
+            branches=branches,
+            landing=tuple(self._policies.at(self._policies.key(tree)) for tree in branches),
         )
         policy = rules.before.policy or rules.after.policy
         profile, reason = self._profile_of(commit, policy)

@@ -51,13 +51,15 @@ class PolicySides:
 
     `before` judges; where it is absent (the first commit, or nothing before had a policy) the change's
     own policy does. `is_first` is whether the change is the first commit of the repository, which has no
-    limits. `place` is where `before` was found, for messages. `hooks_named` is whether the base's
-    `.pre-commit-config.yaml` names patchgate. `base` is the policy of the change's own base, also where
+    limits. `place` is where `before` was found, for messages. `hooks_named` is whether the
+    `.pre-commit-config.yaml` of the base, of a branch or of a merge's parent names patchgate. `base` is the
+    policy of the change's own base, also where
     another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and shows
     whether the change changes the policy. `is_borrowed` is whether `before` comes from another line of
     history because this one had no policy: then the first policy need not be its own commit. `parents` are
     the policies of what a merge joins; empty for another change. `branches` are the trees of the branches
-    that get the change, where they are known.
+    that get the change, where they are known, and `landing` the policies there: the author of a merge chooses
+    its first parent.
     """
 
     before: FoundPolicy
@@ -69,6 +71,7 @@ class PolicySides:
     is_borrowed: bool = False
     parents: tuple[FoundPolicy, ...] = ()
     branches: tuple[str, ...] = ()
+    landing: tuple[FoundPolicy, ...] = ()
 
     @property
     def is_lost(self) -> bool:
@@ -87,7 +90,11 @@ def is_control(path: RepoPath, rules: PolicySides) -> bool:
         return True
     if path.raw == PRE_COMMIT_FILE.raw:
         return rules.hooks_named
-    return path.raw == PYPROJECT_FILE.raw and _differs(rules.base, rules.after)
+    if path.raw != PYPROJECT_FILE.raw:
+        return False
+    # A merge with a parent from before the branch's last change of the policy changes nothing by itself.
+    is_other = [any(_differs(each, rules.after) for each in side) for side in (rules.landing, rules.parents)]
+    return all(is_other) or _differs(rules.base, rules.after)
 
 
 def _differs(before: FoundPolicy, after: FoundPolicy) -> bool:

@@ -148,16 +148,18 @@ def _pending(
     needed = detail_for(both, *profiles, in_full=in_full)
     if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
         reading = read(needed)
+    branches = (before.tree,) if base.heads and before.tree is not None else ()
     rules = PolicySides(
         before,
         after,
         place=place,
         is_first=is_first,
         is_borrowed=is_borrowed,
-        hooks_named=policies.names_patchgate(base.tree),
+        hooks_named=any(map(policies.names_patchgate, (base.tree, *branches, *reading.parents))),
         base=policies.at(policies.key(base.tree)),
         parents=tuple(heads) if len(heads) > 1 else (),
-        branches=() if before.tree is None else (before.tree,),
+        branches=branches,
+        landing=(before,) if branches else (),
     )
     verdict = judge_reading(reading, rules, profile, objects, reason)
     if work is not None:

@@ -256,6 +256,69 @@ def test_a_policy_that_an_evil_merge_weakens_is_refused_together_with_anything_e
         assert sorted(answer.errors) == ["deny-prefix", "policy-change-not-alone"]
 
 
+IN_PYPROJECT = '[project]\nname = "x"\n[tool.patchgate.policy]\ndeny_prefixes = [{}]\n'
+
+
+@pytest.fixture
+def moved_on(tmp_path: Path) -> Repo:
+    """`main` made the policy in pyproject.toml stricter and named the hook; the branch `old` did not."""
+    made = Repo.create(tmp_path)
+    made.commit({"pyproject.toml": IN_PYPROJECT.format(""), ".pre-commit-config.yaml": "repos: []\n"})
+    made.git("checkout", "-q", "-b", "old")
+    made.commit({".pre-commit-config.yaml": "repos: [] # mine\n", "b": "x\n"})
+    made.git("checkout", "-q", "main")
+    made.commit({"pyproject.toml": IN_PYPROJECT.format('"runs"')})
+    made.commit({".pre-commit-config.yaml": "repos:\n- repo: https://example.com/patchgate\n"})
+    return made
+
+
+@pytest.mark.parametrize("onto", ["main", "old"])
+@pytest.mark.parametrize("path", ["pyproject.toml", ".pre-commit-config.yaml"])
+def test_no_order_of_the_parents_hides_that_a_merge_takes_the_rules_back(
+    moved_on: Repo, onto: str, path: str
+) -> None:
+    moved_on.git("checkout", "-q", "--detach", onto)
+    moved_on.try_git("merge", "-q", "--no-commit", "old" if onto == "main" else "main")
+    moved_on.git("checkout", "-q", "main", "--", "pyproject.toml", ".pre-commit-config.yaml")
+    moved_on.git("checkout", "-q", "old", "--", path)
+    moved_on.stage({"evil": "x\n"})
+    staged = moved_on.check("--policy-from", "main")
+    moved_on.git("commit", "-q", "--no-verify", "-m", "Merge")
+    for answer in (staged, moved_on.check("HEAD", "--policy-from", "main")):
+        assert answer.errors == ["policy-change-not-alone"]
+        assert [finding["path"] for finding in answer.findings] == [path]
+
+
+@pytest.mark.parametrize("onto", ["main", "old"])
+def test_a_merge_that_keeps_the_rules_of_main_may_solve_other_conflicts(moved_on: Repo, onto: str) -> None:
+    moved_on.commit({"b": "y\n"})
+    moved_on.git("checkout", "-q", onto)
+    moved_on.try_git("merge", "-q", "--no-commit", "old" if onto == "main" else "main")
+    moved_on.git("checkout", "-q", "main", "--", ".pre-commit-config.yaml")
+    moved_on.stage({"b": "z\n"})
+    staged = moved_on.check("--policy-from", "main")
+    moved_on.git("commit", "-q", "--no-verify", "-m", "Merge")
+    for answer in (staged, moved_on.check("HEAD", "--policy-from", "main")):
+        assert (answer.verdict, answer.errors) == ("accepted", [])
+
+
+def test_an_old_merge_is_no_change_of_the_rules_because_main_has_changed_them_since(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    text = "[project]\n" + "".join(f"k{number} = 1\n" for number in range(9)) + "{}[tool.patchgate.policy]\n"
+    repo.commit({"pyproject.toml": text.format(""), "b": "b\n"})
+    repo.git("checkout", "-q", "-b", "old")
+    repo.commit({"pyproject.toml": text.format("").replace("k0 = 1", "k0 = 2"), "b": "c\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"pyproject.toml": text.format("k = 1\n"), "b": "d\n"})
+    repo.git("checkout", "-q", "old")
+    repo.try_git("merge", "-q", "main")
+    repo.commit({"b": "e\n"}, "Merge")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"pyproject.toml": text.format("k = 1\n") + 'deny_prefixes = ["runs"]\n'})
+    answer = repo.check("main..old", "--policy-from", "main")
+    assert [change["verdict"] for change in answer.changes] == ["accepted", "accepted"]
+
+
 def test_budgets_do_not_count_what_a_merge_made_by_itself(repo: Repo) -> None:
     repo.git("checkout", "-q", "side")
     repo.commit({f"many/{number}": "x\n" for number in range(60)})
