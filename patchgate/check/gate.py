@@ -13,6 +13,7 @@ from patchgate.check import content, denied_paths, governance, shape, unsafe_pat
 from patchgate.check.case import Case
 from patchgate.check.features import GATES, examiner
 from patchgate.errors import PatchgateError
+from patchgate.git.path import RepoPath
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, GateOutcome, Outcome
@@ -80,6 +81,29 @@ def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
         return GateOutcome(gate=gate.name, outcome=Outcome.UNDECIDED, reason=reason, trace=trace), []
     failed = any(finding.level is Level.ERROR for finding in found)
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
+
+
+def join_results(results: GateResults, *others: GateResults) -> GateResults:
+    """Join the results under several policies or profiles, without duplicates."""
+    rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.UNDECIDED, Outcome.FAIL]
+    outcomes, findings = results
+    for more_outcomes, more_findings in others:
+        errors = _places(each for each in findings if each.level is Level.ERROR)
+        said = _places(findings)
+        findings += tuple(
+            each
+            for each in more_findings
+            if (each.rule, each.path, each.line) not in (errors if each.level is Level.ERROR else said)
+        )
+        outcomes = tuple(
+            max(pair, key=lambda each: rank.index(each.outcome))
+            for pair in zip(outcomes, more_outcomes, strict=True)
+        )
+    return outcomes, findings
+
+
+def _places(findings: Iterable[Finding]) -> set[tuple[str, RepoPath | None, int | None]]:
+    return {(each.rule, each.path, each.line) for each in findings}
 
 
 def at_policy_level(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:

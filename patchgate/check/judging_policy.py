@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from patchgate.check.case import Case, Governance, MergedFolder
 from patchgate.check.features import FactSources, gather_facts
-from patchgate.check.gate import ORDER, GateResults, judge
+from patchgate.check.gate import ORDER, GateResults, join_results, judge
 from patchgate.check.profiles import judged_profiles
 from patchgate.check.shape import budgets
 from patchgate.check.symlinks import gather_links
@@ -29,7 +29,6 @@ from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     Budget,
     ChangeVerdict,
-    Finding,
     GateOutcome,
     Outcome,
     OwnedPaths,
@@ -167,10 +166,7 @@ def judge_reading(
     if own is not None:
         under_own = replace(scene, policy=own, declaring=own, known=declaring, own=None)
         cases.append(_case(under_own, reading, governance, has_budgets=False))
-    results = _both(*(judge(each) for each in cases))
-    for other in profiles[1:]:
-        results = _both(results, *(_refused(_under(each, other, scene.objects, reading)) for each in cases))
-    outcomes, findings = results
+    outcomes, findings = _judge_cases(cases, profiles[1:], reading, rules.branches, objects)
     return ChangeVerdict(
         change=reading.change,
         source=reading.source,
@@ -182,6 +178,25 @@ def judge_reading(
         owned=tuple(_owned(case, rules)),
         profile_reason=reason,
     )
+
+
+def _judge_cases(
+    cases: list[Case],
+    others: tuple[Profile, ...],
+    reading: LoadedChange,
+    branches: tuple[str, ...],
+    objects: Objects,
+) -> GateResults:
+    """Judge the cases of a change, under other profiles too; of a merge also what it brings back."""
+    more = [_under(each, other, objects, reading) for each in cases for other in others]
+    results = [*map(judge, cases), *map(_refused, more)]
+    if reading.solved is not None and branches:
+        # Few merges have a conflict.
+        from patchgate.check.solved_conflicts import judge_solved
+
+        empty = objects.empty_blob
+        results += (judge_solved(each, reading, tree, empty) for each in (*cases, *more) for tree in branches)
+    return join_results(*results)
 
 
 def _under(case: Case, profile: Profile, objects: Objects, reading: LoadedChange) -> Case:
@@ -401,29 +416,6 @@ def _proposed(rules: PolicySides, controls: frozenset[RepoPath], judging: Policy
         return None
     require_version(own)
     return own
-
-
-def _both(results: GateResults, *others: GateResults) -> GateResults:
-    """Join the results under several policies or profiles, without duplicates."""
-    rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.UNDECIDED, Outcome.FAIL]
-    outcomes, findings = results
-    for more_outcomes, more_findings in others:
-        errors = _places(each for each in findings if each.level is Level.ERROR)
-        said = _places(findings)
-        findings += tuple(
-            each
-            for each in more_findings
-            if (each.rule, each.path, each.line) not in (errors if each.level is Level.ERROR else said)
-        )
-        outcomes = tuple(
-            max(pair, key=lambda each: rank.index(each.outcome))
-            for pair in zip(outcomes, more_outcomes, strict=True)
-        )
-    return outcomes, findings
-
-
-def _places(findings: Iterable[Finding]) -> set[tuple[str, RepoPath | None, int | None]]:
-    return {(each.rule, each.path, each.line) for each in findings}
 
 
 def _undecided(

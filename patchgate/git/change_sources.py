@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from patchgate.git.private_store import PrivateStore
 
 _LINK_BYTES = 4096
+# The names of more paths than these bytes would not fit on a command line everywhere.
+_MOST_NAMED = 50_000
 _MODES = frozenset({REGULAR, EXECUTABLE, SYMLINK, GITLINK})
 
 
@@ -53,7 +55,8 @@ class LoadedChange:
     `overlay` is a readable tree with the entries that differ in the resulting one, None if git could not
     make its effect. A merge with conflicts has it as well: the change is only what it did itself.
     `parents` are the trees of a merge's parents; then the tree `change.after` can be read. `carried` finds
-    the files of a merge that no side made as they are (`git.merge_paths`).
+    the files of a merge that no side made as they are (`git.merge_paths`). `solved` lists how the paths of a
+    merge that were in conflict differ from a tree; None without a conflict.
     """
 
     change: Change
@@ -67,6 +70,7 @@ class LoadedChange:
     overlay: tuple[str, Mapping[bytes, Entry | None]] | None = None
     parents: tuple[str, ...] = ()
     carried: Callable[[Landing], Sequence[FileChange]] | None = field(default=None, compare=False)
+    solved: Callable[[str], Sequence[FileChange]] | None = field(default=None, compare=False)
 
     def with_overlay(self, tree: str, files: Iterable[FileChange]) -> LoadedChange:
         """Add the overlay: a readable tree, and the files of the result that differ from it."""
@@ -257,7 +261,11 @@ def _against_index(
         paths = carried_paths(repository, objects, heads, change.after, variables)
         return carried_files(repository, objects, parents, change, detail, variables, landing, paths)
 
-    return replace(loaded, carried=carried)
+    return replace(
+        loaded,
+        carried=carried,
+        solved=solver(repository, objects, base.merged, change.after, detail, variables),
+    )
 
 
 def carried_files(
@@ -306,6 +314,40 @@ def carried_files(
     for tree in parents:
         add(tree, others)
     return [file for _, file in sorted(found.items())]
+
+
+def solver(
+    repository: Repository,
+    objects: Objects,
+    merged: Merged | None,
+    after: str,
+    detail: Detail,
+    variables: Mapping[str, str],
+) -> Callable[[str], Sequence[FileChange]] | None:
+    """Build the function that lists how the paths in conflict of a merge differ from a tree.
+
+    Args:
+        merged: what git made of it.
+        after: the tree that its author made.
+    """
+    if merged is None or not merged.conflicts:
+        return None
+    paths = sorted({*merged.conflicts, *merged.aside})
+
+    @cache
+    def solved(tree: str) -> Sequence[FileChange]:
+        other = {RepoPath(path) for path in paths if objects.entry(tree, path) != objects.entry(after, path)}
+        if not other:
+            return ()
+        named = [":(top,literal)" + os.fsdecode(path.raw) for path in sorted(other)]
+        only = ["--", *named] if sum(map(len, named)) < _MOST_NAMED else []
+        command, trees = ("diff-tree", "-r"), [tree, after, *only]
+        records, binary = read_difference(repository, objects, command, trees, detail, variables)
+        chosen = [(file, index in binary) for index, file in enumerate(records) if file.path in other]
+        marked = {index for index, (_, is_marked) in enumerate(chosen) if is_marked}
+        return fill_in_details(objects, [file for file, _ in chosen], marked, detail)
+
+    return solved
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:

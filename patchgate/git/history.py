@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.change_sources import LoadedChange, carried_files, fill_in_details
+from patchgate.git.change_sources import LoadedChange, carried_files, fill_in_details, solver
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
@@ -386,7 +386,15 @@ class Walk:
             return carried_files(self.repository, self.objects, trees, own, detail, variables, landing, paths)
 
         trees = tuple(tree for _, tree in parents)
-        return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried)
+        solved = solver(
+            self.repository,
+            self.objects,
+            self._merged.get(commit.parents),
+            commit.tree,
+            detail,
+            self._without_index,
+        )
+        return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried, solved=solved)
 
 
 def _nothing_of(commit: Commit) -> ChangedFolders:

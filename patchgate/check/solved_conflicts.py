@@ -1,0 +1,67 @@
+"""Judge what a merge has at its paths in conflict, compared with a branch that gets it.
+
+One side of a conflict is no change of the merge. But its author chose the sides, and one may have what the
+branch has removed since. Only rules about what a change adds are asked, and nothing costs a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from patchgate.check.case import Case
+from patchgate.check.gate import ORDER, Gate, GateResults, judge
+from patchgate.git.change_sources import LoadedChange
+from patchgate.git.model import Change
+from patchgate.report.rules import Level
+from patchgate.report.verdict import Finding, GateOutcome, Outcome
+
+_GATES = frozenset({"policy", "content"})
+# The other rules of these gates go by the name: at such a path a merge is compared with the branch anyway.
+_RULES = frozenset({"deny-class", "secret", "conflict-marker", "deny-content"})
+_NOTE = "the branch does not have it: one side of a conflict brings it back"
+
+
+def judge_solved(case: Case, reading: LoadedChange, tree: str, empty_blob: str) -> GateResults:
+    """Find what a merge brings back to a branch.
+
+    What every parent has was there when they were merged; the branch may have removed it later.
+
+    Args:
+        case: the merge, as it was judged.
+        tree: that of the branch.
+    """
+    outcomes: list[GateOutcome] = []
+    findings: list[Finding] = []
+    for gate in ORDER:
+        found, said = _refused(case, reading, gate, (tree,), empty_blob)
+        if found:
+            others, more = _refused(case, reading, gate, reading.parents, empty_blob)
+            said = said or more
+            fresh = {(each.rule, each.path) for each in others}
+            found = [each for each in found if (each.rule, each.path) in fresh]
+        findings += (replace(each, notes=(*each.notes, _NOTE)) for each in found)
+        outcomes.append(said or GateOutcome(gate.name, Outcome.FAIL if found else Outcome.NOT_APPLICABLE))
+    return tuple(outcomes), tuple(findings)
+
+
+def _refused(
+    case: Case, reading: LoadedChange, gate: Gate, trees: Sequence[str], empty_blob: str
+) -> tuple[list[Finding], GateOutcome | None]:
+    """List what a gate refuses at the paths in conflict, against trees; and its outcome if undecided."""
+    found: list[Finding] = []
+    for outcomes, findings in _judged(case, reading, gate, trees, empty_blob):
+        if outcomes[0].outcome is Outcome.UNDECIDED:
+            return found, outcomes[0]
+        found += (each for each in findings if each.rule in _RULES and each.level is Level.ERROR)
+    return found, None
+
+
+def _judged(
+    case: Case, reading: LoadedChange, gate: Gate, trees: Sequence[str], empty_blob: str
+) -> Iterator[GateResults]:
+    if gate.name not in _GATES or reading.solved is None:
+        return
+    for tree in trees:
+        change = Change.of(tree, case.change.after, reading.solved(tree), empty_blob)
+        yield judge(replace(case, change=change, copied=()), (gate,))

@@ -1,0 +1,108 @@
+"""What a branch has removed does not come back as a side of a conflict that the author chose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.world import Answer, Repo
+
+pytestmark = pytest.mark.turns(2)
+
+POLICY = '[content]\ndeny = ["verify=False"]\n[policy.commit]\ndeny_new_classes = ["binary"]\n'
+OLD = {"client.py": "x\nget(url, verify=False)\ny\n", "tool.exe": b"MZ\0"}
+CLEAN = "x\nget(url)\ny\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """`main` has removed a denied line and a binary; `side` edits both files from before."""
+    made = Repo.create(tmp_path)
+    made.commit({"patchgate.toml": "[policy]\n", **OLD})
+    made.commit({"patchgate.toml": POLICY})
+    made.git("checkout", "-q", "-b", "side")
+    made.commit({"client.py": "x2\nget(url, verify=False)\ny\n", "tool.exe": b"MZ\0\1"})
+    made.git("checkout", "-q", "main")
+    (made.path / "tool.exe").unlink()
+    made.commit({"client.py": CLEAN})
+    return made
+
+
+def solve(repo: Repo, onto: str, client: str, tool: bytes | None) -> tuple[Answer, Answer]:
+    """Merge, solve the conflicts, and check it against main before and after it is committed."""
+    repo.git("checkout", "-q", "--detach", onto)
+    assert repo.try_git("merge", "-q", "side" if onto == "main" else "main").returncode == 1
+    if tool is None:
+        repo.git("rm", "-q", "-f", "tool.exe")
+    repo.stage({"client.py": client} | ({} if tool is None else {"tool.exe": tool}))
+    staged = repo.check("--policy-from", "main")
+    repo.git("commit", "-q", "--no-verify", "-m", "Merge")
+    return staged, repo.check("main..HEAD", "--policy-from", "main")
+
+
+@pytest.mark.parametrize("onto", ["main", "side"])
+@pytest.mark.parametrize("client", ["x2\nget(url, verify=False)\ny\n", "x3\nget(url, verify=False)\ny\n"])
+def test_a_denied_line_does_not_come_back_through_a_conflict(repo: Repo, onto: str, client: str) -> None:
+    for answer in solve(repo, onto, client, None):
+        assert answer.errors == ["deny-content"]
+        (finding,) = answer.findings
+        assert (finding["path"], finding["line"]) == ("client.py", 2)
+
+
+@pytest.mark.parametrize("onto", ["main", "side"])
+@pytest.mark.parametrize("tool", [b"MZ\0\1", b"MZ\0\2"])
+def test_a_file_of_a_class_that_may_not_be_added_does_not_come_back(
+    repo: Repo, onto: str, tool: bytes
+) -> None:
+    for answer in solve(repo, onto, CLEAN, tool):
+        assert [(each["rule"], each["path"]) for each in answer.findings] == [("deny-class", "tool.exe")]
+
+
+@pytest.mark.parametrize("onto", ["main", "side"])
+@pytest.mark.parametrize("client", [CLEAN, "x2\nget(url)\ny\n"])
+def test_a_conflict_that_is_solved_as_the_branch_wants_it_is_accepted(
+    repo: Repo, onto: str, client: str
+) -> None:
+    for answer in solve(repo, onto, client, None):
+        assert (answer.verdict, answer.errors) == ("accepted", [])
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_what_no_side_had_removed_yet_is_not_brought_back(tmp_path: Path, removed: bool) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"patchgate.toml": POLICY.replace("verify", "never"), **OLD})
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"client.py": "x2\nget(url, verify=False)\ny\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"client.py": "x3\nget(url, verify=False)\ny\n"})
+    repo.git("checkout", "-q", "side")
+    assert repo.try_git("merge", "-q", "main").returncode == 1
+    repo.commit({"client.py": "x4\nget(url, verify=False)\ny\n"}, "Merge")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"patchgate.toml": POLICY})
+    if removed:
+        repo.commit({"client.py": "x3\nget(url)\ny\n"})
+    assert repo.check("main..side", "--policy-from", "main").errors == []
+
+
+def test_without_a_branch_that_is_known_a_person_s_merge_is_compared_with_its_parents(repo: Repo) -> None:
+    repo.git("checkout", "-q", "side")
+    assert repo.try_git("merge", "-q", "main").returncode == 1
+    repo.git("rm", "-q", "-f", "tool.exe")
+    repo.git("checkout", "-q", "--ours", "client.py")
+    repo.git("add", "client.py")
+    assert repo.check().verdict == "accepted"
+
+
+def test_a_server_and_ci_refuse_it_too(repo: Repo, tmp_path: Path) -> None:
+    repo.git("init", "-q", "-b", "main", "--bare", str(tmp_path / "srv.git"))
+    server = repo.at(tmp_path / "srv.git")
+    repo.git("remote", "add", "origin", "../srv.git")
+    repo.git("push", "-q", "origin", "main")
+    assert server.cli("install", "--server").code == 0
+    solve(repo, "side", "x2\nget(url, verify=False)\ny\n", None)
+    pushed = repo.try_git("push", "--no-verify", "origin", "HEAD:main")
+    assert (pushed.returncode, b"deny-content" in pushed.stderr) == (1, True)
+    repo.git("remote", "set-head", "origin", "main")
+    assert repo.cli("check", "--ci", "--format", "json").errors == ["deny-content"]
