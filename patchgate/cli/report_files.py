@@ -55,8 +55,7 @@ def write_files(report: Report, files: Sequence[OutputFile], repository: Reposit
         options = {"color": False} if form == "full" else {}
         text = render(with_config_warnings(report, repository, form), form, **options)
         try:
-            _require_inside(file, repository)
-            write_atomically(Path(file), _encode(text))
+            write_atomically(_checked(file, repository), _encode(text))
         except OSError as error:
             _report_unwritten(file, error)
     if summary:
@@ -68,19 +67,28 @@ def write_files(report: Report, files: Sequence[OutputFile], repository: Reposit
             _report_unwritten(summary, error)
 
 
-def _require_inside(file: str, repository: Repository) -> None:
-    """Require that a file of the working tree is really there: a change can make its folder a symlink.
+def _checked(file: str, repository: Repository) -> Path:
+    """Return the place of a file, without `..`; one of the working tree must really be there.
+
+    A change can make a folder of the working tree a symlink.
 
     Raises:
-        OSError: its folder leads elsewhere.
+        OSError: its folder leads elsewhere, or is git's own.
     """
+    place = Path(os.path.abspath(file))
     if (work_tree := repository.work_tree) is None:
-        return
-    folder, root = os.path.dirname(os.path.abspath(file)), os.path.realpath(work_tree)
-    is_here = any(_is_in(folder, place) for place in (os.path.abspath(work_tree), root))
-    real = os.path.realpath(folder)
-    if is_here and (not _is_in(real, root) or _is_in(real, os.path.realpath(repository.git_dir))):
-        raise OSError(errno.ELOOP, "its folder is a symlink out of the working tree, or git's own")
+        return place
+    root = os.path.realpath(work_tree)
+    real = os.path.realpath(place.parent)
+    # The outermost one: the working tree may have a symlink to itself.
+    for folder in reversed(place.parents):
+        if os.path.realpath(folder) == root:
+            own = os.path.realpath(repository.git_dir)
+            meant = os.path.normpath(os.path.join(root, place.parent.relative_to(folder)))
+            if real != meant or _is_in(real, own):
+                raise OSError(errno.ELOOP, "its folder is a symlink of the working tree, or git's own")
+            break
+    return place
 
 
 def _is_in(folder: str, root: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 
-from patchgate.git.quoting import safe_json
+from patchgate.git.quoting import safe_json, without_log_commands
 from patchgate.report import wording
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Outcome, Report, fingerprints
@@ -75,7 +75,8 @@ def gitlab(report: Report) -> str:
 def _github_command(finding: Finding, where: str) -> str:
     properties = [f"title={_escape_property(finding.rule)}"]
     if finding.path is not None:
-        properties.append(f"file={_escape_property(finding.path.quoted)}")
+        # The file of such a name gets no annotation: no escape of the engine hides it from its log.
+        properties.append(f"file={_escape_property(without_log_commands(finding.path.quoted))}")
         if finding.line is not None and finding.side == "new":
             properties.append(f"line={finding.line}")
     # A line of a commit message is not in a file, so the text names it.

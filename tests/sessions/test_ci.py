@@ -848,6 +848,24 @@ def test_no_report_is_written_through_a_symlinked_folder_of_the_change(host: Hos
     assert [file.name for file in outside.iterdir()] == ["b.sarif"]
 
 
+def test_no_way_up_again_leads_a_report_out_of_the_working_tree(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "outside/in").mkdir(parents=True)
+    host.dev.link("reports", "../outside/in")
+    (host.dev.path / "kept").mkdir()
+    host.dev.link("again", "kept")
+    bad = host.push("feature", BAD | {"kept/a": "x\n"})
+    host.clone(bad)
+    (tmp_path / "alias").symlink_to(host.ci.path)
+    up = host.check(host.pull(bad, bad), "--output-file", "sarif=reports/../a.sarif")
+    assert up.code == 1
+    assert (host.ci.path / "a.sarif").exists()
+    for place in ("again/b.sarif", f"{tmp_path}/alias/reports/b.sarif", "reports/b.sarif", ".git/b.sarif"):
+        answer = host.check(host.pull(bad, bad), "--output-file", f"sarif={place}")
+        assert (answer.code, "could not be written" in answer.err) == (1, True)
+    made = [*tmp_path.rglob("outside/**/*.sarif"), *host.ci.path.rglob("b.sarif")]
+    assert made == []
+
+
 @pytest.mark.parametrize("value", ["sarif", "sarif=", "=a", "yaml=a", "a.sarif", "sarif=a\0b"])
 def test_an_output_file_names_a_format_and_a_file(tmp_path: Path, value: str) -> None:
     assert Repo.create(tmp_path).cli("check", "--output-file", value).code == 2
@@ -891,6 +909,15 @@ def test_an_approval_counts_for_the_branch_that_the_engine_names(tmp_path: Path)
 def test_no_error_on_standard_error_is_a_command_of_a_build_log(host: Host, command: str) -> None:
     answer = host.ci.at(host.dev.path).cli("check", command, form="")
     assert (answer.code, command in answer.err) == (2, False)
+
+
+@pytest.mark.parametrize("command", ["##[add-mask]", "##vso[task.complete]", "##teamcity[x]"])
+def test_no_name_of_a_file_is_a_command_of_a_build_log(host: Host, command: str) -> None:
+    host.dev.git("checkout", "-q", "-B", "feature")
+    bad = host.push("feature", {f"runs/{command}": "x\n"})
+    host.clone(bad)
+    answer = host.check(host.pull(bad, bad), form="github")
+    assert (answer.code, "::error" in answer.out, command in answer.out) == (1, True, False)
 
 
 def test_no_cache_of_components_is_trusted_either(host: Host) -> None:
