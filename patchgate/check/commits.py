@@ -32,6 +32,10 @@ from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.git.revisions import FirstCommit
+
 _COUNTED = 100
 
 
@@ -84,7 +88,7 @@ class _CommitHistory:
         self._place = asked.place
         self._borrowed = asked.fallback or ""
         self._firsts = asked.firsts
-        self._is_first: dict[str, bool] = {}
+        self._first: FirstCommit | None = None
         self._main: tuple[FoundPolicy, str] | None = None
         self._profile = asked.profile
         self._scoped = asked.scoped_commits
@@ -157,17 +161,17 @@ class _CommitHistory:
         return before
 
     def _begins(self, commit: Commit) -> bool:
-        """Return whether a commit is the first of the repository; asks git once for each root."""
+        """Return whether a commit is the first of the repository."""
         if commit.parents:
             return False
         if self._firsts is not None:
             return commit.oid in self._firsts
-        if commit.oid not in self._is_first:
-            from patchgate.git.revisions import is_first
+        if self._first is None:
+            from patchgate.git.revisions import FirstCommit
 
             known = history_root(self._walk.objects, self._terms)
-            self._is_first[commit.oid] = is_first(self._walk.repository, commit.oid, commit.tree, known=known)
-        return self._is_first[commit.oid]
+            self._first = FirstCommit(self._walk.repository, known=known)
+        return self._first.matches(commit.oid, commit.tree)
 
     def _find_main(self) -> tuple[FoundPolicy, str]:
         """Find the policy of the start of a range, else of the main line, with its commit."""

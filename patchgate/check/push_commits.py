@@ -139,11 +139,10 @@ class NewCommits:
         if any(self._peeled.get(oid) for oid in had):
             return notes
         # Few pushes bring a root commit.
-        from patchgate.git.revisions import is_first
+        from patchgate.git.revisions import FirstCommit
 
-        firsts = {
-            each.oid for each in roots if is_first(self._repository, each.oid, each.tree, known=known)
-        } - notes
+        first = FirstCommit(self._repository, known=known)
+        firsts = {each.oid for each in roots if first.matches(each.oid, each.tree)} - notes
         ordered = sorted(updates, key=lambda each: (each.ref != default, each.ref not in USUAL_BRANCHES))
         ends = (self._end(tip) for each in ordered if (tip := self._peeled.get(each.new or "")))
         chosen = next((oid for oid in ends if oid in firsts), None)

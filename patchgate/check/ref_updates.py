@@ -134,11 +134,11 @@ def _firsts(
     roots = [commit for commit in commits if not commit.parents]
     if not roots:
         return frozenset()
-    from patchgate.git.revisions import is_first
+    from patchgate.git.revisions import FirstCommit
 
     with Objects(repository) as objects:
-        known = history_root(objects, asked)
-    firsts = [each.oid for each in roots if is_first(repository, each.oid, each.tree, over, known)]
+        first = FirstCommit(repository, over, history_root(objects, asked))
+    firsts = [each.oid for each in roots if first.matches(each.oid, each.tree)]
     # Of several that come at once only one can be.
     return frozenset(firsts[:1])
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 from patchgate.errors import UsageError
 from patchgate.git.objects import Objects
@@ -34,38 +35,52 @@ def has_commits(repository: Repository) -> bool:
     return bool(repository.output("rev-list", "--max-count=1", *_NO_HISTORY, "--all"))
 
 
-def is_first(
-    repository: Repository,
-    root: str,
-    tree: str,
-    replaces: str | None = None,
-    known: Sequence[str] | None = None,
-) -> bool:
-    """Return whether a root commit is the first commit of a repository.
+class FirstCommit:
+    """Recognises the first commit of a repository among root commits; git walks the history once for all.
 
     A root with the same tree as the first commit counts too (another message).
 
     Args:
-        tree: the root's tree.
-        replaces: the value of the ref that gets the commit; if it is all that the repository has, the
-            first commit is being amended.
+        replaces: the value of the ref that gets the roots; if it is all that the repository has, the first
+            commit is being amended.
         known: the commit whose history counts, regardless of refs. An empty list: no history is known,
             and only a single root is the first. None: the main line counts.
-
-    Raises:
-        UndecidedError: git failed, or an object is missing.
     """
-    walk = (*_NO_HISTORY, "--all")
-    if replaces is not None:
-        few = repository.output("rev-list", "--max-count=2", *walk).decode("ascii").split()
-        if few == [replaces]:
+
+    def __init__(
+        self, repository: Repository, replaces: str | None = None, known: Sequence[str] | None = None
+    ) -> None:
+        self._repository = repository
+        self._replaces = replaces
+        self._known = known
+
+    def matches(self, root: str, tree: str) -> bool:
+        """Return whether a root commit with this tree is the first commit.
+
+        Raises:
+            UndecidedError: git failed, or an object is missing.
+        """
+        if self._is_amended or (not self._known and self._roots <= {root}):
             return True
-    if not known:
-        if not _pairs(repository.output(*_ROOTS, *walk)).keys() - {root}:
-            return True
-        known = [] if known is not None else [commit for _, commit in _lines(repository)]
-    ends = _ends(repository, known)
-    return len(ends) == 1 and (root in ends or tree in ends.values())
+        return len(self._ends) == 1 and (root in self._ends or tree in self._ends.values())
+
+    @cached_property
+    def _is_amended(self) -> bool:
+        if self._replaces is None:
+            return False
+        few = self._repository.output("rev-list", "--max-count=2", *_NO_HISTORY, "--all")
+        return few.decode("ascii").split() == [self._replaces]
+
+    @cached_property
+    def _roots(self) -> set[str]:
+        return set(_pairs(self._repository.output(*_ROOTS, *_NO_HISTORY, "--all")))
+
+    @cached_property
+    def _ends(self) -> dict[str, str]:
+        known = self._known
+        if known is None:
+            known = [commit for _, commit in _lines(self._repository)]
+        return _ends(self._repository, known)
 
 
 def root_commits(repository: Repository, commit: str) -> list[str]:

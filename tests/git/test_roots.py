@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.revisions import has_commits, is_first, main_lines
+from patchgate.git.revisions import FirstCommit, has_commits, main_lines
 from tests.world import Repo
 
 
@@ -16,7 +16,8 @@ def opened(repo: Repo) -> Repository:
 
 
 def asked(repo: Repo, commit: str, replaces: str | None = None) -> bool:
-    return is_first(opened(repo), commit, repo.ask("rev-parse", f"{commit}^{{tree}}"), replaces)
+    tree = repo.ask("rev-parse", f"{commit}^{{tree}}")
+    return FirstCommit(opened(repo), replaces).matches(commit, tree)
 
 
 def test_an_empty_repository_has_no_commit_and_no_main_line(tmp_path: Path) -> None:
@@ -121,8 +122,8 @@ def test_a_root_is_the_first_of_the_history_that_is_named(tmp_path: Path) -> Non
     repo.git("update-ref", "-d", "refs/heads/main")
     for root, is_it in ((first, True), (same, True), (other, False)):
         tree = repo.ask("rev-parse", f"{root}^{{tree}}")
-        assert is_first(opened(repo), root, tree, known=[second]) is is_it
-        assert is_first(opened(repo), root, tree, known=[]) is (root == other)
+        assert FirstCommit(opened(repo), known=[second]).matches(root, tree) is is_it
+        assert FirstCommit(opened(repo), known=[]).matches(root, tree) is (root == other)
 
 
 def test_what_has_the_tree_of_another_branchs_root_is_not_the_first(tmp_path: Path) -> None:

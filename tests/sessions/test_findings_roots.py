@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from patchgate.git.repository import open_repository
+from patchgate.git.repository import Repository, open_repository
 from patchgate.hooks.pre_push import judge_push
 from patchgate.hooks.pre_receive import judge_receive
 from patchgate.hooks.reference_transaction import judge_transaction
@@ -305,3 +306,32 @@ def test_notes_begin_a_history_of_their_own(repo: Repo, server: Repo) -> None:
     assert errors(receive(repo, server, ("refs/heads/other", ZERO, root))) == ["max-files"]
     first = repo.ask("rev-list", "--max-parents=0", "main")
     assert repo.check(first).verdict == "accepted"
+
+
+@pytest.mark.parametrize("door", ["check", "transaction"])
+def test_many_roots_are_compared_with_one_walk_of_the_history(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    walks: list[str] = []
+    real = Repository.output
+
+    def seen(self: Repository, *arguments: str, **more: Any) -> bytes:
+        walks.extend(each for each in arguments if each == "--max-parents=0")
+        return real(self, *arguments, **more)
+
+    asked = {}
+    for number in (1, 5):
+        roots = [
+            repo.ask("commit-tree", "HEAD^{tree}", "-m", f"Root {number} {each}") for each in range(number)
+        ]
+        parents = [word for root in roots for word in ("-p", root)]
+        tip = repo.ask("commit-tree", "HEAD^{tree}", "-p", "HEAD", *parents, "-m", "Merge")
+        walks.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(Repository, "output", seen)
+            if door == "check":
+                repo.check(f"HEAD..{tip}", "--policy-from", "HEAD")
+            else:
+                transaction(repo, "refs/heads/x", ZERO, tip)
+        asked[number] = len(walks)
+    assert asked[5] == asked[1] > 0
