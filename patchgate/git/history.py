@@ -24,7 +24,7 @@ from patchgate.git.revisions import commit_named
 from patchgate.git.trees import FOLDERS, ChangedFolders, TreeCheck, folders_between
 
 if TYPE_CHECKING:
-    from patchgate.git.merge_paths import CarriedPaths, Landing
+    from patchgate.git.merge_paths import CarriedPaths, CarryLimit, Landing
     from patchgate.git.merges import Merged
 
 _FORMAT = "%H %T %P%x00%(trailers:only,unfold,separator=%x1F)%x00"
@@ -185,6 +185,7 @@ class Walk:
         self._joining: set[str] = set()
         self._touched: dict[str, frozenset[RepoPath]] = {}
         self._carried: dict[str, CarriedPaths] = {}
+        self._carry_limit: CarryLimit | None = None
         if merges:
             # 10 ms, and most ranges have no merge.
             from patchgate.git.merges import automatic_merges
@@ -375,12 +376,13 @@ class Walk:
                 touched = self._touched.get(commit.oid, ())
                 if not any(map(landing.is_restricted, touched)):
                     return ()
-            from patchgate.git.merge_paths import carried_paths
+            from patchgate.git.merge_paths import CarryLimit, carried_paths
 
             variables = self._without_index
             if commit.oid not in self._carried:
+                self._carry_limit = self._carry_limit or CarryLimit(len(self._joining))
                 self._carried[commit.oid] = carried_paths(
-                    self.repository, self.objects, parents, own.after, variables
+                    self.repository, self.objects, parents, own.after, variables, self._carry_limit
                 )
             paths = self._carried[commit.oid]
             return carried_files(self.repository, self.objects, trees, own, detail, variables, landing, paths)

@@ -7,9 +7,12 @@ is a change of the merge: nobody approved the two together, and one may be what 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
@@ -26,6 +29,9 @@ class Landing:
     is_restricted: Restricted
 
 
+SECONDS = 20.0
+"""How long it may take to find what the merges of one walk carry, and one merge: each path costs a step."""
+_MORE_EACH = 0.1
 # A merge of more commits has too many pairs; 6 take 20 ms.
 _MOST_PAIRED = 4
 # A commit may say in .gitmodules that a submodule never differs.
@@ -44,6 +50,40 @@ class CarriedPaths:
         return {*self.always, *filter(landing.is_restricted, self.restricted)}
 
 
+class CarryLimit:
+    """The time that is left to find what merges carry."""
+
+    def __init__(self, merges: int = 1) -> None:
+        self._left = SECONDS + _MORE_EACH * merges
+        self._deadline = 0.0
+        self._parents: list[str] = []
+
+    @contextmanager
+    def spent_on(self, parents: Sequence[tuple[str, str]]) -> Iterator[None]:
+        """Count the time of one merge, of these parents."""
+        started = time.monotonic()
+        self._deadline = started + self._left
+        self._parents = [commit for commit, _ in parents]
+        try:
+            yield
+        finally:
+            self._left -= time.monotonic() - started
+
+    def require_time(self) -> None:
+        """Require that some is left.
+
+        Raises:
+            UndecidedError: there is none.
+        """
+        if time.monotonic() >= self._deadline:
+            first, *others = self._parents
+            named = " and ".join(each[:12] for each in others)
+            raise UndecidedError(
+                f"it takes too long to find what the merge of {first[:12]} and {named} brings together",
+                f"replace the merge with a rebase: git rebase {first[:12]} {others[0][:12]}",
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """The trees of two parents, and of their merge bases."""
@@ -59,6 +99,7 @@ def carried_paths(
     parents: Sequence[tuple[str, str]],
     result: str,
     variables: Mapping[str, str] | None,
+    limit: CarryLimit | None = None,
 ) -> CarriedPaths:
     """Find the paths where a merge is as no side made them.
 
@@ -69,23 +110,58 @@ def carried_paths(
         parents: commit and tree of each.
         result: the tree of the merge, which `objects` can read.
         variables: the environment in which git can read it.
+        limit: what is left of the time for this merge and others.
 
     Raises:
-        UndecidedError: git failed, or an object is missing.
+        UndecidedError: git failed, an object is missing, or it takes too long.
     """
-    if len(parents) > _MOST_PAIRED:
-        changed = _changed(repository, ((tree, result) for _, tree in parents), variables)
-        return CarriedPaths(frozenset(), frozenset(changed))
-    pairs = [
-        _Pair(one=one, other=other, bases=_bases(repository, objects, (one_commit, other_commit)))
-        for number, (one_commit, one) in enumerate(parents)
-        for other_commit, other in parents[number + 1 :]
+    limit = limit or CarryLimit()
+    with limit.spent_on(parents):
+        if len(parents) > _MOST_PAIRED:
+            changed = _changed(repository, [(tree, result) for _, tree in parents], variables)
+            return CarriedPaths(frozenset(), frozenset(RepoPath(path) for each in changed for path in each))
+        return _unexplained(repository, objects, parents, result, variables, limit)
+
+
+def _unexplained(
+    repository: Repository,
+    objects: Objects,
+    parents: Sequence[tuple[str, str]],
+    result: str,
+    variables: Mapping[str, str] | None,
+    limit: CarryLimit,
+) -> CarriedPaths:
+    pairs: list[_Pair] = []
+    for number, (one_commit, one) in enumerate(parents):
+        for other_commit, other in parents[number + 1 :]:
+            limit.require_time()
+            bases = _bases(repository, objects, (one_commit, other_commit))
+            pairs.append(_Pair(one=one, other=other, bases=bases))
+    asked = [
+        (parents[0][1], result),
+        (pairs[0].one, pairs[0].other),
+        *((base, pair.other) for pair in pairs for base in pair.bases),
     ]
-    asked = [(parents[0][1], result), *((base, pair.other) for pair in pairs for base in pair.bases)]
-    changed = _changed(repository, asked, variables)
-    kept = frozenset(path for path in changed if not _is_explained(objects, path, result, pairs, False))
-    others = (path for path in changed - kept if not _is_explained(objects, path, result, pairs, True))
-    return CarriedPaths(kept, frozenset(others))
+    made, differs, *others = _changed(repository, asked, variables)
+    kept, restricted = set[RepoPath](), set[RepoPath]()
+    for raw in {**made, **{path: b"" for each in others for path in each}}:
+        limit.require_time()
+        if len(pairs) == 1:
+            # Most paths: both sides and the merge are alike, or the merge did to the one side what the other
+            # did since each base.
+            change = made.get(raw)
+            if change is None:
+                is_plain = raw not in differs
+            else:
+                is_plain = all(each.get(raw) == change for each in others)
+            if is_plain:
+                continue
+        path = RepoPath(raw)
+        if not _is_explained(objects, path, result, pairs, False):
+            kept.add(path)
+        elif not _is_explained(objects, path, result, pairs, True):
+            restricted.add(path)
+    return CarriedPaths(frozenset(kept), frozenset(restricted))
 
 
 def _is_explained(
@@ -147,15 +223,25 @@ def touched_paths(repository: Repository, merges: Iterable[str]) -> Iterator[tup
 
 
 def _changed(
-    repository: Repository, pairs: Iterable[tuple[str, str]], variables: Mapping[str, str] | None
-) -> set[RepoPath]:
-    """List the paths that differ between the trees of any pair; one child for all."""
-    stdin = "".join(f"{old} {new}\n" for old, new in dict.fromkeys(pairs) if old != new).encode("ascii")
-    if not stdin:
-        return set()
+    repository: Repository, pairs: Sequence[tuple[str, str]], variables: Mapping[str, str] | None
+) -> list[dict[bytes, bytes]]:
+    """Map the paths that differ between the trees of each pair to both entries as git writes them; one child
+    for all.
+    """
+    found: dict[bytes, dict[bytes, bytes]] = {f"{old} {new}".encode("ascii"): {} for old, new in pairs}
+    stdin = b"".join(pair + b"\n" for pair in found)
     words = iter(repository.output(*_DIFFER, "--raw", stdin=stdin, variables=variables).split(b"\0"))
-    # The line that names two trees stands before the first record, without a NUL.
-    return {RepoPath(next(words)) for word in words if word.rpartition(b"\n")[2].startswith(b":")}
+    here: dict[bytes, bytes] = {}
+    for word in words:
+        # The line that names two trees stands before their first record, without a NUL.
+        *named, record = word.split(b"\n")
+        if named:
+            if named[-1] not in found:
+                raise UndecidedError("git printed the changes of other trees than asked for", "run git fsck")
+            here = found[named[-1]]
+        if record.startswith(b":"):
+            here[next(words)] = record.rpartition(b" ")[0]
+    return [found[f"{old} {new}".encode("ascii")] for old, new in pairs]
 
 
 def _bases(repository: Repository, objects: Objects, commits: Sequence[str]) -> list[str]:

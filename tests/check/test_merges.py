@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.git import merge_paths
+from patchgate.git.objects import Objects
 from tests.git.histories import build
 from tests.world import Answer, Repo
 
@@ -317,6 +319,59 @@ def test_an_old_merge_is_no_change_of_the_rules_because_main_has_changed_them_si
     repo.commit({"pyproject.toml": text.format("k = 1\n") + 'deny_prefixes = ["runs"]\n'})
     answer = repo.check("main..old", "--policy-from", "main")
     assert [change["verdict"] for change in answer.changes] == ["accepted", "accepted"]
+
+
+def joined_lines(repo: Repo, files: int) -> str:
+    """Merge two lines that each add many files, and join the text of one; then merge two such merges."""
+    for line in ("one", "two"):
+        repo.git("checkout", "-q", "-B", line, "main")
+        repo.commit(
+            {f"{line}/f{number}": f"{line} {number}\n" for number in range(files)} | {"c": f"{line}\n"}
+        )
+    merges = []
+    for first, second in (("one", "two"), ("two", "one")):
+        repo.git("checkout", "-q", "--detach", first)
+        assert repo.try_git("merge", "-q", "--no-commit", second).returncode == 1
+        repo.stage({"c": "both\n"})
+        repo.git("commit", "-q", "--no-verify", "-m", "Merge")
+        merges.append(repo.head())
+    repo.git("merge", "-q", "--no-ff", "-m", "Again", merges[0])
+    return repo.head()
+
+
+def test_what_both_sides_and_the_merge_agree_about_is_not_looked_up_file_by_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[int, int] = {}
+    real = Objects.entry
+
+    def counted(self: Objects, tree: str, path: bytes) -> object:
+        asked[files] += 1
+        return real(self, tree, path)
+
+    monkeypatch.setattr(Objects, "entry", counted)
+    for files in (3, 12):
+        repo = Repo.create(tmp_path / str(files))
+        repo.policy('[policy]\ndeny_prefixes = ["runs"]\n[policy.commit]\nmax_files = "off"\n')
+        tip = joined_lines(repo, files)
+        asked[files] = 0
+        assert repo.check(f"main..{tip}", "--policy-from", "main").verdict == "accepted"
+    assert asked[12] == asked[3] > 0
+
+
+def test_what_takes_too_long_to_find_in_merges_is_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy('[policy]\ndeny_prefixes = ["runs"]\n')
+    tip = joined_lines(repo, 3)
+    monkeypatch.setattr(merge_paths, "SECONDS", 0)
+    monkeypatch.setattr(merge_paths, "_MORE_EACH", 0)
+    answer = repo.check(f"main..{tip}", "--policy-from", "main")
+    assert (answer.code, answer.verdict) == (3, "undecided")
+    first = repo.ask("rev-parse", f"{tip}^1")
+    reasons = [str(gate.get("reason")) for change in answer.changes for gate in change["gates"]]
+    assert any(first[:12] in reason and "git rebase" in reason for reason in reasons)
 
 
 def test_budgets_do_not_count_what_a_merge_made_by_itself(repo: Repo) -> None:
