@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from patchgate.git.quoting import LOG_COMMANDS, without_log_commands
 from patchgate.report.ci_formats import github, gitlab
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Report
@@ -97,8 +98,10 @@ def test_a_hostile_name_forges_no_command(name: str) -> None:
     ]
     path = given.changes[0].findings[0].path
     assert path is not None
-    assert decoded[0][1] == {"title": "conflict-marker", "file": path.quoted, "line": "7"}
-    assert decoded[1][1] == {"title": "deny-prefix", "file": path.quoted}
+    file = without_log_commands(path.quoted)
+    assert decoded[0][1] == {"title": "conflict-marker", "file": file, "line": "7"}
+    assert decoded[1][1] == {"title": "deny-prefix", "file": file}
+    assert not any(command in line for command in LOG_COMMANDS for line in commands)
     assert closing.startswith("rejected: 2 errors in 1 file")
     assert not set("".join(commands)) & {"\x1b", "\r", "\u202e", "\u009b"}
 
