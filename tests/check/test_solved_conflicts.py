@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.world import Answer, Repo
+from tests.world import Answer, Content, Repo
 
 pytestmark = pytest.mark.turns(2)
 
 POLICY = '[content]\ndeny = ["verify=False"]\n[policy.commit]\ndeny_new_classes = ["binary"]\n'
-OLD = {"client.py": "x\nget(url, verify=False)\ny\n", "tool.exe": b"MZ\0"}
+OLD: dict[str, Content] = {"client.py": "x\nget(url, verify=False)\ny\n", "tool.exe": b"MZ\0"}
 CLEAN = "x\nget(url)\ny\n"
 
 
