@@ -99,7 +99,7 @@ def test_a_worktree_without_a_marker_reads_nothing_of_intents(tmp_path: Path) ->
         "from patchgate.hooks.pre_commit import judge_commit;"
         "from patchgate.hooks.reference_transaction import judge_transaction;"
         "repository = open_repository(os.environ, '.');"
-        "assert not judge_commit(repository, 'pre-commit').stops;"
+        "assert not judge_commit(repository, 'pre-commit', os.environ).stops;"
         f"line = b'{'0' * 40} {oid} refs/heads/main\\n';"
         "assert not judge_transaction(repository, line, lambda: '', lambda: '').stops;"
         "print([name for name in sys.modules if 'intent' in name or name == 'patchgate.intents.scope'])"
