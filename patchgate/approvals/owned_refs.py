@@ -102,7 +102,7 @@ def _uncovered(
         rules = controls_of(objects, now, after, [file.path for file in files])
         here |= {file.path: file for file in files if file.path in rules}
     controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
-    if found.fault is not None and (found.is_slow or len(controls) < len(here)):
+    if found.fault is not None and len(controls) < len(here):
         raise UndecidedError(
             f"the policy that names the owners cannot be read: {found.fault.in_one_line}",
             "first push its repair alone, approved by a signer",

@@ -378,8 +378,6 @@ def _choose(
         if after.policy is not None:
             return after.policy, OWN_POLICY, governance
         return built_in(), BUILT_IN, governance
-    if before.is_slow and before.fault is not None:
-        raise UndecidedError(f"the policy before this change: {before.fault.in_one_line}", "try again")
     if before.fault is not None:
         # A merge without a change of its own only brings a repair that was judged by itself.
         if (controls or (rules.parents and is_empty)) and after.policy is not None:

@@ -13,11 +13,13 @@ from patchgate.policy.policy import Policy, Profile
 TRAILER = "Patchgate-Profile"
 VARIABLE = "PATCHGATE_PROFILE"
 AGENT = "agent"
-MARKERS = ("CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI")
-"""What Claude Code, Codex, Cursor and Gemini CLI set in the environment of the commands that they run.
-
-Their documentation names them; docs/agents.md has the sources.
-"""
+MARKERS: Mapping[str, str] = {
+    "CLAUDECODE": "Claude Code",
+    "CURSOR_AGENT": "Cursor",
+    "CODEX_SANDBOX": "Codex",
+    "GEMINI_CLI": "Gemini CLI",
+}
+"""What coding agents set in the environment of the programs that they start."""
 
 _OWN = frozenset({"patchgate-intent", "patchgate-run"})
 

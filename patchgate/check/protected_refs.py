@@ -16,15 +16,7 @@ from patchgate.check.refs import GATE, RefMove, examine, show_ref
 from patchgate.errors import ConfigError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import (
-    BRANCHES,
-    NOTES,
-    TAGS,
-    RefUpdate,
-    is_ancestor,
-    nearest_first_parent,
-    type_of,
-)
+from patchgate.git.pushes import BRANCHES, NOTES, TAGS, RefUpdate, is_ancestor, nearest_first_parent, type_of
 from patchgate.git.quoting import printable
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import Repository
@@ -125,22 +117,23 @@ class RefRules:
         return self._protection(ref) is not None or self._names_itself(ref, USUAL_BRANCHES)
 
     def is_owned(self, ref: str) -> bool:
-        """Return whether a ref has owners: also the default branch, the trusted ref, and, where a server has
-        no default branch or an unreadable policy, each branch.
-        """
+        """Return whether a ref has owners: the default branch and the trusted ref have them, too."""
         if ref.startswith(NOTES):
             return False
         lists = self.destination.judges_all and self._lists(self.destination.had.get(ref), ref)
         names = {ref, *self._aliases.get(ref, ())}
-        if lists or self.is_protected(ref) or names & {*self._defaults, self.asked.policy_name}:
-            return True
-        return self._governing.fault is not None or (ref.startswith(BRANCHES) and self.is_beginning)
+        # Where a server has no default branch, or an unreadable policy, each branch may have owners.
+        may_have = self._governing.fault is not None or (ref.startswith(BRANCHES) and self.is_beginning)
+        named = bool(names & {*self._defaults, self.asked.policy_name})
+        return lists or named or may_have or self.is_protected(ref)
 
     def _lists(self, oid: str | None, ref: str, unlisted: Sequence[str] = USUAL_BRANCHES) -> bool:
         """Return whether the policy of an object protects a ref; without a list it protects `unlisted`."""
         found = self._at(self.commits.get(oid or ""))
         listed = found.policy.config.push.protected_refs if found.policy is not None else None
-        return not found.is_absent and matches_ref(unlisted if listed is None else listed, ref)
+        is_listed = not found.is_absent and matches_ref(unlisted if listed is None else listed, ref)
+        # On a server, a policy that cannot be read may protect it.
+        return is_listed or (found.fault is not None and self.destination.judges_all)
 
     @property
     def is_beginning(self) -> bool:
@@ -165,10 +158,12 @@ class RefRules:
         return None
 
     def _owners_protect(self, update: RefUpdate) -> bool:
-        """Return whether a server keeps a ref from being deleted and forced because it has owners."""
+        """Return whether a server keeps a ref from being deleted and forced: it has owners, or is trusted."""
         old = self.commits.get(update.old or "")
         has_owners = any(self.has_owners(each) for each in (old, self.owners_place(old)) if each)
-        return self.destination.judges_all and has_owners and self.is_owned(update.ref)
+        is_kept = has_owners and self.is_owned(update.ref)
+        is_trusted = self.asked.policy_name in {update.ref, *self._aliases.get(update.ref, ())}
+        return self.destination.judges_all and (is_kept or is_trusted)
 
     def owners_place(self, had: str | None) -> str | None:
         """Name the revision whose policy names the owners of a ref that has a commit; None if none does."""

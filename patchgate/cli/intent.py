@@ -45,7 +45,7 @@ def intent_command() -> None:
 @click.option("--ttl", metavar="TIME", help="How long the intent is valid, 1m to 24h (default 1h).")
 @click.option("--lease", metavar="TIME", help="How long it stays yours without activity (default 5m).")
 @click.option("--max-attempts", type=_LIMIT, help="How many attempts of apply the work may take in all.")
-@click.option("--max-added-lines", type=_LIMIT, help="How many lines it may add to its files in all.")
+@click.option("--max-added-lines", type=_LIMIT, help="How many more lines its files may have in the end.")
 @click.option("--max-minutes", type=_LIMIT, help="How long it may take, from now on.")
 @click.option("--queue", is_flag=True, help="Wait in the queue if another intent has these files.")
 @click.option("--lazy", is_flag=True, help="Run the analyses at the first verify, not now.")

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from patchgate.questions.question import Question
     from patchgate.report.verdict import Report
 
-AGENT_MARKERS = {
-    "CLAUDECODE": "Claude Code",
-    "CURSOR_AGENT": "Cursor",
-    "CODEX_SANDBOX": "Codex",
-    "GEMINI_CLI": "Gemini CLI",
-}
-"""Environment variables that coding agents set for the programs that they start."""
-
 
 def refuse_agents(what: str) -> None:
     """Refuse to run for a coding agent.
@@ -33,7 +25,9 @@ def refuse_agents(what: str) -> None:
     Raises:
         UsageError: the environment has the variable of one.
     """
-    for name, agent in AGENT_MARKERS.items():
+    from patchgate.check.profiles import MARKERS
+
+    for name, agent in MARKERS.items():
         if os.environ.get(name):
             raise UsageError(
                 f"{what} is for maintainers, but {name} is set: {agent} runs this",

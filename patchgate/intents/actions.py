@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.check.policy_lookup import policy_of_analyses
+from patchgate.check.profiles import MARKERS
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.change_sources import pending_base, read_staged, read_worktree
 from patchgate.git.diff import Detail
@@ -265,12 +266,27 @@ def clear(repository: Repository, name: str | None, caller: Caller) -> IntentOut
                 raise
             stored, warnings = name, [f"{error.message}; it was removed"]
         else:
+            _require_person(intent, caller.environ)
             stored, info = intent.id, queue.describe(intent)
             if not (info.is_in_current_worktree or info.is_gone) and is_alive(intent, caller.now):
                 warnings.append(f"{intent.id} was still active in the worktree {printable(intent.work_tree)}")
         warnings += queue.remove(stored, intent)
         promoted, more = queue.promote()
         return IntentOutcome(IntentAction.CLEARED, info, promoted=promoted, warnings=(*warnings, *more))
+
+
+def _require_person(intent: Intent, environ: Mapping[str, str]) -> None:
+    """Refuse to let an agent end an intent with a budget: it could declare another one.
+
+    Raises:
+        UsageError: the environment has the variable of an agent.
+    """
+    agent = next((agent for name, agent in MARKERS.items() if environ.get(name)), None)
+    if intent.budget.written and agent is not None:
+        raise UsageError(
+            f"{intent.id} has a budget, and {agent} runs this: only a maintainer ends it",
+            f"git patchgate intent clear {intent.id}, in your own terminal",
+        )
 
 
 def recover(repository: Repository, name: str, caller: Caller) -> IntentOutcome:

@@ -1,8 +1,8 @@
 """The budget of a piece of work: how many attempts, added lines and minutes all of it may take together.
 
-Attempts are those of `apply` in its worktree since it was declared, refused ones too. Added lines are those
-of its files between the commit on which it began and the change that is checked: what was added and removed
-again does not count. Minutes pass from the declaration on; renewing does not begin anew.
+Attempts are those of `apply` in its worktree since it was declared, refused ones too. Added lines are what
+its files have more than on the commit where it began: what was added and removed again does not count, and
+what a merge brought does. Minutes pass from the declaration on; renewing does not begin anew.
 """
 
 from __future__ import annotations
@@ -66,12 +66,14 @@ def budget_findings(intent: Intent, spent: SpentBudget, adds: int, kind: str) ->
         kind: the `Source.kind` of the change; only proposals are attempts.
     """
     budget, name = intent.budget, intent.id
-    ends = f"end this work (git patchgate intent clear {name}); a maintainer decides what comes next"
+    ends = (
+        f"stop here: a maintainer ends this work (git patchgate intent clear {name}) and says what comes next"
+    )
     if budget.max_attempts is not None and kind in _PROPOSALS and spent.attempts >= budget.max_attempts:
         limit = count(budget.max_attempts, "attempt")
         yield _find(f"{name} may take {limit}, and none is left", ends, budget.max_attempts, spent.attempts)
     total = spent.added_lines + adds
-    if budget.max_added_lines is not None and total > budget.max_added_lines:
+    if budget.max_added_lines is not None and adds and total > budget.max_added_lines:
         left = max(0, budget.max_added_lines - spent.added_lines)
         message = (
             f"{name} may add {count(budget.max_added_lines, 'line')} in all, {left:,} of them left: "

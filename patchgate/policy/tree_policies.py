@@ -63,10 +63,6 @@ _Read = TypeVar("_Read")
 Key = tuple[str | None, str | None]
 
 
-class SlowConfigError(ConfigError):
-    """A config took too long to read."""
-
-
 @dataclass(frozen=True, slots=True)
 class FoundPolicy:
     """The policy of a tree, or why it cannot be used.
@@ -79,11 +75,6 @@ class FoundPolicy:
     fault: ConfigError | None = None
     from_pyproject: bool = False
     tree: str | None = field(default=None, compare=False)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether it took too long to read: it may be right, so it is not known who may repair it."""
-        return isinstance(self.fault, SlowConfigError)
 
     @property
     def is_absent(self) -> bool:
@@ -191,13 +182,20 @@ class TreePolicies:
         return config
 
     def _in_time(self, raw: bytes, read: Callable[[], _Read]) -> _Read:
-        """Parse a config within the time limit: its expressions are compiled and run on their examples."""
+        """Parse a config within the time limit: its expressions are compiled and run on their examples.
+
+        Raises:
+            ConfigError: it is not valid.
+            UndecidedError: time ran out. That is no fault of the config, which others may repair: another
+                config may have used up the time.
+        """
         try:
             return self._limit.run(raw, read, _CONFIG_SECONDS)
         except OutOfTimeError:
-            message = "the config takes too long to read"
-            hint = "simplify its regular expressions, or use fewer"
-            raise SlowConfigError(_fault(message, hint).mistakes) from None
+            raise UndecidedError(
+                "the configs take too long to read",
+                "make them shorter and their regular expressions simpler, or push fewer branches at once",
+            ) from None
 
     def _content(self, oid: str) -> bytes:
         """Read the bytes of a config; the parser refuses a config that is too large.

@@ -39,6 +39,7 @@ class CpuBudget:
         self.seconds = LOCAL_SECONDS if seconds is None else seconds
         self._left: dict[bytes, float] = {}
         self._left_together = self.seconds * _TOGETHER
+        self._is_used_up = False
 
     def run(self, name: bytes, work: Callable[[], _Result], earned: float = 0.0) -> _Result:
         """Do some work, and stop it when its time is used up.
@@ -51,6 +52,9 @@ class CpuBudget:
         Raises:
             OutOfTimeError: the work of this name, or all work together, has no time left.
         """
+        if self._is_used_up:
+            # Nothing earns time any more: many inputs would keep the process busy without an end.
+            raise OutOfTimeError
         self._left_together += earned
         left = self._left.get(name, self.seconds) + earned
         limit = min(left, self._left_together)
@@ -63,6 +67,7 @@ class CpuBudget:
             spent = time.process_time() - begin
             self._left[name] = left - spent
             self._left_together -= spent
+            self._is_used_up = self._left_together <= 0
 
 
 def _interrupted_after(seconds: float, work: Callable[[], _Result]) -> _Result:

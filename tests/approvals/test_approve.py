@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from patchgate.check.message_rules import check_reason
-from patchgate.cli.options import AGENT_MARKERS
+from patchgate.check.profiles import MARKERS
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import Ledger
 from patchgate.storage import hash_chain
@@ -142,7 +142,7 @@ def test_y_and_yes_approve(repo: Repo, typed: bytes) -> None:
 
 def test_where_an_agent_runs_nobody_approves_and_nobody_resets(repo: Repo) -> None:
     """Also with a terminal, and with a key: the agent would have to remove its own marker first."""
-    for name in AGENT_MARKERS:
+    for name in MARKERS:
         marked: dict[str, Any] = {name: "1"}
         for arguments in (["approve", "@staged"], ["approve", "@staged", "--sign"], ["attempts", "reset"]):
             answer = repo.cli(*arguments, *WHY, **marked)

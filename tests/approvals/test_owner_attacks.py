@@ -6,14 +6,19 @@ import base64
 import json
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from patchgate.approvals.signatures import public_key_of
 from patchgate.check import push_groups
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import Objects
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import open_repository
+from patchgate.policy.tree_policies import TreePolicies
+from patchgate.process.cpu_limit import CpuBudget
 from tests.approvals.owners_world import GOVERNED, OWNED, Team
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
 from tests.world import AskedGit, Repo
@@ -1075,3 +1080,38 @@ def test_the_first_signers_are_approved_for_each_branch(tmp_path: Path) -> None:
     assert team.approve("alice", change, "--for", "refs/heads/release").code == 0
     answer = team.push(f"{change}:refs/heads/release")
     assert answer.code == 0, answer.err
+
+
+def test_a_policy_for_which_no_time_is_left_is_no_broken_one(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    opened = open_repository(team.dev.env, str(team.dev.path))
+    late = replace(opened, expression_time=CpuBudget(-1.0), trusts_caches=False)
+    with Objects(late) as objects:
+        policies = TreePolicies(objects)
+        tree = team.dev.ask("rev-parse", "HEAD^{tree}")
+        for _ in range(2):
+            with pytest.raises(UndecidedError):
+                policies.at(policies.key(tree))
+
+
+@pytest.mark.parametrize("how", ["repair", "force", "delete"])
+def test_a_policy_that_cannot_be_read_protects_its_own_branch(tmp_path: Path, how: str) -> None:
+    team = Team.make(tmp_path, GOVERNED)
+    broken = commit_of(team.dev, "HEAD", {"patchgate.toml": "[polcy]\n"})
+    team.server.git("fetch", "-q", str(team.dev.path), f"{broken}:refs/heads/topic")
+    repaired = commit_of(team.dev, broken, {"patchgate.toml": "[policy]\n", "infra/a": "evil\n"})
+    refs = {"repair": f"{repaired}:refs/heads/topic", "force": "+HEAD:refs/heads/topic", "delete": ":topic"}
+    before = team.server.ask("for-each-ref")
+    assert team.dev.try_git("push", "--no-verify", "origin", refs[how]).returncode != 0
+    assert team.server.ask("for-each-ref") == before
+
+
+@pytest.mark.parametrize("ref", [":rules", "+HEAD~1:refs/heads/rules"])
+def test_the_trusted_ref_is_neither_deleted_nor_forced(tmp_path: Path, ref: str) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    team.dev.commit({"a": "2\n"})
+    team.server.git("fetch", "-q", str(team.dev.path), "HEAD:refs/heads/rules")
+    team.server.git("config", "patchgate.trustRef", "refs/heads/rules")
+    before = team.server.ask("for-each-ref")
+    assert team.dev.try_git("push", "--no-verify", "origin", ref).returncode != 0
+    assert team.server.ask("for-each-ref") == before

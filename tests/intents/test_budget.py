@@ -94,6 +94,30 @@ def test_an_amended_commit_and_lines_that_were_taken_back_count_once(repo: Repo)
     repo.git("commit", "-m", "Add two lines elsewhere")
 
 
+def test_an_agent_does_not_end_an_intent_with_a_budget(repo: Repo) -> None:
+    begin(repo, "--max-added-lines", "2")
+    assert repo.cli("intent", "clear", CLAUDECODE="1").code == 2
+    assert "i-" in repo.cli("intent", "list").out
+    assert repo.cli("intent", "clear").code == 0
+    declared = repo.cli("intent", "declare", "-m", "count lines", "--allow", "src/", CLAUDECODE="1")
+    assert declared.code == 0
+    assert repo.cli("intent", "clear", CLAUDECODE="1").code == 0
+
+
+def test_a_merge_that_adds_nothing_itself_is_not_refused_and_counts_for_what_follows(repo: Repo) -> None:
+    repo.git("branch", "side")
+    begin(repo, "--max-added-lines", "2")
+    repo.git("worktree", "add", "-q", str(repo.path.parent / "other"), "side")
+    other = repo.at(repo.path.parent / "other")
+    other.stage({"src/b": "1\n2\n3\n4\n"})
+    other.git("commit", "-m", "Add three lines")
+    repo.stage({"src/a": "2\n"})
+    repo.git("commit", "-m", "Change a line")
+    repo.git("merge", "-q", "--no-edit", "side")
+    repo.stage({"src/a": "2\n3\n"})
+    assert repo.check().errors == ["intent-budget"]
+
+
 def test_refused_attempts_count_and_a_check_is_none(repo: Repo) -> None:
     begin(repo, "--max-attempts", "2")
     wrong = new_file("src/a", "x\n")
