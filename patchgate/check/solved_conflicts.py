@@ -13,12 +13,15 @@ from patchgate.check.case import Case
 from patchgate.check.gate import ORDER, Gate, GateResults, judge
 from patchgate.git.change_sources import LoadedChange
 from patchgate.git.model import Change
-from patchgate.report.rules import Level
+from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, GateOutcome, Outcome
 
-_GATES = frozenset({"policy", "content"})
-# The other rules of these gates go by the name: at such a path a merge is compared with the branch anyway.
-_RULES = frozenset({"deny-class", "secret", "conflict-marker", "deny-content"})
+_GATES = frozenset({"paths", "policy", "content", "shape"})
+# Not the budgets, nor the rules that deny by name: there a merge is compared with the branch anyway.
+_RULES = frozenset(
+    {"deny-class", "secret", "conflict-marker", "deny-content", "mode-change", "symlink", "gitlink"}
+    | {rule.id for rule in RULES.values() if rule.gate == "paths"}
+)
 _NOTE = "the branch does not have it: one side of a conflict brings it back"
 
 
@@ -64,4 +67,20 @@ def _judged(
         return
     for tree in trees:
         change = Change.of(tree, case.change.after, reading.solved(tree), empty_blob)
-        yield judge(replace(case, change=change, copied=()), (gate,))
+        yield judge(
+            replace(case, change=change, copied=(), merged=(), folders=_folders(case, change)), (gate,)
+        )
+
+
+def _folders(case: Case, change: Change) -> dict[bytes, Sequence[bytes]]:
+    """List the folders above the paths of a change, as far as the merge differs there from each parent.
+
+    Where it does not, what collides there collides in a parent, too.
+    """
+    names: dict[bytes, Sequence[bytes]] = {}
+    for file in change.files:
+        above = file.path.raw
+        while above:
+            above = above.rpartition(b"/")[0]
+            names[above] = ()
+    return {**names, **{each.path: tuple(each.names) for each in case.merged}, **case.folders}

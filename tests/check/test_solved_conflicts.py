@@ -106,3 +106,31 @@ def test_a_server_and_ci_refuse_it_too(repo: Repo, tmp_path: Path) -> None:
     assert (pushed.returncode, b"deny-content" in pushed.stderr) == (1, True)
     repo.git("remote", "set-head", "origin", "main")
     assert repo.cli("check", "--ci", "--format", "json").errors == ["deny-content"]
+
+
+def test_a_side_brings_back_no_mode_submodule_or_name_that_the_branch_has_removed(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+
+    def put(text: str, oid: str) -> None:
+        repo.write("run.sh", text, executable=True)
+        repo.write("a:b", text)
+        repo.git("add", "run.sh", "a:b")
+        repo.gitlink("sub", oid)
+        repo.git("commit", "-q", "-m", "Change")
+
+    put("1\n", "1" * 40)
+    repo.write("patchgate.toml", "[policy.commit]\nallow_modes = false\n")
+    repo.git("add", "patchgate.toml")
+    repo.git("commit", "-q", "-m", "Set the policy")
+    repo.git("checkout", "-q", "-b", "side")
+    put("2\n", "2" * 40)
+    tree, side = repo.ask("write-tree"), repo.head()
+    repo.git("checkout", "-q", "main")
+    repo.git("rm", "-q", "--cached", "a:b", "sub", "run.sh")
+    repo.git("commit", "-q", "-m", "Clean up")
+    for parents in (("main", side), (side, "main")):
+        words = [word for each in parents for word in ("-p", each)]
+        merge = repo.ask("commit-tree", tree, *words, "-m", "Merge")
+        found = repo.check("--policy-from", "main", f"main..{merge}")
+        assert found.verdict == "rejected"
+        assert {"mode-change", "gitlink", "path-drive-letter"} <= set(found.errors)

@@ -334,6 +334,8 @@ STARTERS = {
     "hooks/doctor_repository.py": "an interpreter",
     "commands/environment.py": "an interpreter",
     "runs/worker.py": "a worker of a run",
+    "agents/agent_doctor.py": "an agent's hook, as its client starts it",
+    "agents/mcp_place.py": "a call of the MCP server",
     "hooks/doctor_hooks.py": "a hook",
     "cli/selftest_intents.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",

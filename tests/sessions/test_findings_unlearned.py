@@ -375,8 +375,11 @@ def test_an_approval_of_the_commit_that_loses_a_test_counts_for_the_push(shared:
     refused = shared.repo.check("--policy-from", base, lost)
     assert [change["source"]["kind"] for change in refused.changes] == ["commit"]
     approve_here(shared.repo, statement_for(refused.change))
-    shared.repo.commit({TESTS: WEAK + "\n"})
+    shared.repo.commit({"README.md": "more\n"})
     assert shared.repo.check("--policy-from", base, f"{base}..HEAD").verdict == "accepted"
+    # It allows what that commit does, and nothing else.
+    shared.repo.commit({TESTS: WEAK + "\n"})
+    assert shared.repo.check("--policy-from", base, f"{base}..HEAD").verdict == "rejected"
 
 
 def test_a_forged_checksum_is_found_though_no_commit_was_asked(shared: Shared) -> None:

@@ -110,6 +110,8 @@ NOT_MECHANICAL = {
     "patch-too-large": "where to cut is the author's choice",
     "invalid-patch-schema": "reading something near what was written would change other lines",
     "patch-truncated": "what was cut off or left out is not known",
+    "patch-repaired": "it is a note",
+    "input-invalid": "which of several readings was meant only its author knows",
     "binary-payload": "a patch without its binary file would be half of the change",
     "anchor-mismatch": "which lines were meant only the author of the edit knows",
     "anchor-missing": "what the edit was to replace only its author knows",
