@@ -219,8 +219,10 @@ class _HunkWalk:
         is_short = old < promised or new < wanted
         if self.elided is not None:
             return replace(report_ellipsis(self.elided), details=details)
-        if is_short and is_at_end:
-            message = f"the patch ends inside a hunk: {message}"
+        is_new_file = not promised and not self.starts[0]
+        if is_short and (is_at_end or (is_new_file and new)):
+            what = "the patch ends inside a hunk" if is_at_end else "lines of a new file are missing"
+            message = f"{what}: {message}"
             hint = "send the whole patch again; if no line is missing, count the lines of the hunk again"
             return Fault("patch-truncated", self.line, message, hint=hint, details=details)
         if not old and not new:

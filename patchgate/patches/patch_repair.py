@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from patchgate.git.model import GITLINK, TREE_MODE
 from patchgate.git.path import RepoPath, faults
@@ -42,6 +43,7 @@ _FOREIGN = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(rb"^\+\+\+ (?:b/)?([^\n\t]+)", re.MULTILINE)
+_OLD_NAME = re.compile(rb"^--- (?:a/)?([^\n\t]+)")
 _HUNK = re.compile(rb"@@(?:[ \t].*)?")
 _MARK = b"\xef\xbb\xbf"
 _SIGNS = (b" ", b"+", b"-", b"\\")
@@ -274,9 +276,30 @@ class _Repair:
         if is_cut and not self._is_fenced:
             return None
         old, new = _sides(body)
+        promised = (int(header[2] or b"1"), int(header[4] or b"1"))
+        is_short = len(old) < promised[0] or len(new) < promised[1]
+        if is_short and not self._ends_in_file(line, lines, body):
+            return None
         starts = (max(int(header[1]), bool(old)), max(int(header[3]), bool(new)))
         right = hunk_header((starts[0], len(old)), (starts[1], len(new)), header[5] or b"")
         return make_fix(line, right)
+
+    def _ends_in_file(self, line: int, lines: Sequence[bytes], body: Sequence[bytes]) -> bool:
+        """Return whether a hunk ends in three lines of context that are in its file, or reaches its end.
+
+        Then no line is missing below it. A new file has no context.
+        """
+        first = _top(line, lines)
+        name = _OLD_NAME.match(lines[first - 1])
+        text = _text_of(RepoPath.from_patch(name[1]), self._lookup) if name else None
+        texts = [each for each in body if not each.startswith(b"\\")]
+        n_context = len(list(takewhile(lambda each: each.startswith(b" "), reversed(texts))))
+        old, _ = _sides(texts)
+        places = find_lines(text, old).places if text is not None and n_context else ()
+        if text is None or not places or n_context >= _CONTEXT:
+            return bool(places)
+        n_lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        return len(places) == 1 and places[0] + len(old) == n_lines
 
     def _whole_body(self, line: int, lines: Sequence[bytes], *, least: int) -> list[bytes] | None:
         """Read the lines of a hunk that a header follows, or that ends in context; None if it may be cut.
@@ -303,9 +326,7 @@ class _Repair:
 
     def _numbers(self, line: int, lines: Sequence[bytes]) -> PatchFix | None:
         """Number the hunks of a section by the only place of their lines in the file."""
-        first = line - 1
-        while first and not lines[first].startswith((b"diff --git ", b"+++ ")):
-            first -= 1
+        first = _top(line, lines)
         name = _NAME.match(lines[first])
         if name is None or _HUNK.fullmatch(lines[first + 1]) is None:
             return None
@@ -395,6 +416,14 @@ def _sides(body: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
 def _begins_section(lines: Sequence[bytes], at: int) -> bool:
     """Return whether a line that begins with `-` is the header of another file."""
     return lines[at].startswith(b"--- ") and at + 1 < len(lines) and lines[at + 1].startswith(b"+++ ")
+
+
+def _top(line: int, lines: Sequence[bytes]) -> int:
+    """Find the last header, from 0, above a hunk: `+++` if there is one."""
+    first = line - 1
+    while first and not lines[first].startswith((b"diff --git ", b"+++ ")):
+        first -= 1
+    return first
 
 
 def _pieces(text: bytes) -> list[bytes]:
