@@ -224,11 +224,14 @@ def refuse_meanwhile(
 def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
     what = f"a retry in {chain.named}" if chain.why else "a retry"
     hint = "send the whole patch again, as git diff writes it, from its first diff --git line on"
-    if kind != PATCH and all(each.kind == kind for each in chain.refusals):
+    begun = _kind_of(chain) or kind
+    if kind not in {PATCH, begun}:
+        other = "" if begun == PATCH else f", or {begun} as in the first attempt,"
+        message = f"{what} was sent as {kind}; only a unified diff{other} is allowed"
+        return _refuse("retry-not-a-diff", message, hint)
+    if kind != PATCH:
         # What was refused was sent the same way, and goes through the same gates.
         return None
-    if kind != PATCH:
-        return _refuse("retry-not-a-diff", f"{what} was sent as {kind}; only a unified diff is allowed", hint)
     parsed = parse(raw)
     if not isinstance(parsed, tuple):
         return None
@@ -246,6 +249,11 @@ def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
         {"patch_line": found[0].line},
         first,
     )
+
+
+def _kind_of(chain: Chain) -> str | None:
+    """Return the format of the first attempt of a chain that was not refused for its format."""
+    return next((each.kind for each in chain.refusals if "retry-not-a-diff" not in each.rules), None)
 
 
 def check_after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding | None:
@@ -306,12 +314,11 @@ def plan_retry(
 
 
 def _channel(chain: Chain, kind: str) -> list[str]:
-    """Write how a retry is sent: as everything before it was, else as a diff."""
-    if any(each.kind != kind for each in chain.refusals):
-        return ["-"]
-    if kind == EDITS:
+    """Write how a retry is sent: as the first attempt was, or as a diff after one."""
+    begun = kind if kind == PATCH else _kind_of(chain) or kind
+    if begun == EDITS:
         return ["--edits", "-"]
-    option = option_of(kind)
+    option = option_of(begun)
     return ["-"] if option is None else ["-", "--input", option]
 
 

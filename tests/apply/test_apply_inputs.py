@@ -125,11 +125,23 @@ def test_a_retry_of_another_format_uses_the_same_or_a_diff(repo: Repo) -> None:
     )
     block = b"f\n<<<<<<< SEARCH\nb\n=======\nB\n>>>>>>> REPLACE\n"
     again = ("--retry-of", first.report["attempt"]["id"])
-    assert apply(repo, block, "--input", "search-replace", *again).errors == ["retry-not-a-diff"]
+    second = apply(repo, block, "--input", "search-replace", *again)
+    assert second.errors == ["retry-not-a-diff"]
+    assert "apply - --input envelope --retry-of" in second.report["retry"]["command"]
     third = apply(repo, bad, "--input", "envelope", *again)
-    assert "--input" not in third.report["retry"]["command"]
-    repo.run("attempts", "list")
+    assert third.errors == ["retry-identical", "deny-prefix"]
+    assert "apply - --input envelope --retry-of" in third.report["retry"]["command"]
     assert apply(repo, change_of(), *again).verdict == "accepted"
+
+
+def test_a_retry_in_another_format_leaves_the_chain_to_its_first_one(repo: Repo) -> None:
+    repo.policy(INPUTS + DENIES)
+    first = apply(repo, ENVELOPE.replace(b"File: f", b"File: sub/h"), "--input", "envelope")
+    again = ("--retry-of", first.report["attempt"]["id"])
+    block = b"f\n<<<<<<< SEARCH\nb\n=======\nB\n>>>>>>> REPLACE\n"
+    for _ in range(2):
+        assert apply(repo, block, "--input", "search-replace", *again).errors == ["retry-not-a-diff"]
+    assert apply(repo, ENVELOPE, "--input", "envelope", *again).verdict == "accepted"
 
 
 def test_what_cannot_be_read_is_kept_as_it_was_sent(repo: Repo) -> None:
