@@ -73,9 +73,12 @@ def feedback(report: Report, *, has_next: bool = True) -> str:
 
     `has_next` is whether it says how to send a patch again; an author of a run only answers.
     """
-    name = report.attempt.id if report.attempt else "attempt"
-    text = agent_text.render(report, has_next=has_next)
-    return f"# {name}: {report.verdict.value}\n\n{code_block(text.rstrip())}\n"
+    head = [f"# {report.attempt.id if report.attempt else 'attempt'}: {report.verdict.value}", ""]
+    around = _fences("")
+    text = agent_text.render(report, has_next=has_next, around=[*head, *around]).rstrip()
+    if _fences(text) != around:
+        text = agent_text.render(report, has_next=has_next, around=[*head, *_fences(text)]).rstrip()
+    return "\n".join([*head, code_block(text)]) + "\n"
 
 
 def _verdict(report: Report) -> list[str]:
@@ -250,8 +253,14 @@ def _spans(texts: Sequence[str]) -> str:
 def code_block(text: str) -> str:
     """Write foreign lines as a code block."""
     lines = [wording.safe(line) for line in text.split("\n")]
-    fence = "`" * max(3, max(map(_longest_run, lines)) + 1)
-    return "\n".join([f"{fence}text", *lines, fence])
+    above, below = _fences(text)
+    return "\n".join([above, *lines, below])
+
+
+def _fences(text: str) -> tuple[str, str]:
+    """Write the lines around a code block with a text."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}text", fence
 
 
 def _longest_run(text: str) -> int:

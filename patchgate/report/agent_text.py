@@ -24,12 +24,13 @@ _LONGEST_NOTE = 100
 _MOST_FIX_LINES = 6
 
 
-def render(report: Report, *, has_next: bool = True) -> str:
+def render(report: Report, *, has_next: bool = True, around: Sequence[str] = ()) -> str:
     """Write a report for an agent, errors first; what does not fit is counted by rule.
 
     Args:
         report: the report.
         has_next: whether the last line says what may be sent next.
+        around: the lines that the caller writes around it, which count too.
 
     Returns:
         The verdict, the findings, then the end of failed commands' output, and as last line what may be sent
@@ -42,7 +43,7 @@ def render(report: Report, *, has_next: bool = True) -> str:
         else [_cut(wording.safe(wording.retry_line(report.retry)), _LONGEST_LINE)]
     )
     # The line that counts the rest has room too.
-    page.reserve([*last, "x" * _LONGEST_LINE])
+    page.reserve([*last, *around, "x" * _LONGEST_LINE])
     left: Counter[str] = Counter()
     tails: list[Sequence[str]] = []
     for name, block, tail in _blocks(report):
@@ -52,8 +53,7 @@ def render(report: Report, *, has_next: bool = True) -> str:
             tails.append(tail)
     rest = ", ".join(f"{number:,} {rule}" for rule, number in left.most_common())
     end = [_cut(f"… and {left.total():,} more: {rest}", _LONGEST_LINE)] if left else []
-    page.reserved_bytes = sum(map(_size, [*end, *last]))
-    page.reserved_lines = len(end) + len(last)
+    page.reserve([*end, *last, *around])
     for tail in tails:
         page.add_end(["output:", *(f"  {_cut(wording.safe(line), _LONGEST_MESSAGE)}" for line in tail)])
     return "\n".join([*page.lines, *end, *last]) + "\n"

@@ -201,6 +201,15 @@ def test_an_error_without_a_hint_has_that_of_its_rule() -> None:
     assert f"help: {RULES['deny-prefix'].hint}" in feedback(refused(finding(hint=None)))
 
 
+@pytest.mark.parametrize("message", ["x", "é" * 150, "`" * 180])
+def test_the_whole_feedback_about_ten_thousand_findings_has_40_lines_and_4_kilobytes(message: str) -> None:
+    made = [finding("deny-prefix", f"runs/{n}", n + 1, message=message) for n in range(10_000)]
+    text = feedback(refused(*made))
+    assert text.count("\n") <= 40
+    assert len(text.encode()) <= 4000
+    assert text.rstrip("`\n").endswith("--retry-of a-7f3a")
+
+
 # Inert.
 
 
