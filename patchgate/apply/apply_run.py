@@ -23,6 +23,7 @@ from patchgate.git.quoting import exact_text, quote_path
 from patchgate.git.repository import Repository
 from patchgate.git.staging import refresh_index
 from patchgate.git.transaction import WrittenFiles, pending_transactions
+from patchgate.intents.budget import is_spent
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
 from patchgate.patches.check_patch import PatchVerdict, forget
@@ -303,6 +304,8 @@ def _after_refusal(run: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict
         verdict = add_history_finding(verdict, overtaken)
     if verdict.fallback_reason == "duplicate-patch":
         # Nothing is wrong with the patch: the finding says what to do.
+        return verdict, None
+    if any(map(is_spent, verdict.findings)):
         return verdict, None
     asked = run.request
     retry = plan_retry(run.chain, run.evidence.id, limit=run.limit, kind=run.kind, also=asked.again)

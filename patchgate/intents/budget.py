@@ -80,7 +80,8 @@ def budget_findings(intent: Intent, spent: SpentBudget, adds: int, kind: str) ->
             f"this adds {adds:,}"
         )
         step = f"send at most {count(left, 'added line')}" if left else ends
-        yield _find(message, step, budget.max_added_lines, total)
+        who = Fixer.AGENT if left else Fixer.PERSON
+        yield _find(message, step, budget.max_added_lines, total, who)
     if budget.max_minutes is not None and spent.seconds > 60 * budget.max_minutes:
         message = f"{name} may take {format_duration(60 * budget.max_minutes)}, and no time is left"
         yield _find(message, ends, budget.max_minutes, None)
@@ -104,8 +105,13 @@ def _left(limit: int, used: int, what: str) -> str:
     return f"{max(0, limit - used):,} of {limit:,} {what} left"
 
 
-def _find(message: str, hint: str, limit: int, actual: int | None) -> Finding:
-    return find(RULE, message, None, hint, who=Fixer.PERSON, details={"limit": limit, "actual": actual})
+def is_spent(finding: Finding) -> bool:
+    """Return whether a finding says that nothing of a limit is left, so that no other patch is accepted."""
+    return finding.rule == RULE and finding.who_can_fix is Fixer.PERSON
+
+
+def _find(message: str, hint: str, limit: int, actual: int | None, who: Fixer = Fixer.PERSON) -> Finding:
+    return find(RULE, message, None, hint, who=who, details={"limit": limit, "actual": actual})
 
 
 def _attempts(repository: Repository, intent: Intent) -> int:

@@ -129,7 +129,20 @@ def test_refused_attempts_count_and_a_check_is_none(repo: Repo) -> None:
     right = new_file("src/c", "x\n")
     last = repo.run("apply", "-", "--format", "json", stdin=right)
     assert (last.code, last.errors) == (1, ["intent-budget"])
+    assert refused.report["retry"] is not None
+    assert last.report["retry"] is None
     assert not (repo.path / "src/c").exists()
+
+
+def test_fewer_lines_may_be_sent_while_some_are_left_and_nothing_once_none_is(repo: Repo) -> None:
+    begin(repo, "--max-added-lines", "2")
+    many = repo.run("apply", "-", "--format", "json", stdin=new_file("src/c", "1\n2\n3\n"))
+    assert (many.errors, many.report["retry"]["allowed"]) == (["intent-budget"], True)
+    assert repo.run("apply", "-", "--format", "json", stdin=new_file("src/c", "1\n2\n")).errors == []
+    repo.git("add", "src/c")
+    repo.git("commit", "-m", "Add two lines")
+    none = repo.run("apply", "-", "--format", "json", stdin=new_file("src/d", "1\n"))
+    assert (none.errors, none.report["retry"]) == (["intent-budget"], None)
 
 
 def test_time_that_is_over_refuses_until_the_intent_is_cleared(repo: Repo) -> None:
