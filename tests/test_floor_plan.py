@@ -73,7 +73,7 @@ PURE = {
     "hooks.fast": "compiled_policy",
     "intents": "intent scope",
     "patches": """
-        edit_diff edits file_diff hunk_mismatch line_ends line_matching patch_fixes patch_headers
+        edit_diff edits file_diff hunk_mismatch hunk_places line_ends line_matching patch_fixes patch_headers
         patch_hunk_faults patch_hunks patch_model patch_parser patch_repair path_selection planning
         proposals reply_actions reply_grammar section_fixes
     """,

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from patchgate.git.model import GITLINK, TREE_MODE
-from patchgate.git.path import RepoPath, faults
-from patchgate.patches.formats.anchors import find_lines
+from patchgate.git.path import RepoPath
 from patchgate.patches.formats.proposal import MAX_INPUT_BYTES, Fence, read_fences
 from patchgate.patches.formats.whole_files import name_above
-from patchgate.patches.line_ends import LineEnds, detect_line_ends
+from patchgate.patches.hunk_places import Lookup, ends_in_context, place_hunks, read_text, split_sides
 from patchgate.patches.patch_hunks import HEADER, is_ellipsis, is_prose, strip_carriage_returns
 from patchgate.patches.patch_model import (
     MARKER,
@@ -31,10 +28,8 @@ from patchgate.patches.patch_model import (
     make_fix,
 )
 from patchgate.patches.patch_parser import parse
-from patchgate.patches.planning import Preimage, fit
+from patchgate.patches.planning import fit
 from patchgate.patches.section_fixes import write_section_headers
-
-Lookup = Callable[[RepoPath], Preimage | None]
 
 _START = re.compile(rb"^(?:diff --git |--- [^\n]*\n\+\+\+ )", re.MULTILINE)
 _FOREIGN = re.compile(
@@ -53,8 +48,6 @@ _ROUNDS = 12
 _NESTED = 3
 # A diff is split into lines again for each round.
 _MOST_BYTES = 8 << 20
-# How much context git writes: a hunk without counts and with less may have been cut.
-_CONTEXT = 3
 # For each, its file is read to see whether its hunks are in it.
 _MOST_SECTIONS = 100
 
@@ -94,7 +87,7 @@ def repair_patch(raw: bytes, lookup: Lookup) -> RepairedPatch | Fault | None:
         return None
     reading = _Repair(inner, lookup)
     if not reading.repair():
-        return None
+        return reading.blocking
     return RepairedPatch(reading.text, (*notes, *reading.notes))
 
 
@@ -105,25 +98,16 @@ def _place_again(patch: Patch, lookup: Lookup) -> bytes | None:
         return None
     for section in patch.sections:
         made.append(patch.raw[section.start : section.end])
-        text = None if section.kind is not SectionKind.MODIFY else _text_of(section.path, lookup)
+        text = None if section.kind is not SectionKind.MODIFY else read_text(section.path, lookup)
         if text is None or b"\r" in made[-1] or not isinstance(fit(section, text), tuple):
             continue
         hunks = [[hunk.header, *section.body(hunk).split(b"\n")[:-1]] for hunk in section.hunks]
-        placed = _placed(text, hunks)
+        placed = place_hunks(text, hunks)
         if placed is not None:
             headers = patch.raw[section.start : section.hunks[0].start]
             made[-1] = headers + b"\n".join((*placed, b""))
     text = b"".join(made)
     return None if text == patch.raw[patch.blank_lines :] else text
-
-
-def _text_of(path: RepoPath, lookup: Lookup) -> bytes | None:
-    """Read a file of the base, with LF if all its lines end in CR LF; None if it is no text file."""
-    found = None if faults(path, from_text=True) else lookup(path)
-    if found is None or found.mode in {TREE_MODE, GITLINK}:
-        return None
-    is_crlf = detect_line_ends(found.content) is LineEnds.CRLF
-    return found.content.replace(b"\r\n", b"\n") if is_crlf else found.content
 
 
 def _note(line: int, message: str) -> Fault:
@@ -192,7 +176,10 @@ def _span(text: bytes, start: int, around: Fence | None) -> tuple[int, int]:
 
 
 class _Repair:
-    """Repairs one diff round by round, until it can be read; `text` and `notes` are what comes of it."""
+    """Repairs one diff round by round, until it can be read; `text` and `notes` are what comes of it.
+
+    `blocking` is the fault without a certain repair, if others had to be repaired to see it.
+    """
 
     def __init__(self, inner: _InnerDiff, lookup: Lookup) -> None:
         self.text = inner.text
@@ -200,10 +187,13 @@ class _Repair:
         self._above = inner.above
         self._is_fenced = inner.is_fenced
         self._lookup = lookup
+        self.blocking: Fault | None = None
+        # For each line of the text, the line of the reply that it comes from.
+        self._origins = list(range(inner.above + 1, inner.above + inner.text.count(b"\n") + 3))
 
     def repair(self) -> bool:
         """Repair every fault; false if one of them has no certain repair."""
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             found = parse(self.text)
             if isinstance(found, Patch):
                 placed = _place_again(found, self._lookup)
@@ -217,11 +207,14 @@ class _Repair:
             first = [fault for fault in found if fault.rule not in _COUNTED]
             for fault in first or found:
                 fix = self._fix(fault, lines)
+                if fix is None and number and fault.line is not None:
+                    # Its fix is for the text as it is now, not as it was sent.
+                    self.blocking = replace(fault, line=self._sent_line(fault.line), fix=None)
                 if fix is None:
                     return False
                 if fix not in fixes:
                     fixes.append(fix)
-                    self.notes.append(_note(self._above + fix.first, _describe(fault)))
+                    self.notes.append(_note(self._sent_line(fix.first), _describe(fault)))
             self._apply(fixes, lines)
         return False
 
@@ -237,8 +230,13 @@ class _Repair:
                 texts.pop()
                 lines = [*lines, b""]
             lines[fix.first - 1 : fix.last] = texts
+            self._origins[fix.first - 1 : fix.last] = [self._sent_line(fix.first)] * len(texts)
             below = fix.first
         self.text = b"\n".join(lines)
+
+    def _sent_line(self, line: int) -> int:
+        """Return where a line of the text is in what was sent."""
+        return self._origins[min(line, len(self._origins)) - 1]
 
     def _fix(self, fault: Fault, lines: Sequence[bytes]) -> PatchFix | None:
         """Choose the repair of one fault; None if it is not mechanical, or is a guess."""
@@ -270,43 +268,30 @@ class _Repair:
     def _count(self, line: int, lines: Sequence[bytes], *, is_cut: bool) -> PatchFix | None:
         """Write the counts of a hunk whose end is certain."""
         header = HEADER.match(lines[line - 1] + b"\n")
-        body = self._whole_body(line, lines, least=1)
+        body = self._whole_body(line, lines)
         if header is None or body is None:
             return None
         if is_cut and not self._is_fenced:
             return None
-        old, new = _sides(body)
+        old, new = split_sides(body)
         promised = (int(header[2] or b"1"), int(header[4] or b"1"))
         is_short = len(old) < promised[0] or len(new) < promised[1]
-        if is_short and not self._ends_in_file(line, lines, body):
+        if is_short and not self._is_in_file(_OLD_NAME.match(lines[_top(line, lines) - 1]), body):
             return None
         starts = (max(int(header[1]), bool(old)), max(int(header[3]), bool(new)))
         right = hunk_header((starts[0], len(old)), (starts[1], len(new)), header[5] or b"")
         return make_fix(line, right)
 
-    def _ends_in_file(self, line: int, lines: Sequence[bytes], body: Sequence[bytes]) -> bool:
-        """Return whether a hunk ends in three lines of context that are in its file, or reaches its end.
+    def _is_in_file(self, name: re.Match[bytes] | None, body: Sequence[bytes]) -> bool:
+        """Return whether a hunk ends in so much context of its file that no line is missing below it."""
+        text = read_text(RepoPath.from_patch(name[1]), self._lookup) if name else None
+        return text is not None and ends_in_context(text, body)
 
-        Then no line is missing below it. A new file has no context.
-        """
-        first = _top(line, lines)
-        name = _OLD_NAME.match(lines[first - 1])
-        text = _text_of(RepoPath.from_patch(name[1]), self._lookup) if name else None
-        texts = [each for each in body if not each.startswith(b"\\")]
-        n_context = len(list(takewhile(lambda each: each.startswith(b" "), reversed(texts))))
-        old, _ = _sides(texts)
-        places = find_lines(text, old).places if text is not None and n_context else ()
-        if text is None or not places or n_context >= _CONTEXT:
-            return bool(places)
-        n_lines = text.count(b"\n") + (not text.endswith(b"\n"))
-        return len(places) == 1 and places[0] + len(old) == n_lines
-
-    def _whole_body(self, line: int, lines: Sequence[bytes], *, least: int) -> list[bytes] | None:
+    def _whole_body(self, line: int, lines: Sequence[bytes]) -> list[bytes] | None:
         """Read the lines of a hunk that a header follows, or that ends in context; None if it may be cut.
 
         Args:
             line: the line of its header, from 1.
-            least: how many lines of context must end it, where no header follows.
         """
         body: list[bytes] = []
         at = line
@@ -321,8 +306,7 @@ class _Repair:
             return None
         if rest.startswith((b"@@", b"diff --git ", b"--- ")):
             return body
-        is_whole = len(texts) >= least and all(each.startswith(b" ") for each in texts[-least:])
-        return body if is_whole and not rest else None
+        return body if texts[-1].startswith(b" ") and not rest else None
 
     def _numbers(self, line: int, lines: Sequence[bytes]) -> PatchFix | None:
         """Number the hunks of a section by the only place of their lines in the file."""
@@ -333,11 +317,13 @@ class _Repair:
         hunks: list[list[bytes]] = []
         at = first + 1
         while at < len(lines) and _HUNK.fullmatch(lines[at]):
-            body = self._whole_body(at + 1, lines, least=1 if self._is_fenced else _CONTEXT)
+            body = self._whole_body(at + 1, lines)
             if body is None:
                 return None
             hunks.append([lines[at], *body])
             at += 1 + len(body)
+        if not self._is_fenced and not any(lines[at:]) and not self._is_in_file(name, hunks[-1][1:]):
+            return None
         placed = self._placed(RepoPath.from_patch(name[1]), hunks)
         if placed is None or at <= line - 1:
             return None
@@ -373,30 +359,8 @@ class _Repair:
         return make_fix(1, b"\n".join(made), len(lines) - 1)
 
     def _placed(self, path: RepoPath, hunks: Sequence[Sequence[bytes]]) -> list[bytes] | None:
-        text = _text_of(path, self._lookup)
-        return None if text is None else _placed(text, hunks)
-
-
-def _placed(text: bytes, hunks: Sequence[Sequence[bytes]]) -> list[bytes] | None:
-    """Write hunks with the numbers of the only place of each; None if one has none, or several."""
-    found: list[tuple[int, int, Sequence[bytes]]] = []
-    for hunk in hunks:
-        old, new = _sides(hunk[1:])
-        places = find_lines(text, old).places if old else ()
-        if len(places) != 1:
-            return None
-        found.append((places[0], len(new), hunk))
-    return list(_numbered(sorted(found, key=lambda each: each[0])))
-
-
-def _numbered(found: Sequence[tuple[int, int, Sequence[bytes]]]) -> Iterator[bytes]:
-    drift = 0
-    for place, n_new, hunk in found:
-        n_old = len(_sides(hunk[1:])[0])
-        new_start = place + drift + bool(n_new)
-        yield hunk_header((place + 1, n_old), (new_start, n_new))
-        yield from hunk[1:]
-        drift += n_new - n_old
+        text = read_text(path, self._lookup)
+        return None if text is None else place_hunks(text, hunks)
 
 
 def _headers(line: int, lines: Sequence[bytes]) -> PatchFix | None:
@@ -406,11 +370,6 @@ def _headers(line: int, lines: Sequence[bytes]) -> PatchFix | None:
         return None
     block = write_section_headers(minus[4:], plus[4:])
     return None if block is None else make_fix(line, block, line + 1)
-
-
-def _sides(body: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    old = [each[1:] for each in body if each.startswith((b" ", b"-"))]
-    return old, [each[1:] for each in body if each.startswith((b" ", b"+"))]
 
 
 def _begins_section(lines: Sequence[bytes], at: int) -> bool:
