@@ -194,6 +194,27 @@ _LOREM = Marker(
     ),
     ignore_case=True,
 )
+# What models write in place of code that they leave out; a lone `...` is Python.
+_ELIDED = Marker(
+    "elided-code",
+    FILLER,
+    tuple(
+        dots + space + word
+        for dots in (b"...", b"\xe2\x80\xa6")
+        for space in (b"", b" ", b" (", b"(", b" the ", b" your ")
+        for word in (b"rest of", b"remaining", b"existing", b"previous", b"unchanged")
+    ),
+    re.compile(
+        rb"(?i)^[ \t]*+(?:\#|//|--|;|%|/\*|\{/\*|<!--)[ \t]{0,4}(?:\.\.\.|\xe2\x80\xa6)[ \t]?\(?"
+        rb"(?:the |your )?(?:rest of|remaining|existing|previous|unchanged)"
+        rb"(?: (?:of|the|this|your|existing|other)){0,3}"
+        rb" (?:code|file|class|implementation|methods?|functions?|module|component|logic|imports)"
+        rb"(?: (?:here|above|below|as (?:is|before)|goes here|unchanged|(?:remains?|stays?|is|are)"
+        rb"(?: (?:the same|unchanged|as is|here))?))?"
+        rb"\)?[ \t]?(?:\.{1,3}|\xe2\x80\xa6)?[ \t]?(?:\*/\}?|-->)?[ \t\r]*$"
+    ),
+    ignore_case=True,
+)
 _STATEMENT_ENDS = (b"\n", b"\r", b";", b"#", b"\t", b"\f", b"\\")
 EMPTY_BODY = Marker(
     "empty-body",
@@ -226,6 +247,7 @@ MARKERS: tuple[Marker, ...] = (
     _BRACKET,
     *_HOLES,
     _LOREM,
+    _ELIDED,
     EMPTY_BODY,
     NOT_IMPLEMENTED,
 )

@@ -172,8 +172,9 @@ PLACEHOLDER_RULES = (
     ),
     _placeholder(
         "placeholder-filler",
-        "An added line has filler text: lorem ipsum.",
-        "The real text is missing.",
+        "An added line has filler text: lorem ipsum, or a comment that replaces code, such as "
+        "`# ... rest of the code` or `// ... existing code ...`.",
+        "The real text or code is missing.",
         "Lorem ipsum dolor sit amet",
         "Write the text.",
     ),
