@@ -58,6 +58,8 @@ __all__ = [
 _START = b"diff --git "
 _HUNK = b"\n@@"
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+# A diff that is indented or quoted, as in a mail.
+_PREFIXED = re.compile(rb"^([ \t>|]{1,16})diff --git ", re.MULTILINE)
 _BLANK_LINES = re.compile(rb"\n*+")
 _OTHER_FORMS = (
     ("the format `*** Begin Patch`", "envelope", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
@@ -334,6 +336,12 @@ def _other_form(raw: bytes) -> str | None:
     for form, name, sign in _OTHER_FORMS:
         if sign.search(raw):
             return f"{form} is for --input {name}, if `[apply] inputs` allows it; else send a unified diff"
+    prefixed = _PREFIXED.search(raw)
+    if prefixed is not None:
+        prefix = prefixed[1].rstrip(b" ") or prefixed[1]
+        lines = raw[prefixed.start() :].split(b"\n")
+        if all(each.startswith(prefix) for each in lines if each.strip()):
+            return f"every line begins with `{printable(prefixed[1], 20)}`: send the diff without it"
     if raw.lstrip().startswith(b"{"):
         return "JSON is not a patch: pass structured edits with --edits, or send a unified diff"
     return None

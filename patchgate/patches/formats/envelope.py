@@ -67,6 +67,10 @@ def find_span(text: bytes) -> tuple[int, int | None] | None:
 def read_envelope(text: bytes, files: WorkingFiles) -> None:
     """Read the envelope of a text into the files that it changes."""
     span = find_span(text)
+    if span is None and text.lstrip().startswith((b"{", b"[", b'"')):
+        raise refuse(
+            "input-invalid", 1, "this is JSON, and not an envelope", "send the envelope without JSON"
+        )
     if span is None:
         raise refuse("input-invalid", 1, "there is no line `*** Begin Patch`", _SEND)
     start, end = span
