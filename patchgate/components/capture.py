@@ -239,11 +239,12 @@ class _CaptureRun:
         if self.request.reverify:
             done = self._verify(tried)
         else:
-            done = [self._write(each) for each in tried]
-            self.warnings.extend(self._ignored())
-            # The time of the run is in the ledger, which no branch merges.
+            # The time of the run is in the ledger, which no branch merges. Recorded first: a run believes
+            # no baseline of another component without it.
             passed = [self._passed(each, {}) for each in tried]
             self.warnings.extend(record_captures(self.repository, passed))
+            done = [self._write(each) for each in tried]
+            self.warnings.extend(self._ignored())
         to_add = tuple(unstaged) if self.request.from_disk else ()
         return Capture(tuple(done), tuple(self.warnings), self.request.with_note, to_add)
 

@@ -305,19 +305,21 @@ class Ledger:
         containing: str = "",
         *,
         since: float | None = None,
+        after: int = 0,
         strict: bool = False,
     ) -> Iterator[Event]:
         """Yield the events of some kinds, oldest first; the chain is not checked, damaged lines are skipped.
 
         For a question that every commit asks: the canonical form has one way to write a kind, so most lines
         are skipped unread (100,000 events: 40 ms instead of 1.8 s). `containing` also skips lines without
-        this text (ASCII that JSON does not escape), and `since`, in seconds since the epoch, lines with an
-        earlier time.
+        this text (ASCII that JSON does not escape), `since`, in seconds since the epoch, lines with an
+        earlier time, and `after`, an earlier `size`, the lines that were whole then.
 
         Raises:
             UndecidedError: only with `strict`: the ledger exists and cannot be read.
         """
         content = self.content(strict=strict)
+        content = content[content.rfind(b"\n", 0, after) + 1 :] if after else content
         import contextlib
 
         from patchgate.storage.record import parse_line

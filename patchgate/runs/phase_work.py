@@ -257,6 +257,7 @@ class _PhaseWork:
         for number in range(before_this + 1, before_this + limit + 1):
             self.environment.require_wanted()
             intent.renew()
+            recorded = Ledger(self.repository.common_dir).size()
             before, git_files = look_at(self.repository), self._look_at_git_files()
             own = [each for each in unstaged(before) if may_change(component, self.task.phase, each)]
             if own:
@@ -278,7 +279,7 @@ class _PhaseWork:
             self.environment.require_wanted()
             if (spoiled := self.spending.judge(author[0], answer)) is not None:
                 return spoiled
-            changed = self._changed(before, component)
+            changed = self._changed(before, recorded, component)
             behind = [path.quoted for path in changed.wrong]
             now = self._look_at_git_files()
             behind += sorted(name for name in {*git_files, *now} if git_files.get(name) != now.get(name))
@@ -307,14 +308,14 @@ class _PhaseWork:
             why = "" if is_own else f"{check.kind} {check.subject}".strip()
         return self._exhausted(limit, f"git patchgate run resume {self.task.run}", why)
 
-    def _changed(self, before: Look, component: Component) -> Changes:
+    def _changed(self, before: Look, recorded: int, component: Component) -> Changes:
         """List what was changed past `apply` while the author ran."""
-        found = changed_since(self.repository, before, component, self.components)
+        found = changed_since(self.repository, before, recorded, component, self.components)
         if not (found.wrong or found.other):
             return found
         # Another landing may be half written: nobody lands while we look again.
         with nobody_else_lands(self.repository, self.environment):
-            return changed_since(self.repository, before, component, self.components)
+            return changed_since(self.repository, before, recorded, component, self.components)
 
     def _look_at_git_files(self) -> Mapping[str, object]:
         return look_at_git_files(self.repository, self.environment.environ)

@@ -125,13 +125,13 @@ def read_provenance(repository: Repository, path: RepoPath) -> Provenance | None
 
 def _read_beside(repository: Repository, path: RepoPath) -> bytes | None:
     """Read what is beside a file; None if that is no small regular file."""
-    with suppress(OSError), _open_regular(repository, path.raw + SUFFIX) as file:
+    with suppress(OSError), open_regular(repository, path.raw + SUFFIX) as file:
         raw = file.read(_MOST_BYTES + 1)
         return raw if len(raw) <= _MOST_BYTES else None
     return None
 
 
-def _open_regular(repository: Repository, name: bytes) -> BufferedReader:
+def open_regular(repository: Repository, name: bytes) -> BufferedReader:
     """Open a regular file of the working tree; follows no link, waits for no FIFO.
 
     Raises:
@@ -164,7 +164,7 @@ def provenance_lines(repository: Repository, path: RepoPath) -> list[str]:
     if not is_confirmed:
         lines.append("the ledger does not confirm it")
     try:
-        with _open_regular(repository, path.raw) as file:
+        with open_regular(repository, path.raw) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != found.sha256:
                 lines.append("changed since")
     except FileNotFoundError:

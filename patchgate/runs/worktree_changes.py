@@ -12,13 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import records
+from patchgate.components.attestations import CAPTURED
 from patchgate.git.active_hooks import GitEnvironment
+from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import BASELINES, Component, Components
 from patchgate.policy.file_kinds import is_control_by_name
+from patchgate.runs.provenance import open_regular
 
 Look = Mapping[RepoPath, tuple[bytes, tuple[int, ...]]]
 """The files that differ from HEAD: git's record of each, and size, times and inode of the file on disk."""
@@ -33,6 +36,7 @@ _FIELDS = {b"1": 8, b"u": 10, b"?": 1}
 _OF_RUNS = b".meta.json"
 _MOST_EXCLUDE = 1 << 20
 _MOST_GIT_FILES = 1000
+_MOST_BASELINE = 64 << 20
 _APPLIED = '"applied":true'
 
 
@@ -118,30 +122,32 @@ def _stamp(repository: Repository, path: RepoPath) -> tuple[int, ...]:
 
 
 def changed_since(
-    repository: Repository, before: Look, component: Component, components: Components
+    repository: Repository, before: Look, recorded: int, component: Component, components: Components
 ) -> Changes:
     """List the files that changed since a look, without what attempts wrote.
 
-    A work relies on the files of its component, the staged files of all, and the control files. Baselines of
-    other components are left out: they are captured at the same time.
+    A work relies on the files of its component, the staged files of all, the baselines, and the control
+    files. Baselines that others have captured since are left out.
+
+    Args:
+        recorded: the size of the ledger before the look.
 
     Raises:
         UndecidedError: git failed.
     """
     now = look_at(repository)
-    changed = sorted(
-        path
-        for path in {*before, *now}
-        if before.get(path) != now.get(path)
-        and (not path.raw.startswith(BASELINES) or path == component.baseline)
-    )
+    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
     landed = _landed(repository, changed, now) if changed else set()
-    left = [path for path in changed if path not in landed]
+    captured = _captured(
+        repository, [path for path in changed if path != component.baseline], before, now, recorded
+    )
+    left = [path for path in changed if path not in landed and path not in captured]
     wrong = [
         path
         for path in left
         if component.role(path) is not None
         or is_control_by_name(path)
+        or path.raw.startswith(BASELINES)
         or (_staged(before, path) != _staged(now, path) and _belongs(path, components))
     ]
     return Changes(wrong, [path for path in left if path not in wrong])
@@ -180,6 +186,28 @@ def _landed(repository: Repository, changed: Sequence[RepoPath], now: Look) -> s
             oid = None if file.new is None else file.new.oid
             if file.path in changed and staged.get(file.path) == oid and _is_clean(now, file.path):
                 found.add(file.path)
+    return found
+
+
+def _captured(
+    repository: Repository, changed: Sequence[RepoPath], before: Look, now: Look, recorded: int
+) -> set[RepoPath]:
+    """Return the baselines that are, on disk and where staged, as a capture recorded them since."""
+    baselines = [path for path in changed if path.raw.startswith(BASELINES)]
+    if not baselines:
+        return set()
+    events = Ledger(repository.common_dir).find_events({CAPTURED}, after=recorded)
+    known = {(event.about.get("component"), event.about.get("baseline")) for event in events}
+    found = set()
+    with Objects(repository) as objects:
+        for path in baselines:
+            name = path.raw.removeprefix(BASELINES).removesuffix(b".json").decode("utf-8", "replace")
+            with suppress(OSError), open_regular(repository, path.raw) as file:
+                oids = [objects.hash("blob", file.read(_MOST_BASELINE))]
+                if (staged := _staged(now, path)) != _staged(before, path):
+                    oids.append("" if staged is None else staged[1].decode("ascii"))
+                if all((name, oid) in known for oid in oids):
+                    found.add(path)
     return found
 
 

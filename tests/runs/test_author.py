@@ -19,6 +19,8 @@ from patchgate.runs.triage import FaultKind
 from tests.component_world import components, contract, declared
 from tests.runs.phase_world import BASELINE, CHECK, CODE, CONTRACT, RIGHT, TESTS, Desk, one_line
 
+OTHERS = ".patchgate/baselines/other.json"
+FORGE = "mkdir -p .patchgate/baselines; echo {}"
 FAILED, FAULT, PASSED = PhaseOutcome.FAILED, PhaseOutcome.FAULT, PhaseOutcome.PASSED
 
 
@@ -139,6 +141,8 @@ def test_an_author_whose_program_is_not_there_is_a_fault_with_its_name(tmp_path:
         f"git rm -q --cached {TESTS}",
         "mkdir -p src/other; echo right > src/other/one.py; git add src/other",
         "echo >> patchgate.toml",
+        f"{FORGE} > {OTHERS}",
+        f"{FORGE} > {OTHERS}; git add {OTHERS}",
     ],
     ids=[
         "a new file",
@@ -149,6 +153,8 @@ def test_an_author_whose_program_is_not_there_is_a_fault_with_its_name(tmp_path:
         "an unstaging",
         "a staged file of another component",
         "the policy",
+        "a baseline of another component",
+        "a staged baseline of another component",
     ],
 )
 def test_a_change_of_the_working_tree_past_apply_fails_the_phase_and_stays(tmp_path: Path, act: str) -> None:
@@ -158,10 +164,25 @@ def test_a_change_of_the_working_tree_past_apply_fails_the_phase_and_stays(tmp_p
     desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls") + declared("other"))
     result = desk.perform()
     assert (result.outcome, result.kind, result.attempts) == (FAILED, FaultKind.AUTHOR_FAILED, ())
-    named = next(name for name in (CODE, TESTS, "src/other/one.py", "patchgate.toml") if name in act)
+    named = next(name for name in (CODE, TESTS, "src/other/one.py", "patchgate.toml", OTHERS) if name in act)
     assert named in result.reason
     assert desk.intents == []
     assert desk.repo.ask("status", "--porcelain", "-uall") != ""
+
+
+@pytest.mark.parametrize("after", ["", "; git add .patchgate", f"; echo >> {OTHERS}"])
+def test_a_baseline_of_another_component_counts_as_captured_only_as_it_was(
+    tmp_path: Path, after: str
+) -> None:
+    script = f"cd {{}} && unset GIT_CEILING_DIRECTORIES && git-patchgate baseline capture other >&2{after}"
+    desk = Desk(tmp_path, RIGHT)
+    (tmp_path / "act").write_text(f"PATH={desk.repo.env['PATH']}; {script.format(desk.repo.path)}\n")
+    text = (desk.repo.path / "patchgate.toml").read_text()
+    more = declared("other", test_command=["true"])
+    desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls") + more)
+    desk.repo.commit({"contracts/other/interface.json": contract("other"), "tests/other/check.sh": ""})
+    result = desk.perform()
+    assert (result.outcome, OTHERS in result.reason) == ((FAILED, True) if ">>" in after else (PASSED, False))
 
 
 @pytest.mark.parametrize(
