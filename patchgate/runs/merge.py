@@ -21,13 +21,17 @@ from patchgate.report.json import plain_json
 from patchgate.report.wording import count
 from patchgate.runs.components_on_disk import on_disk, what_is_wrong
 from patchgate.runs.run_events import OriginalEvent, RunEvents, events_of, name_of, read_run_events
-from patchgate.runs.run_record import checked_run, find_run, keep, last_actions, runs_folder, status_now
+from patchgate.runs.run_record import (
+    checked_run,
+    find_run,
+    keep,
+    last_actions,
+    nobody_else_begins,
+    status_now,
+)
 from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus
-from patchgate.storage.lock import acquire
 from patchgate.storage.record import Json
 
-_LOCK = "merge.lock"
-_LOCK_SECONDS = 10.0
 _NAMED = 5
 
 
@@ -89,7 +93,7 @@ def merge_runs(
         read.setdefault(found.run, []).append(found)
     ledger = Ledger(repository.common_dir, clock=clock)
     ledger.require_writable()
-    with acquire(runs_folder(repository) / _LOCK, timeout_seconds=_LOCK_SECONDS):
+    with nobody_else_begins(repository):
         new = [_choose(repository, run, each, clock()) for run, each in read.items()]
         lines = [line for each in new for line in _lines(repository.work_tree, each, clock())]
         warnings = [ledger.record_all(lines)] if lines else []

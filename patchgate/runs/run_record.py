@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from patchgate.runs.cost import contradictions
 from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus, add_event, fold, write_work
 from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.hash_chain import ChainProblem
+from patchgate.storage.lock import acquire
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
 
@@ -37,6 +38,7 @@ _PLANS = re.compile(
 _ACTION = re.compile(rb'"action":"([a-z-]+)"')
 _MOST_READ_ALONE = 20
 _LEAST_NAME = len("r-")
+_BEGIN_SECONDS = 60.0
 LEASE = 600.0
 """Seconds after its last event in which a run of another machine counts as active."""
 
@@ -121,6 +123,25 @@ class RunRecord:
 def runs_folder(repository: Repository) -> Path:
     """Return the folder of the caches and logs of runs."""
     return Path(repository.common_dir) / "patchgate" / "runs"
+
+
+@contextmanager
+def nobody_else_begins(repository: Repository) -> Iterator[None]:
+    """Keep others from starting, resuming or merging a run between a look at the runs and the event of one.
+
+    Raises:
+        UndecidedError: another process begins for too long, or the lock cannot be made.
+    """
+    place = runs_folder(repository) / "begin.lock"
+    with ExitStack() as locked:
+        try:
+            locked.enter_context(acquire(place, timeout_seconds=_BEGIN_SECONDS))
+        except OSError as error:
+            why = f"the lock {printable(str(place))} cannot be made: {error.strerror or error}"
+            raise UndecidedError(
+                f"nothing was done: {why}", "free disk space, or correct the permissions of that folder"
+            ) from error
+        yield
 
 
 def plain_state(state: RunState) -> dict[str, Json]:

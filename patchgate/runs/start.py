@@ -6,8 +6,7 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.commands.environment import validate_environment
@@ -17,7 +16,7 @@ from patchgate.components.policy_tree import (
     no_components_message,
     resolve_components,
 )
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.errors import UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
@@ -43,6 +42,7 @@ from patchgate.runs.run_record import (
     last_actions,
     new_id,
     newest_to_resume,
+    nobody_else_begins,
     status_now,
     this_process,
     unfinished_runs,
@@ -57,11 +57,9 @@ from patchgate.runs.run_state import (
 )
 from patchgate.runs.timeouts import Impatience, limit_seconds, wall_seconds
 from patchgate.runs.worker import Workers, worker_command
-from patchgate.storage.lock import acquire
 
 _TESTS_SECONDS = 3600.0
 _NAMED = 5
-_BEGIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +146,7 @@ def start_run(repository: Repository, request: RunRequest, environment: RunEnvir
     asked = _ask(repository, environment, request.assumptions)
     for lesson in lessons_of_last_runs(repository, environment.clock()):
         environment.report(f"of the last run: {lesson}")
-    with _nobody_else_begins(repository):
+    with nobody_else_begins(repository):
         # Others may have begun while a person was asked.
         _require_free(repository, ids, environment)
         record = _record_of(repository, request.run, environment)
@@ -176,7 +174,7 @@ def resume_run(
     _plan_resumption(repository, find_run(repository, name), from_phase, environment)
     Ledger(repository.common_dir).require_writable()
     asked = _ask(repository, environment)
-    with _nobody_else_begins(repository):
+    with nobody_else_begins(repository):
         state = checked_run(repository, name)
         resumed = _plan_resumption(repository, state, from_phase, environment)
         # No process of the run is alive, so what they declared is left over.
@@ -238,25 +236,6 @@ def _plan_resumption(
     _validate(ground, plan, environment, work_tree)
     reason = state.reason or ("its process ended" if status is RunStatus.INTERRUPTED else None)
     return _Resumption(ground, strategy, plan, schedule, removed, reason)
-
-
-@contextmanager
-def _nobody_else_begins(repository: Repository) -> Iterator[None]:
-    """Keep other processes from starting or resuming a run between a look at the runs and the event of one.
-
-    Raises:
-        UndecidedError: another process begins for too long, or the lock cannot be made.
-    """
-    place = os.path.join(repository.common_dir, "patchgate", "runs", "begin.lock")
-    with ExitStack() as locked:
-        try:
-            locked.enter_context(acquire(place, timeout_seconds=_BEGIN_SECONDS))
-        except OSError as error:
-            raise UndecidedError(
-                f"nothing was started: the lock {printable(place)} cannot be made: {error.strerror or error}",
-                "free disk space, or correct the permissions of that folder",
-            ) from error
-        yield
 
 
 def _ask(

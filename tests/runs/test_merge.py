@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.ledger.ledger import Ledger
-from patchgate.runs import start
+from patchgate.runs import run_record, start
 from patchgate.runs.ci_pipelines import FOLDER, MERGE
 from patchgate.runs.merge import MergedRuns, in_order, merge_runs
 from patchgate.runs.run_events import MOST_BYTES, OriginalEvent, RepositoryName, events_of, events_text
-from patchgate.runs.run_record import RunRecord, find_run, last_actions, this_process
+from patchgate.runs.run_record import RunRecord, find_run, last_actions, nobody_else_begins, this_process
 from patchgate.runs.run_state import RunAction, RunState, RunStatus
 from patchgate.storage.record import START, Json, canonical_event, hash_of, line_of, parse_line
 from tests.component_world import opened
@@ -274,6 +274,18 @@ def test_a_run_that_is_active_here_is_neither_joined_nor_merged(verified: World)
     for refused in (lambda: merged(verified, file), lambda: verified.start("base", run=RUN)):
         with pytest.raises(UsageError, match=f"the run {RUN} is active"):
             refused()
+
+
+def test_nothing_is_merged_while_a_run_is_started_or_resumed(
+    verified: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = cloned(verified, "worker")
+    worker.start("base", run=RUN)
+    file = exported(worker, "events.jsonl")
+    monkeypatch.setattr(run_record, "_BEGIN_SECONDS", 0.0)
+    with nobody_else_begins(opened(verified.repo)), pytest.raises(UndecidedError):
+        merged(verified, file)
+    assert merged(verified, file).runs[0].added > 0
 
 
 def event(at: str, *causes: str) -> OriginalEvent:
