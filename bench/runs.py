@@ -7,7 +7,7 @@ The first table: five leaves, whose authors of contract, tests and implementatio
 the works themselves cost.
 
 The second: `status` and `run rebuild` in a repository whose ledger has so many events, a quarter of them of
-runs; against a Python that reads the JSON of each line of that ledger.
+runs, all of which are complete or all but 20; against a Python that reads the JSON of each line.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ LEAVES = {"a": (5, 1, 1), "b": (1, 5, 1), "c": (1, 1, 5), "d": (1, 1, 1), "e": (
 ROLES = {"contract": "contract_author", "tests": "test_author", "implementation": "code_author"}
 LEAST_SAVED = 0.30
 MOST_STATUS = 0.3
+UNFINISHED = 20
 _READ = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 
 
@@ -82,13 +83,14 @@ def seconds_of_run(world: World, scheduling: str, unit: float) -> float:
     return taken
 
 
-def make_ledger(world: World, events: int) -> str:
+def make_ledger(world: World, events: int, unfinished: int = 0) -> str:
     """Make a repository whose ledger has so many events; each fourth is one of a run."""
     from patchgate.ledger.ledger import written_forms
     from patchgate.runs.phases import PHASES
     from patchgate.storage.record import START, canonical_event, line_of
 
-    directory = world.make("ledger", lambda out: write_commit(out, 0, iter([("patchgate.toml", POLICY)])))
+    name = f"ledger-{unfinished}"
+    directory = world.make(name, lambda out: write_commit(out, 0, iter([("patchgate.toml", POLICY)])))
     folder = os.path.join(directory, ".git", "patchgate")
     os.makedirs(folder, exist_ok=True)
     phases = [phase.value for phase in PHASES[2:5]]
@@ -97,6 +99,8 @@ def make_ledger(world: World, events: int) -> str:
     for phase in phases:
         steps += [{"action": action, "component": "a", "phase": phase} for action in ("began", "finished")]
     steps.append({"action": "completed"})
+    paused = {"action": "paused", "reason": "a test", "hint": None}
+    apart = max(1, events // 4 // len(steps) // max(1, unfinished))
     previous = START
     with open(os.path.join(folder, "events.jsonl"), "wb") as file:
         for number in range(events):
@@ -105,7 +109,9 @@ def make_ledger(world: World, events: int) -> str:
             if number % 4:
                 kind, about = "captured", {"component": "a", "baseline": "0" * 40, "dependencies": {}}
             else:
-                about |= steps[number // 4 % len(steps)]
+                run, step = divmod(number // 4, len(steps))
+                is_left = unfinished > 0 and run % apart == 0 and step == len(steps) - 1
+                about |= paused if is_left else steps[step]
             for event in written_forms(kind, about, 1_700_000_000.0 + number):  # type: ignore[arg-type]
                 previous, line = line_of(canonical_event(event), previous)
                 file.write(line)
@@ -114,11 +120,12 @@ def make_ledger(world: World, events: int) -> str:
 
 def measure_ledger(world: World, events: int, rounds: int) -> Rounds:
     """Time the commands that read the ledger."""
-    directory = make_ledger(world, events)
+    directory, other = make_ledger(world, events), make_ledger(world, events, UNFINISHED)
     ledger = os.path.join(directory, ".git", "patchgate", "events.jsonl")
     return run_rounds(
         {
             "status": Command((world.patchgate, "status"), directory, world.env),
+            f"status, {UNFINISHED} unfinished runs": Command((world.patchgate, "status"), other, world.env),
             "run rebuild": Command((world.patchgate, "run", "rebuild", "--dry-run"), directory, world.env),
             "python reads the JSON": Command((world.python, "-c", _READ, ledger), directory, world.env),
         },

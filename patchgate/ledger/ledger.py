@@ -281,10 +281,13 @@ class Ledger:
         for record in hash_chain.read(self._path):
             yield Event.from_record(record.event, record.hash)
 
-    def lines(self, kinds: Collection[str] | None = None) -> Iterator[Event | ChainProblem]:
+    def lines(
+        self, kinds: Collection[str] | None = None, containing: str = ""
+    ) -> Iterator[Event | ChainProblem]:
         """Yield an event or a problem for each line, oldest first; it goes on after damage.
 
         With `kinds`, lines of other kinds are not yielded: their bytes are checked, and not what they mean.
+        With `containing`, also those without this text (ASCII that JSON does not escape).
 
         Raises:
             OSError: the file cannot be read.
@@ -293,6 +296,7 @@ class Ledger:
 
         # The canonical form has one way to write a kind.
         marks = [f'"kind":"{kind}"'.encode("ascii") for kind in kinds or ()]
+        marks = [containing.encode("ascii")] if containing else marks
         for found in hash_chain.scan(self._path, marks):
             if isinstance(found, hash_chain.ChainProblem):
                 yield found

@@ -26,7 +26,7 @@ from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.hash_chain import ChainProblem
 from patchgate.storage.lock import acquire
 from patchgate.storage.owner import Owner
-from patchgate.storage.record import Json
+from patchgate.storage.record import Json, parse_line
 
 ID = re.compile(r"r-[0-9a-f]{8,40}", re.ASCII)
 STATE_SCHEMA = "patchgate.run/1"
@@ -36,7 +36,6 @@ _PLANS = re.compile(
     rb'"action":"started"[^\n]*?"kind":"run"[^\n]*?"phases":(\{[^\n{}]*\})[^\n]*?"run":"(r-[0-9a-f]{8,40})"'
 )
 _ACTION = re.compile(rb'"action":"([a-z-]+)"')
-_MOST_READ_ALONE = 20
 _LEAST_NAME = len("r-")
 _BEGIN_SECONDS = 60.0
 LEASE = 600.0
@@ -239,13 +238,32 @@ def last_actions(repository: Repository) -> dict[str, str]:
         UndecidedError: the ledger cannot be read.
     """
     content = Ledger(repository.common_dir).content(strict=True)
-    last = {found[1]: found for found in _EVENTS.finditer(content)}
-    actions = {}
-    for run, found in last.items():
-        begin = content.rfind(b"\n", 0, found.start()) + 1
-        action = _ACTION.search(content, begin, found.start())
-        actions[run.decode("ascii")] = "" if action is None else action[1].decode("ascii")
-    return actions
+    return {run: _last_action(content, places) for run, places in _places(content).items()}
+
+
+def _places(content: bytes) -> dict[str, list[int]]:
+    """Find the events of every run, oldest first: a place in the line of each."""
+    places: dict[bytes, list[int]] = {}
+    for found in _EVENTS.finditer(content):
+        places.setdefault(found[1], []).append(found.start())
+    return {run.decode("ascii"): each for run, each in places.items()}
+
+
+def _last_action(content: bytes, places: Sequence[int]) -> str:
+    begin = content.rfind(b"\n", 0, places[-1]) + 1
+    action = _ACTION.search(content, begin, places[-1])
+    return "" if action is None else action[1].decode("ascii")
+
+
+def _events_at(content: bytes, places: Sequence[int], run: str) -> Iterator[Event]:
+    """Read the events of a run; damaged ones are skipped."""
+    for place in places:
+        begin, end = content.rfind(b"\n", 0, place) + 1, content.find(b"\n", place)
+        with suppress(ValueError):
+            record = parse_line(content[begin : len(content) if end < 0 else end])
+            event = Event.from_record(record.event, record.hash)
+            if event.kind == KIND and event.about.get("run") == run:
+                yield event
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,20 +284,19 @@ def unfinished_runs(repository: Repository) -> UnfinishedRuns:
     Raises:
         UndecidedError: the ledger cannot be read.
     """
-    actions = last_actions(repository)
-    ids = [run for run, each in actions.items() if each != RunAction.COMPLETED]
-    if len(ids) > _MOST_READ_ALONE:
-        left = [state for state in all_runs(repository) if state.id in ids]
-    else:
-        left = [_read_run(repository, run) for run in ids]
-    unfinished = [state for state in left if state.status is not RunStatus.COMPLETED]
-    overtaken = _overtaken(repository, list(actions)) if unfinished else frozenset()
-    return UnfinishedRuns(tuple(unfinished), len(actions) - len(unfinished), overtaken)
-
-
-def _overtaken(repository: Repository, runs: Sequence[str]) -> frozenset[str]:
-    """Find the runs of which each work is in a run that was begun later; `runs` are oldest first."""
     content = Ledger(repository.common_dir).content(strict=True)
+    places = _places(content)
+    unfinished = []
+    for run, each in places.items():
+        if _last_action(content, each) != RunAction.COMPLETED:
+            state = fold(run, _events_at(content, each, run))
+            unfinished += [state] if state.status is not RunStatus.COMPLETED else []
+    overtaken = _overtaken(content, list(places)) if unfinished else frozenset()
+    return UnfinishedRuns(tuple(unfinished), len(places) - len(unfinished), overtaken)
+
+
+def _overtaken(content: bytes, runs: Sequence[str]) -> frozenset[str]:
+    """Find the runs of which each work is in a run that was begun later; `runs` are oldest first."""
     planned: dict[str, set[tuple[str, str]]] = {}
     for each in _PLANS.finditer(content):
         # A damaged plan takes up nothing.
@@ -310,20 +327,6 @@ def list_runs(repository: Repository) -> tuple[list[RunState], list[str]]:
         elif isinstance(name := line.about.get("run"), str) and ID.fullmatch(name):
             events.setdefault(name, []).append(line)
     return [fold(name, each) for name, each in events.items()], damaged
-
-
-def all_runs(repository: Repository) -> list[RunState]:
-    """Return every run, oldest first, without a check of the ledger.
-
-    Raises:
-        UndecidedError: the ledger cannot be read.
-    """
-    events: dict[str, list[Event]] = {}
-    for event in Ledger(repository.common_dir).find_events({KIND}, strict=True):
-        name = event.about.get("run")
-        if isinstance(name, str) and ID.fullmatch(name):
-            events.setdefault(name, []).append(event)
-    return [fold(name, each) for name, each in events.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +381,7 @@ def _read_checked(repository: Repository, run: str) -> tuple[list[Event], list[s
     """Read the events of a run, each checked against the chain, and what is damaged."""
     damaged: list[str] = []
     events: list[Event] = []
-    for line in _checked_lines(repository):
+    for line in _checked_lines(repository, f'"run":"{run}"'):
         if isinstance(line, ChainProblem):
             damaged.append(_damaged(line))
         elif line.about.get("run") == run:
@@ -390,10 +393,10 @@ def _damaged(problem: ChainProblem) -> str:
     return f"line {problem.line} of the ledger is damaged: git patchgate log --verify"
 
 
-def _checked_lines(repository: Repository) -> Iterator[Event | ChainProblem]:
+def _checked_lines(repository: Repository, containing: str = "") -> Iterator[Event | ChainProblem]:
     ledger = Ledger(repository.common_dir)
     try:
-        yield from ledger.lines({KIND})
+        yield from ledger.lines({KIND}, containing)
     except OSError as error:
         raise UndecidedError(
             f"the ledger {printable(str(ledger.path))} cannot be read: {error.strerror or error}",

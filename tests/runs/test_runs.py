@@ -34,9 +34,9 @@ from patchgate.runs.phases import Phase, Scheduling, Work
 from patchgate.runs.run_questions import RunQuestions, ask_questions
 from patchgate.runs.run_record import (
     RunRecord,
-    all_runs,
     find_run,
     last_actions,
+    list_runs,
     rebuild,
     runs_folder,
     unfinished_runs,
@@ -46,7 +46,7 @@ from patchgate.runs.triage import FaultKind
 from patchgate.runs.worker import SILENT_SECONDS, Workers, do_work
 from patchgate.storage import hash_chain
 from patchgate.storage.filesystem import FaultPoints, write_all
-from patchgate.storage.record import Json
+from patchgate.storage.record import Json, Record, parse_line
 from tests.component_world import contract, opened
 from tests.intent_world import intent_of, keep
 from tests.runs.phase_world import CHECK
@@ -182,7 +182,7 @@ def test_a_run_that_is_killed_after_any_event_ends_in_the_same_tree(
         patched.setattr(start, "this_process", lambda: dict(ENDED))
         with pytest.raises(Killed):
             world.start()
-    (state,) = all_runs(opened(world.repo))
+    (state,) = list_runs(opened(world.repo))[0]
     assert state.status is RunStatus.ACTIVE
     assert world.resume().status is RunStatus.COMPLETED
     assert world.tree() == tree
@@ -468,7 +468,7 @@ def test_the_quick_look_at_the_ledger_finds_the_same_runs_as_reading_every_event
         if number == 4:
             # A run may go on after its end only in a ledger that somebody wrote by hand.
             ledger.record("run", {"run": run, "action": "aborted", "reason": traps[0], "hint": None})
-    every = all_runs(opened(repo))
+    every = list_runs(opened(repo))[0]
     found = unfinished_runs(opened(repo))
     assert [state.id for state in every] == [
         each for each in last_actions(opened(repo)) if "e" not in each[2:]
@@ -476,6 +476,39 @@ def test_the_quick_look_at_the_ledger_finds_the_same_runs_as_reading_every_event
     assert list(found.runs) == [state for state in every if state.status is not RunStatus.COMPLETED]
     assert (found.completed, found.overtaken) == (2, frozenset(each.id for each in every[:5]))
     assert [find_run(opened(repo), state.id) for state in every] == every
+
+
+def test_many_runs_that_are_left_are_found_in_one_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo.create(tmp_path)
+    ledger = Ledger(repo.common_dir)
+    for number in range(6):
+        ledger.record("run", {"run": f"r-0000000{number}", "action": "paused", "reason": "x", "hint": None})
+    content, read = Ledger(repo.common_dir).content(), list[bool]()
+
+    def note(self: Ledger, *, strict: bool = False) -> bytes:
+        read.append(strict)
+        return content
+
+    monkeypatch.setattr(Ledger, "content", note)
+    assert (len(unfinished_runs(opened(repo)).runs), read) == (6, [True])
+
+
+def test_a_rebuild_reads_the_events_of_no_other_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo.create(tmp_path)
+    ledger = Ledger(repo.common_dir)
+    for number in range(6):
+        ledger.record("run", {"run": f"r-0000000{number}", "action": "paused", "reason": "x", "hint": None})
+    parsed: list[bytes] = []
+
+    def note(line: bytes) -> Record:
+        parsed.append(line)
+        return parse_line(line)
+
+    monkeypatch.setattr(hash_chain, "parse_line", note)
+    assert rebuild(opened(repo), "r-00000003", is_dry_run=True).state.id == "r-00000003"
+    assert len(parsed) == 1
 
 
 @pytest.mark.sweep(1)
@@ -498,7 +531,7 @@ def test_a_disk_that_is_full_stops_a_run_which_then_ends_in_the_same_tree(
         with contextlib.suppress(UndecidedError):
             assert world.start().status is not RunStatus.COMPLETED
     assert written[0] >= full_from
-    state = world.resume() if all_runs(opened(world.repo)) else world.start()
+    state = world.resume() if list_runs(opened(world.repo))[0] else world.start()
     assert state.status is RunStatus.COMPLETED
     assert world.tree() == undisturbed[0]
 
@@ -573,7 +606,7 @@ def test_of_several_starts_at_once_on_a_component_all_but_one_are_refused(
 
     began, said = outcomes(3, begin)
     assert (began, world.actions().count("started")) == ([RunStatus.COMPLETED], 1)
-    (run,) = all_runs(opened(world.repo))
+    (run,) = list_runs(opened(world.repo))[0]
     assert all(run.id in each and "is active" in each for each in said)
 
 
@@ -601,7 +634,7 @@ def test_a_component_of_an_active_run_is_not_started_a_second_time(tmp_path: Pat
     with subprocess.Popen(words, cwd=world.repo.path, env=world.repo.env, stdout=subprocess.PIPE) as first:
         while not asked.exists() and first.poll() is None:
             time.sleep(0.02)
-        (run,) = [each.id for each in all_runs(opened(world.repo))]
+        (run,) = [each.id for each in list_runs(opened(world.repo))[0]]
         second = world.repo.run("run", "start", "base", "left")
         third = world.repo.run("run", "resume", run)
         go.touch()
