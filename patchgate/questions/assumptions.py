@@ -16,10 +16,19 @@ BY_POSITION = 0.7
 LEAST_SHARED = 3
 MOST_BYTES = 4 << 20
 _WORD = re.compile(r"[^\W_]+(?:\.[0-9]+)?")
-_NUMBER = re.compile(r"(?<![\w.])-?[0-9]+(?:\.[0-9]+)?(?![\w.])")
+# With what is glued to it: `10k` and `1.2.3` are numbers too, that nobody can read.
+_NUMBER = re.compile(r"(?<![\w.])-?[0-9](?:\w|\.(?=\w))*")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+# Groups of three digits, dates, times and ranges.
+_OF_SEVERAL = re.compile(
+    r"[0-9][,'’\s][0-9]{3}(?![0-9])|[0-9]\s*[-‐‑‒–—/]\s*[0-9]|[0-9](?::|\.\.+|…)\s*[0-9]"
+)
 # A sentence with “no” or “yes” elsewhere mostly says something about another thing.
-_VERDICT = re.compile(r"(?:^|:)\s*(yes|no|true|false)\b(?!\s+or\b)", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:no|not|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_VERDICT = re.compile(r"(?:^|:)\s*(yes|no|true|false)\s*(?:[.,:;!?–—]|$)", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|nor|neither|without|cannot|except|avoid\w*|instead|rather|forbid\w*)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _STOP_WORDS = frozenset(
     re.findall(
         r"[a-z]+",
@@ -111,7 +120,7 @@ def _answer(question: Question, assumption: str) -> str | None:
     elif question.type is QuestionType.BOOLEAN:
         texts = _VERDICT.findall(assumption)
     elif question.type is QuestionType.NUMERIC:
-        texts = [] if _NEGATION.search(assumption) else _NUMBER.findall(assumption)
+        texts = _numbers(assumption)
     else:
         texts = _options(question, assumption.casefold())
     found = set()
@@ -121,6 +130,14 @@ def _answer(question: Question, assumption: str) -> str | None:
         except InvalidAnswerError:
             continue
     return found.pop() if len(found) == 1 else None
+
+
+def _numbers(assumption: str) -> list[str]:
+    """Find the number of an assumption that has one alone, and denies nothing."""
+    if _NEGATION.search(assumption) or _OF_SEVERAL.search(assumption):
+        return []
+    found = set(_NUMBER.findall(assumption))
+    return [each for each in found if len(found) == 1 and _PLAIN_NUMBER.fullmatch(each)]
 
 
 def _options(question: Question, assumption: str) -> list[str]:
