@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from patchgate.errors import UndecidedError
-from patchgate.ledger.ledger import Event, Ledger
+from patchgate.ledger.ledger import Event, Ledger, written_forms
 from patchgate.storage.record import Json
 
 KIND = "answer"
@@ -98,16 +97,14 @@ def newest_answers(common_dir: str) -> dict[str, AuditedAnswer]:
 def record_answers(
     common_dir: str, answers: Iterable[AuditedAnswer], clock: Callable[[], float] = time.time
 ) -> None:
-    """Record answers, one event each.
+    """Record answers, one event each: all of them or none.
 
     Raises:
         UndecidedError: the ledger cannot be written.
     """
-    ledger = Ledger(common_dir, clock=clock)
-    for each in answers:
-        warning = ledger.record(KIND, each.plain())
-        if warning is not None and warning.startswith("this was not recorded"):
-            raise UndecidedError(f"an answer was not recorded: {warning}", "answer again, once that is fixed")
+    events = [form for each in answers for form in written_forms(KIND, each.plain(), clock())]
+    if events:
+        Ledger(common_dir, clock=clock).record_all(events)
 
 
 def without_time(answer: AuditedAnswer) -> AuditedAnswer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from patchgate.questions.recorded_answers import (
     newest_answers,
     record_answers,
 )
+from patchgate.storage import hash_chain
 
 SURE = AuditedAnswer("store", "Which database?", "SQLite", AnswerSource.USER, 1.0)
 GUESS = AuditedAnswer("store", "Which database?", "Postgres", AnswerSource.ASSUMPTION, 0.7, "use Postgres")
@@ -43,6 +46,25 @@ def test_a_later_answer_counts_and_the_earlier_one_stays(tmp_path: Path) -> None
     assert (newest.answer, newest.source, newest.at) == ("SQLite", AnswerSource.USER, "1970-01-01T00:33:20Z")
     told = [each.about["answer"] for each in Ledger(str(tmp_path)).find_events({KIND})]
     assert told == ["Postgres", "SQLite"]
+
+
+def test_an_interrupt_between_two_answers_leaves_none(tmp_path: Path) -> None:
+    def interrupted() -> Iterator[AuditedAnswer]:
+        yield GUESS
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record_answers(str(tmp_path), interrupted())
+    assert newest_answers(str(tmp_path)) == {}
+
+
+def test_all_answers_are_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hash_chain, "append", fail)
+    record_answers(str(tmp_path), [GUESS, replace(SURE, question="other")])
+    assert newest_answers(str(tmp_path)).keys() == {"store", "other"}
 
 
 @pytest.mark.parametrize("source", AnswerSource)
