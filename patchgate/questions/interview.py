@@ -1,6 +1,7 @@
 """Decides who answers a question: a person, a fact, an assumption, or the default.
 
-What people or messages answer counts until a later answer; facts and assumptions compete by confidence.
+What people or messages answer counts until a later answer; facts and assumptions compete by confidence,
+of assumptions the later counts.
 Nothing is recorded here: the caller gets all answers at once, so an interview that is interrupted leaves
 nothing behind.
 """
@@ -98,8 +99,8 @@ def _answer_of(
 ) -> AuditedAnswer | None:
     best = known = _still_valid(question, inputs.known.get(question.id))
     if known is None or known.source is AnswerSource.ASSUMPTION:
-        # Of equal confidence the first counts: a fact, then what is assumed now, then what was.
-        found = [_of_fact(question, inputs.facts), _of_match(question, match), known]
+        # What is assumed now supersedes what was. Of equal confidence the first counts.
+        found = [_of_fact(question, inputs.facts), _of_match(question, match) or known]
         best = max(filter(None, found), key=lambda each: each.confidence, default=None)
     is_settled = best is not None and best.confidence >= max(DOUBTFUL, inputs.least_confidence)
     if not is_settled and inputs.ask is not None:

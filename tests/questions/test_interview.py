@@ -133,14 +133,15 @@ def test_what_a_person_or_a_message_said_later_counts_whatever_its_confidence(
     assert found.fresh == ()
 
 
-def test_of_assumptions_the_surest_counts_and_of_equal_ones_the_latest() -> None:
+def test_of_assumptions_the_later_one_counts_and_stays() -> None:
     def said(text: str, known: dict[str, AuditedAnswer]) -> AuditedAnswer:
         return interview((TEXT,), InterviewInputs(known=known, assumptions=[text])).answers["text"]
 
     first = {"text": said("one", {})}
     assert said("another", first).answer == "another"
     sure_of = {"text": replace(first["text"], confidence=0.8)}
-    assert said("another", sure_of).answer == "one"
+    assert said("another", sure_of).answer == "another"
+    assert interview((TEXT,), InterviewInputs(known=sure_of)).answers["text"].answer == "one"
 
 
 def test_a_default_that_has_changed_replaces_what_it_was() -> None:
