@@ -1,7 +1,8 @@
 """Where a file came from: `FILE.meta.json` beside each file that a run made.
 
 It is made of the ledger and the index alone, so it can be written again at any time. Nothing here believes
-it: what is printed of it is compared with the ledger. Git does not see it (`info/exclude`).
+it: what is printed of it is compared with the ledger, so the version of the contract and what the file was
+made from, of which the ledger has nothing, are not printed. Git does not see it (`info/exclude`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Component, Role
 from patchgate.report.json import plain_json
 from patchgate.report.wording import safe, show_path
+from patchgate.runs.author import roles_of
 from patchgate.runs.cost import Spend, is_amount, money, recorded_spends, total
 from patchgate.runs.phase_task import PhaseTask
 from patchgate.runs.phases import Phase
@@ -152,10 +154,9 @@ def provenance_lines(repository: Repository, path: RepoPath) -> list[str]:
     by = "" if found.author is None else f" by {safe(found.author, 60)}"
     model = "" if found.model is None else f" ({safe(found.model, 60)})"
     cost = "" if found.cost is None else f", {money(found.cost)}"
-    contract = "" if found.contract_version is None else f", contract {safe(found.contract_version, 40)}"
     kind = safe(found.kind.replace("_", " "), 40)
     work = f"{kind} of {safe(found.component, 80)} in the phase {safe(found.phase, 40)}"
-    about = f"{work}, attempt {safe(found.attempt, 60)}{cost}{contract}"
+    about = f"{work}, attempt {safe(found.attempt, 60)}{cost}"
     lines = [f"made{by}{model} in run {safe(found.run, 40)}: {about}"]
     try:
         is_confirmed = _is_confirmed(repository, path, found)
@@ -188,7 +189,9 @@ def _is_confirmed(repository: Repository, path: RepoPath, found: Provenance) -> 
     """Return whether the ledger has the attempt, the file as it landed, and the calls that it names."""
     attempt = find(Ledger(repository.common_dir), found.attempt)
     work = f"{found.run}/{found.component}/{found.phase}"
-    if attempt is None or not attempt.applied or (attempt.attempt, attempt.run) != (found.attempt, work):
+    if attempt is None or not attempt.applied or attempt.attempt != found.attempt:
+        return False
+    if (attempt.run, attempt.at) != (work, found.at) or found.kind not in _kinds_of(found.phase):
         return False
     landed = next((file.new for file in attempt.files if file.path == path), None)
     if landed is None:
@@ -198,8 +201,19 @@ def _is_confirmed(repository: Repository, path: RepoPath, found: Provenance) -> 
             return False
     calls = _calls_of(recorded_spends(repository.common_dir, found.run), found.component, found.phase)
     told = (found.author, found.model, found.input_tokens, found.output_tokens, found.cost)
-    # Later calls of the same work may have left this file as it was.
-    return any(_spent(calls[:number]) == told for number in range(len(calls) + 1))
+    # Later calls of the same work may have left this file as it was; one at least has made it.
+    return any(_spent(calls[:number]) == told for number in range(min(1, len(calls)), len(calls) + 1))
+
+
+def _kinds_of(phase: str) -> set[str]:
+    """Return what a file can be that a phase has made."""
+    known = [each for each in Phase if each.value == phase]
+    return {_kind(role, each).value for each in known for role in roles_of(each)}
+
+
+def _kind(role: Role, phase: Phase) -> ArtifactKind:
+    is_composed = role is Role.IMPLEMENTATION and phase is Phase.INTEGRATION
+    return ArtifactKind.COMPOSITION if is_composed else _KINDS[role]
 
 
 def _calls_of(spends: Iterable[Spend], component: str, phase: str) -> list[Spend]:
@@ -273,9 +287,7 @@ def _describe(
 ) -> Provenance:
     objects = content.view.objects
     role = component.role(path) or Role.IMPLEMENTATION
-    kind = _KINDS[role]
-    if role is Role.IMPLEMENTATION and task.phase is Phase.INTEGRATION:
-        kind = ArtifactKind.COMPOSITION
+    kind = _kind(role, task.phase)
     contract = next((each for each, (role, _) in sources.items() if role is Role.CONTRACT), None)
     version = None if contract is None else version_of(objects.read(sources[contract][1].oid))
     named = [(each, found) for each, (role, found) in sources.items() if role in _MADE_FROM[kind]]
