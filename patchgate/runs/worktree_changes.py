@@ -1,7 +1,8 @@
 """What changed in a working tree and its index past `apply`: by a comparison of two looks at git's status.
 
-Cheap, so it sees no change in an ignored file. Files are compared by size and time, not by content. Hooks and
-`info/` of git's own folder are compared too: they decide what git runs, ignores and converts.
+Cheap, so it sees no change in an ignored file. Files are compared by size and time, not by content. In git's
+own folder hooks, `info/`, the settings and the branch are compared too: they decide what git runs, ignores,
+converts, and where the next commit goes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _FIELDS = {b"1": 8, b"u": 10, b"?": 1}
 _OF_RUNS = b".meta.json"
 _MOST_EXCLUDE = 1 << 20
 _MOST_GIT_FILES = 1000
+_MOST_HEAD = 4096
 _MOST_BASELINE = 64 << 20
 _APPLIED = '"applied":true'
 
@@ -69,7 +71,7 @@ class Changes:
 
 
 def look_at_git_files(repository: Repository, environ: Mapping[str, str]) -> Mapping[str, object]:
-    """Look at the hooks, and at `info/`, without the lines of `info/exclude` that a run adds itself.
+    """Look at the hooks, the settings, the branch, and `info/` without the lines that a run adds itself.
 
     A hooks folder in the working tree is left out: its files are files of the user.
 
@@ -84,19 +86,30 @@ def look_at_git_files(repository: Repository, environ: Mapping[str, str]) -> Map
     is_in_tree = os.path.commonpath([top, hooks]) == top
     if not is_in_tree or os.path.commonpath([repository.common_dir, hooks]) == repository.common_dir:
         folders.append(hooks)
-    found: dict[str, object] = {}
+    single = [
+        os.path.join(repository.common_dir, "config"),
+        os.path.join(repository.git_dir, "config.worktree"),
+        os.path.join(repository.git_dir, "HEAD"),
+    ]
+
+    def shown(place: str) -> str:
+        return printable(os.path.relpath(place, top) if is_in_tree else place)
+
+    found = {shown(place): _git_file(place) for place in single}
     for folder in dict.fromkeys(folders):
         with suppress(FileNotFoundError, NotADirectoryError):
             for name in os.listdir(folder)[:_MOST_GIT_FILES]:
                 place = os.path.join(folder, name)
-                shown = os.path.relpath(place, top) if is_in_tree else place
-                found[printable(shown)] = _git_file(place)
+                found[shown(place)] = _git_file(place)
     return found
 
 
 def _git_file(place: str) -> object:
     """Describe one of git's own files so that a change shows."""
     try:
+        if os.path.basename(place) == "HEAD" and not os.path.islink(place):
+            with open(place, "rb") as file:
+                return file.read(_MOST_HEAD)
         if os.path.basename(place) == "exclude":
             with open(place, "rb") as file:
                 lines = file.read(_MOST_EXCLUDE).split(b"\n")

@@ -191,13 +191,19 @@ def test_a_baseline_of_another_component_counts_as_captured_only_as_it_was(
         ("echo exit 0 > .git/hooks/pre-commit", ".git/hooks/pre-commit"),
         ("echo src > .git/info/exclude", ".git/info/exclude"),
         ("echo '* filter=x' > .git/info/attributes", ".git/info/attributes"),
+        ("git config core.hooksPath /nowhere", ".git/config"),
+        ("echo '[core]' > .git/config.worktree", ".git/config.worktree"),
+        ("git checkout -q -b other", ".git/HEAD"),
     ],
 )
-def test_an_author_that_changes_hooks_or_what_git_ignores_fails_the_phase(
+def test_an_author_that_changes_hooks_or_settings_of_git_fails_the_phase(
     tmp_path: Path, act: str, named: str
 ) -> None:
     desk = Desk(tmp_path, RIGHT)
-    (tmp_path / "act").write_text(f"cd {desk.repo.path} && mkdir -p .git/hooks .git/info && {act}\n")
+    unset = "unset GIT_CEILING_DIRECTORIES"
+    (tmp_path / "act").write_text(
+        f"cd {desk.repo.path} && {unset} && mkdir -p .git/hooks .git/info && {act}\n"
+    )
     text = (desk.repo.path / "patchgate.toml").read_text()
     desk.repo.policy(text.replace("n=$(ls", f"sh {tmp_path}/act; n=$(ls"))
     result = desk.perform()
