@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from patchgate.errors import Terminated
 from patchgate.report.wording import count
+from patchgate.runs.commit_lines import commit_lines
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult
 from patchgate.runs.phases import Schedule, Work
 from patchgate.runs.run_record import RunRecord
@@ -29,8 +30,6 @@ from patchgate.runs.triage import (
 )
 from patchgate.storage.record import Json
 
-TRAILER = "Patchgate-Run"
-"""Names the run in the message of a commit of what it made."""
 _GLANCE = 0.5
 _NAMED = 5
 _LAST_LINES = 8
@@ -217,8 +216,8 @@ class RunLoop:
 
     def _close(self) -> RunState:
         if self._has_made:
-            commit = f'git commit --trailer "{TRAILER}: {self.record.run}"'
-            self.environment.report(f"what it made is staged: {commit}")
+            for line in commit_lines(self.record.repository, self.record.run):
+                self.environment.report(line)
         if self._halt is not None:
             hint = self._resume if self._halt.hint is None else f"{self._halt.hint}, then {self._resume}"
             return self.record.write(self._halt.action, {"reason": self._halt.reason, "hint": hint})

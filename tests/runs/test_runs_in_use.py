@@ -42,10 +42,18 @@ def test_answers_are_tried_beside_each_other(tmp_path: Path) -> None:
     assert answer.code == 0, answer.out + answer.err
     assert (world.repo.path / "src/base/code.txt").read_text() == "right\n"
     assert (world.repo.path / "src/other/code.txt").read_text() == "right\n"
-    (line,) = [each for each in answer.out.splitlines() if "Patchgate-Run" in each]
+    line, *alone = [each for each in answer.out.splitlines() if "Patchgate-Run" in each]
     said = r'what it made is staged: git commit --trailer "(Patchgate-Run: r-[0-9a-f]+)"'
     trailer = re.fullmatch(said, line)
     assert trailer is not None
+    assert [each.partition(" -- ")[2] for each in alone] == [
+        f"src/{name}/code.txt .patchgate/baselines/{name}.json" for name in ("base", "other")
+    ]
+    for command in alone:
+        world.repo.git(*shlex.split(command)[1:-3], "-q", "-m", "Add code", *shlex.split(command)[-3:])
+        assert world.repo.check("HEAD").change["profile"] == "agent"
+    assert world.repo.ask("diff", "--cached", "--name-only") == ""
+    world.repo.git("reset", "-q", "--soft", "HEAD~2")
     world.repo.git("commit", "-q", "-m", "Add code", "--trailer", trailer[1])
     assert world.repo.check("HEAD").change["profile"] == "agent"
 
