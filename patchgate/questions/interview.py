@@ -1,9 +1,8 @@
 """Decides who answers a question: a person, a fact, an assumption, or the default.
 
-What people or messages answer counts until a later answer; facts and assumptions compete by confidence,
-of assumptions the later counts.
-Nothing is recorded here: the caller gets all answers at once, so an interview that is interrupted leaves
-nothing behind.
+What people or messages answer counts until a later answer; facts and assumptions compete by confidence, of
+assumptions the later counts. Nothing is recorded here: the caller gets all answers at once, so an interview
+that is interrupted leaves nothing behind.
 """
 
 from __future__ import annotations
