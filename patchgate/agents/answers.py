@@ -44,7 +44,8 @@ def write_answer(protocol: str, event: HookEvent, answer: EventAnswer) -> HookOu
         return HookOutput(out=_line(_for_cursor(event, answer)))
     if answer.refusal:
         return HookOutput(REFUSED, err=_cut(answer.refusal) + "\n")
-    text = _cut(answer.context or "\n".join(answer.notes))
+    # A context has a limit of its own, and says what it leaves out.
+    text = answer.context or _cut("\n".join(answer.notes))
     if not text:
         return HookOutput()
     if event.kind == "stop" or (protocol == "gemini" and event.kind == "tool"):

@@ -119,10 +119,24 @@ def read_event(protocol: str, raw: bytes) -> HookEvent:
     call: ToolCall | None = None
     if kind == "tool":
         if name == "beforeShellExecution":
-            call = ShellCall(_text(fields, "command"))
+            call = _shell(fields)
         else:
             call = _read_tool(_text(fields, "tool_name"), fields)
-    return HookEvent(kind, name, _folder(fields), call, _is_repeated(fields))
+    folder = _folder(fields)
+    require_name(folder)
+    return HookEvent(kind, name, folder, call, _is_repeated(fields))
+
+
+def require_name(text: str) -> None:
+    """Require that a text can be the name of a file, or a command.
+
+    Raises:
+        HookInputError: it has a zero byte or a lone surrogate.
+    """
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise HookInputError(
+            "a name or a command in the input of the hook has a character that none can have"
+        )
 
 
 def _folder(fields: _Fields) -> str:
@@ -151,19 +165,24 @@ def _read_tool(name: str, fields: _Fields) -> ToolCall | None:
 
 def _shell(arguments: _Fields) -> ToolCall:
     folders = ("directory", "dir_path", "working_directory", "cwd")
-    return ShellCall(_text(arguments, "command"), _first(arguments, *folders) or "")
+    call = ShellCall(_text(arguments, "command"), _only(arguments, *folders) or "")
+    require_name(call.command)
+    require_name(call.folder)
+    return call
 
 
 def _file(arguments: _Fields) -> ToolCall:
-    path = _first(arguments, "file_path", "path", "target_file", "notebook_path")
-    if not path:
-        raise HookInputError("the tool names no file")
-    content = _first(arguments, "content", "contents")
+    path = _path(arguments, "file_path", "path", "target_file", "notebook_path")
+    content = _only(arguments, "content", "contents")
+    if sum((content is not None, "edits" in arguments, "old_string" in arguments)) > 1:
+        raise HookInputError("the tool says in two ways what it writes")
     if content is not None:
         return FileCall(path, content)
     edits = arguments.get("edits")
     if isinstance(edits, list):
-        return FileCall(path, edits=tuple(_edit(each) for each in edits if isinstance(each, dict)))
+        if not all(isinstance(each, dict) for each in edits):
+            raise HookInputError("an edit in the input of the hook is not an object")
+        return FileCall(path, edits=tuple(_edit(each) for each in edits))
     if "old_string" in arguments:
         return FileCall(path, edits=(_edit(arguments),))
     return FileCall(path)
@@ -180,21 +199,15 @@ def _edit(arguments: _Fields) -> TextEdit:
 
 
 def _notebook(arguments: _Fields) -> ToolCall:
-    path = _first(arguments, "notebook_path", "target_notebook", "file_path", "path")
-    if not path:
-        raise HookInputError("the tool names no file")
-    return FileCall(path)
+    return FileCall(_path(arguments, "notebook_path", "target_notebook", "file_path", "path"))
 
 
 def _delete(arguments: _Fields) -> ToolCall:
-    path = _first(arguments, "file_path", "path", "target_file")
-    if not path:
-        raise HookInputError("the tool names no file")
-    return FileCall(path, deletes=True)
+    return FileCall(_path(arguments, "file_path", "path", "target_file"), deletes=True)
 
 
 def _patch(arguments: _Fields) -> ToolCall:
-    text = _first(arguments, "command", "input", "patch")
+    text = _only(arguments, "command", "input", "patch")
     if text is None:
         raise HookInputError("the tool has no patch")
     return PatchCall(text)
@@ -237,7 +250,17 @@ def _optional(fields: _Fields, name: str) -> str:
     return value or ""
 
 
-def _first(fields: _Fields, *names: str) -> str | None:
-    """Return the first of some fields that is there; it must be a text."""
+def _path(fields: _Fields, *names: str) -> str:
+    path = _only(fields, *names)
+    if not path:
+        raise HookInputError("the tool names no file")
+    require_name(path)
+    return path
+
+
+def _only(fields: _Fields, *names: str) -> str | None:
+    """Return the text of those of some fields that are there: nobody knows which of two the tool takes."""
     found: Sequence[str] = [name for name in names if name in fields]
+    if len({_text(fields, name) for name in found}) > 1:
+        raise HookInputError(f"the tool has {' and '.join(found)}, which differ")
     return _text(fields, found[0]) if found else None

@@ -351,6 +351,9 @@ class _ShellReader:
     def _skip_parameter(self) -> None:
         """Skip `${...}`; the commands inside are read."""
         self.at += 2
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise _UnreadableError("its expansions are nested too deeply")
         while self.at < len(self.text) and self.text[self.at] != "}":
             letter = self.text[self.at]
             if letter in "'\"":
@@ -358,6 +361,7 @@ class _ShellReader:
             else:
                 self.part_in_quotes()
         self._skip_to("}")
+        self.depth -= 1
 
     def _skip_to(self, end: str) -> None:
         found = self.text.find(end, self.at)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from patchgate.agents.hook_input import FileCall, PatchCall, TextEdit
+from patchgate.agents.hook_input import FileCall, HookInputError, PatchCall, TextEdit, require_name
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
@@ -31,7 +31,11 @@ Reader = Callable[[str], bytes | None]
 
 
 def effects_of(call: FileCall | PatchCall, read: Reader) -> list[FileEffect]:
-    """Compute what a call makes of each of its files."""
+    """Compute what a call makes of each of its files.
+
+    Raises:
+        HookInputError: a patch names no file, or does not say clearly which.
+    """
     if isinstance(call, PatchCall):
         found: dict[str, FileEffect] = {}
         for section in (part for each in _sections(call.text) for part in _parts(each)):
@@ -40,6 +44,8 @@ def effects_of(call: FileCall | PatchCall, read: Reader) -> list[FileEffect]:
                 section, lambda path: found[path].content if path in found else read(path)
             )
             found[effect.path] = effect
+        if not found:
+            raise HookInputError("the patch has no section that names a file")
         return list(found.values())
     if call.deletes:
         return [FileEffect(call.path, None)]
@@ -93,17 +99,29 @@ class _EnvelopeSection:
 def _sections(text: str) -> Iterator[_EnvelopeSection]:
     section: _EnvelopeSection | None = None
     for line in text.replace("\r\n", "\n").split("\n"):
-        start = next((each for each in (_ADD, _DELETE, _UPDATE) if line.startswith(each)), None)
-        if start is not None or line.strip() in {_BEGIN, _END}:
+        # Codex strips a header; one with a space before it may also be a line of the file that is updated.
+        header = line.strip()
+        start = next((each for each in (_ADD, _DELETE, _UPDATE) if header.startswith(each)), None)
+        is_in_hunk = section is not None and section.what == _UPDATE and bool(section.lines)
+        if start is not None and is_in_hunk and not line.startswith("*"):
+            raise HookInputError("the patch has a line that may be a header or a line of a file")
+        if start is not None or (header in {_BEGIN, _END} and not (is_in_hunk and line.startswith(" "))):
             if section is not None:
                 yield section
-            section = None if start is None else _EnvelopeSection(start, line[len(start) :].strip())
-        elif section is not None and line.startswith(_MOVE):
-            section.target = line[len(_MOVE) :].strip()
+            section = None if start is None else _EnvelopeSection(start, _named(header[len(start) :]))
+        elif section is not None and header.startswith(_MOVE) and not section.lines:
+            section.target = _named(header[len(_MOVE) :])
         elif section is not None:
             section.lines.append(line)
     if section is not None:
         yield section
+
+
+def _named(path: str) -> str:
+    if path != path.strip():
+        raise HookInputError("the patch names a file with a space before its name")
+    require_name(path)
+    return path
 
 
 def _parts(section: _EnvelopeSection) -> Iterator[_EnvelopeSection]:

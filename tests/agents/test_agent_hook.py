@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from patchgate.agents.answers import MOST_TEXT, EventAnswer, write_answer
+from patchgate.agents.hook_input import HookEvent
 from tests.agents.agent_world import (
     PROTOCOLS,
     START,
@@ -98,11 +100,25 @@ def test_a_session_begins_with_the_policy_the_intent_and_what_was_refused(repo: 
     assert len(text) <= 3 * 1500
 
 
-def test_a_long_policy_is_cut_at_the_limit_of_a_session(repo: Repo) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_long_policy_is_cut_at_the_limit_of_a_session(repo: Repo, protocol: str) -> None:
     allowed = [option for number in range(300) for option in ("--allow", f"src/{number:0100}.py")]
     assert repo.cli("intent", "declare", "-m", "many", *allowed).code == 0
-    text = json.loads(send(repo, "cursor", event("sessionStart", repo)).out)["additional_context"]
+    said = json.loads(send(repo, protocol, event(START[protocol], repo)).out)
+    text = (
+        said["additional_context"]
+        if protocol == "cursor"
+        else said["hookSpecificOutput"]["additionalContext"]
+    )
     assert len(text) <= 3 * 1500
+    assert "git patchgate explain RULE" in text
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_a_session_begins_with_is_not_cut_again(protocol: str) -> None:
+    begun = HookEvent("session", START[protocol])
+    context = "x" * (2 * MOST_TEXT) + "end"
+    assert context in write_answer(protocol, begun, EventAnswer(context=context)).out
 
 
 CHANGES: dict[str, tuple[str, str | None]] = {
@@ -351,10 +367,27 @@ def test_broken_input_is_refused_in_one_line(repo: Repo, protocol: str, raw: byt
         {"tool_name": "Bash", "tool_input": {"command": ["git"]}},
         {"tool_name": "Bash", "tool_input": {"command": "x"}, "cwd": 1},
         {"tool_name": "apply_patch", "tool_input": {}},
+        {"tool_name": "apply_patch", "tool_input": {"command": "*** Begin Patch\n*** End Patch"}},
+        {"tool_name": "apply_patch", "tool_input": {"command": "*** Add File: x\0\n+x"}},
+        {"tool_name": "Write", "tool_input": {"file_path": "x", "path": "y", "content": "x"}},
+        {"tool_name": "Write", "tool_input": {"file_path": "x", "content": "x", "contents": "y"}},
+        {"tool_name": "Write", "tool_input": {"file_path": "x\0", "content": "x"}},
+        {"tool_name": "Write", "tool_input": {"file_path": "x\ud800", "content": "x"}},
+        {
+            "tool_name": "replace",
+            "tool_input": {"file_path": "x", "content": "x", "old_string": "a", "new_string": "b"},
+        },
+        {"tool_name": "MultiEdit", "tool_input": {"file_path": "x", "edits": ["x"]}},
+        {"tool_name": "Bash", "tool_input": {"command": "ls \0"}},
+        {"tool_name": "Bash", "tool_input": {"command": "ls \ud800"}},
+        {"tool_name": "Bash", "tool_input": {"command": "x", "cwd": "a\0"}},
+        {"tool_name": "Bash", "tool_input": {"command": "x"}, "cwd": "\udfff"},
     ],
 )
 def test_fields_of_another_type_are_refused(repo: Repo, fields: dict[str, Any]) -> None:
-    assert send(repo, "claude", {**event("PreToolUse", repo), **fields}).code == 2
+    answer = send(repo, "claude", {**event("PreToolUse", repo), **fields})
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "internal" not in answer.err
 
 
 def test_unknown_fields_and_tools_are_ignored(repo: Repo) -> None:

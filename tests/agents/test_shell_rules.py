@@ -302,6 +302,8 @@ def test_a_command_longer_than_the_limit_is_left() -> None:
 
 def test_deep_nesting_is_left() -> None:
     assert judge("$(" * 500 + "git commit -n" + ")" * 500).left
+    assert judge("${" * 40_000).left
+    assert judge('"${' * 40_000).left
 
 
 @settings(max_examples=often(2000), deadline=None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.agents.hook_input import FileCall, PatchCall, TextEdit
+from patchgate.agents.hook_input import FileCall, HookInputError, PatchCall, TextEdit
 from patchgate.agents.tool_effects import FileEffect, effects_of
 from tests.amount import often
 
@@ -126,3 +126,25 @@ def test_an_edit_made_from_a_change_gives_that_change(
     patch = "\n".join(["*** Begin Patch", "*** Update File: f", "@@", *removed, *added, "*** End Patch"])
     (found,) = effects(PatchCall(patch), {"f": before.encode()})
     assert found == FileEffect("f", after.encode())
+
+
+@pytest.mark.parametrize("before", [" ", "\t ", "\u3000"])
+def test_a_header_with_spaces_around_it_is_a_header_as_for_codex(before: str) -> None:
+    found = patched(f"{before}*** Add File: new  ", "+x", f"{before}*** Delete File: a")
+    assert found == [FileEffect("new", b"x\n"), FileEffect("a", None)]
+    moved = patched("*** Update File: a", f"{before}*** Move to: b ", "@@", "-two", "+2")
+    assert [each.path for each in moved] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("+x",),
+        ("*** Add File:  new", "+x"),
+        ("*** Update File: a", "@@", " *** Add File: b", "+x"),
+        ("*** Add File: x\ud800",),
+    ],
+)
+def test_a_patch_that_does_not_say_clearly_which_files_it_changes_is_refused(lines: tuple[str, ...]) -> None:
+    with pytest.raises(HookInputError):
+        patched(*lines)
