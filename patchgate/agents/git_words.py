@@ -45,17 +45,22 @@ _READING_CONFIG = ("--get", "--list", "-l", "--show-")
 _CONFIG_WITH_VALUE = frozenset(
     {"-f", "--file", "--blob", "--type", "--default", "--comment", "--value", "--url", "-t"}
 )
+_WILD = frozenset({UNKNOWN, "*", "?", "["})
 _HOOKS_PATH = "core.hookspath"
 _KEEP_HOOKS = "run it without that; the hooks check every commit"
 
 
 @dataclass(frozen=True, slots=True)
 class GitCall:
-    """A git command: the config that it sets for itself, its subcommand and the arguments of that."""
+    """A git command: the config that it sets for itself, its subcommand and the arguments of that.
+
+    `is_replaced`: git takes its programs from another folder (`--exec-path=`).
+    """
 
     settings: tuple[str, ...]
     subcommand: str
     arguments: tuple[str, ...]
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class GitRuling:
 def read_git_call(words: Sequence[str]) -> GitCall:
     """Read the words after `git`."""
     settings: list[str] = []
-    at = 0
+    at, replaced = 0, False
     while at < len(words) and words[at].startswith("-"):
         word = words[at]
         name, _, value = word.partition("=")
@@ -92,8 +97,11 @@ def read_git_call(words: Sequence[str]) -> GitCall:
         following = words[at + 1] if takes_next and at + 1 < len(words) else value
         if name in {"-c", "--config-env"}:
             settings.append(following)
+        elif name == "--exec-path" and value:
+            replaced = True
         at += 2 if takes_next else 1
-    return GitCall(tuple(settings), words[at] if at < len(words) else "", tuple(words[at + 1 :]))
+    subcommand = words[at] if at < len(words) else ""
+    return GitCall(tuple(settings), subcommand, tuple(words[at + 1 :]), replaced)
 
 
 def judge_git(call: GitCall) -> GitRuling:
@@ -103,14 +111,16 @@ def judge_git(call: GitCall) -> GitRuling:
         key, _, value = setting.partition("=")
         _judge_setting(found, key, value, "sets")
     name = call.subcommand
-    if UNKNOWN in name:
+    if call.is_replaced:
+        found.refusals.append(("git --exec-path= replaces git's programs", _KEEP_HOOKS))
+    if _WILD.intersection(name):
         found.left.append("which command of git runs is known only to the shell")
     elif name in _VERIFYING:
         if _skips_hooks(name, call.arguments):
             found.refusals.append(
                 (f"git {name} {_NO_VERIFY} skips the hooks", f"{_KEEP_HOOKS}; fix what they refuse")
             )
-        if any(UNKNOWN in word for word in _options(name, call.arguments)):
+        if any(_WILD.intersection(word) for word in _options(name, call.arguments)):
             found.left.append(f"an option of git {name} is known only to the shell")
     elif name == "config":
         _judge_config(found, call.arguments)
@@ -119,11 +129,14 @@ def judge_git(call: GitCall) -> GitRuling:
     if name == "push":
         _judge_push(found, call.arguments)
     elif name == "rebase":
-        found.scripts += _values_of(call.arguments, "-x", "--exec")
+        found.scripts += _commands_of_rebase(call.arguments)
     elif name == "bisect" and call.arguments[:1] == ("run",):
         found.left.append("git bisect run runs a program")
     elif name == "submodule" and "foreach" in call.arguments:
-        found.scripts.append(" ".join(call.arguments[call.arguments.index("foreach") + 1 :]))
+        words = list(call.arguments[call.arguments.index("foreach") + 1 :])
+        while words and words[0].startswith("-"):
+            words.pop(0)
+        found.scripts.append(" ".join(words))
     return found
 
 
@@ -160,7 +173,8 @@ def _options(name: str, arguments: Sequence[str]) -> Iterator[str]:
         if word.startswith("--"):
             yield word
             long = word[2:]
-            if "=" not in long and long and any(each.startswith(long) for each in _LONG_WITH_VALUE):
+            with_value = _LONG_WITH_VALUE + (("recurse-submodules",) if name == "push" else ())
+            if "=" not in long and long and any(each.startswith(long) for each in with_value):
                 at += 1
         elif word.startswith("-") and len(word) > 1:
             yield word
@@ -204,6 +218,19 @@ def _values_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]
             yield word[len(long) + 1 :]
 
 
+def _commands_of_rebase(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the commands of `-x` and `--exec`, in each of their forms."""
+    for at, word in enumerate(arguments):
+        following = arguments[at + 1 : at + 2]
+        name, is_attached, value = word.partition("=")
+        if name.startswith("--ex") and "--exec".startswith(name):
+            yield from [value] if is_attached else following
+        elif word.startswith("-") and not word.startswith("--"):
+            letters, takes_next = _letters("rebase", word)
+            if letters.endswith("x"):
+                yield from following if takes_next else [word[len(letters) + 1 :]]
+
+
 def _judge_config(found: GitRuling, arguments: Sequence[str]) -> None:
     """Judge `git config`, in its old form with options and in the form with subcommands (git 2.46)."""
     if any(word.startswith(_READING_CONFIG) for word in arguments):
@@ -225,14 +252,14 @@ def _judge_config(found: GitRuling, arguments: Sequence[str]) -> None:
     if verb == "edit" or "-e" in options or "--edit" in options:
         found.left.append("git config opens an editor")
         return
-    sections = {each for each in options if each in {"--remove-section", "--rename-section"}}
+    sections = {each for each in options if each.startswith(("--rem", "--ren"))}
     if names[:1] in (["remove-section"], ["rename-section"]):
         sections.add(names.pop(0))
     if not names:
         return
     if sections:
-        if names[0].lower() in {"core", "patchgate"} or names[0].lower().startswith("hook."):
-            what = f"the command removes the section {names[0]} of git's config, which can replace the hooks"
+        if any(each in {"core", "patchgate"} or each.startswith("hook.") for each in map(str.lower, names)):
+            what = f"the command moves the section {names[0]} of git's config, which can replace the hooks"
             found.refusals.append((what, _KEEP_HOOKS))
         return
     writes = (
@@ -258,12 +285,14 @@ def _judge_push(found: GitRuling, arguments: Sequence[str]) -> None:
     if any(UNKNOWN in each for each in refspecs):
         found.left.append("a ref of git push is known only to the shell")
     refs: list[str] = []
+    is_all_forced = False
     for refspec in refspecs:
         source, colon, target = refspec.lstrip("+").partition(":")
+        is_all_forced |= refspec.startswith("+") and "*" in refspec
         if is_forced or deletes or refspec.startswith("+") or (colon and not source):
             is_all |= "*" in refspec or (bool(colon) and not target and not source)
             refs.append("" if source in {"HEAD", "@"} and not target else target or source)
-    if is_all and (is_forced or deletes):
+    if is_all_forced or (is_all and (is_forced or deletes)):
         found.forced.append(ForcedPush(remote, None))
     elif refs or (is_forced and not refspecs):
         found.forced.append(ForcedPush(remote, tuple(refs) or ("",)))
@@ -280,6 +309,6 @@ def _places(arguments: Sequence[str]) -> Iterator[str]:
         elif word == "--":
             is_over = True
         elif word.startswith("--"):
-            at += word in {"--repo", "--receive-pack", "--exec", "--push-option"}
+            at += word in {"--repo", "--receive-pack", "--exec", "--push-option", "--recurse-submodules"}
         else:
             at += _ends_with_taker("push", word)

@@ -14,12 +14,13 @@ UNKNOWN = "\0"
 MOST_CHARACTERS = 100_000
 MOST_DEPTH = 20
 _MOST_BRACES = 1000
+_MOST_ARITHMETIC = 2000
 
 _BLANKS = " \t"
 _SEPARATORS = ("&&", "||", ";;&", ";;", ";&", "|&", ";", "&", "|", "(", ")", "\n")
 _REDIRECTIONS = ("&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", ">>", ">|", ">&", ">", "<")
 _HEREDOCS = frozenset({"<<", "<<-"})
-_OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc"})
+OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
 _NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _NAME = _NAME_START | frozenset("0123456789")
 _PARAMETERS = frozenset("@*#?-$!0123456789")
@@ -78,7 +79,7 @@ class _Draft:
         """Add a word, or the assignment to `name` that it is."""
         if not self.words and name:
             self.assignments.append((name, word[len(name) :].removeprefix("+").removeprefix("=")))
-        elif self.words or word not in _OPENING:
+        elif self.words or word not in OPENING:
             self.words.append(word)
 
     def finished(self) -> SimpleCommand | None:
@@ -108,6 +109,8 @@ class _ShellReader:
                 if until:
                     raise _UnreadableError("it ends inside of an expansion")
                 return
+            if self._arithmetic(""):
+                continue
             separator = self._starting(_SEPARATORS)
             if separator and self._starting(("&>",)) is None:
                 if separator == until and open_groups == 0:
@@ -160,6 +163,10 @@ class _ShellReader:
         target, _ = self._word()
         if operator in _HEREDOCS:
             is_literal = any(mark in self.text[before : self.at] for mark in "'\"\\")
+            if UNKNOWN in target:
+                # The shell expands nothing in it.
+                target = self.text[before : self.at]
+                self.unread.append("the end of a here-document has an expansion")
             self._delimiters.append((target, is_literal))
         draft.redirections.append(ShellRedirection(operator, target))
         return True
@@ -286,8 +293,8 @@ class _ShellReader:
         """Read an expansion, whose value only a shell knows."""
         if self.text[self.at] == "`":
             self._backquoted()
-        elif self.text.startswith("$((", self.at):
-            self._skip_to("))")
+        elif self._arithmetic("$"):
+            pass
         elif self.text.startswith("$(", self.at):
             self.at += 1
             self._substitution()
@@ -301,6 +308,31 @@ class _ShellReader:
         else:
             return self._plain_parameter()
         return UNKNOWN
+
+    def _arithmetic(self, mark: str) -> bool:
+        """Skip `((...))` or `$((...))`, whose expansions are read; false where it is something else."""
+        if not self.text.startswith(mark + "((", self.at):
+            return False
+        start = self.at + len(mark) + 2
+        at, is_open, quote = start, 2, ""
+        while is_open:
+            if at >= len(self.text) or at - start > _MOST_ARITHMETIC:
+                raise _UnreadableError("it has brackets that do not end, or only far away")
+            letter = self.text[at]
+            if letter == "\\":
+                at += 1
+            elif quote:
+                quote = "" if letter == quote else quote
+            elif letter in "'\"":
+                quote = letter
+            else:
+                is_open += {"(": 1, ")": -1}.get(letter, 0)
+                if is_open == 1 and self.text[at + 1 : at + 2] != ")":
+                    return False
+            at += 1
+        self._read_quoted(self.text[start : at - 2])
+        self.at = at
+        return True
 
     def _plain_parameter(self) -> str:
         self.at += 1

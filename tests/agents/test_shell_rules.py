@@ -6,14 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from patchgate.agents import shell_rules
 from patchgate.agents.places import below_git
 from patchgate.agents.shell_rules import CommandRuling, judge_command
 from patchgate.agents.shell_text import read_shell
+from patchgate.check.profiles import MARKERS, VARIABLE
 from tests.amount import often
 
 REFUSED = r"""
 git commit --no-verify -m x
 git commit -n -m x
+git commit -[n] -m x
 git commit -nm x
 git commit -anm x
 git commit -m x -n
@@ -133,6 +136,47 @@ cd .git/hooks; rm *
 rm "$PWD/.git/hooks/pre-commit"
 find .git/hooks -type f -delete
 cat > .git/hooks/pre-commit <<END
+time -p git commit -n
+coproc git commit -n
+env - git commit
+env -S'git commit -n'
+env --split-string='git commit -n'
+sudo -nu root git commit -n
+sudo --user root git commit -n
+xargs --max-args 1 git commit -n
+exec -la foo git commit -n
+bash -c -- 'git commit -n'
+bash -c -e 'git commit -n'
+bash -ceuo pipefail 'git commit -n'
+echo $(( $(git commit -n) ))
+echo $((git commit -n) )
+git rebase -x'git commit --amend -n'
+git rebase -ix 'git commit --amend -n'
+git rebase --exe='git commit --amend -n'
+git submodule foreach --recursive git commit -n
+git patchgate -C . uninstall
+mv --target-directory=.git/hooks x
+cp -t.git/hooks x
+cp --target=.git/hooks x
+find . -name pre-commit -delete
+find . -name 'pre-c*' -exec rm {} +
+unset PATCHGATE_PROFILE
+unset CLAUDECODE
+env -u PATCHGATE_PROFILE git commit -m x
+env -i git commit -m x
+printf -v PATCHGATE_X %s 1
+read -r PATCHGATE_X
+export PATCHGATE_X
+for PATCHGATE_SKIP in 1; do git commit -m x; done
+git config --rename-section core other
+git config --rename-section other core
+git --exec-path=/tmp/x commit -m x
+HOME=/tmp/x git commit -m x
+env HOME=/tmp/x git commit -m x
+git-commit -n
+/usr/lib/git-core/git-commit -n
+script -c 'git commit -n'
+su -c 'git commit -n' me
 git patchgate uninstall
 git-patchgate agent uninstall claude
 patchgate uninstall
@@ -157,6 +201,25 @@ echo 'not closed
 echo $(not closed
 bash -c "git commit $X"
 git config --edit
+flock f git commit -m x
+nohup2 git commit -n
+python -c "import os; os.system('git commit -n')"
+apply_patch <<EOF
+cat <<$x
+echo x | bash -s
+echo x | bash -x
+sudo --unknown root git commit -n
+bash --unknown x -c 'git commit -m x'
+gi? commit -n
+/usr/bin/g*t commit -n
+{git,commit,-n}
+rm -rf .g*t/hooks
+rm .{git,x}/hooks/y
+rm -rf .g??
+rm $(git rev-parse --git-dir)/hooks/x
+rm "$dir/hooks/pre-commit"
+find . -type f -delete
+xargs git commit -m x
 """
 
 ALLOWED = r"""
@@ -216,6 +279,24 @@ ls # git commit -n
 git commit -m "$MESSAGE"
 git patchgate check --worktree
 git patchgate explain deny-prefix
+git patchgate explain uninstall
+echo $((1 + (2 << 3)))
+((x = 1 << 2)); ls
+rm -f "$x" *.pyc build/*
+rm -rf node_modules .venv
+cp a.py src/
+mv a b
+for f in a b; do echo $f; done
+sudo -u me -n ls
+env -u X A=b python x.py
+xargs -0 -n 1 grep x
+HOME=/tmp/x npm test
+time make
+brew install git
+pip install git-lfs
+find . -name '*.py' -exec sed -n 1p {} +
+read -r line
+bash --version
 """
 
 
@@ -287,6 +368,8 @@ def test_a_command_after_a_here_document_is_read() -> None:
         ("git push --all -f origin", "origin", None),
         ("git push -o x -f origin main", "origin", ("main",)),
         ("git push -f origin HEAD", "origin", ("",)),
+        ("git push origin '+refs/heads/*:refs/heads/*'", "origin", None),
+        ("git push --recurse-submodules no -f origin main", "origin", ("main",)),
     ],
 )
 def test_a_forced_push_names_its_remote_and_refs(
@@ -294,6 +377,16 @@ def test_a_forced_push_names_its_remote_and_refs(
 ) -> None:
     (push,) = judge(text).forced
     assert (push.remote, push.refs) == (remote, refs)
+
+
+def test_a_shift_in_arithmetic_is_no_here_document() -> None:
+    assert judge("((x=1<<2))\ngit commit -n\n").refusals
+    assert judge("echo $((x=1<<2))\ngit commit -n\n").refusals
+    assert judge("((git commit -n) )").refusals
+
+
+def test_the_variables_of_agents_are_those_by_which_a_commit_is_one() -> None:
+    assert {VARIABLE, *MARKERS} == shell_rules._PROFILES
 
 
 def test_a_command_longer_than_the_limit_is_left() -> None:
