@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.agents.hook_input import FileCall, PatchCall
-from patchgate.agents.places import Place, below_git, find_place, uses_patchgate
+from patchgate.agents.kept_files import changes_policy, is_user_settings
+from patchgate.agents.places import Place, below_git, enclosing_places, uses_patchgate
 from patchgate.agents.tool_effects import FileEffect, effects_of
 
 if TYPE_CHECKING:
@@ -48,19 +49,40 @@ def judge_files(
     groups: dict[Place, dict[str, FileEffect]] = {}
     for effect in effects_of(call, lambda path: _read(os.path.join(folder, path))):
         place_of_file = os.path.realpath(os.path.join(folder, effect.path))
+        if is_user_settings(place_of_file, environ):
+            return _kept(effect.path, is_policy=False), ()
         above = below_git(place_of_file)
-        place = find_place(above if above is not None else os.path.dirname(place_of_file))
-        if place is None or not uses_patchgate(place):
-            continue
-        if above is not None:
-            return _own_folder(effect.path), ()
-        groups.setdefault(place, {})[os.path.relpath(place_of_file, place.root)] = effect
+        inside = above if above is not None else os.path.dirname(place_of_file)
+        for number, place in enumerate(enclosing_places(inside)):
+            path = os.path.relpath(place_of_file, place.root)
+            if not uses_patchgate(place) or (number > 0 and not _is_tracked(place, path, environ)):
+                continue
+            if above is not None and number == 0:
+                return _own_folder(effect.path), ()
+            if changes_policy(path, _read(place_of_file), effect.content):
+                return _kept(effect.path, is_policy=True), ()
+            groups.setdefault(place, {})[path] = effect
     for place, effects in groups.items():
         refusal = _judge_group(place, effects, environ)
         if refusal:
             return refusal, ()
     unknown = [each.path for group in groups.values() for each in group.values() if not each.is_known]
     return "", tuple(_unknown(path) for path in unknown[:1])
+
+
+def _is_tracked(place: Place, path: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a repository tracks a file that is inside of a nested one."""
+    from patchgate.git.repository import open_repository
+
+    asked = f":(top,literal){path}"
+    listed = open_repository(environ, place.root).git("ls-files", "-z", "--", asked, in_work_tree=True)
+    return bool(listed.out)
+
+
+def _kept(path: str, *, is_policy: bool) -> str:
+    from patchgate.agents.refusals import describe, policy_finding, settings_finding
+
+    return describe([policy_finding(path) if is_policy else settings_finding(path)])
 
 
 def _own_folder(path: str) -> str:

@@ -6,12 +6,13 @@ What is imported here is what each answer costs; the pipeline is imported where 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from patchgate.agents.answers import EventAnswer
 from patchgate.agents.hook_input import HookEvent, ShellCall
-from patchgate.agents.places import below_git, find_place, uses_patchgate
+from patchgate.agents.kept_files import POLICY_PLACES, changes_policy, is_policy_by_name, is_user_settings
+from patchgate.agents.places import Place, below_git, enclosing_places, find_place, uses_patchgate
 
 if TYPE_CHECKING:
     from patchgate.agents.git_words import ForcedPush
@@ -83,9 +84,17 @@ def _protection(path: str, folder: str, environ: Mapping[str, str]) -> str | Non
         above = below_git(each)
         if above is not None and (not is_known or _is_ours(above)):
             return "in git's own folder"
+        if is_known and is_user_settings(each, environ):
+            return "where a coding agent reads its hooks"
+        if is_known and any(map(_is_policy_of(each), enclosing_places(os.path.dirname(each)))):
+            return "a part of the policy"
         if _is_settings(each) and (not is_known or _is_ours(os.path.dirname(each))):
             return "where a coding agent reads its hooks"
     return None
+
+
+def _is_policy_of(path: str) -> Callable[[Place], bool]:
+    return lambda place: is_policy_by_name(os.path.relpath(path, place.root)) and uses_patchgate(place)
 
 
 def _is_ours(folder: str) -> bool:
@@ -148,6 +157,7 @@ def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> Even
     report = check_pending(repository, asked, whole_tree=True)
     found = [each for change in report.changes for each in change.findings if each.level == "error"]
     errors = [each for each in found if not _was_installed(each, repository)]
+    errors += _changed_policy(repository)
     if not errors:
         if not found:
             require_verdict(report)
@@ -156,6 +166,28 @@ def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> Even
     if event.is_repeated:
         return EventAnswer(notes=(f"The working tree is still refused; it was said once.\n{refusal}",))
     return EventAnswer(f"{refusal}\nThe working tree cannot be committed like this: fix it, or say why not.")
+
+
+def _changed_policy(repository: Repository) -> list[Finding]:
+    """Find the files of the policy that differ from HEAD in the working tree."""
+    from patchgate.agents.refusals import policy_finding
+
+    asked = [f":(top){each}" for each in POLICY_PLACES]
+    done = repository.git(
+        "status", "--porcelain", "-z", "--no-renames", "-uall", "--", *asked, in_work_tree=True
+    )
+    found = []
+    for entry in filter(None, done.out.split(b"\0")):
+        path = os.fsdecode(entry[3:])
+        shown = repository.git("cat-file", "blob", f"HEAD:{path}", answers=(0, 128))
+        try:
+            with open(os.path.join(repository.work_tree or "", path), "rb") as file:
+                after: bytes | None = file.read()
+        except OSError:
+            after = None
+        if changes_policy(path, shown.out if shown.code == 0 else None, after):
+            found.append(policy_finding(path))
+    return found
 
 
 def _was_installed(finding: Finding, repository: Repository) -> bool:

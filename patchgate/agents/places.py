@@ -6,6 +6,7 @@ Git itself decides later about everything that is judged; this only tells quickl
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _MOST_CONFIG = 1 << 20
@@ -33,6 +34,15 @@ def find_place(path: str) -> Place | None:
         if above == folder:
             return None
         folder = above
+
+
+def enclosing_places(path: str) -> Iterator[Place]:
+    """Yield the working trees that a path is in, the innermost first."""
+    place = find_place(path)
+    while place is not None:
+        yield place
+        above = os.path.dirname(place.root)
+        place = None if above == place.root else find_place(above)
 
 
 def _git_dir(folder: str) -> str | None:

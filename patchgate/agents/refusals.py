@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchgate.errors import UndecidedError
+from patchgate.git.quoting import printable
 from patchgate.report import agent_text, wording
 from patchgate.report.verdict import Finding, Report, Verdict
 
@@ -17,6 +18,18 @@ def describe(findings: Sequence[Finding]) -> str:
     more = len(findings) - _MOST
     end = [f"… and {wording.count(more, 'more finding')}"] if more > 0 else []
     return "\n".join(["patchgate refuses this:", *lines, *end])
+
+
+def policy_finding(path: str) -> Finding:
+    """Say that an agent changes the policy."""
+    message = f"{printable(path, 200)} is a part of the policy, which an agent may not change"
+    return Finding.of("agent-settings", message, hint="leave it as it is; a maintainer changes the policy")
+
+
+def settings_finding(path: str) -> Finding:
+    """Say that an agent changes the settings of its user."""
+    message = f"from {printable(path, 200)} a coding agent reads its hooks"
+    return Finding.of("agent-settings", message, hint="leave that file as it is; a maintainer may change it")
 
 
 def require_verdict(report: Report) -> None:

@@ -133,8 +133,6 @@ CHANGES: dict[str, tuple[str, str | None]] = {
     "lock file": ("uv.lock", "x\n"),
     "binary": ("src/x", "\0\n"),
     "artifact": ("node_modules/x.js", "x\n"),
-    "control file": ("patchgate.toml", "[policy]\n"),
-    "broken policy": ("patchgate.toml", "[policy\n"),
     "settings": (".claude/settings.json", "{}\n"),
     "settings below": ("sub/.codex/config.toml", "\n"),
     "name but for case": ("SRC/a.py", "x\n"),
@@ -283,6 +281,61 @@ def test_an_ignored_file_is_not_judged_but_for_the_settings_of_agents(repo: Repo
     assert "error[agent-settings]" in send(repo, "claude", settings).err
 
 
+@pytest.mark.parametrize(
+    ("path", "content", "refused"),
+    [
+        ("patchgate.toml", "[policy]\n", True),
+        ("patchgate.toml", "[policy\n", True),
+        (".patchgate/allowed_signers", "x\n", True),
+        (".patchgate/baselines/x.json", "{}\n", False),
+        ("pyproject.toml", "[tool.patchgate.policy]\n", True),
+        ("pyproject.toml", "[project]\nname = 'x'\n", False),
+        (".pre-commit-config.yaml", "repos: [] # no patchgate\n", True),
+        (".pre-commit-config.yaml", "repos: []\n", False),
+    ],
+)
+def test_an_agent_may_not_change_the_policy(repo: Repo, path: str, content: str, refused: bool) -> None:
+    sent = tool("claude", repo, "Write", file_path=path, content=content)
+    answer = send(repo, "claude", sent)
+    assert ("error[agent-settings]" in answer.err) is refused
+    if refused:
+        repo.write(path, content)
+        at_stop = send(repo, "claude", event("Stop", repo)).err
+        assert "error[agent-settings]" in at_stop or "policy-invalid" in at_stop
+
+
+@pytest.mark.parametrize(
+    ("path", "variable", "folder"),
+    [
+        (".claude/settings.json", "HOME", ""),
+        (".codex/config.toml", "HOME", ""),
+        (".cursor/hooks.json", "HOME", ""),
+        (".gemini/settings.json", "HOME", ""),
+        ("other/settings.json", "CLAUDE_CONFIG_DIR", "other"),
+        ("other/hooks.json", "CODEX_HOME", "other"),
+    ],
+)
+def test_the_hooks_of_the_user_are_left_alone(
+    repo: Repo, tmp_path: Path, path: str, variable: str, folder: str
+) -> None:
+    home = tmp_path / "someone"
+    place = home / path
+    sent = tool("claude", repo, "Write", file_path=str(place), content="{}")
+    env = {variable: str(home / folder)}
+    assert "error[agent-settings]" in send(repo, "claude", sent, **env).err
+    removed = command("claude", repo, f"rm {place}")
+    assert "error[command-bypasses-hooks]" in send(repo, "claude", removed, **env).err
+    fine = tool("claude", repo, "Write", file_path=f"{place}.txt", content="{}")
+    assert send(repo, "claude", fine, **env).code == 0
+
+
+def test_a_file_that_an_outer_repository_tracks_is_judged_by_it_too(repo: Repo) -> None:
+    repo.git("init", "-q", "runs")
+    answer = send(repo, "claude", tool("claude", repo, "Write", file_path="runs/old", content="x"))
+    assert "error[deny-prefix]" in answer.err
+    assert send(repo, "claude", tool("claude", repo, "Write", file_path="runs/x", content="x")).code == 0
+
+
 def test_a_patch_of_many_files_is_one_change(repo: Repo) -> None:
     lines = "".join(f"*** Add File: src/n{number}.py\n+x = {number}\n" for number in range(3))
     patch = f"*** Begin Patch\n{lines}*** End Patch\n"
@@ -303,6 +356,11 @@ def test_a_patch_of_many_files_is_one_change(repo: Repo) -> None:
         ("echo x > .claude/settings.json", True),
         ("cd src && tee ../.codex/hooks.json", True),
         ("cat .claude/settings.json", False),
+        ("rm -rf .claude", True),
+        ("mv .codex x", True),
+        ("echo x > patchgate.toml", True),
+        ("rm -rf .patchgate", True),
+        ("mkdir -p .patchgate/baselines", False),
         ("echo x > link/config", True),
     ],
 )
