@@ -21,6 +21,7 @@ MARKERS: Mapping[str, str] = {
 }
 """What coding agents set in the environment of the programs that they start."""
 
+_PERSONS = frozenset({"commit", "person"})
 _OWN = frozenset({"patchgate-intent", "patchgate-run"})
 
 
@@ -35,7 +36,11 @@ def find_agent_trailer(trailers: Iterable[str], policy: Policy | None) -> str | 
     wanted = {_key_and_value(each) for each in literal}
     for trailer in trailers:
         key, value = _key_and_value(trailer)
-        if (key in _OWN and value) or (key, value) == (TRAILER.lower(), AGENT) or (key, value) in wanted:
+        if (
+            (key in _OWN and value)
+            or (key, value.lower()) == (TRAILER.lower(), AGENT)
+            or (key, value) in wanted
+        ):
             return trailer
     return None
 
@@ -47,11 +52,19 @@ def find_agent_variable(environ: Mapping[str, str], policy: Policy | None) -> st
         environ: the environment of the hook.
         policy: that of the commit; its `[profile] detect` says whether the variables of known agents count.
     """
-    if environ.get(VARIABLE) == AGENT:
+    if environ.get(VARIABLE, "").strip().lower() == AGENT:
         return f"{VARIABLE}={AGENT}"
     if policy is None or not policy.config.profile.detect:
         return None
     return next((name for name in MARKERS if environ.get(name)), None)
+
+
+def unknown_profile(environ: Mapping[str, str]) -> str | None:
+    """Say that the environment names a profile that there is not; None if it does not."""
+    value = environ.get(VARIABLE, "").strip()
+    if value.lower() in {"", AGENT, *_PERSONS}:
+        return None
+    return f"{VARIABLE} is not {AGENT}, so it was ignored"
 
 
 def judged_profiles(profile: Profile, reason: str) -> tuple[Profile, ...]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from patchgate.check.commit_message import check_message, policy_of_pending
 from patchgate.check.hook_decision import HookDecision, decide
-from patchgate.check.profiles import find_agent_variable
+from patchgate.check.profiles import find_agent_variable, unknown_profile
 from patchgate.git.new_commits import current_branch
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
@@ -39,7 +39,7 @@ def judge_message(
     with Objects(repository) as objects:
         policy, _ = policy_of_pending(repository, objects)
     is_agents = find_agent_variable(environ, policy) is not None
-    failed: list[str | None] = []
+    failed: list[str | None] = [unknown_profile(environ)]
     if is_agents or gate.here is not None:
         from patchgate.hooks.message_trailers import add_intent_trailer, add_profile_trailer
 

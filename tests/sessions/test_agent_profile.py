@@ -53,6 +53,24 @@ def test_the_variable_gives_a_commit_the_trailer_and_the_limits_of_agents(tmp_pa
     assert (change["profile"], change["profile_reason"]) == ("agent", f"trailer {TRAILER}")
 
 
+def test_the_case_of_the_profile_does_not_matter(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    repo.stage(TWO)
+    refused = try_commit(repo, PATCHGATE_PROFILE="AGENT")
+    assert b"max-files" in refused.stderr
+    assert b"max-files" in try_commit(repo, "--trailer", "Patchgate-Profile: Agent").stderr
+
+
+def test_a_profile_that_there_is_not_is_said(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    repo.stage({"a": "1\n"})
+    said = try_commit(repo, PATCHGATE_PROFILE="agnet")
+    assert said.returncode == 0
+    assert b"PATCHGATE_PROFILE is not agent" in said.stderr
+    repo.stage({"b": "1\n"})
+    assert b"PATCHGATE_PROFILE" not in try_commit(repo, PATCHGATE_PROFILE="person").stderr
+
+
 @pytest.mark.parametrize("name", MARKERS)
 def test_the_variables_of_known_agents_count_where_the_policy_says_so(tmp_path: Path, name: str) -> None:
     repo = made(tmp_path, "[profile]\ndetect = true\n")
