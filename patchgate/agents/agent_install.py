@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,13 +59,15 @@ class AgentScope:
 class SettingsChange:
     """What happens to a settings file: its text before and after; None for no file.
 
-    `inserted` is where text was added, None if the text was not only added to.
+    `inserted` is where text was added, None if the text was not only added to. `kept` is what an uninstall
+    leaves even if it is empty.
     """
 
     path: str
     before: str | None
     after: str | None
     inserted: settings_text.Ranges | None = None
+    kept: Sequence[str] = ()
 
     @property
     def is_change(self) -> bool:
@@ -87,13 +89,15 @@ def plan_install(
     text = before
     if text is not None and settings_text.has_entries(text, is_toml=_is_toml(path)):
         text = _removed(path, text, scope)
+    kept: Sequence[str] = ()
     if text is None or not text.strip():
         after, inserted = settings_text.new_settings(client, entries), None
     elif _is_toml(path):
         after, inserted = settings_text.add_to_toml(text, entries)
     else:
         after, inserted = settings_text.add_to_json(text, client, entries)
-    return SettingsChange(path, before, after, inserted)
+        kept = [each for each in settings_text.kept_parts(text) if each == "hooks" or each in entries]
+    return SettingsChange(path, before, after, inserted, kept)
 
 
 def plan_uninstall(client: AgentClient, scope: AgentScope) -> SettingsChange:
@@ -119,7 +123,8 @@ def _removed(path: str, text: str, scope: AgentScope) -> str | None:
         return settings_text.without(text, [(int(start), int(length)) for start, length in ranges])
     if _is_toml(path):
         return settings_text.remove_from_toml(text)
-    return settings_text.remove_from_json(text)
+    kept = known.get("kept", ()) if isinstance(known, dict) else ()
+    return settings_text.remove_from_json(text, kept if isinstance(kept, list) else ())
 
 
 def carry_out(change: SettingsChange, scope: AgentScope) -> None:
@@ -157,7 +162,12 @@ def _record(change: SettingsChange, record: str, *, made_folder: bool) -> None:
     if change.after is not None and settings_text.has_entries(change.after, is_toml=_is_toml(change.path)):
         ranges = None if change.inserted is None else [list(each) for each in change.inserted]
         # A file that we made has no ranges: it goes as a whole.
-        known = {"sha256": _digest(change.after), "inserted": ranges, "made_folder": made_folder}
+        known: dict[str, object] = {
+            "sha256": _digest(change.after),
+            "inserted": ranges,
+            "made_folder": made_folder,
+        }
+        known["kept"] = list(change.kept)
         records[change.path] = known
     if not records:
         Path(record).unlink(missing_ok=True)

@@ -58,8 +58,22 @@ def add_to_json(text: str, client: AgentClient, entries: Entries) -> tuple[str, 
     return edited.text, edited.inserted
 
 
-def remove_from_json(text: str) -> str:
+def kept_parts(text: str) -> Sequence[str]:
+    """Name what of `hooks` is in settings before anything is added: `hooks` itself, and its lists.
+
+    Raises:
+        SettingsError: they are not JSON.
+    """
+    hooks = (_parsed(text).members or {}).get(_HOOKS)
+    return [] if hooks is None else [_HOOKS, *(hooks.members or {})]
+
+
+def remove_from_json(text: str, kept: Sequence[str] = ()) -> str:
     """Take every entry of patchgate out of settings, and the lists and objects that it leaves empty.
+
+    Args:
+        text: the settings.
+        kept: what was there before, by `kept_parts`, and stays even if it is empty.
 
     Raises:
         SettingsError: it is not JSON.
@@ -67,8 +81,15 @@ def remove_from_json(text: str) -> str:
     edited = JsonText(text)
     while (found := next(_ours(_parsed(edited.text)), None)) is not None:
         path = list(found)
+        hooks = path[1]
+        stays = [each for name, each in (hooks.members or {}).items() if name in kept]
+        stays += [hooks] if _HOOKS in kept else []
         # What would be empty goes as a whole: an entry without another handler, a list, `hooks`.
-        while len(path) > 2 and (len(path[-2].parts) == 1 or (len(path) == 5 and path[-1].items is not None)):
+        while (
+            not any(path[-2] is each for each in stays)
+            and len(path) > 2
+            and (len(path[-2].parts) == 1 or (len(path) == 5 and path[-1].items is not None))
+        ):
             path.pop()
         edited.cut(path[-2], path[-1])
     return edited.text

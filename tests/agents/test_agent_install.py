@@ -60,6 +60,15 @@ def test_what_was_changed_since_stays_when_the_hooks_go(repo: Repo) -> None:
     assert place.read_text() == OWN.replace("opus", "haiku")
 
 
+def test_an_empty_list_of_the_user_stays_where_it_is_when_the_hooks_go(repo: Repo) -> None:
+    own = '{\n  "hooks": {\n    "BeforeTool": [ /* mine */ ],\n    "other": []\n  },\n  "theme": "x"\n}\n'
+    place = repo.write(FILES["gemini"], own)
+    repo.cli("agent", "install", "gemini")
+    place.write_text(place.read_text().replace('"x"', '"y"'))
+    assert repo.cli("agent", "uninstall", "gemini").code == 0
+    assert place.read_text().replace(" ", "") == own.replace('"x"', '"y"').replace(" ", "")
+
+
 def test_the_record_has_no_text_of_the_settings(repo: Repo) -> None:
     repo.write(FILES["claude"], '{"env": {"KEY": "a secret value"}}')
     repo.cli("agent", "install", "claude")
