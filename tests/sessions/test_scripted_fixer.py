@@ -111,6 +111,8 @@ NOT_MECHANICAL = {
     "invalid-patch-schema": "reading something near what was written would change other lines",
     "patch-truncated": "what was cut off or left out is not known",
     "patch-repaired": "it is a note",
+    "command-bypasses-hooks": "it is about a shell command, not about a patch",
+    "agent-settings": "only a maintainer changes these files",
     "input-invalid": "which of several readings was meant only its author knows",
     "binary-payload": "a patch without its binary file would be half of the change",
     "anchor-mismatch": "which lines were meant only the author of the edit knows",
