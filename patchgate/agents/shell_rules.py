@@ -350,7 +350,8 @@ def _written_by(name: str, rest: Sequence[str]) -> Iterator[str]:
             hidden = [each.rstrip("/") for each in files if each.rstrip("/").endswith(_HIDDEN)]
             yield from (f"{each}/{inside}" for each in hidden for inside in _SETTINGS)
     if name in _COPIERS or name == "mv":
-        targets = [*files[-1:], *_target_folders(rest)]
+        # A program takes one folder; a list without end costs no time.
+        targets = [*files[-1:], *_target_folders(rest)][:8]
         yield from targets
         sources = [each.rstrip("/").rpartition("/")[2] for each in files]
         yield from (f"{target.rstrip('/')}/{each}" for target in targets for each in sources)
