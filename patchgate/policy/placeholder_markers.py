@@ -205,13 +205,13 @@ _ELIDED = Marker(
         for word in (b"rest of", b"remaining", b"existing", b"previous", b"unchanged")
     ),
     re.compile(
-        rb"(?i)^[ \t]*+(?:\#|//|--|;|%|/\*|\{/\*|<!--)[ \t]{0,4}(?:\.\.\.|\xe2\x80\xa6)[ \t]?\(?"
+        rb"(?i)^[ \t]{0,100}+(?:\#|//|--|;|%|/\*|\{/\*|<!--)[ \t]{0,4}(?:\.\.\.|\xe2\x80\xa6)[ \t]?\(?"
         rb"(?:the |your )?(?:rest of|remaining|existing|previous|unchanged)"
         rb"(?: (?:of|the|this|your|existing|other)){0,3}"
         rb" (?:code|file|class|implementation|methods?|functions?|module|component|logic|imports)"
         rb"(?: (?:here|above|below|as (?:is|before)|goes here|unchanged|(?:remains?|stays?|is|are)"
         rb"(?: (?:the same|unchanged|as is|here))?))?"
-        rb"\)?[ \t]?(?:\.{1,3}|\xe2\x80\xa6)?[ \t]?(?:\*/\}?|-->)?[ \t\r]*$"
+        rb"\)?[ \t]?(?:\.{1,3}|\xe2\x80\xa6)?[ \t]?(?:\*/\}?|-->)?[ \t\r]{0,8}$"
     ),
     ignore_case=True,
 )
