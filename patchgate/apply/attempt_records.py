@@ -311,3 +311,8 @@ def _sides(value: Mapping[str, Json]) -> Iterator[Entry | None]:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+def reset_command(attempt: str) -> str:
+    """Write the command by which a maintainer resets the retries of a chain."""
+    return f'git patchgate attempts reset {attempt} --reason "..."'

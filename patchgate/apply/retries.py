@@ -23,6 +23,7 @@ from patchgate.apply.attempt_records import (
     pick_record,
     record_reset,
     records,
+    reset_command,
 )
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.path import RepoPath
@@ -320,11 +321,6 @@ def _channel(chain: Chain, kind: str) -> list[str]:
         return ["--edits", "-"]
     option = option_of(begun)
     return ["-"] if option is None else ["-", "--input", option]
-
-
-def reset_command(attempt: str) -> str:
-    """Write the command by which a maintainer resets the retries of a chain."""
-    return f'git patchgate attempts reset {attempt} --reason "..."'
 
 
 def _refuse(

@@ -14,8 +14,13 @@ from functools import partial
 
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
-from patchgate.apply.attempt_records import AttemptRecord, find, list_chain_since_reset, records
-from patchgate.apply.retries import reset_command
+from patchgate.apply.attempt_records import (
+    AttemptRecord,
+    find,
+    list_chain_since_reset,
+    records,
+    reset_command,
+)
 from patchgate.apply.review import feedback
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.components.policy_tree import PolicyTree, index_tree, resolve_components

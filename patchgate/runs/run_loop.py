@@ -18,7 +18,7 @@ from patchgate.runs.commit_lines import commit_lines
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult
 from patchgate.runs.phases import Schedule, Work
 from patchgate.runs.run_record import RunRecord
-from patchgate.runs.run_state import RunAction, RunState
+from patchgate.runs.run_state import SEE_STATUS, RunAction, RunState
 from patchgate.runs.triage import (
     FaultClass,
     FaultKind,
@@ -33,7 +33,6 @@ from patchgate.storage.record import Json
 _GLANCE = 0.5
 _NAMED = 5
 _LAST_LINES = 8
-SEE_STATUS = "git patchgate status, for the attempts to reset"
 _FIRST_STEP = {
     FaultKind.NOTHING_COLLECTED: "git patchgate doctor",
     FaultKind.IMPORT_ERROR: "git patchgate doctor",

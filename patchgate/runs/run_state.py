@@ -20,6 +20,8 @@ KIND = "run"
 _MOST_WARNINGS = 20
 _MOST_NAMED = 5
 
+SEE_STATUS = "git patchgate status, for the attempts to reset"
+
 
 class RunAction(StrEnum):
     """What an event of a run says."""

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, list_events
-from patchgate.apply.retries import reset_command
+from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, list_events, reset_command
 from patchgate.components.baseline_status import BaselineStatus, baselines_of_head
 from patchgate.components.policy_tree import head_tree
 from patchgate.errors import PatchgateError, UndecidedError
@@ -27,10 +26,9 @@ from patchgate.policy.component import Component
 from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema
 from patchgate.report.wording import count, safe
-from patchgate.runs.run_loop import SEE_STATUS
 from patchgate.runs.run_questions import ask_questions
 from patchgate.runs.run_record import UnfinishedRuns, next_step, status_now, unfinished_runs
-from patchgate.runs.run_state import RunState, RunStatus
+from patchgate.runs.run_state import SEE_STATUS, RunState, RunStatus
 from patchgate.storage.checked_chain import damaged_line
 from patchgate.storage.record import Json
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, record, record_reset
+from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, record, record_reset, reset_command
 from patchgate.apply.retries import (
     Chain,
     check_after_judging,
@@ -18,7 +18,6 @@ from patchgate.apply.retries import (
     plan_retry,
     refuse_meanwhile,
     reload_chain,
-    reset_command,
 )
 from patchgate.errors import UsageError
 from patchgate.git.model import Change, Source
