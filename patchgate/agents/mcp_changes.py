@@ -40,7 +40,7 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class ClientChange:
-    """A tool that changes something: what it would do, as text for a person; and doing it.
+    """A tool that changes something: what it would do, as text for the user; and doing it.
 
     `preview` checks the digest.
     """
