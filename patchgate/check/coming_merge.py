@@ -12,9 +12,9 @@ from dataclasses import replace
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.errors import UndecidedError
-from patchgate.git.change_sources import LoadedChange, carried_files
+from patchgate.git.change_sources import LoadedChange, carried_files, solver
 from patchgate.git.merge_paths import Landing, carried_paths
-from patchgate.git.merges import Merged, TipMerges
+from patchgate.git.merges import Merged, Sides, TipMerges
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import is_ancestor
@@ -58,6 +58,7 @@ def add_coming_merge(
         rules = _rules(objects, trees, merged, asked, asked.policy_from)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
+        joined = replace(merged, conflicts=_joined_by_host(objects, merged, trees), aside={})
 
         def carried(landing: Landing) -> list[FileChange]:
             pairs = list(zip((base, tip), trees, strict=True))
@@ -77,6 +78,7 @@ def add_coming_merge(
             source=Source("range", ref=revision, base_commit=base),
             parents=tuple(trees),
             carried=carried,
+            solved=solver(repository, objects, joined, trees[1], detail, store.variables),
         ).with_overlay(merged.tree, ())
         verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
     if verdict.verdict is Verdict.ACCEPTED and not verdict.owned:
@@ -84,6 +86,29 @@ def add_coming_merge(
     note = f"the merge of {tip[:SHORT_OID]} into this branch"
     findings = tuple(replace(each, notes=(*each.notes, f"by {note}")) for each in verdict.findings)
     return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
+
+
+def _joined_by_host(objects: Objects, merged: Merged, trees: Sequence[str]) -> Sides:
+    """Choose the paths in conflict for which a `.gitattributes` of either side may ask for `merge=union`.
+
+    A host that follows it solves them by itself, with the lines of both sides.
+    """
+    folders: dict[bytes, bool] = {}
+
+    def asks(folder: bytes) -> bool:
+        if folder not in folders:
+            place = folder + b".gitattributes"
+            entries = {entry for tree in trees if (entry := objects.entry(tree, place)) and entry.is_file}
+            folders[folder] = any(b"union" in objects.read(entry.oid) for entry in entries)
+        return folders[folder]
+
+    def is_joined(path: bytes) -> bool:
+        if any(objects.entry(tree, path) is None for tree in trees):
+            return False
+        names = path.split(b"/")[:-1]
+        return any(asks(b"".join(name + b"/" for name in names[:depth])) for depth in range(len(names) + 1))
+
+    return {path: commits for path, commits in merged.conflicts.items() if is_joined(path)}
 
 
 def _rules(
@@ -107,7 +132,7 @@ def _rules(
         hooks_named=policies.names_patchgate(trees[0]),
         base=base,
         parents=(base, theirs),
-        branches=(trees[0],),
+        branches={trees[0]: ()},
     )
 
 

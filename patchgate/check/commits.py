@@ -190,13 +190,16 @@ class _CommitHistory:
             return FoundPolicy()
         return replace(self._policies.at(self._policies.key(header.oid)), tree=header.oid)
 
-    def _branches(self) -> tuple[str, ...]:
-        """Return the trees of the branches that get the commits; none where they are not known."""
+    def _branches(self) -> dict[str, tuple[str, ...]]:
+        """Map the trees of the branches that get the commits to theirs; none where they are not known."""
         if self._asked is None or self._asked.tree is None:
-            return ()
+            return {}
         headers = self._walk.objects.headers([oid + "^{tree}" for oid in self._terms.branches])
-        trees = [header.oid for header in headers if header is not None]
-        return tuple(dict.fromkeys(trees)) or (self._asked.tree,)
+        found: dict[str, tuple[str, ...]] = {}
+        for commit, header in zip(self._terms.branches, headers, strict=True):
+            if header is not None:
+                found[header.oid] = (*found.get(header.oid, ()), commit)
+        return found or self._terms.branch_of(self._asked.tree)
 
     def _names_patchgate(self, tree: str) -> bool:
         if tree not in self._hooks:
@@ -224,7 +227,7 @@ class _CommitHistory:
             known = self._policies.at(
                 self._policies.key(base) if is_merge else self._key_of(commit.parents[0])
             )
-        branches = self._branches() if is_merge else ()
+        branches = self._branches() if is_merge else {}
         sides = (base, *branches, *map(self._walk.tree_of, commit.parents if is_merge else ()))
         rules = PolicySides(
             before,

@@ -7,7 +7,7 @@ old policy and the new one. The first policy judges itself. A broken policy can 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
@@ -56,9 +56,9 @@ class PolicySides:
     another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and shows
     whether the change changes the policy. `is_borrowed` is whether `before` comes from another line of
     history because this one had no policy: then the first policy need not be its own commit. `parents` are
-    the policies of what a merge joins; empty for another change. `branches` are the trees of the branches
-    that get the change, where they are known, and `landing` the policies there: the author of a merge chooses
-    its first parent.
+    the policies of what a merge joins; empty for another change. `branches` maps the trees of the branches
+    that get the change, where they are known, to their commits, and `landing` are the policies there: the
+    author of a merge chooses its first parent.
     """
 
     before: FoundPolicy
@@ -69,7 +69,7 @@ class PolicySides:
     base: FoundPolicy = field(default_factory=FoundPolicy)
     is_borrowed: bool = False
     parents: tuple[FoundPolicy, ...] = ()
-    branches: tuple[str, ...] = ()
+    branches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     landing: tuple[FoundPolicy, ...] = ()
 
     @property
@@ -184,7 +184,7 @@ def _judge_cases(
     cases: list[Case],
     others: tuple[Profile, ...],
     reading: LoadedChange,
-    branches: tuple[str, ...],
+    branches: Mapping[str, tuple[str, ...]],
     objects: Objects,
 ) -> GateResults:
     """Judge the cases of a change, under other profiles too; of a merge also what it brings back."""
@@ -194,8 +194,11 @@ def _judge_cases(
         # Few merges have a conflict.
         from patchgate.check.solved_conflicts import judge_solved
 
-        empty = objects.empty_blob
-        results += (judge_solved(each, reading, tree, empty) for each in (*cases, *more) for tree in branches)
+        results += (
+            judge_solved(each, reading, tree, commits, objects)
+            for each in (*cases, *more)
+            for tree, commits in branches.items()
+        )
     return join_results(*results)
 
 
@@ -223,7 +226,7 @@ def _with_carried(
     from patchgate.git.merge_paths import Landing
 
     is_restricted = restriction(rules, profiles)
-    carried = reading.carried(Landing(rules.branches, is_restricted))
+    carried = reading.carried(Landing(tuple(rules.branches), is_restricted))
 
     def is_there(file: FileChange) -> bool:
         return all(objects.entry(tree, file.path.raw) == file.new for tree in rules.branches)

@@ -148,7 +148,7 @@ def _pending(
     needed = detail_for(both, *profiles, in_full=in_full)
     if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
         reading = read(needed)
-    branches = (before.tree,) if base.heads and before.tree is not None else ()
+    branches = asked.branch_of(before.tree) if base.heads and before.tree is not None else {}
     rules = PolicySides(
         before,
         after,

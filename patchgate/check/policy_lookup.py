@@ -61,6 +61,10 @@ class CheckOptions:
         """What the branch has in which a range lands: by default the revision whose policy judges."""
         return self.branches[0] if self.branches else self.policy_from
 
+    def branch_of(self, tree: str) -> dict[str, tuple[str, ...]]:
+        """Map the tree of that branch to its commit, where that is known."""
+        return {tree: () if self.branch is None else (self.branch,)}
+
 
 def requested_policy(objects: Objects, policies: TreePolicies, asked: CheckOptions) -> FoundPolicy | None:
     """Read the policy of `--policy-from REV`; it may have a fault.

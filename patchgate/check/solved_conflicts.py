@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from patchgate.check.case import Case
 from patchgate.check.gate import ORDER, Gate, GateResults, judge
 from patchgate.git.change_sources import LoadedChange
+from patchgate.git.merge_paths import merge_bases
 from patchgate.git.model import Change
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, GateOutcome, Outcome
 
@@ -25,27 +29,60 @@ _RULES = frozenset(
 _NOTE = "the branch does not have it: one side of a conflict brings it back"
 
 
-def judge_solved(case: Case, reading: LoadedChange, tree: str, empty_blob: str) -> GateResults:
+def judge_solved(
+    case: Case, reading: LoadedChange, tree: str, commits: Sequence[str], objects: Objects
+) -> GateResults:
     """Find what a merge brings back to a branch.
 
-    What every parent has was there when they were merged; the branch may have removed it later.
+    What every parent has was there when they were merged; the branch may have removed it later. The same
+    holds of what every merge base with the branch has: git keeps what the branch made of it since.
 
     Args:
         case: the merge, as it was judged.
         tree: that of the branch.
+        commits: those of the branches that have this tree, where they are known.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
     """
+    bases = cache(partial(_bases, reading, commits, objects))
     outcomes: list[GateOutcome] = []
     findings: list[Finding] = []
     for gate in ORDER:
-        found, said = _refused(case, reading, gate, (tree,), empty_blob)
+        found, said = _refused(case, reading, gate, (tree,), objects.empty_blob)
         if found:
-            others, more = _refused(case, reading, gate, reading.parents, empty_blob)
+            others, more = _refused(case, reading, gate, reading.parents, objects.empty_blob)
             said = said or more
             fresh = {(each.rule, each.path) for each in others}
             found = [each for each in found if (each.rule, each.path) in fresh]
+        if found and bases():
+            others, more = _refused(case, reading, gate, bases(), objects.empty_blob)
+            said = said or more
+            fresh = {(each.rule, each.path) for each in others}
+            found = [
+                each
+                for each in found
+                if (each.rule, each.path) in fresh or not _have(bases(), each.path, objects)
+            ]
         findings += (replace(each, notes=(*each.notes, _NOTE)) for each in found)
         outcomes.append(said or GateOutcome(gate.name, Outcome.FAIL if found else Outcome.NOT_APPLICABLE))
     return tuple(outcomes), tuple(findings)
+
+
+def _bases(reading: LoadedChange, commits: Sequence[str], objects: Objects) -> list[str]:
+    """List the trees of the merge bases of a merge and the branches; none where they are not sure."""
+    repository = objects.repository
+    headers = objects.headers([commit + "^{commit}" for commit in commits])
+    if not reading.heads or None in headers or repository.shallow:
+        return []
+    names = [header.oid for header in headers if header is not None]
+    found = [merge_bases(repository, objects, (name, *reading.heads)) for name in names]
+    return sorted({tree for trees in found for tree in trees})
+
+
+def _have(trees: Sequence[str], path: RepoPath | None, objects: Objects) -> bool:
+    """Return whether each of some trees has a path."""
+    return path is not None and all(objects.entry(tree, path.raw) is not None for tree in trees)
 
 
 def _refused(

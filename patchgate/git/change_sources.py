@@ -54,9 +54,9 @@ class LoadedChange:
     `rename_pairs` are the two names of each rename and copy, which must stay in one part of the patch;
     `overlay` is a readable tree with the entries that differ in the resulting one, None if git could not
     make its effect. A merge with conflicts has it as well: the change is only what it did itself.
-    `parents` are the trees of a merge's parents; then the tree `change.after` can be read. `carried` finds
-    the files of a merge that no side made as they are (`git.merge_paths`). `solved` lists how the paths of a
-    merge that were in conflict differ from a tree; None without a conflict.
+    `heads` are the parents of a merge, `parents` their trees; then the tree `change.after` can be read.
+    `carried` finds the files of a merge that no side made as they are (`git.merge_paths`). `solved` lists how
+    the paths of a merge that were in conflict differ from a tree; None without a conflict.
     """
 
     change: Change
@@ -68,6 +68,7 @@ class LoadedChange:
     blocked: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
     rename_pairs: tuple[tuple[RepoPath, RepoPath], ...] = ()
     overlay: tuple[str, Mapping[bytes, Entry | None]] | None = None
+    heads: tuple[str, ...] = ()
     parents: tuple[str, ...] = ()
     carried: Callable[[Landing], Sequence[FileChange]] | None = field(default=None, compare=False)
     solved: Callable[[str], Sequence[FileChange]] | None = field(default=None, compare=False)
@@ -263,6 +264,7 @@ def _against_index(
 
     return replace(
         loaded,
+        heads=base.heads,
         carried=carried,
         solved=solver(repository, objects, base.merged, change.after, detail, variables),
     )

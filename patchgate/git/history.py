@@ -396,7 +396,8 @@ class Walk:
             detail,
             self._without_index,
         )
-        return replace(reading.with_overlay(commit.tree, ()), parents=trees, carried=carried, solved=solved)
+        merge = replace(reading.with_overlay(commit.tree, ()), heads=commit.parents, parents=trees)
+        return replace(merge, carried=carried, solved=solved)
 
 
 def _nothing_of(commit: Commit) -> ChangedFolders:

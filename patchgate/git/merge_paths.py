@@ -135,7 +135,7 @@ def _unexplained(
     for number, (one_commit, one) in enumerate(parents):
         for other_commit, other in parents[number + 1 :]:
             limit.require_time()
-            bases = _bases(repository, objects, (one_commit, other_commit))
+            bases = merge_bases(repository, objects, (one_commit, other_commit))
             pairs.append(_Pair(one=one, other=other, bases=bases))
     asked = [
         (parents[0][1], result),
@@ -244,8 +244,15 @@ def _changed(
     return [found[f"{old} {new}".encode("ascii")] for old, new in pairs]
 
 
-def _bases(repository: Repository, objects: Objects, commits: Sequence[str]) -> list[str]:
-    """List the trees of the merge bases of two commits; the empty tree if there is none."""
+def merge_bases(repository: Repository, objects: Objects, commits: Sequence[str]) -> list[str]:
+    """List the trees of the merge bases of a commit and of a merge of the others.
+
+    Returns:
+        At least one: the empty tree if there is no such base.
+
+    Raises:
+        UndecidedError: git failed.
+    """
     done = repository.git("merge-base", "--all", *commits, answers=(0, 1))
     headers = objects.headers([commit + "^{tree}" for commit in done.out.decode("ascii").split()])
     return [header.oid for header in headers if header is not None] or [objects.empty_tree]

@@ -95,7 +95,8 @@ class TreePolicies:
         )
         self._limit = repository.expression_time
         self._found: dict[Key, FoundPolicy] = {}
-        self._has_policy: dict[str, bool] = {}
+        # Shared by all of a command: a push reads the same large file for each question otherwise.
+        self._has_policy = repository.policy_files
 
     def key(self, tree: str) -> Key:
         """Return the key of the policy of a tree; equal keys have equal policies."""

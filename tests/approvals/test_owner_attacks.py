@@ -1094,6 +1094,19 @@ def test_a_policy_for_which_no_time_is_left_is_no_broken_one(tmp_path: Path) -> 
                 policies.at(policies.key(tree))
 
 
+def test_a_large_project_file_without_a_policy_is_read_once(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    tree = team.dev.ask(
+        "rev-parse", commit_of(team.dev, "HEAD", {"pyproject.toml": "# patchgate\n"}) + "^{tree}"
+    )
+    opened = open_repository(team.dev.env, str(team.dev.path))
+    with Objects(opened) as objects:
+        key = TreePolicies(objects).key(tree)
+    # Another question of the same command needs no time for it.
+    with Objects(replace(opened, expression_time=CpuBudget(-1.0))) as objects:
+        assert TreePolicies(objects).key(tree) == key
+
+
 @pytest.mark.parametrize("how", ["repair", "force", "delete"])
 def test_a_policy_that_cannot_be_read_protects_its_own_branch(tmp_path: Path, how: str) -> None:
     team = Team.make(tmp_path, GOVERNED)

@@ -134,3 +134,67 @@ def test_a_side_brings_back_no_mode_submodule_or_name_that_the_branch_has_remove
         found = repo.check("--policy-from", "main", f"main..{merge}")
         assert found.verdict == "rejected"
         assert {"mode-change", "gitlink", "path-drive-letter"} <= set(found.errors)
+
+
+@pytest.fixture
+def took_main(repo: Repo) -> Repo:
+    """`side` takes the client of main in a conflict; main removes the denied line in it later."""
+    repo.git("checkout", "-q", "-B", "main", "main~1")
+    repo.commit({"client.py": "x4\nget(url, verify=False)\ny\n"})
+    repo.git("checkout", "-q", "side")
+    assert repo.try_git("merge", "-q", "main").returncode == 1
+    repo.git("checkout", "-q", "--theirs", "client.py")
+    repo.git("add", "client.py")
+    repo.git("commit", "-q", "--no-verify", "-m", "Merge")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"client.py": "x4\nget(url)\ny\n"})
+    repo.git("checkout", "-q", "side")
+    return repo
+
+
+def test_what_a_branch_took_of_main_and_main_has_removed_since_is_not_brought_back(took_main: Repo) -> None:
+    assert took_main.check("main..side", "--policy-from", "main").errors == []
+    took_main.git("merge", "-q", "main")
+    assert took_main.ask("show", "HEAD:client.py") == "x4\nget(url)\ny"
+    assert took_main.check("main..side", "--policy-from", "main").errors == []
+
+
+def test_a_line_that_was_taken_of_main_does_not_come_back_over_its_removal(took_main: Repo) -> None:
+    took_main.commit({"client.py": "x5\nget(url, verify=False)\ny\n"})
+    assert took_main.check("main..side", "--policy-from", "main").errors == []
+    assert took_main.try_git("merge", "-q", "main").returncode == 1
+    took_main.commit({"client.py": "x5\nget(url, verify=False)\ny\n"}, "Merge")
+    answer = took_main.check("main..side", "--policy-from", "main")
+    assert [(each["rule"], each["path"]) for each in answer.findings] == [("deny-content", "client.py")]
+
+
+def test_of_two_commits_of_main_that_a_branch_merged_each_must_have_what_it_took(tmp_path: Path) -> None:
+    """The branch takes the line of one; git starts from both, so it counts as new there."""
+    repo = Repo.create(tmp_path)
+    body = "".join(f"{number}\n" for number in range(9))
+    repo.commit({"patchgate.toml": POLICY, "f": "bad\n" + body})
+    repo.commit({"client.py": f"a\nverify=False\n{body}z\n"}, "Denied")
+    repo.git("checkout", "-q", "-b", "clean")
+    repo.commit({"client.py": f"a\n{body}z\n"})
+    repo.git("checkout", "-q", "-b", "edited", "main")
+    repo.commit({"client.py": f"a\nverify=False\n{body}z2\n"})
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "--no-ff", "-m", "One", "edited")
+    repo.git("merge", "-q", "--no-ff", "-m", "Both", "clean")
+    repo.git("checkout", "-q", "-b", "side", "clean")
+    repo.commit({"client.py": f"a\n{body}z3\n"})
+    assert repo.try_git("merge", "-q", "edited").returncode == 1
+    repo.git("checkout", "-q", "--theirs", "client.py")
+    repo.git("add", "client.py")
+    repo.git("commit", "-q", "--no-verify", "-m", "Merge")
+    answer = repo.check("main..side", "--policy-from", "main")
+    assert {(each["rule"], each["path"]) for each in answer.findings} == {("deny-content", "client.py")}
+
+
+@pytest.mark.parametrize("attributes", ["*.py merge=union\n", "[attr]both merge=union\n*.py both\n", ""])
+def test_what_a_host_would_join_by_itself_is_judged(repo: Repo, attributes: str) -> None:
+    repo.git("checkout", "-q", "main")
+    repo.commit({".gitattributes": attributes + "*.txt text\n"})
+    answer = repo.check("main..side", "--policy-from", "main")
+    places = [(each["rule"], each["path"], each["line"]) for each in answer.findings]
+    assert places == ([("deny-content", "client.py", 2)] if attributes else [])
