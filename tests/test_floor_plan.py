@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from patchgate.check.features import FEATURES, GATES
@@ -195,7 +196,12 @@ def constant_start(argument: ast.expr) -> str:
 
 
 MODULES = modules()
-IMPORTS = [each for module, path in MODULES.items() for each in imports_of(module, path)]
+
+
+@cache
+def imports() -> Sequence[Import]:
+    """List all imports of the package; read by the tests, for it takes seconds."""
+    return [each for module, path in MODULES.items() for each in imports_of(module, path)]
 
 
 def module_of(names: str) -> str:
@@ -220,7 +226,7 @@ def test_every_folder_is_on_the_floor_plan() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    pairs = {(each.module, module_of(each.names)) for each in IMPORTS if module_of(each.names) in MODULES}
+    pairs = {(each.module, module_of(each.names)) for each in imports() if module_of(each.names) in MODULES}
     pairs = {(one, other) for one, other in pairs if one != other}
     # What imports nothing that is left, or is imported by nothing that is left, is in no circle.
     while loose := {name for pair in pairs for name in pair} - (
@@ -233,7 +239,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_imports_go_down_only_and_features_never_import_each_other() -> None:
     wrong = [
         str(each)
-        for each in IMPORTS
+        for each in imports()
         if each.target and each.target != each.folder and floor_of(each.target) >= floor_of(each.folder)
     ]
     assert wrong == []
@@ -248,9 +254,9 @@ def test_the_table_of_features_names_modules_of_higher_floors() -> None:
 
 
 def test_the_fast_path_stands_apart_and_is_small() -> None:
-    others = {each.module for each in IMPORTS if each.names.startswith(APART)}
+    others = {each.module for each in imports() if each.names.startswith(APART)}
     assert others == {"patchgate.cli.fast_push", "patchgate.agents.quick_files"}
-    assert {each.names for each in IMPORTS if each.module == APART} <= APART_IMPORTS
+    assert {each.names for each in imports() if each.module == APART} <= APART_IMPORTS
     assert MODULES[APART].read_text(encoding="utf-8").count("\n") <= APART_MOST_LINES
 
 
@@ -272,14 +278,14 @@ def test_what_the_fast_path_imports_for_types_is_never_imported() -> None:
 
 def test_nothing_imports_what_is_only_copied() -> None:
     assert TEMPLATE in MODULES
-    assert [str(each) for each in IMPORTS if TEMPLATE in {each.names, module_of(each.names)}] == []
-    assert {each.target for each in IMPORTS if each.module == TEMPLATE} == {None}
+    assert [str(each) for each in imports() if TEMPLATE in {each.names, module_of(each.names)}] == []
+    assert {each.target for each in imports() if each.module == TEMPLATE} == {None}
 
 
 def test_each_third_party_has_one_home() -> None:
     wrong = [
         str(each)
-        for each in IMPORTS
+        for each in imports()
         if each.target is None
         and each.module != TEMPLATE
         and ((package := each.names.split(".")[0]) in HOMES or package not in sys.stdlib_module_names)
@@ -290,7 +296,7 @@ def test_each_third_party_has_one_home() -> None:
 
 def test_pure_modules_import_no_files_children_clock_or_chance() -> None:
     wrong = []
-    for each in IMPORTS:
+    for each in imports():
         if not is_pure(each.module):
             continue
         is_impure = each.target == "git" and not (is_pure(each.names) or is_pure(module_of(each.names)))

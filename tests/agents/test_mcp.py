@@ -32,7 +32,7 @@ from patchgate.agents.mcp_server import MOST_PATCH, build_server
 from patchgate.errors import PatchgateError, UsageError
 from tests.component_world import contract, declared, opened
 from tests.runs.phase_world import CHECK, CODE, CONTRACT, TESTS, new_file, one_line
-from tests.test_floor_plan import IMPORTS
+from tests.test_floor_plan import imports
 from tests.world import EXECUTABLE, Repo
 
 pytestmark = pytest.mark.turns(3)
@@ -237,9 +237,9 @@ def test_the_tools_answer_as_the_commands_do(tmp_path: Path) -> None:
 
 
 def test_only_the_server_imports_the_sdk_and_only_its_command_imports_the_server() -> None:
-    heavy = {each.module for each in IMPORTS if each.names.split(".")[0] in {"mcp", "mcp_types", "anyio"}}
+    heavy = {each.module for each in imports() if each.names.split(".")[0] in {"mcp", "mcp_types", "anyio"}}
     assert heavy == {"patchgate.agents.mcp_server"}
-    users = {each.module for each in IMPORTS if each.names.startswith("patchgate.agents.mcp_server")}
+    users = {each.module for each in imports() if each.names.startswith("patchgate.agents.mcp_server")}
     assert users == {"patchgate.cli.agent"}
 
 
