@@ -30,6 +30,8 @@ from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.patches.check_patch import PatchVerdict, judge_patch
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 TEN = b"".join(b"line %d\n" % number for number in range(10))
 CHANGED = TEN.replace(b"line 4\n", b"line four\nand a half\n")
 

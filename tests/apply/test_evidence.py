@@ -23,6 +23,8 @@ from tests.amount import sample
 from tests.apply.attempt_world import AT, CANDIDATE, chances, child, opened
 from tests.faults import Fault, Faults, Kind, Operation
 
+pytestmark = pytest.mark.turns(3)
+
 SECRET = "correct-horse-battery"
 MASKS = Masks([{"DEPLOY_TOKEN": SECRET}])
 

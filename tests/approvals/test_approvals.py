@@ -40,6 +40,8 @@ from tests.signing import (
 )
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 POLICY = '[policy]\ndeny_prefixes = ["vendor"]\ndeny_suffixes = [".exe"]\n'
 
 

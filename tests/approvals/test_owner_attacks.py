@@ -23,7 +23,7 @@ from tests.approvals.owners_world import GOVERNED, OWNED, Team
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
 from tests.world import AskedGit, Repo
 
-pytestmark = needs_ssh_keygen
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
 RULE = "owner-approval-missing"
 LOOSER = GOVERNED + "[content]\nsecrets = false\n"
 INFRA = GOVERNED + '[[owners]]\npaths = ["infra/**"]\n'

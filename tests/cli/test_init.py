@@ -14,6 +14,8 @@ from tests.malformed import commit_of, rows_of, tree
 from tests.signing import at_terminal
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 MARKER = "<<<<<<< HEAD\n"
 INSTALLED = (
     "installed in .git/hooks: pre-commit, pre-merge-commit, commit-msg, pre-push, reference-transaction\n"

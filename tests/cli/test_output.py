@@ -14,6 +14,8 @@ import pytest
 from tests.sessions.past import clone
 from tests.world import EXECUTABLE, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 MARKER = "<<<<<<< HEAD\n"
 FORMATS = ("full", "text", "concise", "json", "sarif", "github", "gitlab", "junit")
 ESC = "\x1b"

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from patchgate.commands.test_results import ReportCounts, is_broken_off, read_report, why_nothing_ran
 from tests.amount import often
 
+pytestmark = pytest.mark.turns(3)
+
 MIXED = """
 import pytest
 def test_good(): pass

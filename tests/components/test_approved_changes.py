@@ -23,7 +23,7 @@ from tests.component_world import (
 )
 from tests.signing import needs_ssh_keygen
 
-pytestmark = needs_ssh_keygen
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
 
 _TAIL = f'\n{PROTECTED}[governance]\nid = "repository-1"\n'
 _STRICT = _TAIL + '[rules]\ndrift-implementation = "error"\n'

@@ -14,6 +14,8 @@ from tests.component_world import contract, files
 from tests.components.dated_components import Componented, componented
 from tests.schemas import require_valid
 
+pytestmark = pytest.mark.turns(3)
+
 CONTRACT = "contracts/a/interface.json"
 CODE = "src/a/__init__.py"
 

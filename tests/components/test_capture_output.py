@@ -14,6 +14,8 @@ from tests.component_world import contract, declared
 from tests.components.capture_world import BASELINE, CODE, TESTS, baseline, captured, files, shaping
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 ONE, TWO = "test/a_test.sh", "test/b_test.sh"
 LATER = "src/shaping/la ter.py"
 

@@ -24,6 +24,8 @@ from tests.component_world import capture, opened
 from tests.components.capture_world import BASELINE, CODE, NOW, baseline, captured, policy, shaping
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 DIGEST = "sha256:" + "0" * 64
 OID = "1" * 40
 DAY = 24 * 3600

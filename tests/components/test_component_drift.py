@@ -25,6 +25,8 @@ from tests.component_world import (
 )
 from tests.world import Answer, AskedGit, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 Told = list[tuple[str, str, str]]
 TAMPERED = ("baseline-tampered", "error", BASELINE)
 OTHER_TESTS = TEXT_OF_TESTS.replace("area(0, 3) == 0", "area(3, 0) == 0")

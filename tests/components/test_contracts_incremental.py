@@ -27,6 +27,8 @@ from tests.components.contract_desk import (
 )
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 
 def test_a_tree_that_is_right_is_told_nothing_of(tmp_path: Path) -> None:
     assert Desk(world(tmp_path)).told("HEAD") == frozenset()

@@ -35,6 +35,8 @@ from tests.component_world import (
 )
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 COMPONENTS = components(POLICY)
 SHAPING: Component = COMPONENTS["shaping"]
 

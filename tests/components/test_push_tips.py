@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from patchgate.components.baseline_status import unchanged_components
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
@@ -15,6 +17,8 @@ from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict, Report
 from tests.component_world import contract
 from tests.components.dated_components import Componented, componented
+
+pytestmark = pytest.mark.turns(3)
 
 TEN = "[baselines]\nstaleness_window_days = 10\n"
 STRICT = "[baselines]\nstaleness_window_days = 10\nrequire_fresh = true\n"

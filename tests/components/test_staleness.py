@@ -21,6 +21,8 @@ from tests import component_world
 from tests.component_world import components, contract, files
 from tests.components.dated_components import DAY, Componented, componented
 
+pytestmark = pytest.mark.turns(3)
+
 STRICT = "[baselines]\nrequire_fresh = true\nstaleness_window_days = 10\n"
 TEN = "[baselines]\nstaleness_window_days = 10\n"
 

@@ -25,6 +25,8 @@ from tests.component_world import declared
 from tests.components.capture_world import QUICK
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 Json = dict[str, Any]
 PLACE = "tests/contracts/test_shaping.py"
 CONTRACT = "contracts/shaping/interface.json"

@@ -36,6 +36,8 @@ from patchgate.patches.git_apply import GitApply, PatchId
 from tests.cut_git import CutGit
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 LONG = bool(os.environ.get("PATCHGATE_LONG"))
 LINES = Detail(lines=True, sizes=True, watch=lambda lines: range(len(lines)))
 _MORE = "".join(f"line {number}\n" for number in range(9))

@@ -38,6 +38,8 @@ from tests.git.transaction_world import (
 )
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 Events = list[dict[str, Any]]
 NEW = Write(RepoPath(b"n"), None, text("new\n"))
 

@@ -9,6 +9,8 @@ import pytest
 from patchgate.git import binary_files, objects
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 SECRET = "key = 'AKIA" + "QYLPMN5HHHFPZQXW'\n"
 AGENT = ("--profile", "agent")
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 
 

@@ -27,6 +27,8 @@ from patchgate.git.scratch.checkout import let_time_pass
 from patchgate.git.scratch.tree_cache import MOST_TREES
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 Snapshot = dict[str, bytes]
 
 

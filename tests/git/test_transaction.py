@@ -43,6 +43,8 @@ from tests.git.transaction_world import (
 )
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 WRITE = Write(RepoPath(b"a"), text("old\n"), text("new\n"))
 
 

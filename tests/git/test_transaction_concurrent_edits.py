@@ -30,6 +30,8 @@ from tests.git.transaction_world import (
     world,
 )
 
+pytestmark = pytest.mark.turns(3)
+
 WORDS = b"what somebody wrote\n"
 SMALL = Case(
     "small",

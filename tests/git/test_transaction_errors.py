@@ -18,6 +18,8 @@ from tests.faults import Fault, Faults, Kind, Operation
 from tests.git.test_transaction_kills import names
 from tests.git.transaction_world import CASES, FIVE, ONE, Case, expected, in_child, steps_of, text, world
 
+pytestmark = pytest.mark.turns(3)
+
 
 @pytest.mark.parametrize("case", CASES, ids=names)
 @pytest.mark.parametrize("kind", [Kind.ENOSPC, Kind.EIO, Kind.EACCES])

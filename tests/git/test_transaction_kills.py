@@ -26,6 +26,8 @@ from tests.git.transaction_world import (
     world,
 )
 
+pytestmark = pytest.mark.turns(3)
+
 HARMLESS = {Kind.EINTR, Kind.SHORT}
 
 

@@ -21,6 +21,8 @@ from tests.faults import Faults, Operation
 from tests.git.transaction_world import Case, State, World, expected, link, steps_of, text, world
 from tests.storage.power_loss import Disk, Killed, Trial
 
+pytestmark = pytest.mark.turns(3)
+
 CHANGED = Case("changed", {"a": text("old\n")}, {"a": text("new, which is longer\n")})
 MODE = Case("mode", {"a": text("old\n")}, {"a": text("new\n", "100755")}, index=b"the new index")
 MADE = Case("made", {"a": text("stays\n")}, {"a": text("stays\n"), "b/c": text("new\n")})

@@ -16,6 +16,8 @@ from patchgate import __version__
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 RAW = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
 SHELLS = [name for name in ("dash", "bash") if shutil.which(name)]
 

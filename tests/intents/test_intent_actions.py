@@ -24,6 +24,8 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.policy.command import analyses_digest
 from tests.world import EXECUTABLE, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 BOOT = "0b1c2d3e-0000-4000-8000-000000000000"
 ANALYSIS = '[analyses.lint]\ncommand = ["lint", "."]\n'
 KILLED = """

@@ -19,6 +19,8 @@ from patchgate.policy.settings import Config
 from tests.proposals import addition, check, moved
 from tests.world import Answer, Content, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 POLICY = '[placeholders]\nlevel = "error"\n'
 TODO = "# TODO: read the file\n"
 BODY = "def total(rows):\n    return sum(rows)\n\n\ndef later(rows):\n    pass\n"

@@ -18,6 +18,8 @@ from tests.runs.test_cost import made
 from tests.runs.test_runs import World
 from tests.signing import Key, needs_ssh_keygen
 
+pytestmark = pytest.mark.turns(3)
+
 
 def statement(world: World) -> dict[str, Any]:
     answer = world.repo.cli("run", "show", "--format", "in-toto")

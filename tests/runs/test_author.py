@@ -19,6 +19,8 @@ from patchgate.runs.triage import FaultKind
 from tests.component_world import components, contract, declared
 from tests.runs.phase_world import BASELINE, CHECK, CODE, CONTRACT, RIGHT, TESTS, Desk, one_line
 
+pytestmark = pytest.mark.turns(3)
+
 OTHERS = ".patchgate/baselines/other.json"
 FORGE = "mkdir -p .patchgate/baselines; echo {}"
 FAILED, FAULT, PASSED = PhaseOutcome.FAILED, PhaseOutcome.FAULT, PhaseOutcome.PASSED

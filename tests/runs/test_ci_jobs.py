@@ -30,6 +30,8 @@ from tests.runs.test_runs import World
 from tests.schemas import require_valid
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 RUNS_PAGE = (Path(__file__).parent.parent.parent / "docs" / "runs.md").read_text(encoding="utf-8")
 COMMIT = "1" * 40
 

@@ -35,6 +35,8 @@ from tests.runs.phase_world import RIGHT, Desk
 from tests.runs.test_runs import World
 from tests.schemas import require_valid
 
+pytestmark = pytest.mark.turns(3)
+
 REPORT = {"model": "m-1", "input_tokens": 1200, "output_tokens": 300, "cost": 0.25}
 CODE, SHAPING = Phase.IMPLEMENTATION, Phase.SHAPING
 

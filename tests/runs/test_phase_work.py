@@ -33,6 +33,8 @@ from tests.runs.phase_world import (
     one_line,
 )
 
+pytestmark = pytest.mark.turns(3)
+
 PASSED, FAILED = PhaseOutcome.PASSED, PhaseOutcome.FAILED
 STEP = 30
 FAULT, WAITING = PhaseOutcome.FAULT, PhaseOutcome.WAITING

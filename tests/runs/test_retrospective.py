@@ -24,6 +24,8 @@ from tests.runs.test_cost import REPORT, made, reporting
 from tests.runs.test_runs import World
 from tests.schemas import require_valid
 
+pytestmark = pytest.mark.turns(3)
+
 NOW = 4_000_000_000.0
 KEY = re.compile(r"`(\[[a-z]+\]( [a-z_]+)?|[a-z_]+)`|contracts/")
 

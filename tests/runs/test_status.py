@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from patchgate.runs.phases import Phase
 from patchgate.runs.run_output import list_schema, run_schema
 from patchgate.runs.run_state import RunStatus
 from patchgate.runs.status import status_schema
 from tests.runs.test_runs import World
 from tests.schemas import require_valid
+
+pytestmark = pytest.mark.turns(3)
 
 
 def test_an_empty_repository_has_an_empty_page(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import pytest
 from tests.approvals.owners_world import GOVERNED, Team
 from tests.world import Answer, Content, Repo, pinned_environment
 
+pytestmark = pytest.mark.turns(3)
+
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 STRICT = '[policy]\ndeny_prefixes = ["runs", "docs"]\n'
 LOOSE = "[policy]\n"

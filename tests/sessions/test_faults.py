@@ -17,6 +17,8 @@ import pytest
 from tests.sessions.test_commit_hooks import POLICY, events, guarded, receipts, said
 from tests.world import EXECUTABLE, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 
 def everything(repo: Repo, *, after_git: bool = False) -> dict[str, bytes]:
     """Read all that a check must leave alone: files, index, refs, stash, config.

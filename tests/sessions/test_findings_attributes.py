@@ -17,6 +17,8 @@ from patchgate.report.verdict import Report
 from tests.check.push_world import Local
 from tests.world import Answer, Content, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 SECRET = "key = 'AKIA" + "QYLPMN5HHHFPZQXW'\n"
 POLICY = """\
 [policy]

@@ -18,6 +18,8 @@ import pytest
 from tests.cut_git import CutGit
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 LONG = bool(os.environ.get("PATCHGATE_LONG"))
 _KIBIBYTES = 12 << 10
 POLICY = """\

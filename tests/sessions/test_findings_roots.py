@@ -16,6 +16,8 @@ from patchgate.hooks.reference_transaction import judge_transaction
 from patchgate.report.verdict import Report
 from tests.world import Content, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 ZERO = "0" * 40
 LIMIT = "[policy]\ndeny_prefixes = ['runs']\n[policy.commit]\nmax_files = 3\n[rules]\nmax-files = 'error'\n"
 MANY: dict[str, Content] = {f"many/f{number}": "x\n" for number in range(9)}

@@ -15,6 +15,8 @@ from patchgate.hooks.pre_receive import judge_receive
 from patchgate.hooks.reference_transaction import judge_transaction
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 LINES = 4
 LEVELS = 14
 

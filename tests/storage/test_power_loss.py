@@ -19,6 +19,8 @@ from patchgate.storage.atomic_write import write_atomically
 from tests.faults import Faults, Operation
 from tests.storage.power_loss import Disk, Judge, Killed, Trial
 
+pytestmark = pytest.mark.turns(3)
+
 OLD, NEW = b"the old content\n", b"the new content, which is longer\n"
 TORN = b'{"event":{"letter":"somewhat longer than what comes in its place","text":"' + b"t" * 300
 

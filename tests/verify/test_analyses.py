@@ -19,6 +19,8 @@ from patchgate.verify.analysis_runner import AnalysisRunner
 from tests.verify.analysis_world import REPORT, Desk, sarif
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 ONE = ("R1", "a.py", 2)
 
 

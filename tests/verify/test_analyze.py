@@ -17,6 +17,8 @@ from patchgate.verify.analysis_output import analysis_schema
 from tests.verify.analysis_world import sarif
 from tests.world import EXECUTABLE, Answer, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 RUFF = """\
 [analyses.ruff]
 command = ["ruff", "check", "--isolated", "--no-cache", "--output-format", "sarif", "--exit-zero", "."]

@@ -11,6 +11,8 @@ import pytest
 from tests.verify.verify_world import Workshop
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 RUFF = """\
 [analyses.ruff]
 command = ["ruff", "check", "--output-format", "sarif", "--exit-zero", "--select", "F", "--isolated", "."]

@@ -11,6 +11,8 @@ import pytest
 
 from tests.verify.verify_world import NEW, Workshop
 
+pytestmark = pytest.mark.turns(3)
+
 # A name that a file takes from `a.py`, which has it not, is a finding there; so many are its metric.
 _NAMES = """\
 import json, os, sys
