@@ -16,8 +16,6 @@ from patchgate.report.verdict import Report
 from tests.check.push_world import WEAK, ZERO, Local, commits, pair, rules, snapshot
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(3)
-
 
 @pytest.fixture
 def both(tmp_path: Path) -> tuple[Local, Repo]:
