@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import accumulate
 from operator import or_
 
@@ -292,6 +292,16 @@ def _folded(markers: Sequence[Marker], among: Sequence[Marker]) -> tuple[tuple[b
     )
 
 
+@lru_cache(maxsize=8)
+def _folded_of(markers: tuple[Marker, ...]) -> tuple[tuple[tuple[bytes, int], ...], ...]:
+    """List the folded literals: of all markers, without empty bodies, without any bodies.
+
+    Most policies have the same markers, and a push can have many policies.
+    """
+    left_out: tuple[tuple[Marker, ...], ...] = ((), (EMPTY_BODY,), (EMPTY_BODY, NOT_IMPLEMENTED))
+    return tuple(_folded([marker for marker in markers if marker not in out], markers) for out in left_out)
+
+
 class Bodies(IntEnum):
     """Which function bodies to search: all, those that say that they are not implemented, none."""
 
@@ -323,11 +333,7 @@ class Markers:
 
     @cached_property
     def _folded(self) -> tuple[tuple[tuple[bytes, int], ...], ...]:
-        """The folded literals: of all markers, without empty bodies, without any bodies."""
-        left_out: tuple[tuple[Marker, ...], ...] = ((), (EMPTY_BODY,), (EMPTY_BODY, NOT_IMPLEMENTED))
-        return tuple(
-            _folded([marker for marker in self.all if marker not in out], self.all) for out in left_out
-        )
+        return _folded_of(self.all)
 
     @cached_property
     def _blind(self) -> int:
