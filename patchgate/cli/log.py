@@ -6,12 +6,17 @@ line is torn, goes to standard error.
 
 from __future__ import annotations
 
+from itertools import islice
+
 import click
 
 from patchgate.cli.options import in_repository, open_here
 from patchgate.cli.output import write_error, write_lines
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import KINDS
+
+# So that the first events are seen before the last ones are read.
+_AT_ONCE = 200
 
 
 @click.command("log")
@@ -62,11 +67,16 @@ def log_command(
     shown = history.history(repository, kinds, most)
     if not shown.exists and shown.comparison.head is None:
         _report_no_ledger()
-    for event in shown.events:
+    events = iter(shown.events)
+    while some := list(islice(events, _AT_ONCE)):
         if is_json:
-            write_lines([history.as_json(event)])
+            lines = [history.as_json(event) for event in some]
+        elif verbose:
+            lines = [line for event in some for line in history.as_text(event)]
         else:
-            write_lines(history.as_text(event) if verbose else [history.as_line(event)])
+            lines = [history.as_line(event) for event in some]
+        if not write_lines(lines):
+            break
     for problem in shown.problems:
         if problem.torn:
             write_error(f"warning: {history.describe_problem(problem)}; the next event moves it aside")

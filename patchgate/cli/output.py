@@ -80,10 +80,11 @@ def read_input(name: str, directory: str = "", most: int = MOST_INPUT) -> bytes:
         ) from error
 
 
-def write(text: str) -> None:
+def write(text: str) -> bool:
     """Write to standard output; names that it cannot show are escaped.
 
-    If the reader closed the pipe, the rest is dropped.
+    Returns:
+        Whether it is still read: if the reader closed the pipe, the rest is dropped.
 
     Raises:
         UndecidedError: it could not be written (a full disk).
@@ -94,14 +95,16 @@ def write(text: str) -> None:
     except BrokenPipeError:
         # The interpreter flushes the rest of the buffer at exit, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
     except OSError as error:
         message = f"the output could not be written: {error.strerror}"
         raise UndecidedError(message, "free disk space, or write it elsewhere") from error
+    return True
 
 
-def write_lines(lines: Iterable[str]) -> None:
+def write_lines(lines: Iterable[str]) -> bool:
     """Write lines to standard output, as `write` does."""
-    write("".join(f"{line}\n" for line in lines))
+    return write("".join(f"{line}\n" for line in lines))
 
 
 def write_error(line: str) -> None:

@@ -375,5 +375,8 @@ def work_command(context: click.Context) -> int:
     repository = open_to_write(context)
     from patchgate.runs.worker import do_work
 
-    do_work(repository, read_input("-"), lambda line: write(line + "\n"), os.environ, cache_folder())
+    def say(line: str) -> None:
+        write(line + "\n")
+
+    do_work(repository, read_input("-"), say, os.environ, cache_folder())
     return 0

@@ -11,8 +11,9 @@ import json
 import re
 import shlex
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from patchgate.errors import UndecidedError
@@ -33,6 +34,7 @@ from patchgate.report.schema import (
     or_null,
 )
 from patchgate.report.wording import SHORT_OID, count, safe
+from patchgate.storage.checked_chain import damaged_line
 from patchgate.storage.hash_chain import ChainProblem
 from patchgate.storage.record import (
     AT_END,
@@ -42,6 +44,7 @@ from patchgate.storage.record import (
     HeadComparison,
     Json,
     head_path_of,
+    parse_line,
 )
 
 VERIFIED_SCHEMA = "patchgate.ledger/2"
@@ -228,9 +231,13 @@ def unreadable_error(ledger: Ledger, error: OSError) -> UndecidedError:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The selected events, newest first, and what is wrong with the ledger."""
+    """The selected events, newest first, and what is wrong with the ledger.
 
-    events: Sequence[Event]
+    The events can be taken once; where nothing is wrong, they are parsed only then. That raises
+    `UndecidedError` at an event that has its hash and is no JSON.
+    """
+
+    events: Iterable[Event]
     problems: Sequence[ChainProblem]
     exists: bool
     comparison: HeadComparison
@@ -247,6 +254,13 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
         UndecidedError: the ledger cannot be read.
     """
     ledger = Ledger(repository.common_dir)
+    content = ledger.content()
+    if content.endswith(b"\n") and damaged_line(str(ledger.path), content) is None:
+        newest = islice(_newest_first(content, kinds), most)
+        try:
+            return History(newest, problems=(), exists=True, comparison=ledger.compare_head())
+        except OSError as error:
+            raise unreadable_error(ledger, error) from error
     events: deque[Event] = deque(maxlen=most)
     problems: list[ChainProblem] = []
     try:
@@ -264,6 +278,26 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
         )
     except OSError as error:
         raise unreadable_error(ledger, error) from error
+
+
+def _newest_first(content: bytes, kinds: Collection[str]) -> Iterator[Event]:
+    """Yield the events of a whole ledger, those of some kinds, or all."""
+    # The canonical form has one way to write a kind.
+    marks = [f'"kind":"{kind}"'.encode("ascii") for kind in kinds]
+    end = len(content) - 1
+    while end > 0:
+        start = content.rfind(b"\n", 0, end) + 1
+        line = content[start:end]
+        if not marks or any(mark in line for mark in marks):
+            try:
+                record = parse_line(line)
+            except ValueError as error:
+                problem = ChainProblem(content.count(b"\n", 0, start) + 1, str(error))
+                raise UndecidedError(describe_problem(problem), "git patchgate log --verify") from None
+            event = Event.from_record(record.event, record.hash)
+            if not kinds or event.kind in kinds:
+                yield event
+        end = start - 1
 
 
 def as_json(event: Event) -> str:

@@ -379,3 +379,18 @@ def test_an_answer_names_its_question(repo: Repo) -> None:
     Ledger(repo.common_dir, clock=lambda: NOON).record("answer", ANSWERED)
     (line,) = repo.cli("log").out.splitlines()
     assert line == "2023-11-14T22:13:20Z answer question store"
+
+
+def test_a_line_that_has_its_hash_and_is_no_json_ends_the_command_undecided(repo: Repo) -> None:
+    good = {"schema": "patchgate.event/1", "kind": "skipped", "at": "2023-11-14T22:13:20Z", "version": "0"}
+    first, one = line_of(b"{not json}", START)
+    _, two = line_of(canonical_event(good), first)
+    place = repo.path / ".git" / "patchgate" / "events.jsonl"
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(one + two)
+    # What is not asked for is not parsed.
+    newest = repo.cli("log", "-n", "1")
+    assert (newest.code, newest.out.split()[1]) == (0, "skipped")
+    every = repo.cli("log")
+    assert every.code == 3
+    assert "line 1 of the ledger" in every.err

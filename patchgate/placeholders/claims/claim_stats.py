@@ -74,7 +74,7 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
         UndecidedError: the ledger cannot be read.
     """
     events = history(repository, (KIND,))
-    found = read_adjudications(reversed(events.events))
+    found = read_adjudications(reversed(list(events.events)))
     later: set[str] = set()
     reversed_of: Counter[str] = Counter()
     downgrades_of: Counter[str | None] = Counter()
