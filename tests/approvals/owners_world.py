@@ -110,7 +110,7 @@ class Team:
 
     def _move(self, ref: str) -> tuple[str, str, str]:
         """Return the old value on the server, the new one, and the full name of a ref that is pushed."""
-        source, _, target = ref.partition(":")
+        source, _, target = ref.removeprefix("+").partition(":")
         name = target or source
         name = name if name.startswith("refs/") else f"refs/heads/{name}"
         old = self.server.try_git("rev-parse", "-q", "--verify", name).stdout.decode().strip()
