@@ -19,7 +19,7 @@ PACKAGE = ROOT / "patchgate"
 
 # Each floor may import what lies below it; the folders of one floor never import each other.
 FLOORS = (
-    ("exit_codes",),
+    ("exit_codes", "values"),
     ("errors",),
     ("process", "storage"),
     ("git",),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from patchgate.agents.agent_install import AgentScope, read_settings
 from patchgate.agents.clients import CODEX_CONFIG, MARK, AgentClient
@@ -13,6 +12,7 @@ from patchgate.agents.hook_input import EVENTS
 from patchgate.agents.settings_text import SettingsError, has_entries, switches_hooks_off
 from patchgate.git.quoting import printable
 from patchgate.process import run
+from patchgate.values import dataclass
 
 _PROGRAM = MARK.split(" ", 1)[0]
 _SECONDS = 30.0

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.agents.hook_input import FileCall, PatchCall
 from patchgate.agents.kept_files import changes_policy, is_user_settings
 from patchgate.agents.places import Place, below_git, enclosing_places, uses_patchgate
 from patchgate.agents.tool_effects import FileEffect, effects_of
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.git.path import RepoPath

@@ -144,13 +144,12 @@ def _begin_session(root: str, environ: Mapping[str, str]) -> EventAnswer:
 
 def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> EventAnswer:
     """Judge the working tree as `check --worktree --profile agent` does; refuse only once."""
-    from dataclasses import replace
-
     from patchgate.agents.refusals import describe, require_verdict
     from patchgate.check.pending import check_pending
     from patchgate.check.policy_lookup import trusted_options
     from patchgate.git.repository import open_repository
     from patchgate.policy.policy import Profile
+    from patchgate.values import replace
 
     repository = open_repository(environ, root)
     asked = replace(trusted_options(repository), profile=Profile.AGENT)

@@ -12,7 +12,6 @@ import json
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.agents import settings_text
@@ -21,6 +20,7 @@ from patchgate.agents.settings_text import SettingsError
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 from patchgate.storage.atomic_write import write_atomically
+from patchgate.values import dataclass
 
 _MOST_SETTINGS = 1 << 20
 _MOST_RECORD = 1 << 20

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from patchgate.agents.hook_input import HookEvent
+from patchgate.values import dataclass
 
 REFUSED = 2
 MOST_TEXT = 4000

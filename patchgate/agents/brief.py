@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from patchgate.agents.brief_parts import BriefSection, find_subjects, research, surroundings
 from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.runs.brief_text import RULES_TEXT
+from patchgate.values import dataclass, field
 
 DEFAULT_TOKENS = 8000
 _BYTES = 4

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.agents.instructions import policy_lines
 from patchgate.apply.attempt_list import list_attempts, list_text
@@ -32,6 +31,7 @@ from patchgate.report.wording import count, safe, show_path
 from patchgate.runs.brief_text import blocks_of_tests, contract_blocks, fenced
 from patchgate.runs.retrospective import lessons_of_last_runs, retrospective_of, retrospective_text
 from patchgate.runs.run_questions import ask_questions, brief_lines
+from patchgate.values import dataclass
 
 MOST_FIRST = 4 << 20
 """The most bytes of the files in the first part; it is never cut, so more is refused."""

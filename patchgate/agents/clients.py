@@ -6,7 +6,8 @@ Every fact is from the vendor's documentation; docs/agents.md lists which page, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from patchgate.values import dataclass
 
 MARK = "git-patchgate agent hook --protocol "
 """What the command of each of our entries contains."""

@@ -8,9 +8,9 @@ does to refs is left to the hooks, which see it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.agents.shell_text import UNKNOWN
+from patchgate.values import dataclass, field
 
 _GLOBAL_WITH_VALUE = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}

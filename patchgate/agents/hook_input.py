@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UsageError
+from patchgate.values import dataclass
 
 MOST_INPUT = 16 << 20
 _Fields = Mapping[str, object]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from patchgate.check.effective_policy import effective_policy
 from patchgate.check.policy_lookup import trusted_options
@@ -17,6 +16,7 @@ from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import Policy, Profile
 from patchgate.runs.brief_text import RULES_TEXT, limit_lines
+from patchgate.values import dataclass
 
 MOST_FILE = 4 << 20
 _BEGIN = re.compile(r"<!-- patchgate: begin(?: policy=(sha256:[0-9a-f]{64}))? -->[ \t]*")

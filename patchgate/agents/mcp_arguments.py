@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from patchgate.check.policy_lookup import CheckOptions, trusted_options
@@ -13,6 +12,7 @@ from patchgate.git.repository import Repository
 from patchgate.policy.policy import Profile
 from patchgate.report import agent_text, wording
 from patchgate.report.verdict import Finding, Report, Verdict
+from patchgate.values import dataclass, replace
 
 MOST_FINDINGS = 50
 MOST_NUMBER = 1_000_000

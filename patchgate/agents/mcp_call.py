@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from patchgate.agents.mcp_arguments import CallArguments, CallPlace
 from patchgate.agents.mcp_changes import CHANGES
@@ -17,6 +16,7 @@ from patchgate.agents.mcp_tools import TOOLS
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.values import dataclass, replace
 
 MOST_CLIENT = 100
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from patchgate.agents.mcp_arguments import CHECK_AGAIN, CallArguments, CallPlace, digest_of, judged
@@ -32,6 +31,7 @@ from patchgate.runs.run_loop import report_lines
 from patchgate.runs.run_output import state_digest
 from patchgate.runs.run_record import checked_run
 from patchgate.runs.start import RunEnvironment, resume_run
+from patchgate.values import dataclass
 from patchgate.verify.checked_intent import capture_before_report
 
 KIND = "asked"

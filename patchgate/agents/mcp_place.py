@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -19,6 +18,7 @@ from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import open_repository
 from patchgate.process.child import Child
+from patchgate.values import dataclass
 
 MOST_ROOTS = 50
 MOST_ANSWER = 32 << 20

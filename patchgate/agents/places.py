@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from patchgate.values import dataclass
 
 _MOST_CONFIG = 1 << 20
 _MOST_POINTER = 4096

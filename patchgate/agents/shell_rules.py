@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from patchgate.agents.git_words import ForcedPush, GitCall, judge_git, read_git_call
 from patchgate.agents.shell_runners import RUNNERS, SHELLS, Runner, read_runner, read_shell_call
 from patchgate.agents.shell_text import OPENING, UNKNOWN, SimpleCommand, read_shell
+from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
     from patchgate.report.verdict import Finding

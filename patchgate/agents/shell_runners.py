@@ -7,7 +7,8 @@ take the next word, so that what runs is not known for sure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from patchgate.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ running shell knows (variables, the output of a command) becomes `UNKNOWN` in a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from patchgate.values import dataclass, field
 
 UNKNOWN = "\0"
 """Stands in a word for text that only a running shell knows."""

@@ -8,9 +8,9 @@ not known, and only the names of the files can be judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.agents.hook_input import FileCall, HookInputError, PatchCall, TextEdit, require_name
+from patchgate.values import dataclass, field
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "

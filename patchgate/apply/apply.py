@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 
 from patchgate.apply.apply_run import (
@@ -48,6 +47,7 @@ from patchgate.patches.proposed_files import list_paths
 from patchgate.report.json import plain_json
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
+from patchgate.values import replace
 
 
 def find_duplicate(

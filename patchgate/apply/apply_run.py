@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
 
 from patchgate.apply import review
 from patchgate.apply.attempt_records import AttemptRecord, TouchedFile, events_of, find, record
@@ -48,6 +47,7 @@ from patchgate.report.verdict import (
     Verdict,
 )
 from patchgate.storage.filesystem import FaultPoints
+from patchgate.values import dataclass, field, replace
 
 KINDS = ("lint", "test")
 _SECRET = "secret"

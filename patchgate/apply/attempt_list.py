@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.apply.attempt_records import (
     KEYS,
@@ -31,6 +30,7 @@ from patchgate.report.json import json_line, place_member
 from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, one_of, path_key
 from patchgate.report.verdict import Json, Verdict
 from patchgate.report.wording import count, safe, show_path
+from patchgate.values import dataclass, replace
 
 LIST_SCHEMA = "patchgate.attempts/2"
 ATTEMPT_SCHEMA = "patchgate.attempt/2"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
@@ -18,6 +17,7 @@ from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.timestamps import parse_timestamp
 from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
+from patchgate.values import dataclass, fields, replace
 
 ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
 MAX_NOTE = 256 * 1024

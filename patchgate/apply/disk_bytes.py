@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
 from patchgate.errors import UndecidedError
@@ -32,6 +31,7 @@ from patchgate.git.staging import index_entries
 from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.patches.line_ends import carry_line_ends, is_same_but_ends
 from patchgate.patches.proposed_files import Preimages, content_of
+from patchgate.values import dataclass, field
 
 _Asked = tuple[FileChange, Entry, bytes]
 

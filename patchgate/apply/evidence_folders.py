@@ -12,10 +12,10 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import ID
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 EVIDENCE_SCHEMA = "patchgate.evidence/1"
 MARKER = "attempt.json"

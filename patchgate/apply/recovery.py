@@ -6,13 +6,13 @@ A killed attempt is undone unless all its files had been written. Nothing writte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, has_pending_transactions
 from patchgate.storage.atomic_write import sweep
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.temporary_folder import sweep_temporary_folders
+from patchgate.values import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import hashlib
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.apply.attempt_records import (
     AttemptRecord,
@@ -36,6 +35,7 @@ from patchgate.patches.patch_parser import parse
 from patchgate.patches.proposals import PATCH, option_of
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
+from patchgate.values import dataclass, replace
 
 OPEN_SECONDS = 3600
 """How long after its last refusal a chain continues without `--retry-of`."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import AttemptRecord
 from patchgate.git.quoting import first_of
 from patchgate.report import agent_text, wording
 from patchgate.report.json import document
 from patchgate.report.verdict import REPAIR_RULE, ChangeVerdict, Finding, GateOutcome, Json, Report, Verdict
+from patchgate.values import dataclass
 
 _MOST_FILES = 200
 _MOST_FINDINGS = 50

@@ -7,7 +7,6 @@ before the patch: a change does not judge itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from patchgate.apply.apply_run import KINDS, ApplyEnvironment, CommandResults
@@ -29,6 +28,7 @@ from patchgate.policy.policy import Profile
 from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, Fixer, GateOutcome, Outcome
+from patchgate.values import replace
 
 _DECLARED = 'though it declares side_effects = "none"'
 _SHOWN = 20

@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
 
 from patchgate.apply.apply_run import ApplyEnvironment
 from patchgate.apply.evidence import Evidence
@@ -36,6 +35,7 @@ from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Detail, Finding, Fixer, Json
 from patchgate.storage.temporary_folder import TemporaryFolder
+from patchgate.values import asdict, dataclass, field, replace
 
 _FORM = "patchgate.failed-before/1"
 # Other things that a command depends on (services, installed modules) may be repaired meanwhile.

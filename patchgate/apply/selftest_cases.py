@@ -10,7 +10,6 @@ import errno
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from patchgate.apply.apply import apply
@@ -20,6 +19,7 @@ from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Finding, Report
 from patchgate.storage.filesystem import FaultPoints
+from patchgate.values import replace
 
 _GOOD = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
 _MISFIT = _GOOD.replace(b"-two", b"-zwei")

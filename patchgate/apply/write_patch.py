@@ -12,7 +12,6 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 
 from patchgate.apply.disk_bytes import FileState, PlannedWrites, plan_writes, read_file_state
 from patchgate.errors import UndecidedError
@@ -36,6 +35,7 @@ from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.storage.signals import defer_signals
+from patchgate.values import dataclass, replace
 
 _SHOWN = 20
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.git.model import change_id
@@ -28,6 +27,7 @@ from patchgate.report.verdict import (
     Verdict,
 )
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.approvals.grants import Grant

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.check.message_rules import MOST_REASON
@@ -18,6 +17,7 @@ from patchgate.git.quoting import is_printable, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.storage import hash_chain
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 SCHEMA = "patchgate.approval/1"
 BOUND_SCHEMA = "patchgate.approval/2"

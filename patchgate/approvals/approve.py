@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from patchgate.approvals.apply_approvals import (
     apply_approvals,
@@ -49,6 +48,7 @@ from patchgate.report.verdict import (
     Verdict,
 )
 from patchgate.report.wording import describe_gate, name_change
+from patchgate.values import dataclass, replace
 
 STAGED = "@staged"
 _ID = re.compile(r"(sha256:)?([0-9a-f]{8,64})")

@@ -6,7 +6,6 @@ The approver reads the branch as the remote has it; the server compares with wha
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -18,6 +17,7 @@ from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPRO
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass
 
 _BASELINES = b".patchgate/baselines/"
 

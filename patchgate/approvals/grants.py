@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, read_lines
 from patchgate.approvals.signatures import SignatureCheck, base_tree, check_signature
@@ -26,6 +25,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import iso
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.report.verdict import ChangeVerdict
+from patchgate.values import dataclass
 
 # A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
 _MOST_CHECKS = 32

@@ -7,7 +7,6 @@ before, and make a file a control file. The owners are those of the ref itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.approvals.binding import rules_commits
 from patchgate.approvals.owner_finding import GATE, owner_finding
@@ -39,6 +38,7 @@ from patchgate.report.verdict import (
     ProtectedRef,
 )
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass
 
 
 def compare_ref(

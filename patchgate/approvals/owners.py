@@ -10,7 +10,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from patchgate.approvals.approvals import Statement
 from patchgate.approvals.binding import RulesState, rules_state
@@ -41,6 +40,7 @@ from patchgate.report.verdict import (
     Report,
 )
 from patchgate.report.wording import SHORT_OID, count
+from patchgate.values import dataclass, replace
 
 _MOST_NAMED = 5
 # A file of 2,450 sections takes 4 ms for each path.

@@ -11,7 +11,6 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from patchgate.approvals.approvals import SignedStatement, Statement
 from patchgate.approvals.signers import is_gpg_key
@@ -23,6 +22,7 @@ from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.process import Completed, run
 from patchgate.report.verdict import ChangeVerdict
+from patchgate.values import dataclass
 
 _NAMESPACE = "patchgate"
 _MAGIC = b"SSHSIG"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.check.features import Facts
 from patchgate.errors import Mistake
@@ -15,6 +14,7 @@ from patchgate.git.model import Change, FileChange, Status
 from patchgate.git.path import RepoPath
 from patchgate.policy.policy import Decision, Key, Policy, Profile
 from patchgate.report.verdict import Detail, Finding, Fixer
+from patchgate.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.policy.strict_json import JsonFault, read_json
+from patchgate.values import dataclass, replace
 
 EVENT_FILE = "GITHUB_EVENT_PATH"
 MAX_EVENT = 32 << 20

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, replace
 
 from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
 from patchgate.check.policy_lookup import CheckOptions
@@ -21,6 +20,7 @@ from patchgate.git.revisions import head_commit, resolve
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, replace
 
 _REMOTE = "refs/remotes/origin/"
 _UNSHALLOW = "git fetch --unshallow origin"

@@ -7,7 +7,6 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for
@@ -25,6 +24,7 @@ from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import replace
 
 
 def add_coming_merge(

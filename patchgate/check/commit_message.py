@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
 from patchgate.check.case import Case
 from patchgate.check.gate import Gate, GateResults, judge
@@ -36,6 +35,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in, require_version
 from patchgate.report.rules.scope import MESSAGE_RULES
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
+from patchgate.values import replace
 
 GATE = "message"
 # The two names of one key; git before 2.45 knows the first alone.

@@ -6,7 +6,6 @@ Also the rehearsal of `init`: the findings that a policy would have had in the l
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.check.judging_policy import BUILT_IN, PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import (
@@ -31,6 +30,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
+from patchgate.values import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from patchgate.check.case import Case, decided_by, find
 from patchgate.errors import UndecidedError
@@ -18,6 +17,7 @@ from patchgate.policy.content_rules import is_conflict_marker
 from patchgate.policy.policy import Decision, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer
+from patchgate.values import replace
 
 _ALLOWED = re.compile(rb"patchgate: allow ([a-z][a-z-]{0,60})(?:[ \t]+([^ \t\r][^\r]{0,400}))?")
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from patchgate.check.policy_lookup import CheckOptions, requested_policy
 from patchgate.errors import ConfigError
@@ -20,6 +18,7 @@ from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.schema import DIGEST, Schema, Shape, about, document_schema
 from patchgate.report.verdict import Json
 from patchgate.report.wording import count
+from patchgate.values import asdict, dataclass
 
 _MOST_OWNERS = 5
 POLICY_SCHEMA = "patchgate.policy/1"
@@ -44,8 +43,8 @@ class EffectivePolicy:
     def settings(self) -> Iterator[EffectiveSetting]:
         """List every key with its value, and `default` where it is not set."""
         config = self.policy.config
-        everything = dataclasses.asdict(config)
-        everything |= {name: dataclasses.asdict(getattr(config, name)) for name in ("environment", "run")}
+        everything = asdict(config)
+        everything |= {name: asdict(getattr(config, name)) for name in ("environment", "run")}
         # These fields are not keys of the config.
         del everything["written"], everything["warnings"], everything["claims"]["has_unusable_markers"]
         written = self.policy.as_written()

@@ -7,7 +7,6 @@ needed. What it gathers is in `Case.facts` under the feature's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -19,6 +18,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Finding
+from patchgate.values import dataclass
 
 # The feature's name in `Case.facts`, its module, and the functions of that module that are called, each with
 # the arguments of its caller.

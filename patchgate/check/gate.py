@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 
 from patchgate.check import content, denied_paths, governance, shape, unsafe_paths
 from patchgate.check.case import Case
@@ -17,6 +16,7 @@ from patchgate.git.path import RepoPath
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, GateOutcome, Outcome
+from patchgate.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ written is a warning, and never changes a verdict.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.check.features import feature_functions
 from patchgate.git.model import change_id
@@ -18,6 +17,7 @@ from patchgate.ledger.receipts import Receipts
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
+from patchgate.values import dataclass, replace
 
 
 def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 from patchgate.check.case import Case, Governance, MergedFolder
@@ -34,6 +33,7 @@ from patchgate.report.verdict import (
     OwnedPaths,
     PolicyReference,
 )
+from patchgate.values import dataclass, field, replace
 
 OWN_POLICY = "this change"
 BUILT_IN = "built-in defaults"

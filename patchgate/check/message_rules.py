@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from patchgate.check import vague_phrases
@@ -19,6 +18,7 @@ from patchgate.git.quoting import is_printable, printable
 from patchgate.policy.content_rules import ContentRules
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding, Json
+from patchgate.values import dataclass
 
 STRIP = "strip"
 WHITESPACE = "whitespace"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +44,7 @@ from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.storage.atomic_write import write_atomically
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.git.private_store import PrivateStore

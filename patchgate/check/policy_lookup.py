@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
@@ -17,6 +16,7 @@ from patchgate.git.revisions import NAME_ONE, resolve, tree_named
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, require_usable
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, field, replace
 
 TRUST_KEY = "patchgate.trustRef"
 

@@ -8,7 +8,6 @@ that commit has a policy, only it counts as known to the ref.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.policy_lookup import CheckOptions
@@ -26,6 +25,7 @@ from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+from patchgate.values import dataclass, field, replace
 
 _REPLACEMENTS = "refs/replace/"
 USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")

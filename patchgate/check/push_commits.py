@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, partial
 
@@ -24,6 +23,7 @@ from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, ProtectedRef, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count
+from patchgate.values import dataclass, replace
 
 
 class RefGroup(Enum):

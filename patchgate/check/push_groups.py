@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.check.protected_refs import RefRules
 from patchgate.errors import UndecidedError
@@ -12,6 +11,7 @@ from patchgate.git.history import Commit
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import Key
 from patchgate.report.verdict import ChangeVerdict
+from patchgate.values import dataclass, field
 
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
 _ABSENT: Key = (None, None)

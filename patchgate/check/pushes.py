@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -40,6 +39,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import Key
 from patchgate.report.verdict import ChangeVerdict, RecoveryStep, Report, Verdict
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, replace
 
 _NAMED = 3
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from patchgate.values import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<string>[A-Za-z]{0,2}(?:\"{3}|'{3}|"|'))

@@ -7,7 +7,6 @@ remote has already, or that were fetched into this branch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 
 from patchgate.check.commits import judge_commits
@@ -29,6 +28,7 @@ from patchgate.ledger.receipts import Receipts, settled
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count
+from patchgate.values import dataclass, replace
 
 _UPSTREAM_LOOKED_AT = 200
 _NAMED = 3

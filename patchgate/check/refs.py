@@ -7,12 +7,12 @@ table of the gates of a change, because it examines no change.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from patchgate.check.case import find
 from patchgate.git.quoting import quote_path
 from patchgate.policy.policy import Decision
 from patchgate.report.verdict import Finding, Fixer
+from patchgate.values import dataclass
 
 GATE = "refs"
 _SHORT = 12

@@ -7,7 +7,6 @@ and what git merged (it is not in the change). A limit is inclusive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.check.case import Case, find, or_raise, or_set, undo
 from patchgate.errors import UndecidedError
@@ -15,6 +14,7 @@ from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Descent, 
 from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.policy.policy import Decision, FileLimits
 from patchgate.report.verdict import Budget, Detail, Finding, Json
+from patchgate.values import dataclass
 
 Spending = tuple[int | None, str, Sequence[FileChange]]
 """One budget: its limit (None is no limit), its name, and the files that it counts."""

@@ -7,7 +7,6 @@ branch has removed since. Only rules about what a change adds are asked, and not
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache, partial
 
 from patchgate.check.case import Case
@@ -19,6 +18,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, GateOutcome, Outcome
+from patchgate.values import replace
 
 _GATES = frozenset({"paths", "policy", "content", "shape"})
 # Not the budgets, nor the rules that deny by name: there a merge is compared with the branch anyway.

@@ -8,7 +8,6 @@ a link that leaves the repository in none of its parents.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchgate.check.case import LinkFacts
@@ -18,6 +17,7 @@ from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.policy.policy import Policy, Profile
+from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.git.symlinks import Links

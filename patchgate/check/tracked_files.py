@@ -7,7 +7,6 @@ batch and the findings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.check.case import Case, LinkFacts
 from patchgate.check.features import Facts, FactSources, gather_facts, gather_tree_facts
@@ -26,6 +25,7 @@ from patchgate.git.trees import Listing, resulting_tree
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in, require_version
 from patchgate.report.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
+from patchgate.values import dataclass
 
 _BATCH_FILES = 500
 _WORST_LAST = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.FAIL, Outcome.UNDECIDED]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+
+from patchgate.values import dataclass
 
 MOST_PLACES = 100
 HIDDEN_LINE, HIDDEN_SPAN = "\0", "\1"

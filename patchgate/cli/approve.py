@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +17,7 @@ from patchgate.cli.options import (
 )
 from patchgate.cli.output import warn, write, write_error
 from patchgate.errors import UsageError
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.approvals.approve import Exemption

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +21,7 @@ from patchgate.cli.options import (
 )
 from patchgate.cli.output import Progress, read_input, show, write
 from patchgate.errors import PatchgateError, UsageError
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

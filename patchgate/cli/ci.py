@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.ci_environment import (
@@ -18,6 +17,7 @@ from patchgate.check.ci_environment import (
 from patchgate.check.ci_range import CiRange, find_ranges, with_forced_push
 from patchgate.cli.output import Progress, write_error
 from patchgate.git.quoting import printable
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.check.policy_lookup import CheckOptions

@@ -12,7 +12,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from patchgate.cli.output import (
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import open_repository
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.check.hook_decision import HookDecision

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import click
 
 from patchgate.cli.output import FORMATS, report_config_warnings, warn
 from patchgate.errors import UsageError
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from patchgate.agents.shell_rules import judge_command
 from patchgate.apply.selftest_cases import raised_by_applying
@@ -28,6 +27,7 @@ from patchgate.patches.reply_actions import read_reply
 from patchgate.report.rules import RULES
 from patchgate.report.text import describe_finding
 from patchgate.report.verdict import Finding, Report
+from patchgate.values import dataclass
 
 SHARED: dict[str, tuple[str, bytes]] = {
     "README.md": ("100644", b"hello\n"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
@@ -24,6 +23,7 @@ from patchgate.commands.runner import (
 )
 from patchgate.git.quoting import printable
 from patchgate.policy.settings import AnalysisSettings, CommandSettings
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.commands.analysis_results import Lines

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from patchgate.git.path import RepoPath
+from patchgate.values import dataclass, field
 
 Lines = Callable[[RepoPath], Sequence[bytes] | None]
 """Returns the lines of a file of the tree; None: no such file; empty: it has no readable text."""

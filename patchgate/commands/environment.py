@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.quoting import first_of, printable
 from patchgate.policy.run_settings import EnvironmentSettings
+from patchgate.values import dataclass
 
 BARE_PATH = "/usr/bin:/bin"
 """The PATH of programs that were not started from a shell (launchd, most desktops)."""

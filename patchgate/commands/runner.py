@@ -12,7 +12,6 @@ import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from patchgate.commands.environment import command_environment, find_program
@@ -25,6 +24,7 @@ from patchgate.policy.validators import FILES
 from patchgate.process.command import ProcessResult, StartFault, run_command
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer, Json
+from patchgate.values import dataclass, replace
 
 _MAX_LINES = 40
 _MAX_LINE = 400

@@ -13,7 +13,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from xml.parsers import expat
 
@@ -21,6 +20,7 @@ from patchgate.commands.analysis_results import Lines
 from patchgate.commands.json_stream import NotReadError
 from patchgate.commands.sarif_reader import ToolFailedError, read_sarif
 from patchgate.git.quoting import printable
+from patchgate.values import dataclass
 
 MOST_REPORT = 64 << 20
 _SPOILT = ("failure", "error", "skipped")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from patchgate.approvals.approvals import identity
@@ -23,6 +22,7 @@ from patchgate.git.revisions import tree_named
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.timestamps import parse_timestamp
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 VERIFIED_REF = "refs/notes/patchgate-verified"
 KIND = "verified"

@@ -11,13 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable, unquote
 from patchgate.policy.component import Role
+from patchgate.values import dataclass
 
 SCHEMA = "patchgate.baseline/1"
 MAX_BASELINE_BYTES = 16 << 20

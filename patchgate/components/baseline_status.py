@@ -7,7 +7,6 @@ drift and what is fresh; `component_output` has the JSON.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from patchgate.check.gate import at_policy_level
 from patchgate.components.attestations import CAPTURED, KIND, Attestation, find_attestations
@@ -40,6 +39,7 @@ from patchgate.policy.tree_policies import TreePolicies, require_usable
 from patchgate.report import wording
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
+from patchgate.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import re
 import shlex
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchgate.approvals.approvals import who_approves
@@ -51,6 +50,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Component, Role
 from patchgate.policy.validators import TESTS
 from patchgate.storage.atomic_write import write_atomically
+from patchgate.values import dataclass, field, replace
 
 
 def is_written(work_tree: str, path: RepoPath, content: bytes) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from patchgate.commands.runner import CommandOutcome, CommandStatus, report_options, runs_pytest
@@ -26,6 +25,7 @@ from patchgate.git.quoting import printable
 from patchgate.policy.component import Component
 from patchgate.policy.settings import CommandSettings
 from patchgate.policy.validators import FILES, TESTS
+from patchgate.values import dataclass, field
 
 MOST_SECONDS = 3600.0
 # pytest: no tests; an internal error, an error of usage. Of the system: not executable, not found.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Component
 from patchgate.policy.sealed_file import SealedCache
+from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.git.objects import Objects

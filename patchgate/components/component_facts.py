@@ -6,7 +6,6 @@ Gathered before the gates run (`components.judging`); the gates read nothing mor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from patchgate.components.baseline_file import Recorded
@@ -16,6 +15,7 @@ from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Component, Components, Role
 from patchgate.policy.policy import Policy
+from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
     from patchgate.check.case import Case

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 
 from patchgate.components.baseline_status import component_statuses
 from patchgate.components.component_cache import ComponentCache, FactsCache, facts_at
@@ -24,6 +23,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.policy.component import Component, Components, Role
 from patchgate.report.json import as_text
+from patchgate.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

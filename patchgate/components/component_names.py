@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
 from patchgate.components.contract_facts import ContractFacts, Reference
 from patchgate.policy.component import Components
+from patchgate.values import dataclass
 
 _SEPARATOR = re.compile("[-_]+")
 _ENDS = "-_"

@@ -7,8 +7,9 @@ on other files (whether a dependency exists) is checked in `components.contracts
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from patchgate.values import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from patchgate.git.quoting import printable
+from patchgate.values import dataclass, field
 
 MAX_DEPTH = 32
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from patchgate.check.case import Case, find
@@ -33,6 +32,7 @@ from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.toml_lines import Key, line_of, lines
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Detail, Finding, Fixer
+from patchgate.values import dataclass, replace
 
 _WORDS = {
     "p95_latency_ms": frozenset({"p95", "latency", "percentile", "quantiles", "milliseconds"}),

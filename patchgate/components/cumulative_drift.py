@@ -8,7 +8,6 @@ gates `drift` and `contracts` make the findings.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.gate import at_policy_level
@@ -38,6 +37,7 @@ from patchgate.report.verdict import (
     Report,
 )
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from patchgate.components.component_cache import FactsCache

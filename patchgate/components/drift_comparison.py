@@ -10,13 +10,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.components.baseline_file import Baseline, RecordedFile
 from patchgate.components.contract_versions import is_higher, version_of
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
+from patchgate.values import dataclass, field
 
 Files = Mapping[RepoPath, tuple[Role, Entry]]
 

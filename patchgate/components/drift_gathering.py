@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from patchgate.components.baseline_file import (
     MAX_BASELINE_BYTES,
@@ -29,6 +28,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE, FETCH_MISSING
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role
+from patchgate.values import replace
 
 _AT_ONCE = 16 << 20
 # Larger files count as not blank.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.features import FactSources
@@ -16,6 +15,7 @@ from patchgate.git.repository import Repository
 from patchgate.policy.component import Role
 from patchgate.policy.policy import Policy
 from patchgate.report.verdict import ChangeVerdict, Report
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.check.policy_lookup import CheckOptions

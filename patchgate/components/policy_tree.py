@@ -6,7 +6,6 @@ Resolves component ids too. A change is judged by the policy from before it inst
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.components.component_names import (
     did_you_mean,
@@ -25,6 +24,7 @@ from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Com
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy
 from patchgate.policy.tree_policies import TreePolicies, require_usable
+from patchgate.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

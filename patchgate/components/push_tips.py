@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.judging_policy import reference
@@ -39,6 +38,7 @@ from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.git.merges import TipMerges

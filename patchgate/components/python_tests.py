@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, field, replace
 
 from patchgate.check.python_tokens import SourceStatement, is_readable, packed, statements_of, text_of
 from patchgate.components.python_statements import (
@@ -23,6 +22,7 @@ from patchgate.components.python_statements import (
     skips_all,
     truth,
 )
+from patchgate.values import dataclass, field, replace
 
 _LONGEST_NAME = 200
 _CONSTRUCTORS = frozenset({"__init__", "__new__"})

@@ -7,7 +7,6 @@ verdict id.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from patchgate.check.case import find
@@ -17,6 +16,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
 from patchgate.report.wording import SHORT_OID, count
+from patchgate.values import dataclass, replace
 
 GATE = "staleness"
 DAY = 86_400

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.components.attestations import VERIFIED_REF, Attestation, find_attestations
 from patchgate.components.component_cache import (
@@ -32,6 +31,7 @@ from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.policy.component import BASELINES, Component, Components, Role
 from patchgate.policy.policy import Policy
 from patchgate.policy.tree_policies import TreePolicies
+from patchgate.values import dataclass, replace
 
 _CUT_OFF = "this clone is shallow, and its history ends before that commit"
 _NEVER = "no commit in the history wrote this baseline"

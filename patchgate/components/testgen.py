@@ -8,7 +8,6 @@ from __future__ import annotations
 import keyword
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.component import Component, literal_start
+from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.components.contract_model import Contract, Function

@@ -7,7 +7,6 @@ whole tree. The gates `contracts` and `drift` make the findings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.check.case import Case
 from patchgate.check.gate import Gate, at_policy_level, judge
@@ -32,6 +31,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ A missing file or function is an error, unless the judged change also changes th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from patchgate.check.case import find
@@ -28,6 +27,7 @@ from patchgate.git.quoting import first_of, printable
 from patchgate.policy.component import Role
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
+from patchgate.values import dataclass, replace
 
 _NOTHING = PythonTests((), 0)
 MOST_NAMED_LOSSES = 20

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from patchgate.errors import UndecidedError
@@ -32,6 +31,7 @@ from patchgate.git.private_store import READING, PrivateStore, add_files
 from patchgate.git.quoting import quote
 from patchgate.git.repository import Repository, finish
 from patchgate.git.trees import resulting_tree
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from patchgate.git.diff import Watch
 from patchgate.git.model import SYMLINK, Entry, FileChange, Line, Status
 from patchgate.git.objects import SNIFFED, Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE, finish
+from patchgate.values import replace
 
 _WINDOW = 1 << 20
 _OVERLAP = 4096

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit
 from patchgate.git.trees import Listing, resulting_tree
+from patchgate.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from patchgate.git.merge_paths import CarriedPaths, Landing

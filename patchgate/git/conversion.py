@@ -11,7 +11,6 @@ import os
 import secrets
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.base_files import is_special, special_file
@@ -22,6 +21,7 @@ from patchgate.git.repository import Repository, failed
 from patchgate.git.transaction.entries import FileContent
 from patchgate.git.working_tree import FILE, Obstruction, folder_above, open_file, open_root
 from patchgate.process import Child
+from patchgate.values import dataclass
 
 MOST_BYTES = 256 << 20
 """How large a file may be that is written: as large as a patch may be."""

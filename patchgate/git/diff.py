@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import GITLINK, NO_MODE, TREE_MODE, Entry, FileChange, Line
@@ -18,6 +17,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed, finish
 from patchgate.process import Child
+from patchgate.values import dataclass
 
 Watch = Callable[[Sequence[bytes]], Iterable[int]]
 Glance = Callable[[bytes, int, int], bool]

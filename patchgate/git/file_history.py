@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.process import Child
+from patchgate.values import dataclass
 
 _FILES = frozenset({b"100644", b"100755"})
 # git compares each new file with each deleted one; above this many it finds exact renames only.

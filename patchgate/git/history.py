@@ -10,7 +10,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
@@ -22,6 +21,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.git.revisions import commit_named
 from patchgate.git.trees import FOLDERS, ChangedFolders, TreeCheck, folders_between
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.git.merge_paths import CarriedPaths, CarryLimit, Landing

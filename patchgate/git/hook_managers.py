@@ -10,7 +10,8 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from patchgate.values import dataclass
 
 PREVIOUS_SUFFIX = ".patchgate-prev"
 """What the name of a hook gets that was there before ours: ours runs it first."""

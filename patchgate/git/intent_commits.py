@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.history import Commit, Walk, commits_not_in
@@ -22,6 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.refs import commits_made_in
 from patchgate.git.repository import Repository, failed
 from patchgate.process import run
+from patchgate.values import dataclass
 
 # The comment character for a message without comments: git needs one byte, and no line begins with this.
 _NO_COMMENT = b"\x01"

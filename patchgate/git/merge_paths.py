@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
+from patchgate.values import dataclass
 
 Restricted = Callable[[RepoPath], bool]
 """Whether not everybody may change a path."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Records
@@ -19,6 +18,7 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.tree_view import differing_files
 from patchgate.process import TimeLimitError
+from patchgate.values import dataclass, field
 
 Sides = Mapping[bytes, tuple[str, ...]]
 """Paths in conflict, each with the commits between which it is.

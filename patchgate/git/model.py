@@ -11,7 +11,6 @@ import operator
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from typing import Generic, TypeVar
@@ -19,6 +18,7 @@ from typing import Generic, TypeVar
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
+from patchgate.values import dataclass, field
 
 REGULAR = "100644"
 EXECUTABLE = "100755"

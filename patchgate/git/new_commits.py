@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.git.history import Commit, commits_not_in
 from patchgate.git.refs import commits_made_in, git_dirs, target_of, work_trees
 from patchgate.git.repository import Repository, failed
+from patchgate.values import dataclass
 
 BRANCHES = "refs/heads/"
 _MOST_REMOTES = 20

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import TREE_MODE, Entry, TreeObject, parse_tree
 from patchgate.git.quoting import printable
 from patchgate.git.repository import BIG_FILE, FETCH_MISSING, Repository, failed
+from patchgate.values import dataclass
 
 # 400 questions and their answers stay below the 64 KiB of a pipe.
 _AT_ONCE = 400

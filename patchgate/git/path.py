@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from patchgate.errors import UsageError
 from patchgate.git.quoting import quote_path
+from patchgate.values import dataclass
 
 MAX_COMPONENT = 255
 MAX_PATH = 4096

@@ -13,7 +13,6 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from patchgate.errors import UndecidedError
@@ -24,6 +23,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, finish
 from patchgate.git.trees import resulting_tree
 from patchgate.storage.temporary_folder import TemporaryFolder
+from patchgate.values import replace
 
 
 class PrivateStore:

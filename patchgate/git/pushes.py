@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
 from patchgate.process import Completed
+from patchgate.values import dataclass, field
 
 BRANCHES = "refs/heads/"
 TAGS = "refs/tags/"

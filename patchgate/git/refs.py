@@ -13,12 +13,12 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository, failed
+from patchgate.values import replace
 
 _MOST_BYTES = 32 << 20
 _LONGEST_PATH = 1 << 16

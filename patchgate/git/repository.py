@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.process import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, allowed_environment, run
 from patchgate.process.cpu_limit import CpuBudget
+from patchgate.values import dataclass, field
 
 TRANSACTIONS = "patchgate/transactions"
 

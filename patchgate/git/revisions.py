@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 
 from patchgate.errors import UsageError
@@ -19,6 +18,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, TAGS
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.values import dataclass
 
 _NO_HISTORY = ("--exclude=refs/notes/*", "--exclude=refs/patchgate/*", "--exclude=refs/replace/*")
 _REMOTE = "refs/remotes/origin/"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import GITLINK, Entry, FileChange, staged_records
@@ -17,6 +16,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository, finish
 from patchgate.storage.filesystem import FaultPoints, flush, flush_folder
+from patchgate.values import dataclass
 
 # The most names on a command line; with more, the whole index is listed.
 _NAMED = 200

@@ -8,13 +8,13 @@ and as a case-insensitive file system finds them. Every walk is bounded.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import GITLINK, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import fold, is_git_alias
 from patchgate.git.tree_view import TreeView
+from patchgate.values import dataclass
 
 LONGEST_TARGET = 4096
 # Linux: MAXSYMLINKS.

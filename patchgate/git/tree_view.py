@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.git.model import GITLINK, SYMLINK, TREE_MODE, Entry, MalformedTreeError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
+from patchgate.values import dataclass
 
 Entries = dict[bytes, Entry]
 

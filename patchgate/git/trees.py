@@ -8,7 +8,6 @@ read. Git's own `fsck` would read the whole repository.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
@@ -24,6 +23,7 @@ from patchgate.git.model import (
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import Repository, finish
+from patchgate.values import dataclass, field, replace
 
 Listing = tuple[bytes, ...]
 """The names in one folder."""

@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum, auto
 from io import FileIO
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
 from patchgate.storage.temporary_folder import TemporaryFolder
+from patchgate.values import dataclass
 
 _ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLDER = _ROOT | os.O_NOFOLLOW

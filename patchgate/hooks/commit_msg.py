@@ -6,7 +6,6 @@ Uses the agent profile if an intent binds the commit, or the environment says th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from patchgate.check.commit_message import check_message, policy_of_pending
 from patchgate.check.hook_decision import HookDecision, decide
@@ -18,6 +17,7 @@ from patchgate.hooks.recovery_steps import remember_shown
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.policy.policy import Profile
 from patchgate.report.verdict import Verdict
+from patchgate.values import replace
 
 
 def judge_message(

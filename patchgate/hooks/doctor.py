@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate import __version__
 from patchgate.commands.environment import BARE_PATH
@@ -44,6 +43,7 @@ from patchgate.report.rules import Level
 from patchgate.report.schema import Schema, Shape, about, document_schema, maybe, path_key
 from patchgate.report.verdict import Json
 from patchgate.report.wording import safe
+from patchgate.values import dataclass, replace
 
 _IDS = {
     "pre-commit": "patchgate",

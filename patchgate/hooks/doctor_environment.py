@@ -7,7 +7,6 @@ warning, and only if a hook runs programs of the policy (`[verify] on_push`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.commands.environment import (
@@ -33,6 +32,7 @@ from patchgate.report.rules import Level
 from patchgate.report.schema import Shape, about, maybe, one_of, path_key
 from patchgate.report.verdict import Json
 from patchgate.report.wording import safe
+from patchgate.values import dataclass, replace
 
 SHELL, COMMANDS, BARE = "shell", "commands", "bare-path"
 _SHOWN_AS = {SHELL: "shell", COMMANDS: "commands", BARE: "hooks of GUIs"}

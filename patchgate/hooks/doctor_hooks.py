@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate import __version__
@@ -24,6 +23,7 @@ from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import safe
 from patchgate.storage.atomic_write import write_atomically
+from patchgate.values import dataclass
 
 # These run the hook that they found, as NAME.legacy, before their own. Nothing runs lefthook's NAME.old.
 _RUN_LEGACY = {"pre-commit", "prek"}

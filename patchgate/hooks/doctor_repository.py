@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from patchgate import __version__
 from patchgate.check.policy_lookup import trusted_options
@@ -44,6 +43,7 @@ from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.record import CONTRADICTED
+from patchgate.values import dataclass
 
 MOST_COMMITS = 1000
 _NAMED = 5

@@ -12,7 +12,6 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.errors import UndecidedError, UsageError
@@ -22,6 +21,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.lock import acquire
+from patchgate.values import dataclass
 
 _KEY = "core.hooksPath"
 _PATIENCE_SECONDS = 10.0

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patchgate import __version__
@@ -33,6 +32,7 @@ from patchgate.hooks.hooks_folder import (
     lock_folder,
     remove_hook,
 )
+from patchgate.values import dataclass, replace
 
 _KEY = "patchgate.trustRef"
 _LIKE = "use the full name of a branch, such as refs/remotes/origin/main"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.intents.intent import Intent
 from patchgate.intents.scope import TRAILER
 from patchgate.storage.atomic_write import write_atomically
+from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange

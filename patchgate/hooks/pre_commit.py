@@ -8,7 +8,6 @@ those, and with an intent in this worktree, no receipt is left.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
@@ -24,6 +23,7 @@ from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, Verdict
+from patchgate.values import replace
 
 _SCOPE = frozenset({"scope-unexpected", "scope-forbidden"})
 _AT_THE_END = frozenset({"max-files", "max-added-lines"}) | _SCOPE

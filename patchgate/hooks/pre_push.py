@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from patchgate.check.hook_decision import decide
@@ -40,6 +39,7 @@ from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID, count
+from patchgate.values import replace
 
 _HOOK = "pre-push"
 _NAMED = 5

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from patchgate.approvals.signers import has_signers, read_server_signers
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
@@ -26,6 +25,7 @@ from patchgate.policy.tree_policies import TreePolicies
 from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import replace
 
 # With more refs than this, all refs are listed: an argument list is limited.
 _MOST_NAMED = 100

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from patchgate.errors import UndecidedError
@@ -17,6 +16,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, RecoveryStep, Report, Verdict
+from patchgate.values import replace
 
 _MOVED_FILES = frozenset({"merge", "pull", "reset", "checkout", "switch", "revert", "cherry-pick"})
 _UNLIKE_INDEX = ("diff-files", "--ignore-submodules=all", "--name-only", "-z")

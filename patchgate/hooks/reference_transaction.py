@@ -7,7 +7,6 @@ ledger, and adds the commands that undo a refused update.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from patchgate.hooks.unchecked_commits import report_unchecked
 from patchgate.intents.worktree_intents import ScopeGate, WorktreeIntents
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.verdict import ChangeVerdict, Json, Report
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.intents.intent_commits import IntentCommits

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.check.policy_lookup import policy_of_analyses
 from patchgate.check.profiles import MARKERS
@@ -48,6 +47,7 @@ from patchgate.policy.policy import Profile
 from patchgate.process import run
 from patchgate.report.wording import count, some
 from patchgate.storage.owner import Owner, parent_of
+from patchgate.values import dataclass, replace
 
 OWNER_VARIABLE = "PATCHGATE_OWNER"
 _MOST_ANCESTORS = 64

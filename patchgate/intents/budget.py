@@ -8,12 +8,12 @@ what a merge brought does. Minutes pass from the declaration on; renewing does n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchgate.check.case import find
 from patchgate.report.verdict import Finding, Fixer
 from patchgate.report.wording import count, format_duration
+from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange

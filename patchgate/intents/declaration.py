@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from patchgate.check.vague_phrases import vague_phrases
 from patchgate.errors import UsageError
@@ -31,6 +30,7 @@ from patchgate.intents.intent import (
 )
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.report.wording import count, show_path, some
+from patchgate.values import dataclass
 
 MOST_REASON = 1000
 MOST_ENTRIES = 1000

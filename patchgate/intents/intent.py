@@ -11,11 +11,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase, translate
 
 from patchgate.git.path import RepoPath
+from patchgate.values import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ has; one that replaces the tip touches what it takes back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from patchgate.intents.worktree_intents import TouchedFiles, WorktreeIntents
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict
+from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange

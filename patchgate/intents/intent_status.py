@@ -7,7 +7,6 @@ without starting them. `doctor` reports other problems of hooks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import PatchgateError
@@ -19,6 +18,7 @@ from patchgate.git.repository import Repository
 from patchgate.intents.intent import Intent, Moment
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import TreePolicies
+from patchgate.values import dataclass
 
 _EVENTS = ("commit-msg", "reference-transaction")
 _HAND_ON = frozenset({"pre-commit", "prek"})

@@ -11,7 +11,6 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import cached_property
 
 from patchgate.check.pending import drop_pending
@@ -36,6 +35,7 @@ from patchgate.intents.stored_intents import (
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.json import path_list, place_member
 from patchgate.storage.record import Json
+from patchgate.values import replace
 
 _MOST_ID = 60
 

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from enum import StrEnum
 
 from patchgate.errors import DamagedIntentError, UndecidedError
@@ -29,6 +28,7 @@ from patchgate.intents.intent_file import (
     serialize,
 )
 from patchgate.storage.owner import Owner, boot_id
+from patchgate.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.quoting import first_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from binascii import a2b_base64
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_type_hints
 
 from patchgate.git.path import RepoPath
 from patchgate.ledger.ledger import Event
 from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
+from patchgate.values import dataclass, field, fields, replace
 
 KIND = "adjudicated"
 _COUNTS = ("candidate_source_counts", "skipped_counts")

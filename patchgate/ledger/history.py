@@ -12,7 +12,6 @@ import re
 import shlex
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -46,6 +45,7 @@ from patchgate.storage.record import (
     head_path_of,
     parse_line,
 )
+from patchgate.values import dataclass
 
 VERIFIED_SCHEMA = "patchgate.ledger/2"
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from patchgate.git.quoting import printable, without_controls
 from patchgate.policy.content_rules import SECRET_FORMS
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 _LEAST_NAMED = 4
 MOST_VALUE = 16 << 10

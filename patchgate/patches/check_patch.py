@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 
 from patchgate.check.features import worktree_scope
@@ -39,6 +38,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.tree_policies import built_in
 from patchgate.report.verdict import ChangeVerdict, Report
+from patchgate.values import dataclass, replace
 
 EDITS = "edits"
 """The kind of structured edits, which name lines of one file."""

@@ -6,7 +6,6 @@ A reply that breaks the protocol is refused by its rules, and its patch is not r
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchgate.patches.patch_model import Fault
@@ -16,6 +15,7 @@ from patchgate.report.json import document, finding_documents, plain_json
 from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, maybe
 from patchgate.report.schema import json_schema as report_schema
 from patchgate.report.verdict import Finding, Json, Report, Verdict
+from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository

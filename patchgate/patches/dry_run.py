@@ -7,7 +7,6 @@ findings are given. Nothing is written outside a private store.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from patchgate.check.judging_policy import PolicySides, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for, policy_before
@@ -58,6 +57,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+from patchgate.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.patches.patch_model import MAX_FAULTS, Fault
+from patchgate.values import dataclass
 
 MAX_EDITS_BYTES = 64 * 1024 * 1024
 MAX_EDITS = 10_000

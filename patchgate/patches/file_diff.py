@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import DEV_NULL, quote
 from patchgate.patches.line_ends import FileLines
 from patchgate.patches.line_matching import match_lines
 from patchgate.patches.patch_model import MARKER, hunk_header
+from patchgate.values import dataclass
 
 _CONTEXT = 3
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Self
 
 from patchgate.errors import UndecidedError
@@ -27,6 +26,7 @@ from patchgate.patches.patch_parser import parse, strip_carriage_returns
 from patchgate.process import Child, Completed
 from patchgate.report.rules import Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
+from patchgate.values import dataclass, field, replace
 
 _MISMATCHES = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
 

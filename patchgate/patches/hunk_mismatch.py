@@ -8,13 +8,13 @@ hunk, it is the least `i` for which line `p + i` of the file does not exist, has
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.patches.line_ends import FileLines, HunkLines, patch_line_of_old
 from patchgate.patches.patch_hunks import PatchLine, is_ellipsis, report_ellipsis
 from patchgate.patches.patch_model import Detail, Fault, Hunk, PatchFix, PatchSection, hunk_header, make_fix
 from patchgate.patches.section_fixes import fix_context, fix_line_ends, fix_new_start, remove_hunk
+from patchgate.values import dataclass
 
 MAX_PLACES = 10
 # The longest run is looked for among this many old lines; the automaton takes some 500 bytes for each.

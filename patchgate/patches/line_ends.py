@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from patchgate.patches.line_matching import match_lines
 from patchgate.patches.patch_model import Hunk, PatchSection
+from patchgate.values import dataclass
 
 _LONE_LF = re.compile(rb"(?<!\r)\n")
 

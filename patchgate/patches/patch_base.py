@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.base_files import base_files_of_tree, base_files_on_disk, staged_files
@@ -22,6 +21,7 @@ from patchgate.patches.patch_model import Patch
 from patchgate.patches.planning import PatchTargets, list_removed_paths, plan_section
 from patchgate.patches.proposed_files import Preimages, list_paths
 from patchgate.report.verdict import Finding, Fixer
+from patchgate.values import dataclass
 
 _TRIED_COMMITS = 30
 _TRIED_SECTIONS = 20

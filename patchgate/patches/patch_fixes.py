@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 from patchgate.patches.patch_hunks import (
@@ -22,6 +21,7 @@ from patchgate.patches.patch_hunks import (
 )
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, PatchFix, hunk_header, make_fix
 from patchgate.patches.section_fixes import propose_headers, write_section_headers
+from patchgate.values import dataclass, replace
 
 CountFaults = Callable[[bytes], int]
 IsSound = Callable[[bytes], bool]

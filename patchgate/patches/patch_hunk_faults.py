@@ -6,7 +6,6 @@ It reads line by line, and only hunks with a fault.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 
 from patchgate.git.quoting import printable
@@ -22,6 +21,7 @@ from patchgate.patches.patch_hunks import (
     report_prose,
 )
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, hunk_header, make_fix
+from patchgate.values import dataclass, field, replace
 
 _BODY = (b" ", b"+", b"-", b"\\")
 _FENCES = (b"```", b"~~~")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.patches.patch_model import (
@@ -23,6 +22,7 @@ from patchgate.patches.patch_model import (
     Row,
     make_fix,
 )
+from patchgate.values import dataclass
 
 NO_BINARY = "leave binary files out: a patch contains text only"
 ONLY_THE_DIFF = "send only the diff: no text, fences or mail headers before, between or after its sections"

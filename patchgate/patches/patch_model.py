@@ -7,11 +7,11 @@ lines, so a patch of 100 MB needs little more memory than its bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from patchgate.git.path import RepoPath
+from patchgate.values import dataclass, field
 
 Detail: TypeAlias = "bool | int | str | RepoPath | Sequence[Detail] | Mapping[str, Detail] | None"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from patchgate.git.quoting import DEV_NULL, printable, quote
 from patchgate.patches.patch_fixes import add_fixes
@@ -44,6 +43,7 @@ from patchgate.patches.patch_model import (
     SectionKind,
     make_fix,
 )
+from patchgate.values import replace
 
 __all__ = [
     "Fault",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.git.path import RepoPath
 from patchgate.patches.formats.proposal import MAX_INPUT_BYTES, Fence, read_fences
@@ -30,6 +29,7 @@ from patchgate.patches.patch_model import (
 from patchgate.patches.patch_parser import parse
 from patchgate.patches.planning import fit
 from patchgate.patches.section_fixes import write_section_headers
+from patchgate.values import dataclass, replace
 
 _START = re.compile(rb"^(?:diff --git |--- [^\n]*\n\+\+\+ )", re.MULTILINE)
 _FOREIGN = re.compile(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from patchgate.git.model import GITLINK, REGULAR
 from patchgate.git.path import RepoPath
@@ -27,6 +26,7 @@ from patchgate.patches.patch_model import (
 )
 from patchgate.patches.patch_parser import parse
 from patchgate.patches.section_fixes import fix_as_new_file, fix_mode, remove_section
+from patchgate.values import dataclass, field, replace
 
 _FOLDER = "040000"
 _SUBPROJECT = re.compile(rb"[+ ]Subproject commit ([0-9a-f]{40}|[0-9a-f]{64})\n")

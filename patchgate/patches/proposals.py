@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.git.path import RepoPath
 from patchgate.patches.file_diff import write_file_diff
@@ -28,6 +27,7 @@ from patchgate.patches.patch_hunks import strip_carriage_returns
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.patch_repair import repair_patch
 from patchgate.patches.planning import Preimage
+from patchgate.values import dataclass, field
 
 PATCH, AUTO = "patch", "auto"
 _DIFF = re.compile(rb"^(?:diff --git |--- [^\n]+\n\+\+\+ )", re.MULTILINE)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from patchgate.git.quoting import printable
 from patchgate.patches.patch_model import MAX_FAULTS, Fault
+from patchgate.values import dataclass, field
 
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value] | None"
 

@@ -7,9 +7,10 @@ string hide the beginning of a comment.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
+
+from patchgate.values import dataclass
 
 CONTEXT_BYTES = 200
 """The most bytes on either side of a word that are read."""

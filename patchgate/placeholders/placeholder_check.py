@@ -8,7 +8,6 @@ is not one on the whole change; its id includes the level.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.case import Case, Governance
@@ -35,6 +34,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import PlaceholdersSettings
 from patchgate.policy.tree_policies import TreePolicies, require_usable, require_version
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
+from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.git.private_store import PrivateStore

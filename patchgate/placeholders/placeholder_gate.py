@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from patchgate.check.case import Case, find
 from patchgate.check.content import suppressed
@@ -23,6 +22,7 @@ from patchgate.policy.placeholder_markers import FUNCTIONS, Markers
 from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding
+from patchgate.values import dataclass, field
 
 _MESSAGES = {
     "placeholder-word": "a placeholder is left in",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from patchgate.placeholders.comment_syntax import (
     CONTEXT_BYTES,
@@ -36,6 +35,7 @@ from patchgate.policy.placeholder_markers import (
     Marker,
     Markers,
 )
+from patchgate.values import dataclass
 
 _SIGNS = (
     *(b":", b"-", b"!", b"?", b". ", b"..", b";"),

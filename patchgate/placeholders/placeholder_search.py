@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.binary_files import is_binary, split_lines
@@ -27,6 +26,7 @@ from patchgate.placeholders.placeholder_gate import (
 from patchgate.placeholders.placeholder_matches import find_matches, to_utf8
 from patchgate.policy.placeholder_markers import FUNCTIONS, Markers
 from patchgate.policy.policy import Policy, Profile
+from patchgate.values import dataclass, replace
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _AT_ONCE = 200

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from patchgate.git.quoting import printable
@@ -25,6 +24,7 @@ from patchgate.policy.validators import (
     TextError,
     check_pattern,
 )
+from patchgate.values import replace
 
 Key = tuple[str | int, ...]
 TABLE = "claims"

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.git.path import RepoPath
 from patchgate.policy.glob_matching import PatternSet
 from patchgate.policy.glob_syntax import PatternError, parse
+from patchgate.values import dataclass, field
 
 PLACES = (
     b".github/CODEOWNERS",

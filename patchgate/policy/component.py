@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import takewhile
@@ -18,6 +17,7 @@ from patchgate.git.path import RepoPath
 from patchgate.policy.glob_matching import PatternSet
 from patchgate.policy.glob_syntax import parse
 from patchgate.policy.settings import ComponentSettings
+from patchgate.values import dataclass, field
 
 BASELINES = b".patchgate/baselines/"
 _OWN = b".patchgate"

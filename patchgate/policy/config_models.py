@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
@@ -40,6 +39,7 @@ from patchgate.policy.settings import (
     ThresholdSettings,
 )
 from patchgate.policy.validators import COMPONENT_ID, MAX_MARKERS, MAX_SUFFIX, NAME, TextError, refuse_circle
+from patchgate.values import MISSING, fields, is_dataclass
 
 MAX_THRESHOLDS = 100
 MAX_OWNERS = 100

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from patchgate.errors import OutOfTimeError, UndecidedError
+from patchgate.values import dataclass, field
 
 _WINDOW = 4096
 _OVERLAP = 512

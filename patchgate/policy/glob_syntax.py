@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from patchgate.git.path import fold
+from patchgate.values import dataclass
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 _STARRED = re.compile(r"[^*?\[\\]+\*\*+")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache, reduce
 from itertools import accumulate
@@ -20,6 +19,7 @@ from patchgate.errors import OutOfTimeError
 from patchgate.policy.content_rules import NoLimit, TimeLimit, earned_by, too_slow
 from patchgate.policy.regular_expressions import literals_of
 from patchgate.policy.settings import MarkerSettings
+from patchgate.values import dataclass
 
 WORD, BRACKET, HOLE, FILLER, BODY, OWN = (
     "placeholder-word",

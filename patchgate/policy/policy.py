@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +23,7 @@ from patchgate.policy.glob_matching import PatternSet, PrefixSet
 from patchgate.policy.settings import Config, OverrideSettings, ProfileSettings
 from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
 from patchgate.report.verdict import OwnedPaths
+from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.policy.placeholder_markers import Markers

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from patchgate.git.quoting import printable
 from patchgate.policy.validators import TextError
+from patchgate.values import dataclass
 
 MAX_EXPRESSION = 500
 # Such a repeat is as slow as an unbounded one: `(a{0,200})*b$` takes 0.4 s on 22 characters, 0.8 s on 23.

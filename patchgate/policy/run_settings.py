@@ -6,8 +6,9 @@ They are apart because a commit needs neither: `Config` loads them when they are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
+
+from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
     from patchgate.policy import config_types as types

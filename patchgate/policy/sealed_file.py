@@ -12,13 +12,13 @@ import json
 import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from patchgate import __version__
 from patchgate.git.repository import Repository
 from patchgate.report.rules import RULES_VERSION
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

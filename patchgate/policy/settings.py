@@ -7,8 +7,9 @@ the annotations, so a commit under a cached policy (`settings_loader`) does not 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
     from patchgate.policy import config_types as types
@@ -23,8 +24,7 @@ SideEffects = Literal["none"]
 AnalysisFormat = Literal["sarif", "metrics"]
 Strictness = Literal["strict", "relaxed"]
 Preexisting = Literal["report", "refuse"]
-NO_KEY = {"is_key": False}
-"""Marks a field that is not a config key."""
+NO_KEY = {"is_key": False}  # Marks a field that is not a config key.
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import pydantic.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from patchgate.policy.settings import (
@@ -35,6 +34,7 @@ from patchgate.policy.settings import (
     ThresholdSettings,
     VerifySettings,
 )
+from patchgate.values import replace
 
 Values = TypeVar("Values")
 Runnable = TypeVar("Runnable", CommandSettings, AnalysisSettings)

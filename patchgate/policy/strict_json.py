@@ -11,10 +11,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from patchgate.git.quoting import printable
+from patchgate.values import dataclass, field
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 64

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from patchgate.values import dataclass, field
 
 Key: TypeAlias = "tuple[str | int, ...]"
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
 
@@ -25,6 +24,7 @@ from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import Config
 from patchgate.policy.settings_loader import settings_from
+from patchgate.values import dataclass, field
 
 _MOST_BYTES = 256 << 10
 _MOST_FILES = 32

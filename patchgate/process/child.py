@@ -17,10 +17,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from patchgate.errors import UndecidedError
+from patchgate.values import dataclass
 
 _ALLOWED = (
     "HOME",

@@ -15,12 +15,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import UndecidedError
 from patchgate.process.child import ProcessIdentity, adopt_orphans, children, kill_orphans, reap_orphans
 from patchgate.process.spool import Spool
+from patchgate.values import dataclass
 
 _CHUNK = 1 << 16
 # A process that cannot be killed (another user's) must not block us for ever.

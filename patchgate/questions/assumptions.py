@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from patchgate.questions.question import InvalidAnswerError, Question, QuestionType
+from patchgate.values import dataclass
 
 BY_POSITION = 0.7
 """The confidence where only the position pairs them."""

@@ -8,7 +8,6 @@ that is interrupted leaves nothing behind.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.questions.assumptions import AssumptionMatch, match_assumptions
 from patchgate.questions.question import (
@@ -20,6 +19,7 @@ from patchgate.questions.question import (
     is_asked,
 )
 from patchgate.questions.recorded_answers import DOUBTFUL, AnswerSource, AuditedAnswer, without_time
+from patchgate.values import dataclass, field
 
 OF_FACT = 0.9
 """The confidence of an answer that the repository gives."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from patchgate.git.quoting import is_printable, printable
 from patchgate.policy.strict_json import JsonFault, read_json
 from patchgate.report.schema import Schema, Shape, about, document_schema
+from patchgate.values import dataclass, replace
 
 SCHEMA = "patchgate.questions/1"
 MOST_QUESTIONS = 200

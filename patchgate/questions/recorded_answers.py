@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from patchgate.ledger.ledger import Event, Ledger, written_forms
 from patchgate.storage.record import Json
+from patchgate.values import dataclass, replace
 
 KIND = "answer"
 DOUBTFUL = 0.5

@@ -8,7 +8,6 @@ characters. The XML is written by hand: the standard library's writers do not re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 
@@ -16,6 +15,7 @@ from patchgate.git.quoting import safe_json, without_log_commands
 from patchgate.report import wording
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Outcome, Report, fingerprints
+from patchgate.values import dataclass
 
 _COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
 _SEVERITIES = {Level.ERROR: "major", Level.WARNING: "minor", Level.NOTE: "info"}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from binascii import b2a_base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 
 from patchgate import __version__
@@ -34,6 +33,7 @@ from patchgate.report.verdict import (
     Verdict,
     fingerprints,
 )
+from patchgate.values import dataclass
 
 
 def path_member(key: str, path: RepoPath | None) -> dict[str, Json]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.report import wording
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Report, Verdict
+from patchgate.values import dataclass
 
 DEFAULT_LIMIT = 20
 EXCERPT_LENGTH = 160

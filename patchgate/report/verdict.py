@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from patchgate.exit_codes import ACCEPTED, REJECTED, UNDECIDED
 from patchgate.git.model import Change, Source
 from patchgate.git.path import RepoPath
 from patchgate.report.rules import RULES, Level, Rule
+from patchgate.values import dataclass, field
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Detail: TypeAlias = "bool | int | float | str | RepoPath | Sequence[Detail] | Mapping[str, Detail] | None"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 
 from patchgate.commands.environment import command_environment, shared_environment
 from patchgate.commands.runner import (
@@ -43,6 +42,7 @@ from patchgate.runs.phases import Phase
 from patchgate.runs.run_questions import RunQuestions, brief_lines
 from patchgate.runs.triage import FaultKind
 from patchgate.storage.temporary_folder import TemporaryFolder
+from patchgate.values import dataclass, field, replace
 
 MOST_ANSWER = 8 << 20
 """The most bytes of an answer; the largest patch that an agent may send has far fewer."""

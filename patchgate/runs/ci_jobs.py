@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from patchgate.components.component_list import ComponentGraph
 from patchgate.runs.phases import Phase, Schedule, Scheduling
+from patchgate.values import dataclass
 
 _DIGITS = 12
 

@@ -10,7 +10,6 @@ import math
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.quoting import printable
@@ -20,6 +19,7 @@ from patchgate.policy.strict_json import JsonFault, dotted, read_json
 from patchgate.runs.phases import PHASES, Phase, Work
 from patchgate.runs.run_state import KIND, RunAction
 from patchgate.storage.record import Json
+from patchgate.values import dataclass, field
 
 VARIABLE = "PATCHGATE_USAGE"
 """Names for an author the file in which it reports what its call cost."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from patchgate import __version__
@@ -31,6 +30,7 @@ from patchgate.runs.run_record import (
 )
 from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 _NAMED = 5
 

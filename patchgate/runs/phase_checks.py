@@ -7,7 +7,6 @@ after all components below it. Interview and shaping have no check.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from patchgate.commands.environment import shared_environment
 from patchgate.commands.runner import runs_pytest
@@ -40,6 +39,7 @@ from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, Work
 from patchgate.runs.phases import Phase
 from patchgate.runs.triage import FaultKind
 from patchgate.storage.temporary_folder import TemporaryFolder
+from patchgate.values import replace
 
 _SHOWN = 10
 _NAMED = 5

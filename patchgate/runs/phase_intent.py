@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 
 from patchgate.errors import PatchgateError, UsageError
 from patchgate.git.quoting import first_of
@@ -21,6 +20,7 @@ from patchgate.policy.component import Component
 from patchgate.report.wording import safe, show_path
 from patchgate.runs.author import patterns_of
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask, WorkEnvironment
+from patchgate.values import replace
 
 _WAIT = 0.2
 _NAMED = 5

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import UndecidedError
 from patchgate.runs.phases import Phase
 from patchgate.runs.triage import FaultKind, RunFault
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

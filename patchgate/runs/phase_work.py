@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from patchgate.apply.apply import apply
@@ -61,6 +60,7 @@ from patchgate.runs.worktree_changes import (
     look_at_git_files,
     unstaged,
 )
+from patchgate.values import dataclass, field, replace
 
 __all__ = ["PhaseOutcome", "PhaseResult", "PhaseTask", "WorkEnvironment", "perform"]
 

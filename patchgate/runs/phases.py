@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce, total_ordering
 from graphlib import TopologicalSorter
@@ -16,6 +15,7 @@ from operator import or_
 
 from patchgate.components.component_names import find_cycles
 from patchgate.errors import UsageError
+from patchgate.values import dataclass
 
 
 class Phase(StrEnum):

@@ -14,7 +14,6 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
@@ -41,6 +40,7 @@ from patchgate.runs.phase_task import PhaseTask
 from patchgate.runs.phases import Phase
 from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.record import Json
+from patchgate.values import dataclass, fields
 
 SCHEMA = "patchgate.provenance/1"
 SUFFIX = b".meta.json"

@@ -7,12 +7,12 @@ matches its files. Everything else is checked again, which ends in the same tree
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from patchgate.errors import UsageError
 from patchgate.runs.phases import PHASES, Phase, Work
 from patchgate.runs.run_state import ComponentOnDisk, RunState, RunStatus, write_work
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

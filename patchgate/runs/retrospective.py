@@ -7,7 +7,6 @@ lesson names a key of the config or a file, and comes from faults that were reco
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import AttemptRecord, records
 from patchgate.components.policy_tree import PolicyTree, index_tree
@@ -28,6 +27,7 @@ from patchgate.runs.run_record import find_run, last_actions, status_now
 from patchgate.runs.run_state import KIND, RunAction, RunState, RunStatus, fold
 from patchgate.runs.triage import OF_WORKER, FaultKind
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 SCHEMA = "patchgate.run-retro/1"
 _LATEST = 3

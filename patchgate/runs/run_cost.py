@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.components.policy_tree import index_tree
 from patchgate.errors import PatchgateError, UsageError
@@ -29,6 +28,7 @@ from patchgate.runs.phases import PHASES, Phase
 from patchgate.runs.run_record import find_run, keep
 from patchgate.runs.run_state import KIND
 from patchgate.storage.record import Json
+from patchgate.values import dataclass
 
 SCHEMA = "patchgate.run-cost/1"
 

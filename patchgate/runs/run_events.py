@@ -13,7 +13,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.components.policy_tree import index_tree
 from patchgate.errors import UndecidedError, UsageError
@@ -28,6 +27,7 @@ from patchgate.runs.run_record import ID
 from patchgate.runs.run_state import KIND, RunAction, RunState, add_event
 from patchgate.storage.hash_chain import ChainProblem, scan_file
 from patchgate.storage.record import START, Json, Record, canonical_event, hash_of, line_of
+from patchgate.values import dataclass
 
 SCHEMA = "patchgate.run-events/1"
 ATTEMPTED = "attempted"

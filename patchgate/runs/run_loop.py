@@ -10,7 +10,6 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 
 from patchgate.errors import Terminated
 from patchgate.report.wording import count
@@ -29,6 +28,7 @@ from patchgate.runs.triage import (
     is_retried,
 )
 from patchgate.storage.record import Json
+from patchgate.values import dataclass, field
 
 _GLANCE = 0.5
 _NAMED = 5

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from patchgate.components.policy_tree import PolicyTree, index_tree
 from patchgate.errors import ConfigError, Mistake, UsageError
@@ -31,6 +30,7 @@ from patchgate.report.json import json_line
 from patchgate.report.schema import Schema, Shape, about, document_schema
 from patchgate.report.wording import safe
 from patchgate.storage.record import Json
+from patchgate.values import dataclass, field
 
 SCHEMA = "patchgate.answers/1"
 _NAMED = 5

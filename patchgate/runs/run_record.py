@@ -12,7 +12,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.errors import UndecidedError, UsageError
@@ -27,6 +26,7 @@ from patchgate.storage.hash_chain import ChainProblem
 from patchgate.storage.lock import acquire
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json, parse_line
+from patchgate.values import dataclass
 
 ID = re.compile(r"r-[0-9a-f]{8,40}", re.ASCII)
 STATE_SCHEMA = "patchgate.run/1"

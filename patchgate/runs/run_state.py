@@ -7,7 +7,6 @@ contradicts what is on disk.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +14,7 @@ from patchgate.errors import UndecidedError
 from patchgate.ledger.ledger import Event
 from patchgate.runs.phases import PHASES, Phase, Scheduling, Work
 from patchgate.storage.record import Json
+from patchgate.values import dataclass, field, replace
 
 KIND = "run"
 _MOST_WARNINGS = 20

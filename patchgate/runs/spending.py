@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from patchgate.runs.author import AuthorAnswer
 from patchgate.runs.cost import CostBudget, Spend, Usage, record_spend, recorded_spends, total
 from patchgate.runs.phase_task import PhaseOutcome, PhaseResult, PhaseTask
 from patchgate.runs.triage import FaultKind
+from patchgate.values import dataclass, field
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.commands.environment import validate_environment
 from patchgate.components.component_list import build_graph
@@ -57,6 +56,7 @@ from patchgate.runs.run_state import (
 )
 from patchgate.runs.timeouts import Impatience, limit_seconds, wall_seconds
 from patchgate.runs.worker import Workers, worker_command
+from patchgate.values import dataclass, replace
 
 _TESTS_SECONDS = 3600.0
 _NAMED = 5

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, list_events, reset_command
@@ -31,6 +30,7 @@ from patchgate.runs.run_record import UnfinishedRuns, next_step, status_now, unf
 from patchgate.runs.run_state import SEE_STATUS, RunState, RunStatus
 from patchgate.storage.checked_chain import damaged_line
 from patchgate.storage.record import Json
+from patchgate.values import dataclass, field
 
 SCHEMA = "patchgate.status/1"
 _EXHAUSTED = "retry-exhausted"

@@ -7,11 +7,11 @@ environment (`find_systemic`). Does not read output (`fault_reading`), wait, or 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.git.quoting import printable
 from patchgate.runs.phases import Phase
+from patchgate.values import dataclass
 
 FIRST_WAIT = 2.0
 LONGEST_WAIT = 60.0

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from patchgate.errors import UndecidedError, UsageError
@@ -28,6 +27,7 @@ from patchgate.runs.phase_task import (
 from patchgate.runs.phases import Phase, Work
 from patchgate.runs.timeouts import Activity, ActivityKind
 from patchgate.runs.triage import OF_WORKER, FaultKind
+from patchgate.values import asdict, dataclass, field
 
 _DAY = 86_400.0
 SILENT_SECONDS = 900.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from patchgate.apply.attempt_records import records
 from patchgate.components.attestations import CAPTURED
@@ -23,6 +22,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import BASELINES, Component, Components
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.runs.provenance import open_regular
+from patchgate.values import dataclass
 
 Look = Mapping[RepoPath, tuple[bytes, tuple[int, ...]]]
 """The files that differ from HEAD: git's record of each, and size, times and inode of the file on disk."""

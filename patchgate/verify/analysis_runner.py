@@ -14,7 +14,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from patchgate.commands.analysis import run_analysis, tool_identity
@@ -34,6 +33,7 @@ from patchgate.policy.command import analyses_digest, canonical_text
 from patchgate.policy.run_settings import EnvironmentSettings
 from patchgate.policy.sealed_file import SealedFile
 from patchgate.policy.settings import AnalysisSettings
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.ledger.masking import Masks

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from patchgate.check.policy_lookup import policy_of_analyses
@@ -34,6 +33,7 @@ from patchgate.intents.intent import Intent
 from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.policy.policy import Policy
+from patchgate.values import dataclass, replace
 from patchgate.verify.analysis_runner import AnalysisEnvironment, AnalysisRunner
 
 STAGED, WORKTREE = "staged", "worktree"

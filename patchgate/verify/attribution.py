@@ -8,7 +8,6 @@ difference from it counts too, except files that other commits touch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from patchgate.check.judging_policy import controls_of
 from patchgate.check.pending import pending_change
@@ -27,6 +26,7 @@ from patchgate.git.trees import resulting_tree
 from patchgate.intents.intent import Intent
 from patchgate.intents.intent_commits import recorded_intents
 from patchgate.intents.stored_intents import StoredIntents, is_foreign
+from patchgate.values import dataclass
 from patchgate.verify.analyze import AnalysedTree, AnalysisContext
 from patchgate.verify.verification_result import ExternalCommit
 

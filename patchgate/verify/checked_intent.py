@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from patchgate.check.pending import pending_change
 from patchgate.commands.analysis_results import AnalysisOutcome, TreeRuns
@@ -34,6 +33,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.policy.command import analyses_digest
 from patchgate.policy.policy import Policy
 from patchgate.report.wording import SHORT_OID, safe
+from patchgate.values import dataclass, replace
 from patchgate.verify.analysis_runner import AnalysisEnvironment
 from patchgate.verify.analyze import (
     AnalysedTree,

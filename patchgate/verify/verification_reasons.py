@@ -7,7 +7,6 @@ foreign text is escaped, and long names are cut.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from patchgate.check.case import find
@@ -18,6 +17,7 @@ from patchgate.intents.scope import FORBIDS_CONTROLS, file_findings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, Fixer, Verdict
 from patchgate.report.wording import count, number, safe, show_path, some
+from patchgate.values import dataclass, replace
 from patchgate.verify.suppression_abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOUT_INTENT
 from patchgate.verify.verification_result import (
     GATE_FAILURES,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.commands.analysis_results import (
@@ -16,6 +15,7 @@ from patchgate.commands.analysis_results import (
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import ScopeCheck
 from patchgate.report.verdict import Verdict
+from patchgate.values import dataclass
 
 REGRESSIONS = "structural_regressions"
 GATE_FAILURES = "gate_failures"

@@ -8,7 +8,6 @@ unverified, abuse, regressions, thresholds. Only comparable runs are used. Reads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from patchgate.commands.analysis_results import (
@@ -23,6 +22,7 @@ from patchgate.errors import DamagedIntentError
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, IntentScope, ScopeCheck, State
 from patchgate.policy.settings import Preexisting, Strictness
+from patchgate.values import dataclass, replace
 from patchgate.verify import verification_reasons as reasons
 from patchgate.verify.regressions import is_caused_by
 from patchgate.verify.suppression_abuse import WHILE_REGRESSIONS, find_triggers

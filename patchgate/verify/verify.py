@@ -8,7 +8,6 @@ analyses and the digest of the before-report of an intent are stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from patchgate.check.judging_policy import controls_of
 from patchgate.commands.analysis_results import AnalysisComparison, AnalysisOutcome, TreeRuns
@@ -26,6 +25,7 @@ from patchgate.intents.scope import check_scope
 from patchgate.intents.stored_intents import current_moment
 from patchgate.intents.worktree_intents import baselines_in_scope
 from patchgate.report.wording import SHORT_OID, safe
+from patchgate.values import replace
 from patchgate.verify.analysis_runner import AnalysisEnvironment
 from patchgate.verify.analyze import (
     REVISION,

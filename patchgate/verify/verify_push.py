@@ -8,7 +8,6 @@ has of it. The outcome is a context gate of the branch; a policy that cannot be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.check import refs
@@ -27,6 +26,7 @@ from patchgate.policy.tree_policies import TreePolicies, built_in, require_usabl
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.intents.intent import Intent

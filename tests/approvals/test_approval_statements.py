@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from patchgate.approvals.approvals import (
 )
 from patchgate.errors import UndecidedError
 from patchgate.git.quoting import is_printable
+from patchgate.values import fields, replace
 
 STATEMENT = Statement(
     "sha256:" + "1" * 64,

@@ -57,7 +57,7 @@ def test_help_loads_nothing_heavy_and_no_folder_but_the_command_line(
 ) -> None:
     names = loaded_by(repo, *arguments)
     assert HEAVY & names == set()
-    assert folders(names) <= {"cli", "errors", "exit_codes", "git"}
+    assert folders(names) <= {"cli", "errors", "exit_codes", "git", "values"}
     assert from_git(names) <= {"path", "quoting"}
 
 
@@ -65,7 +65,7 @@ def test_help_loads_nothing_heavy_and_no_folder_but_the_command_line(
 def test_help_of_a_command_loads_nothing_heavy(repo: Repo, command: str) -> None:
     names = loaded_by(repo, command, "-h")
     assert HEAVY & names == set()
-    assert folders(names) <= {"cli", "errors", "exit_codes", "git"}
+    assert folders(names) <= {"cli", "errors", "exit_codes", "git", "values"}
     assert from_git(names) <= {"path", "quoting"}
 
 
@@ -73,7 +73,7 @@ def test_help_of_a_command_loads_nothing_heavy(repo: Repo, command: str) -> None
 def test_explaining_a_rule_loads_only_the_registry(repo: Repo, arguments: tuple[str, ...]) -> None:
     names = loaded_by(repo, *arguments)
     assert HEAVY & names == set()
-    assert folders(names) <= {"cli", "errors", "exit_codes", "git", "report"}
+    assert folders(names) <= {"cli", "errors", "exit_codes", "git", "values", "report"}
     assert from_git(names) <= {"path", "quoting"}
 
 

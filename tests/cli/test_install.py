@@ -392,7 +392,7 @@ def test_uninstall_reads_no_policy_and_loads_nothing_that_judges(repo: Repo) -> 
     assert {"pygit2", "pydantic", "tomllib"} & set(names) == set()
     folders = {".".join(name.split(".")[1:3]) for name in names if name.startswith("patchgate.")}
     assert {folder.split(".")[0] for folder in folders} <= {
-        *("apply", "cli", "errors", "exit_codes", "git", "hooks", "ledger", "process", "storage")
+        *("apply", "cli", "errors", "exit_codes", "git", "hooks", "ledger", "process", "storage", "values")
     }
     assert hooks_in(repo.path / ".git/hooks") == []
 

@@ -453,9 +453,10 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
         ),
         *("patchgate.intents", "patchgate.intents.intent"),
         *("patchgate.intents.intent_file", "patchgate.intents.stored_intents"),
-        *("patchgate.storage", "patchgate.storage.owner"),
+        *("patchgate.storage", "patchgate.storage.owner", "patchgate.values"),
     ]
     heavy = {
+        "dataclasses",
         "pydantic",
         "pygit2",
         "click",

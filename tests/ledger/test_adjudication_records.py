@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import KIND, AdjudicationRecord, read_adjudications
 from patchgate.ledger.ledger import Event
+from patchgate.values import fields, replace
 
 FULL = AdjudicationRecord(
     at="2026-01-02T03:04:05Z",

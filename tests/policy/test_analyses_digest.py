@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from patchgate.policy.command import analyses_digest, canonical_text
 from patchgate.policy.config import parse
 from patchgate.policy.settings import AnalysisSettings
+from patchgate.values import fields, replace
 
 RUFF = AnalysisSettings(("ruff", "check", "."))
 OTHER: dict[str, Any] = {

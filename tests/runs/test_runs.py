@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ from patchgate.runs.worker import SILENT_SECONDS, Workers, do_work
 from patchgate.storage import hash_chain
 from patchgate.storage.filesystem import FaultPoints, write_all
 from patchgate.storage.record import Json, Record, parse_line
+from patchgate.values import asdict
 from tests.component_world import contract, opened
 from tests.intent_world import intent_of, keep
 from tests.runs.phase_world import CHECK

@@ -11,9 +11,10 @@ import os
 import stat
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
+from patchgate.values import fields
 from tests.seeds import repeat
 from tests.world import Content, Repo, pinned_environment
 

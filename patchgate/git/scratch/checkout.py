@@ -12,7 +12,6 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 
 from patchgate.errors import UndecidedError
@@ -20,6 +19,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, failed
 from patchgate.git.scratch.temporary_folders import remove
 from patchgate.process import Child, Completed
+from patchgate.values import dataclass, replace
 
 Mark = tuple[int, int, int, int]
 """Of one folder: mode, inode, times of the last change of its names and of itself, in nanoseconds."""

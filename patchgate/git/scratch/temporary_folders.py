@@ -15,12 +15,12 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from patchgate.errors import UndecidedError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.storage.owner import Owner
+from patchgate.values import dataclass, replace
 
 _RECORD = re.compile(r"place-[0-9a-f]{16}\.json")
 _PARENTS = {"touched", "kept"}

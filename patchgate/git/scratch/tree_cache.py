@@ -14,7 +14,6 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
 
 from patchgate.errors import UndecidedError
 from patchgate.git.private_store import PrivateStore
@@ -31,6 +30,7 @@ from patchgate.git.scratch.checkout import (
 from patchgate.git.scratch.temporary_folders import identity_of, records_folder, remove, translate_errors
 from patchgate.storage.filesystem import FaultPoints, flush_folder
 from patchgate.storage.lock import acquire
+from patchgate.values import replace
 
 _PLACE = re.compile(r"place-[0-9a-f]{16}")
 _HOME = re.compile(r"[0-9a-f]{32}")

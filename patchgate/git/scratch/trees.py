@@ -12,7 +12,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import TREE_MODE, folders_above, index_info
@@ -36,6 +35,7 @@ from patchgate.git.scratch.tree_cache import (
     sweep_cached_trees,
 )
 from patchgate.storage.lock import acquire
+from patchgate.values import dataclass
 
 # The settings that decide how git compares files; the rest of the user's config is left out.
 _TAKEN = r"^core\.(autocrlf|eol|ignorecase|precomposeunicode|symlinks)$"

@@ -12,7 +12,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import quote_path
@@ -45,6 +44,7 @@ from patchgate.storage.open_folder import OpenFolder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
 from patchgate.storage.signals import defer_signals
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

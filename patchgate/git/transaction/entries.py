@@ -12,11 +12,11 @@ import hashlib
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 
 from patchgate.git.path import RepoPath
 from patchgate.storage.open_folder import UNFINISHED, OpenFolder
+from patchgate.values import dataclass
 
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
 FOLDER, SPECIAL = "040000", "other"

@@ -11,7 +11,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from patchgate.errors import UndecidedError
@@ -29,6 +28,7 @@ from patchgate.git.transaction.entries import (
 from patchgate.storage.open_folder import OpenFolder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import START, Json, canonical_event, line_of, parse_line
+from patchgate.values import dataclass
 
 TYPE_CHECKING = False
 

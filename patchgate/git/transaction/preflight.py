@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Descent
@@ -28,6 +27,7 @@ from patchgate.git.transaction.entries import (
 )
 from patchgate.git.transaction.workspace import Workspace
 from patchgate.storage.open_folder import OpenFolder, is_folder
+from patchgate.values import dataclass
 
 _SHOWN = 5
 _NEXT = {

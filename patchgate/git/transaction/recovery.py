@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Literal
 
 from patchgate.errors import UndecidedError
@@ -42,6 +41,7 @@ from patchgate.storage.open_folder import OpenFolder, is_folder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
 from patchgate.storage.signals import defer_signals
+from patchgate.values import dataclass
 
 _MOST_BYTES = 1 << 14
 

@@ -11,11 +11,11 @@ import re
 import sys
 from _imp import source_hash
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import patchgate
 from patchgate import __version__
 from patchgate.git.model import Entry
+from patchgate.values import dataclass
 
 # Below `<git common dir>/patchgate/`:
 #     fast/active                   MEANING VERSION INTERPRETER, one line

@@ -8,7 +8,6 @@ plain ASCII names; the caller passes on everything else, and checks collisions a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from patchgate import __version__
 from patchgate.git.path import fold
@@ -20,6 +19,7 @@ from patchgate.policy.literal_index import FOLDED_ASCII, Check, best_checks
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.regular_expressions import literals_of
 from patchgate.policy.validators import version_satisfies
+from patchgate.values import dataclass
 
 
 def checks_of(pattern: str) -> list[Check]:

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from patchgate.hooks.fast.cache_files import (
     tool,
 )
 from patchgate.storage.atomic_write import write_atomically
+from patchgate.values import dataclass, fields
 
 if TYPE_CHECKING:
     from patchgate.policy.policy import Policy

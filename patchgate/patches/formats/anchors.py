@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
@@ -12,6 +11,7 @@ from patchgate.patches.hunk_mismatch import MAX_PLACES, find_longest_run
 from patchgate.patches.line_ends import FileLines
 from patchgate.patches.patch_hunks import is_ellipsis
 from patchgate.patches.patch_model import Detail
+from patchgate.values import dataclass, replace
 
 _SHOWN = 160
 # A text of one repeated byte would otherwise be found once for each byte, and compared each time.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from patchgate.git.path import RepoPath
 from patchgate.patches.formats.anchors import FoundPlaces, find_lines, refuse_place
 from patchgate.patches.formats.proposal import WorkingFiles, line_at, refuse, shown
 from patchgate.patches.line_ends import FileLines
+from patchgate.values import dataclass, field
 
 BEGIN = re.compile(rb"^[ \t]*\*\*\* Begin Patch[ \t]*$", re.MULTILINE)
 _END = b"*** End Patch"

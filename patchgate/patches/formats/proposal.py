@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 from patchgate.git.model import GITLINK, REGULAR, TREE_MODE
 from patchgate.git.path import RepoPath, faults
@@ -17,6 +16,7 @@ from patchgate.patches.file_diff import ProposedFile
 from patchgate.patches.line_ends import LineEnds, detect_line_ends
 from patchgate.patches.patch_model import Detail, Fault
 from patchgate.patches.planning import Preimage
+from patchgate.values import dataclass, field, replace
 
 MAX_INPUT_BYTES = 64 * 1024 * 1024
 """The largest proposal in a format other than a unified diff."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from patchgate.git.path import RepoPath
 from patchgate.patches.formats.anchors import find_lines, refuse_place
 from patchgate.patches.formats.proposal import MAX_CHANGES, WorkingFiles, line_at, read_label, refuse
 from patchgate.patches.line_ends import FileLines
+from patchgate.values import dataclass
 
 _MARK = re.compile(rb"^(?:(<{5,9}) SEARCH|(={5,9})|(>{5,9}) REPLACE)[ \t]*$", re.MULTILINE)
 _OPENING = re.compile(rb"(?:`{3,}|~{3,})[^`]*")

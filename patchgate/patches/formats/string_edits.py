@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +24,7 @@ from patchgate.patches.formats.proposal import (
 )
 from patchgate.patches.formats.search_replace import replace_lines
 from patchgate.policy.strict_json import JsonDocument, JsonPath, read_json
+from patchgate.values import dataclass
 
 _FORM = 'send {"file_path": "…", "old_string": "…", "new_string": "…"}, or a list of them'
 _RULE = "input-invalid"

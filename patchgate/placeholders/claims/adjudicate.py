@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 
 from patchgate.errors import UndecidedError
@@ -44,6 +43,7 @@ from patchgate.placeholders.claims.snapshots import path_forms
 from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.wording import safe
+from patchgate.values import dataclass, replace
 
 RECORD = "the record of earlier attempts"
 _DEFAULT_SOURCE = SourceOptions()

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from patchgate.git.path import RepoPath
 from patchgate.report.verdict import Json
+from patchgate.values import dataclass, field
 
 MOST_SAMPLES = 20
 """How many placeholders, and how many files that were not scanned, an answer or a record lists."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from patchgate.placeholders.claims.claim import (
     Adjudication,
@@ -34,6 +33,7 @@ from patchgate.placeholders.claims.feedback_parsing import (
 )
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.rules import RULES, Stage
+from patchgate.values import replace
 
 _FAILURE = re.compile(
     r"(?:fail|error|wrong|crash|broke|breaks|breaking|incorrect|exception|segfault|segmentation|regress|invalid"

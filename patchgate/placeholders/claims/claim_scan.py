@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -29,6 +28,7 @@ from patchgate.placeholders.placeholder_matches import find_matches, to_utf8
 from patchgate.policy.claims_settings import suffix_test
 from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings
+from patchgate.values import dataclass
 
 HEAVY_FOLDERS = frozenset(
     b"venv env node_modules bower_components jspm_packages vendor site-packages __pycache__ __pypackages__ "

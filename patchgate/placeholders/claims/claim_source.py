@@ -13,7 +13,6 @@ import stat
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
 
@@ -46,6 +45,7 @@ from patchgate.placeholders.claims.claim_scan import FallbackFilter, PathInfo, S
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot, is_in_git
 from patchgate.policy.policy import Policy
 from patchgate.policy.tree_policies import TreePolicies, require_usable
+from patchgate.values import dataclass, field
 
 _PIECE = 1 << 20
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})

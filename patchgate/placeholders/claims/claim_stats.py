@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from patchgate.git.repository import Repository
@@ -22,6 +21,7 @@ from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema
 from patchgate.report.verdict import Json
 from patchgate.report.wording import count, safe
 from patchgate.storage.record import CONTRADICTED
+from patchgate.values import dataclass
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 SCHEMA = "patchgate.claim-stats/2"

@@ -12,7 +12,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
 from patchgate.git.model import GITLINK, SYMLINK, TREE_MODE, Entry
 from patchgate.git.objects import Objects
@@ -20,6 +19,7 @@ from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.working_tree import Records, entry_of, name_of
 from patchgate.placeholders.claims.claim import SkipReason
 from patchgate.placeholders.claims.claim_scan import FallbackFilter, PathInfo
+from patchgate.values import dataclass
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 

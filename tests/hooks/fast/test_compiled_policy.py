@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import marshal
 import re
 import string
@@ -37,6 +36,7 @@ from patchgate.policy.settings import (
 )
 from patchgate.policy.validators import TextError, check_pattern, check_prefix
 from patchgate.report.rules import RULES
+from patchgate.values import asdict
 from tests.amount import often
 
 PLAIN = string.ascii_letters + string.digits + "_+=,@%()[]{}!#$&;'^. -"
@@ -172,7 +172,7 @@ def test_an_ordinary_change_of_text_is_not_suspicious() -> None:
 
 def test_it_holds_nothing_but_what_marshal_takes() -> None:
     for toml in ("", TYPICAL):
-        values = dataclasses.asdict(suspicion(toml))
+        values = asdict(suspicion(toml))
         assert marshal.loads(marshal.dumps(values)) == values
 
 

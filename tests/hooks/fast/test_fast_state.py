@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -41,6 +40,7 @@ from patchgate.hooks.fast.renewal import (
 )
 from patchgate.policy.config import parse
 from patchgate.policy.policy import Policy
+from patchgate.values import fields
 from tests.world import Repo
 
 ROOT = Path(__file__).parents[3]
