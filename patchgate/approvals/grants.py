@@ -29,7 +29,7 @@ from patchgate.values import dataclass
 
 # A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
 _MOST_CHECKS = 32
-_MOST_CHECKS_IN_ALL = 1000
+_MOST_CHECKS_IN_ALL = 300
 _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 
 

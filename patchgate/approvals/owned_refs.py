@@ -6,7 +6,7 @@ before, and make a file a control file. The owners are those of the ref itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from patchgate.approvals.binding import rules_commits
 from patchgate.approvals.owner_finding import GATE, owner_finding
@@ -21,10 +21,10 @@ from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.pushes import TAGS, common_ancestor, is_ancestor
+from patchgate.git.pushes import TAGS, common_ancestors, is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
-from patchgate.policy.file_kinds import ALLOWED_SIGNERS
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
@@ -71,9 +71,17 @@ def range_landing(repository: Repository, revision: str, asked: CheckOptions) ->
         return ()
     with Objects(repository) as objects:
         tip = commit_named(objects, last or "HEAD")
-        base = common_ancestor(repository, commit_named(objects, first or "HEAD"), tip)
-    policy = asked.policy_from
-    return (ProtectedRef(ref=asked.target, commit=asked.branch, policy=policy, tip=tip, base=base),)
+        bases = common_ancestors(repository, commit_named(objects, first or "HEAD"), tip)
+    return (
+        ProtectedRef(
+            ref=asked.target,
+            commit=asked.branch,
+            policy=asked.policy_from,
+            tip=tip,
+            base=bases[0] if bases else None,
+            other_bases=tuple(bases[1:]),
+        ),
+    )
 
 
 def _uncovered(
@@ -108,11 +116,14 @@ def _uncovered(
             "first push its repair alone, approved by a signer",
         )
     approved = _approved(objects, ref, changes, found, owners)
+    yield from _partial(objects, ref, approved, here, now, policies)
     refused = _refused(ref, changes)
     if ref.is_forced and ref.commit is not None and ref.tip is not None:
         lost = rules_commits(objects, ref.commit) - rules_commits(objects, ref.tip)
         if lost:
             yield _lost(ref, min(lost))
+    # What any of these has is there already: the merge of the two is judged by itself.
+    there = [now, *(_tree(objects, each) for each in ref.other_bases)]
     tables = list(owned_paths(found, here, controls))
     named = {path for each in tables if each.table is not None for path in each.paths}
     for owned in tables:
@@ -122,8 +133,8 @@ def _uncovered(
             path
             for path in owned.paths
             if path not in refused
-            and not any(each.covers(owned, here[path], path in controls) for each in approved)
-            and here[path].new != objects.entry(now, path.raw)
+            and not any(each.covers(owned, here[path], path in controls, policies) for each in approved)
+            and all(here[path].new != objects.entry(tree, path.raw) for tree in there)
         ]
         if left:
             yield _finding(owned, left, here, ref)
@@ -145,18 +156,26 @@ def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalS
 class _Approved:
     """What an approved commit made of an owned path, by which table, and whether as a control file."""
 
+    commit: str
     path: RepoPath
     new: Entry | None
     table: int | None
     is_policy: bool
 
-    def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool) -> bool:
+    def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, policies: TreePolicies) -> bool:
         """Return whether this approves what a path becomes, for the owners of a table."""
-        is_same = (self.path, self.new) == (file.path, file.new)
         is_bound = self.is_policy or not is_control
-        return (
-            is_same and is_bound and (self.table == owned.table or (owned.table is None and self.is_policy))
-        )
+        is_meant = self.table == owned.table or (owned.table is None and self.is_policy)
+        return self.path == file.path and is_bound and is_meant and self.made(file.new, policies)
+
+    def made(self, entry: Entry | None, policies: TreePolicies) -> bool:
+        """Return whether this is what the commit made of the path; of a project file, its policy counts."""
+        if entry == self.new:
+            return True
+        if not self.is_policy or self.path.raw != PYPROJECT_FILE.raw:
+            return False
+        one, other = (policies.at(policies.key_of(None, each)).policy for each in (self.new, entry))
+        return one is not None and other is not None and one.as_written() == other.as_written()
 
 
 def _approved(
@@ -180,12 +199,76 @@ def _approved(
             continue
         files = {file.path: file.new for file in change.change.files}
         made |= {
-            _Approved(path, files[path], each.table, each.is_policy)
+            _Approved(change.source.commit or "", path, files[path], each.table, each.is_policy)
             for each in change.owned
             for path in each.paths
             if path in files
         }
     return made
+
+
+def _partial(
+    objects: Objects,
+    ref: ProtectedRef,
+    approved: set[_Approved],
+    here: Mapping[RepoPath, FileChange],
+    now: str,
+    policies: TreePolicies,
+) -> Iterator[Finding]:
+    """Yield what lands of approved commits without the rest of them.
+
+    Who approved a commit has seen all of it, on top of the approved ones before it. A merge can keep one of
+    its files and leave out another, which changes nothing by itself.
+    """
+    used = {
+        each.commit
+        for each in approved
+        if (file := here.get(each.path)) is not None
+        and file.new == each.new
+        and file.new != objects.entry(now, each.path.raw)
+    }
+    if not used:
+        return
+    history = _Ancestors(objects.repository, ref)
+    after = _tree(objects, ref.tip or "")
+    told: set[str] = set()
+    for each in sorted(approved, key=lambda each: (each.commit, each.path)):
+        found = objects.entry(after, each.path.raw)
+        if each.commit in told or each.made(found, policies):
+            continue
+        lands = any(each.commit == commit or each.commit in history.of(commit) for commit in used)
+        is_replaced = any(
+            other.path == each.path
+            and each.commit in history.of(other.commit)
+            and other.made(found, policies)
+            for other in approved
+        )
+        if lands and not is_replaced:
+            told.add(each.commit)
+            yield _part(ref, each)
+
+
+class _Ancestors:
+    """The ancestors of commits that are new to a ref, as far as they are new themselves."""
+
+    def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
+        known = [] if ref.base is None else ["^" + ref.base]
+        raw = repository.output("rev-list", "--parents", ref.tip or "", *known).decode("ascii")
+        self._parents = {line[0]: line[1:] for line in map(str.split, raw.splitlines())}
+        self._found: dict[str, set[str]] = {}
+
+    def of(self, commit: str) -> set[str]:
+        """Return them, without the commit."""
+        if commit not in self._found:
+            found: set[str] = set()
+            waiting = list(self._parents.get(commit, ()))
+            while waiting:
+                oid = waiting.pop()
+                if oid in self._parents and oid not in found:
+                    found.add(oid)
+                    waiting += self._parents[oid]
+            self._found[commit] = found
+        return self._found[commit]
 
 
 def _refused(ref: ProtectedRef, changes: Sequence[ChangeVerdict]) -> set[RepoPath]:
@@ -213,6 +296,19 @@ def _finding(
         "and ask an owner to approve it",
         ref,
         owned,
+    )
+
+
+def _part(ref: ProtectedRef, approved: _Approved) -> Finding:
+    name = show_ref(ref.ref) if ref.ref is not None else "the branch"
+    short = approved.commit[:SHORT_OID]
+    return owner_finding(
+        f"{name} would get a part of {short}, which was approved as a whole: {approved.path.quoted} is not "
+        "as it made it; a merge left that out",
+        approved.path,
+        f"land {short} whole, or rebase onto {name}, so that one commit makes what is wanted, and ask an "
+        "owner to approve that",
+        ref,
     )
 
 

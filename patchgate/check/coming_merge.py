@@ -13,7 +13,7 @@ from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files, solver
 from patchgate.git.merge_paths import Landing, carried_paths
-from patchgate.git.merges import Merged, Sides, TipMerges
+from patchgate.git.merges import Merged, TipMerges, automatic_merges
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import is_ancestor
@@ -58,7 +58,7 @@ def add_coming_merge(
         rules = _rules(objects, trees, merged, asked, asked.policy_from)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
-        joined = replace(merged, conflicts=_joined_by_host(objects, merged, trees), aside={})
+        joined = _joined_by_host(objects, base, tip, trees, merges)
 
         def carried(landing: Landing) -> list[FileChange]:
             pairs = list(zip((base, tip), trees, strict=True))
@@ -78,7 +78,7 @@ def add_coming_merge(
             source=Source("range", ref=revision, base_commit=base),
             parents=tuple(trees),
             carried=carried,
-            solved=solver(repository, objects, joined, trees[1], detail, store.variables),
+            solved=solver(repository, objects, joined, joined.tree, detail, store.variables),
         ).with_overlay(merged.tree, ())
         verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
     if verdict.verdict is Verdict.ACCEPTED and not verdict.owned:
@@ -88,11 +88,12 @@ def add_coming_merge(
     return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
 
 
-def _joined_by_host(objects: Objects, merged: Merged, trees: Sequence[str]) -> Sides:
-    """Choose the paths in conflict for which a `.gitattributes` of either side may ask for `merge=union`.
+def _joined_by_host(objects: Objects, base: str, tip: str, trees: Sequence[str], merges: TipMerges) -> Merged:
+    """Make the merge of a host that follows `merge=union`: the paths that it joins by itself, and its tree.
 
-    A host that follows it solves them by itself, with the lines of both sides.
+    Those are the paths in conflict for which a `.gitattributes` of either side may ask for it.
     """
+    merged = merges.of(base, tip)
     folders: dict[bytes, bool] = {}
 
     def asks(folder: bytes) -> bool:
@@ -102,13 +103,16 @@ def _joined_by_host(objects: Objects, merged: Merged, trees: Sequence[str]) -> S
             folders[folder] = any(b"union" in objects.read(entry.oid) for entry in entries)
         return folders[folder]
 
-    def is_joined(path: bytes) -> bool:
-        if any(objects.entry(tree, path) is None for tree in trees):
-            return False
+    def is_asked(path: bytes) -> bool:
         names = path.split(b"/")[:-1]
         return any(asks(b"".join(name + b"/" for name in names[:depth])) for depth in range(len(names) + 1))
 
-    return {path: commits for path, commits in merged.conflicts.items() if is_joined(path)}
+    asked = {path: commits for path, commits in merged.conflicts.items() if is_asked(path)}
+    if not asked:
+        return Merged(merged.tree)
+    (joined,) = automatic_merges(merges.store, [(base, tip)], "* merge=union")
+    left = {path: commits for path, commits in asked.items() if path not in joined.conflicts}
+    return Merged(joined.tree, left)
 
 
 def _rules(

@@ -224,6 +224,7 @@ def _with_carried(
     if reading.carried is None:
         return reading, rules, frozenset()
     from patchgate.git.merge_paths import Landing
+    from patchgate.git.tree_view import listings_above
 
     is_restricted = restriction(rules, profiles)
     carried = reading.carried(Landing(tuple(rules.branches), is_restricted))
@@ -242,7 +243,11 @@ def _with_carried(
     if not carried and len(own) == len(change.files):
         return reading, rules, frozenset()
     files = [*own, *carried]
-    whole = replace(reading, change=Change.of(change.base, change.after, files, objects.empty_blob))
+    whole = replace(
+        reading,
+        change=Change.of(change.base, change.after, files, objects.empty_blob),
+        folders={**listings_above(objects, change.after, carried), **reading.folders},
+    )
     # Of such a change the first parent is the base.
     return whole, replace(rules, base=rules.parents[0]), frozenset(file.path for file in carried)
 

@@ -94,8 +94,8 @@ class JudgedAlike:
         """Remember the changes that a group's policy has judged."""
         for change in changes:
             commit = self._graph[change.source.commit or ""]
-            if group.place is not None and any(each.is_policy for each in change.owned):
-                # An approval of control files names one ref: each ref has a verdict of its own.
+            if group.place is not None and change.owned:
+                # An approval may name one ref: each ref has a verdict of its own.
                 continue
             self._judged.setdefault(commit.oid, []).append(group)
             touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)

@@ -6,13 +6,14 @@ branch has removed since. Only rules about what a change adds are asked, and not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 
 from patchgate.check.case import Case
 from patchgate.check.gate import ORDER, Gate, GateResults, judge
+from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange
-from patchgate.git.merge_paths import merge_bases
+from patchgate.git.merge_paths import BASE_SECONDS, CarryLimit, merge_bases
 from patchgate.git.model import Change
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -42,8 +43,6 @@ def judge_solved(
         tree: that of the branch.
         commits: those of the branches that have this tree, where they are known.
 
-    Raises:
-        UndecidedError: git failed, or an object is missing.
     """
     bases = cache(partial(_bases, reading, commits, objects))
     outcomes: list[GateOutcome] = []
@@ -55,18 +54,33 @@ def judge_solved(
             said = said or more
             fresh = {(each.rule, each.path) for each in others}
             found = [each for each in found if (each.rule, each.path) in fresh]
-        if found and bases():
-            others, more = _refused(case, reading, gate, bases(), objects.empty_blob)
+        if found:
+            found, more = _since(case, reading, gate, bases, found, objects)
             said = said or more
-            fresh = {(each.rule, each.path) for each in others}
-            found = [
-                each
-                for each in found
-                if (each.rule, each.path) in fresh or not _have(bases(), each.path, objects)
-            ]
         findings += (replace(each, notes=(*each.notes, _NOTE)) for each in found)
         outcomes.append(said or GateOutcome(gate.name, Outcome.FAIL if found else Outcome.NOT_APPLICABLE))
     return tuple(outcomes), tuple(findings)
+
+
+def _since(
+    case: Case,
+    reading: LoadedChange,
+    gate: Gate,
+    bases: Callable[[], list[str]],
+    found: list[Finding],
+    objects: Objects,
+) -> tuple[list[Finding], GateOutcome | None]:
+    """Leave out of the findings what every merge base has; and the outcome of the gate if undecided."""
+    try:
+        trees = bases()
+    except UndecidedError as error:
+        return [], GateOutcome(gate.name, Outcome.UNDECIDED, error.sentence)
+    if not trees:
+        return found, None
+    others, said = _refused(case, reading, gate, trees, objects.empty_blob)
+    fresh = {(each.rule, each.path) for each in others}
+    kept = [each for each in found if (each.rule, each.path) in fresh or not _have(trees, each.path, objects)]
+    return kept, said
 
 
 def _bases(reading: LoadedChange, commits: Sequence[str], objects: Objects) -> list[str]:
@@ -75,9 +89,15 @@ def _bases(reading: LoadedChange, commits: Sequence[str], objects: Objects) -> l
     headers = objects.headers([commit + "^{commit}" for commit in commits])
     if not reading.heads or None in headers or repository.shallow:
         return []
-    names = [header.oid for header in headers if header is not None]
-    found = [merge_bases(repository, objects, (name, *reading.heads)) for name in names]
-    return sorted({tree for trees in found for tree in trees})
+    found: set[str] = set()
+    limit = reading.limit or CarryLimit(seconds=BASE_SECONDS)
+    with limit.spent_on([(head, "") for head in reading.heads]):
+        for header in headers:
+            limit.require_time()
+            found.update(
+                merge_bases(repository, objects, ("" if header is None else header.oid, *reading.heads))
+            )
+    return sorted(found)
 
 
 def _have(trees: Sequence[str], path: RepoPath | None, objects: Objects) -> bool:

@@ -258,9 +258,19 @@ def _check_files(repository: Repository, asked: CheckOptions, *, everything: boo
 
 
 def check_commits(
-    repository: Repository, revision: str, asked: CheckOptions, *, is_whole: bool, quiet: bool
+    repository: Repository,
+    revision: str,
+    asked: CheckOptions,
+    *,
+    is_whole: bool,
+    quiet: bool,
+    is_merged: bool = True,
 ) -> Report:
-    """Check the commits of a revision or range; with `is_whole` also the range as one change."""
+    """Check the commits of a revision or range; with `is_whole` also the range as one change.
+
+    Args:
+        is_merged: whether a host merges what lacks commits of the branch; a forced push replaces it.
+    """
     from patchgate.check.commits import check_revision
 
     with Progress(quiet=quiet) as progress:
@@ -279,7 +289,8 @@ def check_commits(
         with TipMerges(repository) as merges:
             report = add_range_findings(repository, report, revision, asked, merges)
             report = add_range_tip(repository, report, revision, asked, merges)
-            report = add_coming_merge(repository, report, revision, asked, merges)
+            if is_merged:
+                report = add_coming_merge(repository, report, revision, asked, merges)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
 

@@ -63,7 +63,14 @@ def check_ci(
         if found.revision is None:
             report = _check_history(repository, found, asked, quiet=quiet)
         else:
-            report = check_commits(repository, found.revision, asked, is_whole=True, quiet=quiet)
+            report = check_commits(
+                repository,
+                found.revision,
+                asked,
+                is_whole=True,
+                quiet=quiet,
+                is_merged=found.forced_from is None,
+            )
             report = with_forced_push(repository, found, report)
         judged.append((replace(report, warnings=(*found.notes, *report.warnings)), asked))
     return judged, event

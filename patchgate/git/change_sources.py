@@ -33,7 +33,7 @@ from patchgate.git.trees import Listing, resulting_tree
 from patchgate.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from patchgate.git.merge_paths import CarriedPaths, Landing
+    from patchgate.git.merge_paths import CarriedPaths, CarryLimit, Landing
     from patchgate.git.merges import Merged
     from patchgate.git.private_store import PrivateStore
 
@@ -55,8 +55,9 @@ class LoadedChange:
     `overlay` is a readable tree with the entries that differ in the resulting one, None if git could not
     make its effect. A merge with conflicts has it as well: the change is only what it did itself.
     `heads` are the parents of a merge, `parents` their trees; then the tree `change.after` can be read.
-    `carried` finds the files of a merge that no side made as they are (`git.merge_paths`). `solved` lists how
-    the paths of a merge that were in conflict differ from a tree; None without a conflict.
+    `limit` is what is left of the time for the questions about it and other merges. `carried` finds the files
+    of a merge that no side made as they are (`git.merge_paths`). `solved` lists how the paths of a merge that
+    were in conflict differ from a tree; None without a conflict.
     """
 
     change: Change
@@ -69,6 +70,7 @@ class LoadedChange:
     rename_pairs: tuple[tuple[RepoPath, RepoPath], ...] = ()
     overlay: tuple[str, Mapping[bytes, Entry | None]] | None = None
     heads: tuple[str, ...] = ()
+    limit: CarryLimit | None = field(default=None, compare=False)
     parents: tuple[str, ...] = ()
     carried: Callable[[Landing], Sequence[FileChange]] | None = field(default=None, compare=False)
     solved: Callable[[str], Sequence[FileChange]] | None = field(default=None, compare=False)

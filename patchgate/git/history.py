@@ -186,6 +186,7 @@ class Walk:
         self._touched: dict[str, frozenset[RepoPath]] = {}
         self._carried: dict[str, CarriedPaths] = {}
         self._carry_limit: CarryLimit | None = None
+        self._solved_limit: CarryLimit | None = None
         if merges:
             # 10 ms, and most ranges have no merge.
             from patchgate.git.merges import automatic_merges
@@ -396,8 +397,15 @@ class Walk:
             detail,
             self._without_index,
         )
-        merge = replace(reading.with_overlay(commit.tree, ()), heads=commit.parents, parents=trees)
-        return replace(merge, carried=carried, solved=solved)
+        whole = reading.with_overlay(commit.tree, ())
+        if solved is None:
+            return replace(whole, heads=commit.parents, parents=trees, carried=carried)
+        from patchgate.git.merge_paths import BASE_SECONDS, CarryLimit
+
+        self._solved_limit = limit = self._solved_limit or CarryLimit(seconds=BASE_SECONDS)
+        return replace(
+            whole, heads=commit.parents, limit=limit, parents=trees, carried=carried, solved=solved
+        )
 
 
 def _nothing_of(commit: Commit) -> ChangedFolders:

@@ -32,6 +32,8 @@ class Landing:
 SECONDS = 20.0
 """How long it may take to find what the merges of one walk carry, and one merge: each path costs a step."""
 _MORE_EACH = 0.1
+BASE_SECONDS = 8.0
+"""How long it may take to find the merge bases of branches and of the merges that bring something back."""
 # A merge of more commits has too many pairs; 6 take 20 ms.
 _MOST_PAIRED = 4
 # A commit may say in .gitmodules that a submodule never differs.
@@ -51,10 +53,15 @@ class CarriedPaths:
 
 
 class CarryLimit:
-    """The time that is left to find what merges carry."""
+    """The time that is left to find what merges carry.
 
-    def __init__(self, merges: int = 1) -> None:
-        self._left = SECONDS + _MORE_EACH * merges
+    Args:
+        merges: how many there are; each adds to it.
+        seconds: what they all have; None: `SECONDS`.
+    """
+
+    def __init__(self, merges: int = 0, seconds: float | None = None) -> None:
+        self._left = (SECONDS if seconds is None else seconds) + _MORE_EACH * merges
         self._deadline = 0.0
         self._parents: list[str] = []
 

@@ -58,10 +58,15 @@ class Merged:
     aside: Sides = field(default_factory=dict)
 
 
-def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> list[Merged]:
+def automatic_merges(
+    store: PrivateStore, merges: Sequence[tuple[str, ...]], attributes: str = ""
+) -> list[Merged]:
     """Merge each tuple of two or more commits as git would.
 
     The trees are in `store`. No setting or attribute of the repository counts.
+
+    Args:
+        attributes: those that count for all paths.
 
     Raises:
         UndecidedError: git failed, an object is missing, or git exceeded the time limit.
@@ -73,7 +78,7 @@ def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> 
     while under_way := [heads for heads in ours if len(heads) > step]:
         pairs = [(ours[heads], heads[step]) for heads in under_way]
         try:
-            made = _merge(store, pairs, deadline - time.monotonic())
+            made = _merge(store, pairs, deadline - time.monotonic(), attributes)
         except TimeLimitError as error:
             raise _too_slow(under_way[_slow(store, pairs)]) from error
         for heads, merged in zip(under_way, made, strict=True):
@@ -155,12 +160,14 @@ def _too_slow(heads: Sequence[str]) -> UndecidedError:
     )
 
 
-def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float) -> list[Merged]:
+def _merge(
+    store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float, attributes: str = ""
+) -> list[Merged]:
     """Merge pairs of commits, through one child with a time limit."""
     settings = [part for name, value in _PINNED for part in ("-c", f"{name}={value}")]
     arguments = (*settings, "merge-tree", "--write-tree", "--no-messages", "--allow-unrelated-histories")
     asked = b"".join(" ".join(pair).encode("ascii") + b"\n" for pair in pairs)
-    done = store.bare().git(
+    done = store.bare(attributes).git(
         *arguments, "--stdin", "-z", stdin=asked, variables=store.variables, seconds=seconds
     )
     # Git 2.39 takes a missing tree for an empty one, prints a message, and exits with 0.

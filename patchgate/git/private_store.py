@@ -69,16 +69,22 @@ class PrivateStore:
                     shutil.copyfile(shared, os.path.join(self._folder, name))
         return {**self.variables, "GIT_INDEX_FILE": self.index_file}
 
-    def bare(self) -> Repository:
+    def bare(self, attributes: str = "") -> Repository:
         """Make a repository of the same objects without attributes, index, refs or config.
 
         Its children need `variables` too. A merge driver of `.git/config` never runs there (measured: with
         `info/attributes` it did).
+
+        Args:
+            attributes: those that it has for all paths, such as `* merge=union`.
         """
-        git_dir = os.path.join(self._folder, "git")
+        git_dir = os.path.join(self._folder, f"git-{len(attributes)}" if attributes else "git")
         if not os.path.isdir(git_dir):
             os.makedirs(os.path.join(git_dir, "refs"))
             os.mkdir(os.path.join(git_dir, "objects"))
+            if attributes:
+                os.mkdir(os.path.join(git_dir, "info"))
+                _write(os.path.join(git_dir, "info", "attributes"), attributes + "\n")
             _write(os.path.join(git_dir, "HEAD"), "ref: refs/heads/none\n")
             if self._repository.object_format != "sha1":
                 extension = f"[extensions]\n\tobjectFormat = {self._repository.object_format}\n"

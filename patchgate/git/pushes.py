@@ -238,6 +238,9 @@ def commits_at(
 ) -> list[str]:
     """List the commits that a commit reaches and that touch any of some paths, the newest first.
 
+    A merge is one of them if it chooses or joins: not where it has what the one side has whose history of
+    these paths has all of the others'.
+
     Args:
         but: what is below these paths does not count.
 
@@ -246,7 +249,7 @@ def commits_at(
     """
     named = [":(top,literal)" + os.fsdecode(path) for path in paths]
     named += [":(top,literal,exclude)" + os.fsdecode(path) for path in but]
-    raw = repository.output("rev-list", "--full-history", commit, "--", *named)
+    raw = repository.output("rev-list", "--simplify-merges", commit, "--", *named)
     return raw.decode("ascii").split()
 
 
@@ -265,8 +268,16 @@ def common_ancestor(repository: Repository, commit: str, *others: str) -> str | 
     Raises:
         UndecidedError: git has no answer, because an object is missing.
     """
-    found = _merge_base(repository, commit, *others).out.decode("ascii")
-    return found.partition("\n")[0] or None
+    return next(iter(common_ancestors(repository, commit, *others)), None)
+
+
+def common_ancestors(repository: Repository, commit: str, *others: str) -> list[str]:
+    """List the best common ancestors of a commit and any of others.
+
+    Raises:
+        UndecidedError: git has no answer, because an object is missing.
+    """
+    return _merge_base(repository, "--all", commit, *others).out.decode("ascii").split()
 
 
 def _merge_base(repository: Repository, *arguments: str) -> Completed:

@@ -278,6 +278,8 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     work_tree = None if bare or found.code != 0 else work_tree_said
     if QUARANTINE in environ:
         base |= {name: environ[name] for name in _QUARANTINE if name in environ}
+    if "GIT_DIR" not in variables:
+        _require_not_tracked(git_dir, directory, base)
     index_file = os.path.join(work_tree or directory, environ.get("GIT_INDEX_FILE") or git_dir + "/index")
     base["GIT_INDEX_FILE"] = index_file
     if "GIT_COMMON_DIR" in variables:
@@ -294,6 +296,33 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         _shallow=_read_shallow(common_dir),
         namespace=environ.get("GIT_NAMESPACE", ""),
     )
+
+
+def _require_not_tracked(git_dir: str, directory: str, env: Mapping[str, str]) -> None:
+    """Refuse a bare repository that is made of tracked files of the repository around it.
+
+    Git takes a folder with `HEAD`, `objects` and `refs` for a repository, so a commit could bring one, whose
+    refs say what is judged in that folder (the case for which git has `safe.bareRepository`).
+    """
+    inner, above = os.path.realpath(git_dir), os.path.realpath(directory)
+    if os.path.commonpath([inner, above]) != inner:
+        return
+    above = os.path.dirname(inner)
+    while True:
+        if os.path.lexists(os.path.join(above, ".git")):
+            named = f":(icase,literal){os.path.relpath(inner, above)}"
+            # The owner of the files does not count: only the index is read.
+            trusting = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false")
+            found = run(["git", *trusting, "ls-files", "-z", "--", named], cwd=above, env=env)
+            if found.out:
+                raise UsageError(
+                    f"{printable(os.path.relpath(inner, above))} looks like a bare repository, but its files "
+                    f"are tracked by the repository around it",
+                    "run the command in the root of that repository, or name a repository with -C",
+                )
+        if above == os.path.dirname(above):
+            return
+        above = os.path.dirname(above)
 
 
 def _not_opened(found: Completed) -> UsageError | UndecidedError:

@@ -7,9 +7,9 @@ asks for, or that is equal on both sides, is not read.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from patchgate.git.model import GITLINK, SYMLINK, TREE_MODE, Entry, MalformedTreeError
+from patchgate.git.model import GITLINK, SYMLINK, TREE_MODE, Entry, FileChange, MalformedTreeError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.values import dataclass
@@ -234,3 +234,24 @@ class TreeView:
                     waiting.append((start + name, inner.oid))
                 else:
                     found[start + name] = inner
+
+
+def listings_above(
+    objects: Objects, tree: str, files: Iterable[FileChange]
+) -> dict[bytes, tuple[bytes, ...]]:
+    """List what a tree has in the folders above files to which git carried them: no record of a change tells.
+
+    Raises:
+        UndecidedError: a tree is missing or malformed.
+    """
+    found: dict[bytes, tuple[bytes, ...]] = {}
+    for file in files:
+        if file.new is None or file.path.is_too_long:
+            continue
+        folder = file.path.raw
+        while folder:
+            folder = folder.rpartition(b"/")[0]
+            entry = objects.entry(tree, folder) if folder else None
+            if folder not in found:
+                found[folder] = tuple(objects.tree(tree if entry is None else entry.oid))
+    return found

@@ -57,8 +57,10 @@ class PolicyCache:
 
 _MAX_CACHED = 64
 _MAX_WARNINGS = 10
-# The processor time that each config adds to that of all expressions: a range may have many.
+# The processor time that each config adds to that of all expressions: a range may have many. Not each of
+# thousands, or a push of large ones would take minutes.
 _CONFIG_SECONDS = 0.2
+_MOST_EARNING = 40
 _Read = TypeVar("_Read")
 Key = tuple[str | None, str | None]
 
@@ -190,8 +192,9 @@ class TreePolicies:
             UndecidedError: time ran out. That is no fault of the config, which others may repair: another
                 config may have used up the time.
         """
+        earned = _CONFIG_SECONDS if self._limit.names < _MOST_EARNING else 0.0
         try:
-            return self._limit.run(raw, read, _CONFIG_SECONDS)
+            return self._limit.run(raw, read, earned)
         except OutOfTimeError:
             raise UndecidedError(
                 "the configs take too long to read",

@@ -41,6 +41,11 @@ class CpuBudget:
         self._left_together = self.seconds * _TOGETHER
         self._is_used_up = False
 
+    @property
+    def names(self) -> int:
+        """How many pieces of work have used time."""
+        return len(self._left)
+
     def run(self, name: bytes, work: Callable[[], _Result], earned: float = 0.0) -> _Result:
         """Do some work, and stop it when its time is used up.
 

@@ -201,7 +201,8 @@ class ProtectedRef:
     `ref` is its full name (None: not known), `commit` the commit that it has, or that the default branch
     has. `policy` is the revision whose policy names the owners. `tip` is what the ref becomes (None: not
     compared), and `base` what is there already: the old commit, or where a new branch forks; None: nothing.
-    `is_new` is whether the ref is made, `is_forced` whether it loses commits.
+    `other_bases` are further commits where the two histories part, after merges that cross. `is_new` is
+    whether the ref is made, `is_forced` whether it loses commits.
     """
 
     ref: str | None
@@ -209,6 +210,7 @@ class ProtectedRef:
     policy: str | None = None
     tip: str | None = None
     base: str | None = None
+    other_bases: tuple[str, ...] = ()
     is_new: bool = False
     is_forced: bool = False
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.git import merge_paths
 from tests.world import Answer, Content, Repo
 
 pytestmark = pytest.mark.turns(2)
@@ -142,6 +143,7 @@ def took_main(repo: Repo) -> Repo:
     repo.git("checkout", "-q", "-B", "main", "main~1")
     repo.commit({"client.py": "x4\nget(url, verify=False)\ny\n"})
     repo.git("checkout", "-q", "side")
+    repo.commit({"client.py": "x2\nget(url, safely)\ny\n"})
     assert repo.try_git("merge", "-q", "main").returncode == 1
     repo.git("checkout", "-q", "--theirs", "client.py")
     repo.git("add", "client.py")
@@ -157,6 +159,14 @@ def test_what_a_branch_took_of_main_and_main_has_removed_since_is_not_brought_ba
     took_main.git("merge", "-q", "main")
     assert took_main.ask("show", "HEAD:client.py") == "x4\nget(url)\ny"
     assert took_main.check("main..side", "--policy-from", "main").errors == []
+
+
+def test_without_time_to_find_merge_bases_the_merge_is_undecided(
+    took_main: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge_paths, "BASE_SECONDS", -1.0)
+    answer = took_main.check("main..side", "--policy-from", "main")
+    assert (answer.code, answer.verdict) == (3, "undecided")
 
 
 def test_a_line_that_was_taken_of_main_does_not_come_back_over_its_removal(took_main: Repo) -> None:
@@ -192,9 +202,35 @@ def test_of_two_commits_of_main_that_a_branch_merged_each_must_have_what_it_took
 
 
 @pytest.mark.parametrize("attributes", ["*.py merge=union\n", "[attr]both merge=union\n*.py both\n", ""])
-def test_what_a_host_would_join_by_itself_is_judged(repo: Repo, attributes: str) -> None:
+@pytest.mark.parametrize("name", ["client.py", "lib/other.py"])
+def test_what_a_host_would_join_by_itself_is_judged(repo: Repo, attributes: str, name: str) -> None:
     repo.git("checkout", "-q", "main")
-    repo.commit({".gitattributes": attributes + "*.txt text\n"})
+    body = "".join(f"{number}\n" for number in range(30))
+    repo.commit({".gitattributes": attributes + "*.txt text\n", "client.py": f"x\nverify=False\ny\n{body}"})
+    repo.git("checkout", "-q", "-B", "side")
+    repo.commit({"client.py": f"x2\nverify=False\ny\n{body}"})
+    repo.git("checkout", "-q", "main")
+    if name != "client.py":
+        (repo.path / "lib").mkdir()
+        repo.git("mv", "client.py", name)
+    repo.commit({name: f"x\ny\n{body}"})
     answer = repo.check("main..side", "--policy-from", "main")
-    places = [(each["rule"], each["path"], each["line"]) for each in answer.findings]
-    assert places == ([("deny-content", "client.py", 2)] if attributes else [])
+    wanted = {("deny-content", name)} if attributes else set()
+    assert {(each["rule"], each["path"]) for each in answer.findings} == wanted
+    # The host does it.
+    if attributes:
+        repo.git("merge", "-q", "--no-edit", "side")
+        assert "verify=False" in repo.ask("show", f"HEAD:{name}")
+
+
+def test_what_main_has_removed_in_another_part_of_a_joined_file_is_not_brought_back(repo: Repo) -> None:
+    repo.git("checkout", "-q", "main")
+    body = "".join(f"{number}\n" for number in range(30))
+    repo.commit({".gitattributes": "*.py merge=union\n", "client.py": f"x\n{body}verify=False\n"})
+    repo.git("checkout", "-q", "-B", "side")
+    repo.commit({"client.py": f"x2\n{body}verify=False\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"client.py": f"x3\n{body}"})
+    assert repo.check("main..side", "--policy-from", "main").errors == []
+    repo.git("merge", "-q", "--no-edit", "side")
+    assert "verify" not in repo.ask("show", "HEAD:client.py")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.errors import UsageError
+from patchgate.git.repository import open_repository
 from tests.world import Answer, Repo
 
 pytestmark = pytest.mark.turns(3)
@@ -431,3 +433,27 @@ def test_a_name_of_any_bytes_is_told_safely_and_judged_alike(repo: Repo, name: b
     assert repo.check("--worktree").change["id"] == staged.change["id"]
     repo.git("commit", "-q", "-m", "x")
     assert repo.check("HEAD").change["files"] == staged.change["files"]
+
+
+def test_a_bare_repository_that_is_made_of_tracked_files_is_refused(tmp_path: Path) -> None:
+    """A commit could bring one, and git finds it before the repository around it."""
+    repo = Repo.create(tmp_path)
+    folder = repo.path / "svc"
+    for name in ("objects/info", "refs/heads", "sub"):
+        (folder / name).mkdir(parents=True)
+    for name, text in {
+        "HEAD": "ref: refs/heads/built\n",
+        "objects/info/alternates": "../../.git/objects\n",
+        "refs/heads/x": "0" * 40 + "\n",
+        "config": "[core]\n\tbare = true\n\trepositoryformatversion = 0\n",
+        "sub/a": "1\n",
+    }.items():
+        (folder / name).write_text(text)
+    # Nobody's tracked files: such a folder may lie in a repository.
+    assert repo.cli("check", "--ci", cwd=folder).code != 0
+    assert open_repository(repo.env, str(folder)).git_dir == str(folder)
+    repo.git("add", "-f", "svc")
+    for place in (folder, folder / "sub"):
+        with pytest.raises(UsageError, match="svc"):
+            open_repository(repo.env, str(place))
+    assert open_repository({**repo.env, "GIT_DIR": str(folder)}, str(folder)).work_tree is None

@@ -432,6 +432,20 @@ def test_a_forced_push_is_judged_by_what_was_there_and_says_so(host: Host) -> No
     assert host.check(host.pushed("refs/heads/main", lost, after, forced=False)).code == 3
 
 
+def test_what_a_forced_push_replaces_is_not_merged_with_it(host: Host) -> None:
+    lines = "".join(f"{number}\n" for number in range(40))
+    base = host.land({"long.txt": lines})
+    (host.dev.path / "runs").mkdir()
+    host.dev.git("mv", "long.txt", "runs/long.txt")
+    lost = host.land({})
+    host.dev.git("reset", "-q", "--hard", base)
+    after = host.land({"long.txt": lines.replace("20\n", "twenty\n")})
+    host.clone(after)
+    host.ci.git("fetch", "-q", "origin", lost)
+    answer = host.check(host.pushed("refs/heads/main", lost, after, forced=True))
+    assert answer.errors == ["ref-forced"]
+
+
 @pytest.mark.parametrize("before", ["0" * 40, None])
 def test_a_push_to_another_branch_is_compared_with_the_default_branch(host: Host, before: str | None) -> None:
     loose = host.push("feature", {"patchgate.toml": LOOSE})

@@ -1,0 +1,161 @@
+"""An approval is for a whole change: no merge lands a part of it, and no other landing takes it away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.approvals.owners_world import GOVERNED, Team
+from tests.approvals.test_owner_attacks import (
+    INFRA,
+    PROTECTED,
+    clean_merge,
+    commit_of,
+    land,
+    on_server,
+    refused,
+)
+from tests.signing import SIGNERS, needs_ssh_keygen
+
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(2)]
+
+MAIN = "refs/heads/main"
+ALL = '[policy]\n[[owners]]\npaths = ["@policy", "infra/**"]\n[governance]\nid = "repository-1"\n'
+ONLY_ALICE = ALL.replace('"infra/**"]\n', '"infra/**"]\nsigners = ["alice@example.com"]\n')
+TWO = {"infra/a": "A\n", "infra/b": "B\n"}
+PROJECT = (
+    '[project]\nname = "x"\n[[tool.patchgate.owners]]\npaths = ["@policy"]\n'
+    '[tool.patchgate.governance]\nid = "repository-1"\n'
+)
+
+
+def of_alice(team: Team, base: str, files: dict[str, str | None], *refs: str) -> str:
+    """Make a commit, and let alice approve it for each ref."""
+    commit = commit_of(team.dev, base, files)
+    for ref in refs or (MAIN,):
+        assert team.approve("alice", commit, "--for", ref).code == 0
+    return commit
+
+
+def keys(team: Team, *names: str) -> str:
+    return "".join(team.keys[name].allowed(f"{name}@example.com") for name in names)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 1, 2)])
+def test_a_merge_lands_no_part_of_an_approved_commit(tmp_path: Path, order: tuple[int, ...]) -> None:
+    team = Team.make(tmp_path, INFRA)
+    start = team.head()
+    whole = of_alice(team, start, {**TWO})
+    parents = (start, whole, commit_of(team.dev, start, {"z": "1\n"}))
+    half = commit_of(team.dev, start, {"infra/a": "A\n"}, *(parents[each] for each in order))
+    said = refused(team, f"{half}:{MAIN}")
+    assert "infra/b" in said
+    assert whole[:12] in said
+    assert team.push(f"{whole}:{MAIN}").code == 0
+
+
+def test_a_key_lands_only_with_the_table_that_was_approved_with_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, ALL)
+    start = team.head()
+    both = of_alice(team, start, {"patchgate.toml": ONLY_ALICE, SIGNERS: keys(team, "alice", "mallory")})
+    half = commit_of(team.dev, both, {"patchgate.toml": ALL}, start, both)
+    assert "patchgate.toml" in refused(team, f"{half}:{MAIN}")
+    checked = team.dev.check("--policy-from", "refs/remotes/origin/main", f"origin/main..{half}", CI="true")
+    assert checked.errors == ["owner-approval-missing"]
+
+
+def test_a_merge_drops_no_approved_commit_below_one_that_lands(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    start = team.head()
+    guard = of_alice(team, start, {"infra/guard": "on\n"})
+    door = of_alice(team, guard, {"infra/door": "open\n"})
+    left = commit_of(team.dev, start, {"infra/door": "open\n"}, start, door)
+    said = refused(team, f"{left}:{MAIN}")
+    assert "infra/guard" in said
+    assert guard[:12] in said
+    assert team.push(f"{door}:{MAIN}").code == 0
+
+
+def test_halves_of_two_approved_commits_make_no_state_that_nobody_has_seen(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    start = team.head()
+    one, other = of_alice(team, start, {**TWO}), of_alice(team, start, {"infra/a": "C\n", "infra/b": "D\n"})
+    mixed = commit_of(team.dev, start, {"infra/a": "A\n", "infra/b": "D\n"}, one, other)
+    refused(team, f"{mixed}:{MAIN}")
+
+
+def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    first = of_alice(team, team.head(), {**TWO})
+    second = of_alice(team, first, {"infra/b": None})
+    other = commit_of(team.dev, team.head(), {"z": "1\n"})
+    merge = clean_merge(team.dev, other, second)
+    assert team.push(f"{merge}:{MAIN}").code == 0
+
+
+def test_the_merge_of_an_old_branch_ends_no_approval(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED)
+    old = commit_of(team.dev, team.head(), {"feature": "1\n"})
+    land(team, {"patchgate.toml": GOVERNED + "[content]\nsecrets = false\n"})
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    pending = of_alice(team, team.head(), {"patchgate.toml": GOVERNED})
+    merge = clean_merge(team.dev, team.head(), old)
+    assert team.push(f"{merge}:{MAIN}").code == 0
+    landing = clean_merge(team.dev, merge, pending)
+    answer = team.push(f"{landing}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_merge_that_undoes_a_change_of_the_rules_ends_the_approvals_before_it(
+    tmp_path: Path, is_first: bool
+) -> None:
+    team = Team.make(tmp_path, GOVERNED)
+    start = team.head()
+    land(team, {"patchgate.toml": GOVERNED + "[content]\nsecrets = false\n"})
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    pending = of_alice(team, team.head(), {SIGNERS: keys(team, "alice", "mallory")})
+    other = commit_of(team.dev, start, {"z": "1\n"})
+    parents = (team.head(), other) if is_first else (other, team.head())
+    undone = commit_of(team.dev, team.head(), {"patchgate.toml": GOVERNED, "z": "1\n"}, *parents)
+    on_server(team, "main", undone)
+    refused(team, f"{commit_of(team.dev, undone, {SIGNERS: keys(team, 'alice', 'mallory')})}:{MAIN}")
+    assert pending
+
+
+def test_a_change_that_was_approved_for_two_branches_lands_in_both_at_once(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + PROTECTED)
+    on_server(team, "release/1", team.head())
+    release = "refs/heads/release/1"
+    change = of_alice(team, team.head(), {"infra/main.tf": "2\n"}, MAIN, release)
+    answer = team.push(f"{change}:{MAIN}", f"{change}:{release}")
+    assert answer.code == 0, answer.err
+    only = of_alice(team, change, {"infra/main.tf": "3\n"}, MAIN)
+    refused(team, f"{only}:{MAIN}", f"{only}:{release}")
+
+
+def test_of_an_approved_policy_in_a_project_file_only_the_policy_was_approved(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    base = commit_of(team.dev, team.head(), {"patchgate.toml": None, "pyproject.toml": PROJECT})
+    on_server(team, "main", base)
+    looser = PROJECT + "[tool.patchgate.content]\nsecrets = false\n"
+    change = of_alice(team, base, {"pyproject.toml": looser})
+    renamed = commit_of(team.dev, change, {"pyproject.toml": looser.replace('"x"', '"y"')})
+    further = commit_of(team.dev, change, {"pyproject.toml": looser + "secrets_level = 1\n"})
+    refused(team, f"{further}:{MAIN}")
+    answer = team.push(f"{renamed}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
+def test_what_merges_that_cross_carry_into_new_folders_is_judged(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, ALL)
+    left, right = (commit_of(team.dev, team.head(), {f"{name}/1": "1\n"}) for name in ("f", "g"))
+    for number in range(3):
+        files = {f"h/{number}": "1\n"}, {f"k/{number}": "1\n"}
+        left, right = (
+            commit_of(team.dev, left, {**files[0]}, left, right),
+            commit_of(team.dev, right, {**files[1]}, right, left),
+        )
+    answer = team.push(f"{commit_of(team.dev, left, {}, left, right)}:{MAIN}")
+    assert answer.code == 0, answer.err
