@@ -57,9 +57,9 @@ HOMES = {
 }
 # Pure modules know no files, no children, no clock and no chance.
 PURE = {
-    "agents": """
-        answers clients git_words hook_input json_text settings_text shell_rules shell_text tool_effects
-    """,
+    "agents.hooks": "answers hook_input tool_effects",
+    "agents.settings": "clients json_text settings_text",
+    "agents.shell": "git_words shell_rules shell_runners shell_text",
     "check": """
         case ci_environment content denied_paths gate governance python_tokens refs shape
         unsafe_paths vague_phrases
@@ -255,7 +255,7 @@ def test_the_table_of_features_names_modules_of_higher_floors() -> None:
 
 def test_the_fast_path_stands_apart_and_is_small() -> None:
     others = {each.module for each in imports() if each.names.startswith(APART)}
-    assert others == {"patchgate.cli.fast_push", "patchgate.agents.quick_files"}
+    assert others == {"patchgate.cli.fast_push", "patchgate.agents.hooks.quick_files"}
     assert {each.names for each in imports() if each.module == APART} <= APART_IMPORTS
     assert MODULES[APART].read_text(encoding="utf-8").count("\n") <= APART_MOST_LINES
 

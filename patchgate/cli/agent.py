@@ -23,7 +23,7 @@ from patchgate.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from patchgate.agents.agent_install import AgentScope, SettingsChange
+    from patchgate.agents.settings.install import AgentScope, SettingsChange
     from patchgate.patches.check_reply import ReplyVerdict
 
 _NAMES = ("claude", "codex", "cursor", "gemini")
@@ -64,8 +64,8 @@ def install_hooks(
 
     Other settings, comments and the layout stay as they are.
     """
-    from patchgate.agents.agent_install import plan_install
-    from patchgate.agents.clients import CLIENTS
+    from patchgate.agents.settings.clients import CLIENTS
+    from patchgate.agents.settings.install import plan_install
 
     if not 0 < seconds <= 600:
         raise UsageError("--seconds must be more than 0, at most 600", "use --seconds 5")
@@ -85,8 +85,8 @@ def uninstall_hooks(
     context: click.Context, client: str | None, *, project: bool, for_user: bool, dry_run: bool
 ) -> int:
     """Remove the hooks from the settings of a coding agent, or of all."""
-    from patchgate.agents.agent_install import plan_uninstall
-    from patchgate.agents.clients import CLIENTS
+    from patchgate.agents.settings.clients import CLIENTS
+    from patchgate.agents.settings.install import plan_uninstall
 
     scope = _scope(context, project=project, for_user=for_user)
     changes = [
@@ -109,8 +109,8 @@ def examine_hooks(context: click.Context) -> int:
 
     Exits with 1 if one does not.
     """
-    from patchgate.agents.agent_doctor import diagnose
-    from patchgate.agents.clients import CLIENTS
+    from patchgate.agents.settings.clients import CLIENTS
+    from patchgate.agents.settings.doctor import diagnose
     from patchgate.git.quoting import printable
 
     scopes = (_scope(context, project=True, for_user=False), _scope(context, project=False, for_user=True))
@@ -143,8 +143,8 @@ def answer_hook(context: click.Context, protocol: str, seconds: str, *, fail_ope
 
 def _scope(context: click.Context, *, project: bool, for_user: bool) -> AgentScope:
     """Return where the settings are that the options name."""
-    from patchgate.agents.agent_install import AgentScope, record_of
-    from patchgate.agents.clients import CLIENTS
+    from patchgate.agents.settings.clients import CLIENTS
+    from patchgate.agents.settings.install import AgentScope, record_of
 
     if project and for_user:
         raise UsageError("--project and --user cannot be combined", "use one of them")
@@ -163,7 +163,7 @@ def _scope(context: click.Context, *, project: bool, for_user: bool) -> AgentSco
 
 
 def _carry_out(change: SettingsChange, scope: AgentScope, title: str, *, dry_run: bool) -> None:
-    from patchgate.agents.agent_install import carry_out
+    from patchgate.agents.settings.install import carry_out
     from patchgate.git.quoting import printable
 
     place = printable(change.path)
@@ -318,14 +318,14 @@ def mcp_command(context: click.Context, repository: str | None, allow_changes: b
     Needs `pip install "patchgate[mcp]"`. The repository is that of --repository or of the working directory,
     else the first of the client's roots. Without one, each call says so.
     """
-    from patchgate.agents.mcp_place import ServerPlace, require_mcp
+    from patchgate.agents.mcp.served_place import ServerPlace, require_mcp
 
     require_mcp()
     # A server lives long, other than a command.
     import gc
 
     gc.enable()
-    from patchgate.agents.mcp_server import serve
+    from patchgate.agents.mcp.server import serve
 
     directory = os.path.join(directory_of(context), repository or "")
     is_named = repository is not None or names_directory(context)
@@ -337,7 +337,7 @@ def mcp_command(context: click.Context, repository: str | None, allow_changes: b
 @document_options
 def call_command(context: click.Context, form: str) -> int:
     """Answer one call of a client; called by the MCP server."""
-    from patchgate.agents.mcp_call import answer, read_call
+    from patchgate.agents.mcp.call import answer, read_call
 
     call = read_call(read_input("-"))
     repository = (open_to_write if call.changes else open_here)(context)

@@ -11,9 +11,9 @@ import signal
 from collections.abc import Sequence
 from types import FrameType
 
-from patchgate.agents.answers import HookOutput, write_answer, write_failure
-from patchgate.agents.clients import SECONDS
-from patchgate.agents.hook_input import EVENTS, MOST_INPUT, HookEvent, read_event
+from patchgate.agents.hooks.answers import HookOutput, write_answer, write_failure
+from patchgate.agents.hooks.hook_input import EVENTS, MOST_INPUT, HookEvent, read_event
+from patchgate.agents.settings.clients import SECONDS
 from patchgate.errors import PatchgateError, UsageError
 
 _GRACE = 0.5
@@ -94,7 +94,7 @@ def run_agent_hook(arguments: Sequence[str], directory: str) -> int:
 
 def _answer(watchdog: _Watchdog, protocol: str, directory: str) -> HookOutput:
     watchdog.event = event = read_event(protocol, _read())
-    from patchgate.agents.agent_hook import answer_event
+    from patchgate.agents.hooks.events import answer_event
 
     return write_answer(protocol, event, answer_event(event, directory, os.environ))
 

@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping
 
-from patchgate.agents.shell_rules import judge_command
+from patchgate.agents.shell.shell_rules import judge_command
 from patchgate.apply.selftest_cases import raised_by_applying
 from patchgate.check.commits import check_revision
 from patchgate.check.hook_decision import ApprovalSources, with_approvals

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from patchgate.agents.answers import MOST_TEXT, EventAnswer, write_answer
-from patchgate.agents.hook_input import HookEvent
+from patchgate.agents.hooks.answers import MOST_TEXT, EventAnswer, write_answer
+from patchgate.agents.hooks.hook_input import HookEvent
 from tests.agents.agent_world import (
     PROTOCOLS,
     START,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.agents.clients import CLIENTS
+from patchgate.agents.settings.clients import CLIENTS
 from tests.agents.agent_world import governed
 from tests.world import Repo
 

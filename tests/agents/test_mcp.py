@@ -25,10 +25,10 @@ from mcp_types import (
 )
 from pydantic import FileUrl
 
-from patchgate.agents import mcp_server
-from patchgate.agents.mcp_call import answer, read_call
-from patchgate.agents.mcp_place import MOST_ROOTS, ServerPlace, require_mcp
-from patchgate.agents.mcp_server import MOST_PATCH, build_server
+import patchgate.agents.mcp.server as mcp_server
+from patchgate.agents.mcp.call import answer, read_call
+from patchgate.agents.mcp.served_place import MOST_ROOTS, ServerPlace, require_mcp
+from patchgate.agents.mcp.server import MOST_PATCH, build_server
 from patchgate.errors import PatchgateError, UsageError
 from tests.component_world import contract, declared, opened
 from tests.runs.phase_world import CHECK, CODE, CONTRACT, TESTS, new_file, one_line
@@ -238,8 +238,8 @@ def test_the_tools_answer_as_the_commands_do(tmp_path: Path) -> None:
 
 def test_only_the_server_imports_the_sdk_and_only_its_command_imports_the_server() -> None:
     heavy = {each.module for each in imports() if each.names.split(".")[0] in {"mcp", "mcp_types", "anyio"}}
-    assert heavy == {"patchgate.agents.mcp_server"}
-    users = {each.module for each in imports() if each.names.startswith("patchgate.agents.mcp_server")}
+    assert heavy == {"patchgate.agents.mcp.server"}
+    users = {each.module for each in imports() if each.names.startswith("patchgate.agents.mcp.server")}
     assert users == {"patchgate.cli.agent"}
 
 

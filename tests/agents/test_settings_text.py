@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.agents.clients import CLIENTS, MARK
-from patchgate.agents.json_text import JsonTextError, parse
-from patchgate.agents.settings_text import (
+from patchgate.agents.settings.clients import CLIENTS, MARK
+from patchgate.agents.settings.json_text import JsonTextError, parse
+from patchgate.agents.settings.settings_text import (
     SettingsError,
     add_to_json,
     add_to_toml,

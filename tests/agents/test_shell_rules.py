@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.agents import shell_rules
-from patchgate.agents.places import below_git
-from patchgate.agents.shell_rules import CommandRuling, judge_command
-from patchgate.agents.shell_text import read_shell
+from patchgate.agents.hooks.places import below_git
+from patchgate.agents.shell import shell_rules
+from patchgate.agents.shell.shell_rules import CommandRuling, judge_command
+from patchgate.agents.shell.shell_text import read_shell
 from patchgate.check.profiles import MARKERS, VARIABLE
 from tests.amount import often
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.agents.hook_input import FileCall, HookInputError, PatchCall, TextEdit
-from patchgate.agents.tool_effects import FileEffect, effects_of
+from patchgate.agents.hooks.hook_input import FileCall, HookInputError, PatchCall, TextEdit
+from patchgate.agents.hooks.tool_effects import FileEffect, effects_of
 from tests.amount import often
 
 BEFORE = {"a": b"one\ntwo\nthree\n", "crlf": b"one\r\ntwo\r\n", "twice": b"x\nx\n", "empty": b""}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchgate.agents.git_words import ForcedPush
+from patchgate.agents.shell.git_words import ForcedPush
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.check.protected_refs import Destination, RefRules
 from patchgate.git.new_commits import current_branch

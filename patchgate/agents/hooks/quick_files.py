@@ -19,7 +19,7 @@ from patchgate.hooks.fast import recognise as fast
 from patchgate.hooks.fast.recognise import above, entries, read, require, take
 
 if TYPE_CHECKING:
-    from patchgate.agents.places import Place
+    from patchgate.agents.hooks.places import Place
 
 PROFILE = "agent"
 _CONVERTING = (b"filter", b"ident", b"encoding")

@@ -10,8 +10,8 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
-from patchgate.agents.clients import MARK, AgentClient, Entries
-from patchgate.agents.json_text import JsonNode, JsonText, JsonTextError, parse
+from patchgate.agents.settings.clients import MARK, AgentClient, Entries
+from patchgate.agents.settings.json_text import JsonNode, JsonText, JsonTextError, parse
 from patchgate.errors import UsageError
 
 Ranges = Sequence[tuple[int, int]]

@@ -10,10 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from patchgate.agents.hook_input import FileCall, PatchCall
-from patchgate.agents.kept_files import changes_policy, is_user_settings
-from patchgate.agents.places import Place, below_git, enclosing_places, uses_patchgate
-from patchgate.agents.tool_effects import FileEffect, effects_of
+from patchgate.agents.hooks.hook_input import FileCall, PatchCall
+from patchgate.agents.hooks.kept_files import changes_policy, is_user_settings
+from patchgate.agents.hooks.places import Place, below_git, enclosing_places, uses_patchgate
+from patchgate.agents.hooks.tool_effects import FileEffect, effects_of
 from patchgate.values import replace
 
 if TYPE_CHECKING:
@@ -80,13 +80,13 @@ def _is_tracked(place: Place, path: str, environ: Mapping[str, str]) -> bool:
 
 
 def _kept(path: str, *, is_policy: bool) -> str:
-    from patchgate.agents.refusals import describe, policy_finding, settings_finding
+    from patchgate.agents.hooks.refusals import describe, policy_finding, settings_finding
 
     return describe([policy_finding(path) if is_policy else settings_finding(path)])
 
 
 def _own_folder(path: str) -> str:
-    from patchgate.agents.refusals import describe
+    from patchgate.agents.hooks.refusals import describe
     from patchgate.git.quoting import printable
     from patchgate.report.verdict import Finding
 
@@ -110,13 +110,13 @@ def _read(path: str) -> bytes | None:
 
 def _judge_group(place: Place, effects: Mapping[str, FileEffect], environ: Mapping[str, str]) -> str:
     """Judge the files of one repository; return why they are refused."""
-    from patchgate.agents.quick_files import are_ordinary
+    from patchgate.agents.hooks.quick_files import are_ordinary
 
     contents = {os.fsencode(path): each.content for path, each in effects.items()}
     if all(each.is_known for each in effects.values()) and are_ordinary(place, contents):
         return ""
     # What follows imports the whole pipeline, which takes longer than all before.
-    from patchgate.agents.refusals import describe, require_verdict
+    from patchgate.agents.hooks.refusals import describe, require_verdict
     from patchgate.check.pending import check_contents
     from patchgate.check.policy_lookup import trusted_options
     from patchgate.git.path import RepoPath

@@ -14,9 +14,9 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from patchgate.agents import settings_text
-from patchgate.agents.clients import CODEX_CONFIG, SECONDS, AgentClient
-from patchgate.agents.settings_text import SettingsError
+from patchgate.agents.settings import settings_text
+from patchgate.agents.settings.clients import CODEX_CONFIG, SECONDS, AgentClient
+from patchgate.agents.settings.settings_text import SettingsError
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 from patchgate.storage.atomic_write import write_atomically

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from patchgate.agents.shell_text import UNKNOWN
+from patchgate.agents.shell.shell_text import UNKNOWN
 from patchgate.values import dataclass, field
 
 _GLOBAL_WITH_VALUE = frozenset(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from patchgate.agents.hook_input import FileCall, HookInputError, PatchCall, TextEdit, require_name
+from patchgate.agents.hooks.hook_input import FileCall, HookInputError, PatchCall, TextEdit, require_name
 from patchgate.values import dataclass, field
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"

@@ -9,13 +9,18 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from patchgate.agents.answers import EventAnswer
-from patchgate.agents.hook_input import HookEvent, ShellCall
-from patchgate.agents.kept_files import POLICY_PLACES, changes_policy, is_policy_by_name, is_user_settings
-from patchgate.agents.places import Place, below_git, enclosing_places, find_place, uses_patchgate
+from patchgate.agents.hooks.answers import EventAnswer
+from patchgate.agents.hooks.hook_input import HookEvent, ShellCall
+from patchgate.agents.hooks.kept_files import (
+    POLICY_PLACES,
+    changes_policy,
+    is_policy_by_name,
+    is_user_settings,
+)
+from patchgate.agents.hooks.places import Place, below_git, enclosing_places, find_place, uses_patchgate
 
 if TYPE_CHECKING:
-    from patchgate.agents.git_words import ForcedPush
+    from patchgate.agents.shell.git_words import ForcedPush
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Finding
 
@@ -46,7 +51,7 @@ def answer_event(event: HookEvent, folder: str, environ: Mapping[str, str]) -> E
             return EventAnswer()
         if isinstance(event.call, ShellCall):
             return _judge_command(event.call, os.path.join(folder, event.call.folder), environ)
-        from patchgate.agents.agent_files import judge_files
+        from patchgate.agents.hooks.written_files import judge_files
 
         refusal, notes = judge_files(event.call, folder, environ)
         return EventAnswer(refusal, notes)
@@ -59,14 +64,14 @@ def answer_event(event: HookEvent, folder: str, environ: Mapping[str, str]) -> E
 
 
 def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> EventAnswer:
-    from patchgate.agents.shell_rules import judge_command
+    from patchgate.agents.shell.shell_rules import judge_command
 
     ruling = judge_command(call.command, lambda path: _protection(path, folder, environ))
     findings = ruling.findings if ruling.refusals else []
     for push in ruling.forced:
         findings += _judge_push(push, folder, environ)
     if findings:
-        from patchgate.agents.refusals import describe
+        from patchgate.agents.hooks.refusals import describe
 
         return EventAnswer(describe(findings))
     if ruling.left:
@@ -117,8 +122,8 @@ def _judge_push(push: ForcedPush, folder: str, environ: Mapping[str, str]) -> li
     place = find_place(os.path.realpath(folder))
     if place is None or not uses_patchgate(place):
         return []
-    from patchgate.agents.forced_pushes import protected_refs_of
-    from patchgate.agents.shell_rules import RULE
+    from patchgate.agents.shell.forced_pushes import protected_refs_of
+    from patchgate.agents.shell.shell_rules import RULE
     from patchgate.git.quoting import printable
     from patchgate.git.repository import open_repository
     from patchgate.report.verdict import Finding
@@ -144,7 +149,8 @@ def _begin_session(root: str, environ: Mapping[str, str]) -> EventAnswer:
 
 def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> EventAnswer:
     """Judge the working tree as `check --worktree --profile agent` does; refuse only once."""
-    from patchgate.agents.refusals import describe, require_verdict
+
+    from patchgate.agents.hooks.refusals import describe, require_verdict
     from patchgate.check.pending import check_pending
     from patchgate.check.policy_lookup import trusted_options
     from patchgate.git.repository import open_repository
@@ -169,7 +175,7 @@ def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> Even
 
 def _changed_policy(repository: Repository) -> list[Finding]:
     """Find the files of the policy that differ from HEAD in the working tree."""
-    from patchgate.agents.refusals import policy_finding
+    from patchgate.agents.hooks.refusals import policy_finding
 
     asked = [f":(top){each}" for each in POLICY_PLACES]
     done = repository.git(
@@ -193,7 +199,7 @@ def _was_installed(finding: Finding, repository: Repository) -> bool:
     """Whether settings are refused that `agent install` has just written, and nobody has changed since."""
     if finding.rule != "agent-settings" or finding.path is None:
         return False
-    from patchgate.agents.agent_install import is_as_installed, record_of
+    from patchgate.agents.settings.install import is_as_installed, record_of
 
     path = os.path.join(repository.work_tree or "", os.fsdecode(finding.path.raw))
     return is_as_installed(path, record_of(repository.common_dir))

@@ -1,6 +1,6 @@
 """The MCP server: its resources and tools, limits on what it takes, and the questions before a change.
 
-Answers are made by processes of their own (`mcp_place`). No annotation here is a string, because the SDK
+Answers are made by processes of their own (`served_place`). No annotation here is a string, because the SDK
 reads them as values, those of inner functions too.
 """
 
@@ -26,9 +26,8 @@ from pydantic import AnyUrl, Field, ValidationError
 
 from patchgate import __version__
 from patchgate.agents.brief import DEFAULT_TOKENS
-from patchgate.agents.mcp_arguments import MOST_NUMBER
-from patchgate.agents.mcp_place import AnsweringProcess, ServerPlace
-from patchgate.agents.mcp_results import (
+from patchgate.agents.mcp.arguments import MOST_NUMBER
+from patchgate.agents.mcp.results import (
     ApplyToolResult,
     BriefToolResult,
     CheckToolResult,
@@ -40,6 +39,7 @@ from patchgate.agents.mcp_results import (
     ValidateToolResult,
     VerifyToolResult,
 )
+from patchgate.agents.mcp.served_place import AnsweringProcess, ServerPlace
 from patchgate.errors import PatchgateError
 from patchgate.git.quoting import first_of, printable
 

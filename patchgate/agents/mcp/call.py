@@ -9,10 +9,10 @@ import json
 import time
 from collections.abc import Mapping
 
-from patchgate.agents.mcp_arguments import CallArguments, CallPlace
-from patchgate.agents.mcp_changes import CHANGES
-from patchgate.agents.mcp_resources import RESOURCES
-from patchgate.agents.mcp_tools import TOOLS
+from patchgate.agents.mcp.arguments import CallArguments, CallPlace
+from patchgate.agents.mcp.changes import CHANGES
+from patchgate.agents.mcp.resources import RESOURCES
+from patchgate.agents.mcp.tools import TOOLS
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from patchgate.agents.brief import DEFAULT_TOKENS, make_brief
-from patchgate.agents.mcp_arguments import CallArguments, CallPlace, agent_options, digest_of, judged
+from patchgate.agents.mcp.arguments import CallArguments, CallPlace, agent_options, digest_of, judged
 from patchgate.check.effective_policy import effective_policy, explain_path
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
 from patchgate.check.pending import check_pending

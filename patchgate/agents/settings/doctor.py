@@ -6,10 +6,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 
-from patchgate.agents.agent_install import AgentScope, read_settings
-from patchgate.agents.clients import CODEX_CONFIG, MARK, AgentClient
-from patchgate.agents.hook_input import EVENTS
-from patchgate.agents.settings_text import SettingsError, has_entries, switches_hooks_off
+from patchgate.agents.hooks.hook_input import EVENTS
+from patchgate.agents.settings.clients import CODEX_CONFIG, MARK, AgentClient
+from patchgate.agents.settings.install import AgentScope, read_settings
+from patchgate.agents.settings.settings_text import SettingsError, has_entries, switches_hooks_off
 from patchgate.git.quoting import printable
 from patchgate.process import run
 from patchgate.values import dataclass

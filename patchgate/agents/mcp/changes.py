@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from patchgate.agents.mcp_arguments import CHECK_AGAIN, CallArguments, CallPlace, digest_of, judged
-from patchgate.agents.mcp_tools import analyses, pending
+from patchgate.agents.mcp.arguments import CHECK_AGAIN, CallArguments, CallPlace, digest_of, judged
+from patchgate.agents.mcp.tools import analyses, pending
 from patchgate.apply.apply import apply as apply_patch
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.check.policy_lookup import trusted_options

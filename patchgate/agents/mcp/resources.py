@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from patchgate.agents.mcp_arguments import CallArguments, CallPlace
+from patchgate.agents.mcp.arguments import CallArguments, CallPlace
 from patchgate.check.effective_policy import POLICY_SCHEMA, effective_policy
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.components.component_list import list_components

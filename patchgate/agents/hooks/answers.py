@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from patchgate.agents.hook_input import HookEvent
+from patchgate.agents.hooks.hook_input import HookEvent
 from patchgate.values import dataclass
 
 REFUSED = 2

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from patchgate.agents.git_words import ForcedPush, GitCall, judge_git, read_git_call
-from patchgate.agents.shell_runners import RUNNERS, SHELLS, Runner, read_runner, read_shell_call
-from patchgate.agents.shell_text import OPENING, UNKNOWN, SimpleCommand, read_shell
+from patchgate.agents.shell.git_words import ForcedPush, GitCall, judge_git, read_git_call
+from patchgate.agents.shell.shell_runners import RUNNERS, SHELLS, Runner, read_runner, read_shell_call
+from patchgate.agents.shell.shell_text import OPENING, UNKNOWN, SimpleCommand, read_shell
 from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
