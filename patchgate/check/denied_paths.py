@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from patchgate.check.case import Case, decided_by, find, or_add, or_take_out, undo
 from patchgate.git.model import FileChange
+from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.policy.file_kinds import MANIFESTS, is_agent_settings
 from patchgate.policy.policy import Decision, PathRuling, Profile
@@ -31,8 +32,9 @@ def examine(case: Case) -> Iterator[Finding]:
     """Find the paths and kinds of file that the policy does not allow."""
     sources = {old: new for new, old in case.change.renames.items()}
     for file in case.change.files:
-        if case.profile is Profile.AGENT and is_agent_settings(file.path):
-            yield _agent_settings(case, file, is_moved=file.path in sources)
+        kept = _kept_from_agents(case, file.path)
+        if kept is not None:
+            yield _by_an_agent(case, file, kept, is_moved=file.path in sources)
         ruling = case.policy.ruling(file.path)
         refused = False
         if ruling.denied is not None and not (file.new is None and ruling.deletable):
@@ -92,11 +94,21 @@ def _denied(case: Case, file: FileChange, ruling: PathRuling, denied: Decision, 
     )
 
 
-def _agent_settings(case: Case, file: FileChange, *, is_moved: bool) -> Finding:
+def _kept_from_agents(case: Case, path: RepoPath) -> str | None:
+    """Say why an agent may not change a path; None where it may, as the first policy of a repository."""
+    if case.profile is not Profile.AGENT:
+        return None
+    if is_agent_settings(path):
+        return "from which a coding agent reads its hooks"
+    is_in_force = case.governance.must_be_own_commit or case.governance.repaired
+    return "which is a part of the policy" if is_in_force and case.is_control(path) else None
+
+
+def _by_an_agent(case: Case, file: FileChange, kept: str, *, is_moved: bool) -> Finding:
     does = "renames" if is_moved else _DOES[file.status.value]
     return find(
         "agent-settings",
-        f"the change {does} {file.path.quoted}, from which a coding agent reads its hooks",
+        f"the change {does} {file.path.quoted}, {kept}",
         file.path,
         undo(file, case.change.renames.get(file.path), is_moved=is_moved),
         side="old" if file.new is None else "new",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from patchgate.check.case import Case, find
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.policy import Profile
 from patchgate.report.verdict import Finding, Fixer
 
 
@@ -45,14 +46,19 @@ def examine(case: Case) -> Iterator[Finding]:
             line=mistake.line,
         )
     if facts.must_be_own_commit and controls and others:
+        is_agent = case.profile is Profile.AGENT
+        how = (
+            "have a maintainer commit the control files"
+            if is_agent
+            else "commit the control files separately"
+        )
         named = ", ".join(path.quoted for path in others[:3]) + (", …" if len(others) > 3 else "")
         yield find(
             "policy-change-not-alone",
             f"{first.quoted} is a control file and changes together with {named}",
             first,
-            "commit the control files separately "
-            f"(git restore --staged -- {first.quoted} takes it out of this commit)",
-            details={"split": [controls, others]},
+            f"{how} (git restore --staged -- {first.quoted} takes it out of this commit)",
+            details={"split": [others, controls] if is_agent else [controls, others]},
         )
     if facts.repaired:
         yield find(

@@ -290,18 +290,18 @@ def test_an_ignored_file_is_not_judged_but_for_the_settings_of_agents(repo: Repo
         (".patchgate/baselines/x.json", "{}\n", False),
         ("pyproject.toml", "[tool.patchgate.policy]\n", True),
         ("pyproject.toml", "[project]\nname = 'x'\n", False),
-        (".pre-commit-config.yaml", "repos: [] # no patchgate\n", True),
-        (".pre-commit-config.yaml", "repos: []\n", False),
+        (".pre-commit-config.yaml", "repos: []\n", True),
+        ("sub/.pre-commit-config.yaml", "repos: []\n", False),
     ],
 )
 def test_an_agent_may_not_change_the_policy(repo: Repo, path: str, content: str, refused: bool) -> None:
+    repo.commit({".pre-commit-config.yaml": "repos: [] # patchgate\n"})
     sent = tool("claude", repo, "Write", file_path=path, content=content)
     answer = send(repo, "claude", sent)
     assert ("error[agent-settings]" in answer.err) is refused
     if refused:
         repo.write(path, content)
-        at_stop = send(repo, "claude", event("Stop", repo)).err
-        assert "error[agent-settings]" in at_stop or "policy-invalid" in at_stop
+        assert "error[agent-settings]" in send(repo, "claude", event("Stop", repo)).err
 
 
 @pytest.mark.parametrize(

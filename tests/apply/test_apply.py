@@ -366,13 +366,14 @@ def test_an_index_that_is_only_refreshed_meanwhile_is_none(repo: Repo) -> None:
 
 
 def test_the_commands_are_those_of_the_policy_before_the_patch(repo: Repo) -> None:
-    repo.policy(command("test", "exit 1"))
-    mine = TRUE.encode().replace(b"\n", b"\n+").removesuffix(b"+")
+    free = '[rules]\nagent-settings = "off"\n'
+    repo.policy(command("test", "exit 1") + free)
+    mine = (TRUE + free).encode().replace(b"\n", b"\n+").removesuffix(b"+")
     old = (repo.path / "patchgate.toml").read_bytes()
     patch = (
         b"diff --git a/patchgate.toml b/patchgate.toml\n--- a/patchgate.toml\n+++ b/patchgate.toml\n"
-        b"@@ -1,%d +1,3 @@\n"
-        % old.count(b"\n")
+        b"@@ -1,%d +1,%d @@\n"
+        % (old.count(b"\n"), mine.count(b"\n"))
         + b"".join(b"-%b\n" % line for line in old.splitlines())
         + b"+"
         + mine

@@ -136,4 +136,5 @@ def test_mending_a_policy_allows_no_other_file() -> None:
 
 
 def test_agents_are_bound_alike() -> None:
-    assert rules(agents(modified(CONFIG), modified("a"))) == ["policy-change-not-alone"]
+    assert rules(agents(modified(CONFIG), modified("a"))) == ["agent-settings", "policy-change-not-alone"]
+    assert rules(agents(modified(CONFIG))) == ["agent-settings"]

@@ -134,7 +134,7 @@ def test_a_policy_that_an_agent_proposes_must_allow_people_what_the_change_does(
     repo.stage({"patchgate.toml": "[policy.commit]\nallow_modes = false\n"})
     repo.git("update-index", "--chmod=+x", "patchgate.toml")
     repo.git("commit", "-q", "-m", "Do it\n\nPatchgate-Run: r")
-    assert repo.check("HEAD").errors == ["mode-change"]
+    assert repo.check("HEAD").errors == ["agent-settings", "mode-change"]
 
 
 def test_a_trailer_makes_no_warning_for_people_of_an_agent_s_commit(repo: Repo) -> None:

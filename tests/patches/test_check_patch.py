@@ -337,12 +337,12 @@ def test_a_patch_cannot_weaken_the_policy_that_judges_it(repo: Repo) -> None:
     repo.policy("[policy]\ndeny_prefixes = ['runs']\n")
     header = b"diff --git a/patchgate.toml b/patchgate.toml\n--- a/patchgate.toml\n+++ b/patchgate.toml\n"
     weaker = header + b"@@ -1,2 +1 @@\n [policy]\n-deny_prefixes = ['runs']\n"
-    assert_lands_as_judged(repo, weaker)
+    assert refusal(check(repo, weaker))[2] == ["agent-settings"]
     both = refusal(check(repo, weaker + addition(b"runs/x")))[2]
-    assert both == ["deny-prefix", "policy-change-not-alone"]
-    assert refusal(check(repo, weaker + addition(b"new")))[2] == ["policy-change-not-alone"]
+    assert both == ["agent-settings", "deny-prefix", "policy-change-not-alone"]
+    assert refusal(check(repo, weaker + addition(b"new")))[2] == ["agent-settings", "policy-change-not-alone"]
     broken = header + b"@@ -1,2 +1,2 @@\n [policy]\n-deny_prefixes = ['runs']\n+deny_prefixes = 7\n"
-    assert refusal(check(repo, broken))[2] == ["policy-invalid"]
+    assert refusal(check(repo, broken))[2] == ["agent-settings", "policy-invalid"]
     removed = check(repo, moved(b"patchgate.toml", b"old.toml"))
     assert "policy-removed" in refusal(removed)[2]
 

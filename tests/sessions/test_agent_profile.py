@@ -169,3 +169,51 @@ def test_no_hook_lets_an_agent_do_what_people_may_not(tmp_path: Path) -> None:
         assert refused.returncode != 0
         assert b"max-added-lines" in refused.stderr
     assert repo.head() == before
+
+
+SETTINGS = (".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".gemini/settings.json")
+
+
+@pytest.mark.parametrize("path", ["patchgate.toml", ".patchgate/allowed_signers", *SETTINGS])
+def test_an_agent_changes_neither_the_policy_nor_the_settings_with_its_hooks(
+    tmp_path: Path, path: str
+) -> None:
+    repo = made(tmp_path)
+    repo.stage({path: LIMITED.replace("1", "2") if path == "patchgate.toml" else "{}\n"})
+    refused = try_commit(repo, PATCHGATE_PROFILE="agent")
+    assert refused.returncode == 1
+    assert (
+        f"error[agent-settings]: the change {'modifies' if path == 'patchgate.toml' else 'adds'} {path}"
+        in (refused.stderr.decode())
+    )
+    # The effect decides, behind the hooks too.
+    tree = repo.ask("write-tree")
+    for trailer in (TRAILER, "Patchgate-Run: r-1"):
+        commit = repo.ask("commit-tree", tree, "-p", "HEAD", "-m", f"Change it\n\n{trailer}")
+        assert "agent-settings" in repo.cli("check", commit, "--format", "json").errors
+        assert repo.try_git("update-ref", "refs/heads/main", commit).returncode != 0
+    assert try_commit(repo).returncode == 0
+
+
+def test_an_agent_may_bring_the_first_policy_and_change_baselines_of_components(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.stage({"patchgate.toml": LIMITED})
+    assert try_commit(repo, "--trailer", TRAILER).returncode == 0
+    assert repo.cli("check", "HEAD", "--format", "json").code == 0
+    repo.stage({".patchgate/baselines/x.json": "{}\n"})
+    assert "agent-settings" not in repo.cli("check", "--profile", "agent", "--format", "json").errors
+
+
+def test_a_policy_may_let_agents_change_it(tmp_path: Path) -> None:
+    repo = made(tmp_path, '[rules]\nagent-settings = "off"\n')
+    repo.stage({"patchgate.toml": LIMITED + '[rules]\nagent-settings = "warning"\n'})
+    assert try_commit(repo, PATCHGATE_PROFILE="agent").returncode == 0
+
+
+def test_an_agent_does_not_repair_a_broken_policy(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"patchgate.toml": "[policy\n", "README.md": "hello\n"}, "Add a page")
+    repo.install()
+    repo.stage({"patchgate.toml": LIMITED})
+    assert b"agent-settings" in try_commit(repo, "--trailer", TRAILER).stderr
+    assert try_commit(repo).returncode == 0

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from patchgate.agents.hooks.answers import EventAnswer
 from patchgate.agents.hooks.hook_input import HookEvent, ShellCall
 from patchgate.agents.hooks.kept_files import (
-    POLICY_PLACES,
-    changes_policy,
     is_policy_by_name,
     is_user_settings,
 )
@@ -162,7 +160,6 @@ def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> Even
     report = check_pending(repository, asked, whole_tree=True)
     found = [each for change in report.changes for each in change.findings if each.level == "error"]
     errors = [each for each in found if not _was_installed(each, repository)]
-    errors += _changed_policy(repository)
     if not errors:
         if not found:
             require_verdict(report)
@@ -171,28 +168,6 @@ def _judge_stop(event: HookEvent, root: str, environ: Mapping[str, str]) -> Even
     if event.is_repeated:
         return EventAnswer(notes=(f"The working tree is still refused; it was said once.\n{refusal}",))
     return EventAnswer(f"{refusal}\nThe working tree cannot be committed like this: fix it, or say why not.")
-
-
-def _changed_policy(repository: Repository) -> list[Finding]:
-    """Find the files of the policy that differ from HEAD in the working tree."""
-    from patchgate.agents.hooks.refusals import policy_finding
-
-    asked = [f":(top){each}" for each in POLICY_PLACES]
-    done = repository.git(
-        "status", "--porcelain", "-z", "--no-renames", "-uall", "--", *asked, in_work_tree=True
-    )
-    found = []
-    for entry in filter(None, done.out.split(b"\0")):
-        path = os.fsdecode(entry[3:])
-        shown = repository.git("cat-file", "blob", f"HEAD:{path}", answers=(0, 128))
-        try:
-            with open(os.path.join(repository.work_tree or "", path), "rb") as file:
-                after: bytes | None = file.read()
-        except OSError:
-            after = None
-        if changes_policy(path, shown.out if shown.code == 0 else None, after):
-            found.append(policy_finding(path))
-    return found
 
 
 def _was_installed(finding: Finding, repository: Repository) -> bool:

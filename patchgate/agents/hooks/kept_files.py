@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 _BASELINES = ".patchgate/baselines/"
 _PYPROJECT, _PRE_COMMIT = "pyproject.toml", ".pre-commit-config.yaml"
-POLICY_PLACES = ("patchgate.toml", ".patchgate", _PYPROJECT, _PRE_COMMIT)
-"""Where the policy may be, from the root of a working tree."""
 
 
 def is_policy_by_name(path: str) -> bool:

@@ -42,8 +42,8 @@ POLICY_RULES = (
         "agent-settings",
         "A change under the agent profile touches a file from which a coding agent reads its hooks: "
         "`.claude/settings.json`, `.claude/settings.local.json`, `.codex/`, `.cursor/hooks.json` or "
-        "`.gemini/settings.json`, in any folder. In the hooks of an agent also a file of the "
-        "policy, or one of those settings of the user.",
+        "`.gemini/settings.json`, in any folder; or a control file, where a policy was there before. In the "
+        "hooks of an agent also one of those settings of the user.",
         "An agent could switch off the hooks that check it, or the rules.",
         "an agent that removes the hooks from .claude/settings.json",
         "Leave that file unchanged; a maintainer may change it.",
