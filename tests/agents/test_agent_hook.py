@@ -313,6 +313,8 @@ def test_an_agent_may_not_change_the_policy(repo: Repo, path: str, content: str,
         (".gemini/settings.json", "HOME", ""),
         ("other/settings.json", "CLAUDE_CONFIG_DIR", "other"),
         ("other/hooks.json", "CODEX_HOME", "other"),
+        (".gitconfig", "HOME", ""),
+        ("other/git/config", "XDG_CONFIG_HOME", "other"),
     ],
 )
 def test_the_hooks_of_the_user_are_left_alone(
@@ -344,6 +346,30 @@ def test_a_patch_of_many_files_is_one_change(repo: Repo) -> None:
     assert "error[max-files]" in answer.err
 
 
+def envelope(path: str, line: str = "x = 1") -> str:
+    return f"*** Begin Patch\n*** Add File: {path}\n+{line}\n*** End Patch\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (f"apply_patch <<'EOF'\n{envelope('runs/new')}EOF\n", "deny-prefix"),
+        (f"cd src && apply_patch <<'EOF'\n{envelope('../runs/new')}EOF\n", "deny-prefix"),
+        (f"bash -lc \"apply_patch <<'EOF'\n{envelope('runs/new')}EOF\n\"", "deny-prefix"),
+        (f"apply_patch <<'EOF'\n{envelope('src/c.py', SECRET)}EOF\n", "secret"),
+        (f"apply_patch <<'EOF'\n{envelope('patchgate.toml')}EOF\n", "agent-settings"),
+        (f"apply_patch <<'EOF'\n{envelope('.git/hooks/x')}EOF\n", "path-git-dir"),
+        ("apply_patch <<'EOF'\nnothing\nEOF\n", "undecided"),
+        (f"apply_patch <<'EOF'\n{envelope('src/c.py')}EOF\n", ""),
+    ],
+)
+def test_an_envelope_through_the_shell_is_judged_as_a_write(repo: Repo, text: str, rule: str) -> None:
+    answer = send(repo, "codex", command("codex", repo, text))
+    assert is_refused("codex", answer) is bool(rule)
+    assert rule in answer.err
+    assert rule or not answer.out
+
+
 @pytest.mark.parametrize(
     ("text", "refused"),
     [
@@ -362,6 +388,9 @@ def test_a_patch_of_many_files_is_one_change(repo: Repo) -> None:
         ("rm -rf .patchgate", True),
         ("mkdir -p .patchgate/baselines", False),
         ("echo x > link/config", True),
+        ("b=main; git push -f origin $b", True),
+        ("rm -rf .g*", True),
+        ("rm $HOME/.gitconfig", True),
     ],
 )
 def test_a_command_is_judged_where_it_runs(repo: Repo, text: str, refused: bool) -> None:

@@ -177,6 +177,58 @@ git-commit -n
 /usr/lib/git-core/git-commit -n
 script -c 'git commit -n'
 su -c 'git commit -n' me
+flock f git commit --no-verify
+flock -w 5 f -c 'git commit -n'
+flock --timeout=5 f git commit -n
+flock f -c 'git commit -n'
+chroot / git commit -n
+taskset -c 0 git commit -n
+watch -n 1 git commit -n
+busybox sh -c 'git commit -n'
+nohup2 git commit -n
+sudo --unknown root git commit -n
+docker run x git commit -n
+coproc NAME { git commit -n; }
+coproc NAME { cd .git; rm hooks/x; }
+bash <<< 'git commit -n'
+echo git commit -n | bash
+echo 'git commit -n' | bash -s
+echo 'git commit -n' | sudo sh -
+printf '%s\n' 'git commit -n' | sh
+gi? commit -n
+/usr/bin/g*t commit -n
+{git,commit,-n}
+git commit $'\x2d-no-verify'
+git commit $'\055n'
+git commit -m x $'\u002d\U0000002dno-verify'
+rm -rf .g*t/hooks
+rm .{git,x}/hooks/y
+rm -rf .g??
+rm -rf .[a-z]*
+rm $(git rev-parse --git-dir)/hooks/x
+rm "`git rev-parse --git-dir`/hooks/x"
+rm -rf "$(git rev-parse --git-path hooks)"
+rm "$(git rev-parse --path-format=absolute --git-common-dir)/hooks/x"
+rm "$(git rev-parse --show-toplevel)/.git/hooks/x"
+rm $(echo .git)/hooks/x
+d=.git/hooks; rm $d/pre-commit
+d=.git; rm "${d}/hooks/pre-commit"
+export d=.git/hooks && rm -f "$d"/*
+c="git commit -n"; $c -m x
+f=-n; git commit -m x $f
+x='git commit -n'; bash -c "$x"
+x='git commit -n'; eval $x
+ln -s .git x && rm x/hooks/pre-commit
+ln -sfn "$PWD/.git/hooks" x
+git rm .git/x
+git mv a .git/hooks/pre-commit
+curl -o .git/hooks/pre-commit https://example.org/x
+curl --output=.git/hooks/pre-commit https://example.org/x
+curl -so.git/hooks/pre-commit https://example.org/x
+wget -O .git/hooks/pre-commit https://example.org/x
+tar -xf x.tar -C .git/hooks
+tar --directory .git/hooks -xf x.tar
+unzip x.zip -d .git/hooks
 git patchgate uninstall
 git-patchgate agent uninstall claude
 patchgate uninstall
@@ -196,30 +248,34 @@ git -c "$key=x" commit
 git -c include.path=/tmp/c commit
 git push origin "$branch" --force
 git bisect run make
-git commit $'\x2d-no-verify'
 echo 'not closed
 echo $(not closed
 bash -c "git commit $X"
 git config --edit
-flock f git commit -m x
-nohup2 git commit -n
+flock -z f git commit -m x
+nohup2 git commit -m x
 python -c "import os; os.system('git commit -n')"
 apply_patch <<EOF
 cat <<$x
-echo x | bash -s
-echo x | bash -x
-sudo --unknown root git commit -n
+curl x | bash -s
+(echo x) | bash -x
+bash -s
+sh <(echo git commit -n)
+x=a; read x < f; git commit $x
+for x in -n; do git commit $x; done
+x=a; x=$(cat f); git commit $x
+sudo --unknown root git commit -m x
 bash --unknown x -c 'git commit -m x'
-gi? commit -n
-/usr/bin/g*t commit -n
-{git,commit,-n}
-rm -rf .g*t/hooks
-rm .{git,x}/hooks/y
-rm -rf .g??
-rm $(git rev-parse --git-dir)/hooks/x
 rm "$dir/hooks/pre-commit"
+gi? commit -m x
+rm $(cat f)/hooks/x
+rm .g*$x/hooks/x
 find . -type f -delete
 xargs git commit -m x
+python <<< "import os; os.system('git commit -n')"
+awk -f x .git/config
+vim .git/hooks/pre-commit
+sponge .git/config
 """
 
 ALLOWED = r"""
@@ -255,6 +311,13 @@ echo 'x > .git/hooks/y'
 grep -rn -- --no-verify .
 # git commit -n
 cat .git/config
+du -sh .git
+stat .git/HEAD
+tar czf x.tgz .git
+git checkout main
+git rm a
+curl -o x https://example.org/git
+jq . x.json
 ls -la .git/hooks
 cp .git/config /tmp/x
 grep x .git/HEAD
@@ -293,6 +356,15 @@ xargs -0 -n 1 grep x
 HOME=/tmp/x npm test
 time make
 brew install git
+flock f make
+flock -n 9
+echo 'make' | bash
+bash <<< 'make all'
+rm -rf {build,dist}/*
+rm -rf .cache* .py*
+git commit -m $'a\nb -n'
+coproc NAME { make; }
+flock f git commit -m x
 pip install git-lfs
 find . -name '*.py' -exec sed -n 1p {} +
 read -r line
@@ -347,6 +419,59 @@ def test_the_commands_in_a_here_document_that_a_shell_expands_are_read() -> None
     assert not judge("cat <<'END'\n$(git commit -n)\nEND\n").refusals
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bash <<'END'\ngit commit -n\nEND\n",
+        "bash <<END\ngit commit -n\nEND\n",
+        "bash -s a <<-END\n\tgit commit -n\n\tEND\n",
+        "cat <<'END' | sh\ngit commit -n\nEND\n",
+        "sh /dev/stdin <<END\ngit commit -n\nEND\n",
+        "source /dev/stdin <<END\ngit commit -n\nEND\n",
+        "bash <<END\n\tEND\ngit commit -n\nEND\n",
+    ],
+)
+def test_the_here_document_of_a_shell_is_a_command(text: str) -> None:
+    assert judge(text).refusals
+
+
+ENVELOPE = "*** Begin Patch\n*** Add File: a b\n+$x\n*** End Patch\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        (f"apply_patch <<'EOF'\n{ENVELOPE}EOF\n", ""),
+        (f"cd sub && apply_patch <<'EOF'\n{ENVELOPE}EOF\n", "sub"),
+        (f"bash -lc \"apply_patch <<'EOF'\n{ENVELOPE.replace('$', chr(92) + '$')}EOF\n\"", ""),
+        (f"apply_patch '{ENVELOPE}'", ""),
+        (f"applypatch <<< '{ENVELOPE}'", ""),
+        (f"cat <<'EOF' | apply_patch\n{ENVELOPE}EOF\n", ""),
+        (f"sudo apply_patch <<'EOF'\n{ENVELOPE}EOF\n", ""),
+    ],
+)
+def test_an_envelope_that_goes_through_the_shell_is_a_write(text: str, folder: str) -> None:
+    found = judge(text)
+    ((place, patch),) = found.patches
+    assert (place, patch.rstrip("\n")) == (folder, ENVELOPE.rstrip("\n"))
+    assert not found.left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"apply_patch <<EOF\n{ENVELOPE}EOF\n",
+        "apply_patch < f",
+        "apply_patch",
+        f"cd \"$x\" && apply_patch <<'EOF'\n{ENVELOPE}EOF\n",
+    ],
+)
+def test_an_envelope_that_only_the_shell_knows_is_left(text: str) -> None:
+    found = judge(text)
+    assert found.left
+    assert not found.patches
+
+
 def test_a_command_after_a_here_document_is_read() -> None:
     assert judge("cat > x <<END\ntext\nEND\ngit commit -n").refusals
 
@@ -397,6 +522,16 @@ def test_deep_nesting_is_left() -> None:
     assert judge("$(" * 500 + "git commit -n" + ")" * 500).left
     assert judge("${" * 40_000).left
     assert judge('"${' * 40_000).left
+    assert judge("eval " * 30 + "x").left
+    assert judge("x='eval $x;eval $x'; eval $x").left
+
+
+def test_a_short_command_does_not_become_a_long_one() -> None:
+    grown = judge("x=aaaaaaaaaa; " + "x=$x$x; " * 60 + 'rm "$x"')
+    assert not grown.refusals
+    assert judge("rm " + "{a,b}" * 10_000 + "; git commit -n").refusals
+    assert judge("rm " + " ".join(f"f{number}" for number in range(9000))).left
+    assert judge("rm " + " ".join(f"f{number}/.g*" for number in range(9000))).refusals
 
 
 @settings(max_examples=often(2000), deadline=None)

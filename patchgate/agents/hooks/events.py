@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from patchgate.agents.hooks.answers import EventAnswer
-from patchgate.agents.hooks.hook_input import HookEvent, ShellCall
+from patchgate.agents.hooks.hook_input import HookEvent, PatchCall, ShellCall
 from patchgate.agents.hooks.kept_files import (
     is_policy_by_name,
-    is_user_settings,
+    use_of_settings,
 )
 from patchgate.agents.hooks.places import Place, below_git, enclosing_places, find_place, uses_patchgate
 
@@ -28,6 +28,7 @@ _SESSION = (
     "other hooks are refused. git patchgate explain RULE says how to satisfy a rule."
 )
 _NOT_OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
+_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 _LEFT = "patchgate did not judge all of this command, so the git hooks decide"
 
 
@@ -64,7 +65,8 @@ def answer_event(event: HookEvent, folder: str, environ: Mapping[str, str]) -> E
 def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> EventAnswer:
     from patchgate.agents.shell.shell_rules import judge_command
 
-    ruling = judge_command(call.command, lambda path: _protection(path, folder, environ))
+    variables = {name: environ[name] for name in _VARIABLES if environ.get(name)}
+    ruling = judge_command(call.command, lambda path: _protection(path, folder, environ), variables)
     findings = ruling.findings if ruling.refusals else []
     for push in ruling.forced:
         findings += _judge_push(push, folder, environ)
@@ -72,9 +74,20 @@ def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> 
         from patchgate.agents.hooks.refusals import describe
 
         return EventAnswer(describe(findings))
-    if ruling.left:
-        return EventAnswer(notes=(f"{_LEFT}: {'; '.join(ruling.left[:3])}",))
-    return EventAnswer()
+    notes = [f"{_LEFT}: {'; '.join(ruling.left[:3])}"] if ruling.left else []
+    for inside, text in ruling.patches:
+        refusal, more = _judge_patch(text, os.path.join(folder, inside), environ)
+        if refusal:
+            return EventAnswer(refusal)
+        notes += more
+    return EventAnswer(notes=tuple(notes))
+
+
+def _judge_patch(text: str, folder: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """Judge an envelope that goes through the shell as one that the agent's own tool applies."""
+    from patchgate.agents.hooks.written_files import judge_files
+
+    return judge_files(PatchCall(text), folder, environ)
 
 
 def _protection(path: str, folder: str, environ: Mapping[str, str]) -> str | None:
@@ -87,8 +100,8 @@ def _protection(path: str, folder: str, environ: Mapping[str, str]) -> str | Non
         above = below_git(each)
         if above is not None and (not is_known or _is_ours(above)):
             return "in git's own folder"
-        if is_known and is_user_settings(each, environ):
-            return "where a coding agent reads its hooks"
+        if is_known and (use := use_of_settings(each, environ)) is not None:
+            return use
         if is_known and any(map(_is_policy_of(each), enclosing_places(os.path.dirname(each)))):
             return "a part of the policy"
         if _is_settings(each) and (not is_known or _is_ours(os.path.dirname(each))):

@@ -1,4 +1,4 @@
-"""Which files no agent may write: those of the policy, and the settings of its user with the agents' hooks.
+"""Which files no agent may write: those of the policy, and its user's settings of agents and of git.
 
 The settings of a project are known by their names (`policy.file_kinds`). Does not import the pipeline.
 """
@@ -6,7 +6,7 @@ The settings of a project are known by their names (`policy.file_kinds`). Does n
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _BASELINES = ".patchgate/baselines/"
 _PYPROJECT, _PRE_COMMIT = "pyproject.toml", ".pre-commit-config.yaml"
@@ -49,13 +49,21 @@ def _table(content: bytes | None) -> object:
     return tool.get("patchgate") if isinstance(tool, dict) else None
 
 
-def is_user_settings(path: str, environ: Mapping[str, str]) -> bool:
-    """Return whether an agent reads the hooks of its user from an absolute path."""
+def use_of_settings(path: str, environ: Mapping[str, str]) -> str | None:
+    """Say what reads its hooks from an absolute path in the home folder; None if nothing does."""
     home = environ.get("HOME", "")
+    config = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    gits = [f"{home}/.gitconfig", f"{config}/git/config", "/etc/gitconfig"]
     claude = environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
     codex = environ.get("CODEX_HOME") or f"{home}/.codex"
     files = [f"{claude}/settings.json", f"{claude}/settings.local.json", f"{home}/.cursor/hooks.json"]
     files += [f"{codex}/config.toml", f"{codex}/hooks.json", f"{home}/.gemini/settings.json"]
+    if _is_one_of(path, files):
+        return "where a coding agent reads its hooks"
+    return "where git reads which hooks run" if _is_one_of(path, gits) else None
+
+
+def _is_one_of(path: str, files: Sequence[str]) -> bool:
     kept = [each for file in files if os.path.isabs(file) for each in (os.path.normpath(file), _real(file))]
     return path.casefold() in {each.casefold() for each in kept}
 

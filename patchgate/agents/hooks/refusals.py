@@ -20,15 +20,9 @@ def describe(findings: Sequence[Finding]) -> str:
     return "\n".join(["patchgate refuses this:", *lines, *end])
 
 
-def policy_finding(path: str) -> Finding:
-    """Say that an agent changes the policy."""
-    message = f"{printable(path, 200)} is a part of the policy, which an agent may not change"
-    return Finding.of("agent-settings", message, hint="leave it as it is; a maintainer changes the policy")
-
-
-def settings_finding(path: str) -> Finding:
-    """Say that an agent changes the settings of its user."""
-    message = f"from {printable(path, 200)} a coding agent reads its hooks"
+def kept_finding(path: str, use: str) -> Finding:
+    """Say that an agent changes a file that only a maintainer may; `use` says what it is."""
+    message = f"{printable(path, 200)} is {use}"
     return Finding.of("agent-settings", message, hint="leave that file as it is; a maintainer may change it")
 
 

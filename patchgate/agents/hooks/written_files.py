@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.agents.hooks.hook_input import FileCall, PatchCall
-from patchgate.agents.hooks.kept_files import changes_policy, is_user_settings
+from patchgate.agents.hooks.kept_files import changes_policy, use_of_settings
 from patchgate.agents.hooks.places import Place, below_git, enclosing_places, uses_patchgate
 from patchgate.agents.hooks.tool_effects import FileEffect, effects_of
 from patchgate.values import replace
@@ -49,8 +49,9 @@ def judge_files(
     groups: dict[Place, dict[str, FileEffect]] = {}
     for effect in effects_of(call, lambda path: _read(os.path.join(folder, path))):
         place_of_file = os.path.realpath(os.path.join(folder, effect.path))
-        if is_user_settings(place_of_file, environ):
-            return _kept(effect.path, is_policy=False), ()
+        use = use_of_settings(place_of_file, environ)
+        if use is not None:
+            return _kept(effect.path, use), ()
         above = below_git(place_of_file)
         inside = above if above is not None else os.path.dirname(place_of_file)
         for number, place in enumerate(enclosing_places(inside)):
@@ -60,7 +61,7 @@ def judge_files(
             if above is not None and number == 0:
                 return _own_folder(effect.path), ()
             if changes_policy(path, _read(place_of_file), effect.content):
-                return _kept(effect.path, is_policy=True), ()
+                return _kept(effect.path, "a part of the policy"), ()
             groups.setdefault(place, {})[path] = effect
     for place, effects in groups.items():
         refusal = _judge_group(place, effects, environ)
@@ -79,10 +80,10 @@ def _is_tracked(place: Place, path: str, environ: Mapping[str, str]) -> bool:
     return bool(listed.out)
 
 
-def _kept(path: str, *, is_policy: bool) -> str:
-    from patchgate.agents.hooks.refusals import describe, policy_finding, settings_finding
+def _kept(path: str, use: str) -> str:
+    from patchgate.agents.hooks.refusals import describe, kept_finding
 
-    return describe([policy_finding(path) if is_policy else settings_finding(path)])
+    return describe([kept_finding(path, use)])
 
 
 def _own_folder(path: str) -> str:

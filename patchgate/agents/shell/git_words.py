@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from patchgate.agents.shell.shell_text import UNKNOWN
+from patchgate.agents.shell.shell_words import UNKNOWN
 from patchgate.values import dataclass, field
 
 _GLOBAL_WITH_VALUE = frozenset(
@@ -128,6 +128,8 @@ def judge_git(call: GitCall) -> GitRuling:
         found.refusals.append((f"git {name} {_NO_VERIFY} skips the hooks", _KEEP_HOOKS))
     if name == "push":
         _judge_push(found, call.arguments)
+    elif name in {"mv", "rm"}:
+        found.written += [each for each in call.arguments if not each.startswith("-")]
     elif name == "rebase":
         found.scripts += _commands_of_rebase(call.arguments)
     elif name == "bisect" and call.arguments[:1] == ("run",):

@@ -1,19 +1,22 @@
 """Find in a shell command what would bypass the git hooks: skipped hooks, other hooks, writes below `.git`.
 
-A plain limit: only words that are written out are judged. What a running shell makes of variables, `eval`
-and scripts is listed as `left`, and the git hooks decide about it.
+A plain limit: only what is written out is judged, variables that the text itself sets included. What a
+running shell makes of others, and of scripts, is listed as `left`, and the git hooks decide about it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from patchgate.agents.shell.git_words import ForcedPush, GitCall, judge_git, read_git_call
+from patchgate.agents.shell.git_words import ForcedPush, GitCall, GitRuling, judge_git, read_git_call
+from patchgate.agents.shell.shell_commands import OPENING, SimpleCommand
 from patchgate.agents.shell.shell_runners import RUNNERS, SHELLS, Runner, read_runner, read_shell_call
-from patchgate.agents.shell.shell_text import OPENING, UNKNOWN, SimpleCommand, read_shell
+from patchgate.agents.shell.shell_text import read_shell
+from patchgate.agents.shell.shell_words import UNKNOWN, KnownVariables
+from patchgate.agents.shell.written_words import CHANGERS, HIDDEN, KNOWN_WRITERS, SETTINGS, written_by
 from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -21,27 +24,24 @@ if TYPE_CHECKING:
 
 RULE = "command-bypasses-hooks"
 _PATCHGATE = frozenset({"patchgate", "git-patchgate"})
-# Programs that change each of their files, and those that change the last one.
-_CHANGERS = frozenset(
-    {"chmod", "chown", "mkdir", "mv", "patch", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"}
-)
-_COPIERS = frozenset({"cp", "install", "ln", "rsync"})
-_IN_PLACE = frozenset({"perl", "ruby", "sed"})
 _ASSIGNERS = frozenset({"declare", "export", "local", "readonly", "setenv", "typeset"})
 _WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 # Programs that only show or search their words.
 _TALKERS = frozenset(
-    {"ack", "ag", "apropos", "cat", "diff", "echo", "egrep", "fgrep", "file", "grep", "head", "help", "less"}
-    | {"ls", "man", "more", "printf", "rg", "tail", "test", "[", "[[", "type", "wc", "whatis", "whereis"}
-    | {"which", "for", "select", "case"}
+    {"ack", "ag", "apropos", "cat", "cmp", "diff", "du", "echo", "egrep", "fgrep", "file", "grep", "head"}
+    | {"help", "hexdump", "jq", "less", "ls", "man", "md5sum", "more", "od", "printf", "pwd", "readlink"}
+    | {"realpath", "rg", "sha1sum", "sha256sum", "sort", "stat", "strings", "tail", "test", "[", "[[", "tree"}
+    | {"type", "uniq", "wc", "whatis", "whereis", "which", "xxd", "for", "select", "case", "cd", "pushd"}
 )
-_RUNS_TEXT = frozenset({"flock", "script", "su"})
+_RUNS_TEXT = frozenset({"script", "su"})
+_PATCHERS = frozenset({"apply_patch", "applypatch"})
 _PROFILES = frozenset({"PATCHGATE_PROFILE", "CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI"})
 """By these a commit is an agent's (`check.profiles`, which takes too long to import)."""
 _HOMES = frozenset({"HOME", "XDG_CONFIG_HOME"})
 _HOOKS = ("pre-commit", "commit-msg", "pre-push", "pre-merge-commit", "reference-transaction", "pre-receive")
-_SETTINGS = ("settings.json", "settings.local.json", "hooks.json")
-_HIDDEN = (".git", ".claude", ".codex", ".cursor", ".gemini")
+_MOST_NAMED = 8
+_MOST_ASKED = 1000
+_TELLING = (*HIDDEN, "patchgate", "pyproject.toml", ".pre-commit-config.yaml")
 _WILD = re.compile(r"[*?\[\0]")
 _NAMES_GIT = re.compile(r"(?<![\w.-])git(?:-[a-z]+)?(?![\w.])")
 _REMOVES_HOOKS = frozenset({("uninstall",), ("agent", "uninstall")})
@@ -57,11 +57,15 @@ class CommandRefusal:
 
 @dataclass(slots=True)
 class CommandRuling:
-    """What was found in a command: refusals, forced pushes (the policy knows their refs), what is left."""
+    """What was found in a command: refusals, forced pushes (the policy knows their refs), what is left.
+
+    `patches` are the envelopes of Codex that it applies, each with the folder in which it does.
+    """
 
     refusals: list[CommandRefusal] = field(default_factory=list)
     forced: list[ForcedPush] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    patches: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Finding]:
@@ -72,33 +76,44 @@ class CommandRuling:
         return [Finding.of(RULE, each.message, hint=each.hint) for each in self.refusals]
 
 
-def judge_command(text: str, is_protected: Callable[[str], str | None]) -> CommandRuling:
-    """Judge a shell command.
+def judge_command(
+    text: str, is_protected: Callable[[str], str | None], variables: Mapping[str, str] | None = None
+) -> CommandRuling:
+    """Judge a shell command: first as if it alone set its variables, which only ever refuses more.
 
     Args:
         text: the command, as the shell gets it.
         is_protected: says what a path is that no command may write; None for any other. The path starts at
             the folder in which the command runs, and may contain `UNKNOWN`.
+        variables: those of the environment that are known.
     """
-    judge = _Judge(is_protected)
-    judge.judge_text(text, 0)
-    found = judge.ruling
+    guessed = _Judge(is_protected, KnownVariables(dict(variables or {})))
+    if any(letter in text for letter in "$`{"):
+        guessed.judge_text(text, 0)
+    sure = _Judge(is_protected, None)
+    if not guessed.ruling.refusals:
+        sure.judge_text(text, 0)
+    found = guessed.ruling if guessed.ruling.refusals else sure.ruling
     found.refusals = list(dict.fromkeys(found.refusals))
     found.left = list(dict.fromkeys(found.left))
+    found.forced = list(dict.fromkeys([*sure.ruling.forced, *guessed.ruling.forced]))
+    found.patches = list(dict.fromkeys([*sure.ruling.patches, *guessed.ruling.patches]))
     return found
 
 
 class _Judge:
     """Judges the commands of a text in order, and follows `cd`."""
 
-    def __init__(self, is_protected: Callable[[str], str | None]) -> None:
+    def __init__(self, is_protected: Callable[[str], str | None], known: KnownVariables | None) -> None:
         self.ruling = CommandRuling()
+        self._asked: dict[str, str | None] = {}
+        self._known = known
         self._is_protected = is_protected
         self._folder = ""
 
     def judge_text(self, text: str, depth: int) -> None:
         """Judge every command of a text."""
-        read = read_shell(text, depth)
+        read = read_shell(text, depth, self._known)
         self.ruling.left += [f"the command was not read to its end: {each}" for each in read.unread]
         for command in read.commands:
             self._judge_command(command, depth)
@@ -118,10 +133,12 @@ class _Judge:
             words = words[1:]
         if not words:
             return
+        name, rest = words[0].rpartition("/")[2], list(words[1:])
         if words[0] not in {"[", "[["} and _WILD.search(words[0]):
             self.ruling.left.append("which program runs is known only to the shell")
+            if UNKNOWN not in words[0] and fnmatchcase("git", name):
+                self._judge_git(read_git_call(rest), depth)
             return
-        name, rest = words[0].rpartition("/")[2], list(words[1:])
         if name == "git":
             self._judge_git(read_git_call(rest), depth)
         elif name.startswith("git-") and name not in _PATCHGATE:
@@ -139,15 +156,17 @@ class _Judge:
         elif name in _ASSIGNERS or name == "set":
             self._judge_assigner(name, rest)
         else:
-            self._judge_builtin(name, rest, depth)
-            self._judge_unknown(name, rest, depth)
-            for path in _written_by(name, rest):
+            self._judge_builtin(name, rest, command, depth)
+            self._judge_unknown(name, rest, command, depth)
+            for path in written_by(name, rest):
                 self._judge_write(path, f"lets {name} change")
 
-    def _judge_builtin(self, name: str, rest: Sequence[str], depth: int) -> None:
+    def _judge_builtin(self, name: str, rest: Sequence[str], command: SimpleCommand, depth: int) -> None:
         """Judge what the shell itself does: run a text or a file, change the folder."""
         if name == "eval":
             self._judge_script(" ".join(rest), name, depth)
+        elif name in {"source", "."} and rest[:1] == ["/dev/stdin"]:
+            self._judge_input(name, command, depth)
         elif name in {"source", "."}:
             self.ruling.left.append(f"{name} runs a file that was not read")
         elif name in {"cd", "pushd"}:
@@ -160,8 +179,8 @@ class _Judge:
             for word in rest:
                 self._judge_script(word.partition("=")[2], name, depth)
 
-    def _judge_unknown(self, name: str, rest: Sequence[str], depth: int) -> None:
-        """Judge the words of a program that may run them: git among them is left."""
+    def _judge_unknown(self, name: str, rest: Sequence[str], command: SimpleCommand, depth: int) -> None:
+        """Judge the words of a program that may run them: git among them is left, if it skips no hooks."""
         for at, word in enumerate(rest):
             is_text = word in {"-c", "--command"} or (
                 name in _RUNS_TEXT and re.fullmatch("-[a-zA-Z]*c", word)
@@ -173,8 +192,31 @@ class _Judge:
             is_run |= word.startswith(("-c", "--command=")) and bool(_NAMES_GIT.search(word))
             if is_run and name not in _TALKERS:
                 self.ruling.left.append(f"{_shown(name)} may run git")
-        if name in {"apply_patch", "applypatch"}:
-            self.ruling.left.append(f"{name} writes files")
+                # Its words are git's, whatever runs them.
+                found = judge_git(read_git_call(rest[at + 1 :])) if _is_git(word) else GitRuling()
+                for message, hint in found.refusals:
+                    self._refuse(message, hint)
+        if name not in _TALKERS | KNOWN_WRITERS:
+            if _NAMES_GIT.search(command.input_text() or ""):
+                self.ruling.left.append(f"{_shown(name)} may run git")
+            named = [each for each in rest if not each.startswith("-") and any(one in each for one in HIDDEN)]
+            for path in named[:_MOST_NAMED]:
+                if self._protection(path) is not None:
+                    self.ruling.left.append(f"{_shown(name)} may change {_shown(path)}")
+        if name in _PATCHERS:
+            text = rest[0] if rest else command.input_text()
+            if text is None or UNKNOWN in text + self._folder:
+                self.ruling.left.append(f"{name} writes what only the shell knows")
+            else:
+                self.ruling.patches.append((self._folder, text))
+
+    def _judge_input(self, name: str, command: SimpleCommand, depth: int) -> None:
+        """Judge the commands that a shell reads from its input."""
+        text = command.input_text()
+        if text is None:
+            self.ruling.left.append(f"{name} reads commands from its input")
+        else:
+            self._judge_script(text, name, depth)
 
     def _judge_variable(self, name: str) -> None:
         if name.startswith("PATCHGATE_"):
@@ -207,17 +249,19 @@ class _Judge:
             self._judge_unset(word)
 
     def _judge_write(self, path: str, does: str) -> None:
-        what = self._is_protected(self._joined(path))
-        if what is not None:
+        what, is_sure = self._protection(path), True
+        if what is None and _WILD.search(path):
+            what, is_sure = self._may_be_protected(path)
+        if what is not None and is_sure:
             self._refuse(
                 f"the command {does} {_shown(path)}, which is {what}",
                 "leave that file as it is; ask a maintainer if it must change",
             )
-        elif _WILD.search(path) and self._may_be_protected(path):
+        elif what is not None:
             self.ruling.left.append(f"only the shell knows whether {_shown(path)} is protected")
 
-    def _may_be_protected(self, path: str) -> bool:
-        """Whether a path with a pattern, or a text that only the shell knows, may name a protected one."""
+    def _may_be_protected(self, path: str) -> tuple[str | None, bool]:
+        """Say what a path may name that has a pattern, or a text of the shell's; and whether it does."""
         parts = path.split("/")
         for at, part in enumerate(parts):
             if not _WILD.search(part):
@@ -226,15 +270,29 @@ class _Judge:
             below = parts[at + 1] if at + 1 < len(parts) else ""
             # A variable alone is anything; what follows tells whether it is one of those folders.
             is_any = not pattern.strip("*") and UNKNOWN in part
-            if is_any and below in {"hooks", *_SETTINGS}:
-                return True
-            named = [] if is_any or not pattern.startswith((".", "[", "?")) else _HIDDEN
+            if is_any and below in {"hooks", *SETTINGS}:
+                return "in git's own folder", False
+            named = [] if is_any or not pattern.startswith((".", "[", "?")) else HIDDEN
             for name in (each for each in named if fnmatchcase(each, pattern)):
-                for inside in ("", *_SETTINGS):
+                for inside in ("", *SETTINGS):
                     tried = "/".join([*parts[:at], name, *(parts[at + 1 :] or [inside])])
-                    if self._is_protected(self._joined(tried)) is not None:
-                        return True
-        return False
+                    what = self._protection(tried)
+                    if what is not None:
+                        return what, UNKNOWN not in path
+        return None, False
+
+    def _protection(self, path: str) -> str | None:
+        """Say what a path is that no command may write; of very many files, only where its name may tell."""
+        place = self._joined(path)
+        if place in self._asked:
+            return self._asked[place]
+        if len(self._asked) >= _MOST_ASKED:
+            if not any(each in place.casefold() for each in _TELLING):
+                self.ruling.left.append(f"it names more than {_MOST_ASKED:,} files")
+                return None
+            if len(self._asked) >= 3 * _MOST_ASKED:
+                return "one of too many files"
+        return self._asked.setdefault(place, self._is_protected(place))
 
     def _joined(self, path: str) -> str:
         return path if path.startswith("/") or not self._folder else f"{self._folder}/{path}"
@@ -261,7 +319,8 @@ class _Judge:
         if run.unknown:
             self.ruling.left.append(f"{name} has an option that is not known")
         if run.split is not None:
-            self._judge_script(" ".join(["env", run.split, *run.words]), name, depth)
+            text = " ".join(["env", run.split, *run.words]) if name == "env" else run.split
+            self._judge_script(text, name, depth)
         else:
             self._judge_words(run.words, command, depth)
 
@@ -271,10 +330,10 @@ class _Judge:
             self.ruling.left.append(f"{name} has an option that is not known")
         if call.script is not None:
             self._judge_script(call.script, name, depth)
-        elif call.words:
+        elif not call.reads_input:
             self.ruling.left.append(f"{name} runs a file that was not read")
         elif not {"--version", "--help"}.intersection(rest):
-            self.ruling.left.append(f"{name} reads commands from its input")
+            self._judge_input(name, command, depth)
 
     def _judge_script(self, script: str, name: str, depth: int) -> None:
         if UNKNOWN in script:
@@ -288,7 +347,7 @@ class _Judge:
                 after = list(rest[at + 1 :])
                 ends = [place for place, each in enumerate(after) if each in {";", "+"}]
                 run = after[: ends[0] if ends else len(after)]
-                changes |= run[:1] != [] and run[0].rpartition("/")[2] in _CHANGERS | {"cp", "ln"}
+                changes |= run[:1] != [] and run[0].rpartition("/")[2] in CHANGERS | {"cp", "ln"}
                 self._judge_words(run, command, depth)
         if not changes:
             return
@@ -338,39 +397,3 @@ def _shown(path: str) -> str:
 def _is_git(word: str) -> bool:
     name = word.rpartition("/")[2]
     return name == "git" or name.startswith("git-")
-
-
-def _written_by(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """Yield the files that a program changes, as far as its arguments show."""
-    files = [each for each in rest if not each.startswith("-")]
-    if name in _CHANGERS:
-        yield from files
-        if name in {"mv", "rm"}:
-            # What is in a folder goes with it.
-            hidden = [each.rstrip("/") for each in files if each.rstrip("/").endswith(_HIDDEN)]
-            yield from (f"{each}/{inside}" for each in hidden for inside in _SETTINGS)
-    if name in _COPIERS or name == "mv":
-        # A program takes one folder; a list without end costs no time.
-        targets = [*files[-1:], *_target_folders(rest)][:8]
-        yield from targets
-        sources = [each.rstrip("/").rpartition("/")[2] for each in files]
-        yield from (f"{target.rstrip('/')}/{each}" for target in targets for each in sources)
-    elif name in _IN_PLACE:
-        is_in_place = any(
-            each.startswith("--in-place") or (each.startswith("-") and each[1:2] != "-" and "i" in each)
-            for each in rest
-        )
-        yield from files if is_in_place else ()
-    elif name == "dd":
-        yield from (each[3:] for each in rest if each.startswith("of="))
-
-
-def _target_folders(rest: Sequence[str]) -> Iterator[str]:
-    for at, word in enumerate(rest):
-        is_long = word.startswith("--t") and "--target-directory".startswith(word.partition("=")[0])
-        if word == "-t" or (is_long and "=" not in word):
-            yield from rest[at + 1 : at + 2]
-        elif is_long:
-            yield word.partition("=")[2]
-        elif word.startswith("-") and not word.startswith("--") and "t" in word:
-            yield word.partition("t")[2] or "".join(rest[at + 1 : at + 2])

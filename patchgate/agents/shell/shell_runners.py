@@ -27,6 +27,8 @@ _RUNNERS = {
     "builtin": _Options(),
     "command": _Options("pvV"),
     "coproc": _Options(),
+    "busybox": _Options(),
+    "chroot": _Options("", "", ("skip-chdir",), ("userspec", "groups")),
     "doas": _Options("Lns", "uC"),
     "env": _Options(
         "i0v",
@@ -35,6 +37,12 @@ _RUNNERS = {
         ("unset", "chdir", "split-string", "argv0"),
     ),
     "exec": _Options("cl", "a"),
+    "flock": _Options(
+        "exsnuoF",
+        "wEc",
+        ("exclusive", "shared", "nonblock", "unlock", "close", "no-fork", "verbose"),
+        ("timeout", "wait", "conflict-exit-code", "command"),
+    ),
     "ionice": _Options("t", "cnpPu", ("ignore",), ("class", "classdata", "pid", "pgid", "uid")),
     "nice": _Options("", "n", (), ("adjustment",)),
     "nohup": _Options(),
@@ -46,8 +54,15 @@ _RUNNERS = {
         ("background", "preserve-env", "login", "non-interactive", "set-home", "shell", "stdin", "askpass"),
         ("user", "group", "host", "prompt", "chdir", "chroot", "close-from", "command-timeout", "other-user"),
     ),
+    "taskset": _Options("acp", "", ("all-tasks", "cpu-list", "pid")),
     "time": _Options("apqvV", "fo", ("append", "portability", "quiet", "verbose"), ("format", "output")),
     "timeout": _Options("fpv", "sk", ("foreground", "preserve-status", "verbose"), ("signal", "kill-after")),
+    "watch": _Options(
+        "bcdegprtx",
+        "nq",
+        ("beep", "color", "differences", "errexit", "chgexit", "exec", "precise", "no-title"),
+        ("interval", "equexit"),
+    ),
     "xargs": _Options(
         "0oprtx",
         "adEILnPs",
@@ -65,12 +80,14 @@ _SHELL_LONG = frozenset(
     | {"--help", "--noediting"}
 )
 _ASSIGNING = frozenset({"env", "sudo", "doas", "time", "coproc"})
-_NUMBERED = frozenset({"timeout"})
+# The first word after the options is no part of the command: a number, a file, a folder, a mask.
+_NUMBERED = frozenset({"chroot", "flock", "taskset", "timeout"})
+_COMPOUND = frozenset({"case", "for", "if", "select", "until", "while", "{"})
 
 
 @dataclass(slots=True)
 class Runner:
-    """What a program runs: the words of it, the variables that it sets and unsets, a text of `env -S`.
+    """What a program runs: the words of it, the variables that it sets and unsets, or a text.
 
     `is_emptied`: it runs with an empty environment. `unknown` is an option that is not known.
     """
@@ -83,7 +100,9 @@ class Runner:
     unknown: str = ""
 
     def take(self, name: str, option: str, value: str) -> None:
-        """Note an option of `env`."""
+        """Note an option of `env` or `flock`."""
+        if name == "flock" and option in {"c", "command"}:
+            self.split = value
         if name != "env":
             return
         if option in {"u", "unset"}:
@@ -112,7 +131,15 @@ def read_runner(name: str, words: Sequence[str]) -> Runner:
             at += 1
         else:
             break
+    if found.split is not None and name == "flock":
+        return found
     found.words = words[at + (name in _NUMBERED) :]
+    if name == "flock" and found.words[:1] and found.words[0] in {"-c", "--command"}:
+        found.split, found.words = " ".join(found.words[1:2]), ()
+    elif name == "watch":
+        found.split, found.words = " ".join(found.words), ()
+    elif name == "coproc" and found.words[1:2] and found.words[1] in _COMPOUND:
+        found.words = found.words[1:]
     return found
 
 
@@ -144,16 +171,20 @@ def _read_option(found: Runner, name: str, options: _Options, word: str, followi
 
 @dataclass(frozen=True, slots=True)
 class ShellCallOptions:
-    """How a shell is started: the text after `-c`, else the words of a file; an option that is not known."""
+    """How a shell is started: the text after `-c`, else the words of a file; an option that is not known.
+
+    `reads_input`: it reads its commands from its standard input.
+    """
 
     script: str | None
     words: Sequence[str]
     unknown: str = ""
+    reads_input: bool = False
 
 
 def read_shell_call(words: Sequence[str]) -> ShellCallOptions:
     """Read the words after the name of a shell: options, then the text of `-c`, or a file."""
-    at, has_text, unknown = 0, False, ""
+    at, has_text, unknown, reads_input = 0, False, "", False
     while at < len(words) and words[at][:1] in {"-", "+"} and words[at] not in {"-", "--"}:
         word = words[at]
         at += 1
@@ -164,10 +195,12 @@ def read_shell_call(words: Sequence[str]) -> ShellCallOptions:
                 unknown = unknown or word
             continue
         has_text |= word.startswith("-") and "c" in word
+        reads_input |= word.startswith("-") and "s" in word
         at += sum(letter in "oO" for letter in word[1:])
         if not _SHELL_FLAGS.issuperset(word[1:].replace("o", "").replace("O", "")):
             unknown = unknown or word
     at += at < len(words) and words[at] in {"-", "--"}
     if has_text and at < len(words):
         return ShellCallOptions(words[at], (), unknown)
-    return ShellCallOptions(None, words[at:], unknown)
+    reads_input |= list(words[at : at + 1]) in ([], ["/dev/stdin"])
+    return ShellCallOptions(None, words[at:], unknown, reads_input)
