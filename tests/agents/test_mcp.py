@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -27,8 +28,9 @@ from pydantic import FileUrl
 
 import patchgate.agents.mcp.server as mcp_server
 from patchgate.agents.mcp.call import answer, read_call
+from patchgate.agents.mcp.parameters import MOST_PATCH
 from patchgate.agents.mcp.served_place import MOST_ROOTS, ServerPlace, require_mcp
-from patchgate.agents.mcp.server import MOST_PATCH, build_server
+from patchgate.agents.mcp.server import build_server
 from patchgate.errors import PatchgateError, UsageError
 from tests.component_world import contract, declared, opened
 from tests.runs.phase_world import CHECK, CODE, CONTRACT, TESTS, new_file, one_line
@@ -238,9 +240,11 @@ def test_the_tools_answer_as_the_commands_do(tmp_path: Path) -> None:
 
 def test_only_the_server_imports_the_sdk_and_only_its_command_imports_the_server() -> None:
     heavy = {each.module for each in imports() if each.names.split(".")[0] in {"mcp", "mcp_types", "anyio"}}
-    assert heavy == {"patchgate.agents.mcp.server"}
-    users = {each.module for each in imports() if each.names.startswith("patchgate.agents.mcp.server")}
+    assert heavy == {"patchgate.agents.mcp.server", "patchgate.agents.mcp.wire"}
+    users = {each.module for each in imports() if each.names.startswith("patchgate.agents.mcp.server.")}
     assert users == {"patchgate.cli.agent"}
+    users = {each.module for each in imports() if each.names.startswith("patchgate.agents.mcp.wire.")}
+    assert users == {"patchgate.agents.mcp.server"}
 
 
 # ---- changes ---------------------------------------------------------------------------------------------
@@ -310,6 +314,40 @@ def test_what_is_applied_is_what_was_checked(tmp_path: Path) -> None:
     serve(repo, act, allows_changes=True)
     assert (repo.path / "README.md").read_text() == "hello\n"
     assert asked(repo) == []
+
+
+INPUTS = {
+    "envelope": "*** Begin Patch\n*** Update File: README.md\n@@\n-hello\n+goodbye\n*** End Patch\n",
+    # Sent as text, though it is JSON.
+    "edits": json.dumps({"file_path": "README.md", "old_string": "hello", "new_string": "goodbye"}),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_the_formats_of_the_policy_are_read_and_applied(tmp_path: Path, name: str) -> None:
+    repo = shop(tmp_path)
+    policy = (repo.path / "patchgate.toml").read_text()
+    repo.policy(f'{policy}\n[apply]\ninputs = ["diff", "{name}"]\n')
+
+    async def act(session: Session) -> None:
+        sent = {"patch": INPUTS[name], "input": name}
+        digest = (await session.tool("check", **sent))["digest"]
+        # The digest is of what was read, in the format in which it was.
+        for other in ({**sent, "input": "diff"}, {"patch": PATCH}):
+            await session.refusal("apply", digest=digest, confirm=True, **other)
+        assert (await session.tool("apply", digest=digest, confirm=True, **sent))["applied"]
+
+    serve(repo, act, allows_changes=True)
+    assert (repo.path / "README.md").read_text() == "goodbye\n"
+
+
+def test_a_format_that_the_policy_does_not_list_is_refused(tmp_path: Path) -> None:
+    async def act(session: Session) -> None:
+        said = await session.refusal("check", patch=INPUTS["envelope"], input="envelope")
+        assert "the policy does not allow --input envelope" in said
+        assert "input" in await session.refusal("check", patch=PATCH, input="other")
+
+    serve(shop(tmp_path), act)
 
 
 def test_an_intent_is_declared_on_the_state_that_was_checked(tmp_path: Path) -> None:
@@ -582,6 +620,67 @@ def test_the_server_is_a_process_that_speaks_on_its_standard_streams(tmp_path: P
     anyio.run(within, client, act)
     assert (repo.path / "README.md").read_text() == "goodbye\n"
     assert len(person.asked) == 1
+
+
+UNREADABLE = {
+    "half of a surrogate pair in a patch": (
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"check","arguments":{"patch":"\\ud800"}}}',
+        7,
+        "surrogate",
+    ),
+    "half of a surrogate pair in an id": (
+        b'{"jsonrpc":"2.0","id":"\\udfff","method":"tools/list"}',
+        None,
+        "surrogate",
+    ),
+    "half of a surrogate pair in an address": (
+        b'{"jsonrpc":"2.0","id":"x","method":"resources/read","params":{"uri":"patchgate://intent/\\ud800"}}',
+        "x",
+        "surrogate",
+    ),
+    "no JSON": (b"{", None, "not JSON"),
+    "no request": (b'{"id":3,"method":5}', 3, "no request"),
+    "too deep": (
+        b'{"jsonrpc":"2.0","id":4,"method":"x","params":' + b"[" * 300 + b"]" * 300 + b"}",
+        4,
+        "too deeply",
+    ),
+    "far too deep": (b"[" * 100_000, None, "not JSON"),
+}
+
+
+def test_every_message_that_cannot_be_read_is_answered_with_a_sentence(tmp_path: Path) -> None:
+    repo = shop(tmp_path)
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    first = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode(),
+        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        # Nobody waits for an answer to a notification.
+        b'{"jsonrpc":"2.0","method":"notifications/\\ud800"}',
+    ]
+    last = b'{"jsonrpc":"2.0","id":99,"method":"tools/list"}'
+    sent = b"\n".join([*first, *(raw for raw, _, _ in UNREADABLE.values()), last]) + b"\n"
+    answers: list[dict[str, Any]] = []
+    with subprocess.Popen(
+        [EXECUTABLE, "agent", "mcp"],
+        cwd=repo.path,
+        env=repo.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(sent)
+        process.stdin.flush()
+        while not answers or answers[-1]["id"] != 99:
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.wait() == 0
+    assert {each["id"] for each in answers if "result" in each} == {1, 99}
+    refused = [each for each in answers if "error" in each]
+    for (_, asked_id, said), each in zip(UNREADABLE.values(), refused, strict=True):
+        assert each["id"] == asked_id
+        assert said in each["error"]["message"]
 
 
 def test_two_clients_at_once_change_one_repository_one_after_the_other(tmp_path: Path) -> None:

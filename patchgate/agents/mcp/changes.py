@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from patchgate.agents.mcp.arguments import CHECK_AGAIN, CallArguments, CallPlace, digest_of, judged
-from patchgate.agents.mcp.tools import analyses, pending
+from patchgate.agents.mcp.tools import analyses, check_sent, pending
 from patchgate.apply.apply import apply as apply_patch
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.check.policy_lookup import trusted_options
@@ -24,7 +24,7 @@ from patchgate.intents.intent import IntentBudget
 from patchgate.intents.intent_status import Caller
 from patchgate.intents.stored_intents import current_moment
 from patchgate.ledger.ledger import Ledger
-from patchgate.patches.check_patch import check_patch
+from patchgate.patches.proposals import kind_of
 from patchgate.report.wording import count, safe, show_path
 from patchgate.runs.phases import Phase
 from patchgate.runs.run_loop import report_lines
@@ -112,9 +112,9 @@ def _declare(place: CallPlace, arguments: CallArguments) -> dict[str, Any]:
 
 def _preview_apply(place: CallPlace, arguments: CallArguments) -> str:
     raw, asked = arguments.required("patch").encode("utf-8"), arguments.required("digest")
-    report = check_patch(place.repository, raw, trusted_options(place.repository), now=place.now)
+    report, source = check_sent(place, arguments, raw)
     _require(
-        digest_of(report, "patch", raw),
+        digest_of(report, source, raw),
         asked,
         f"check of this patch, now {report.verdict.value}, gives another digest: "
         "the patch, the files, HEAD or the policy have changed",
@@ -127,7 +127,12 @@ def _preview_apply(place: CallPlace, arguments: CallArguments) -> str:
 def _apply(place: CallPlace, arguments: CallArguments) -> dict[str, Any]:
     raw = arguments.required("patch").encode("utf-8")
     _record(place, "apply", arguments.required("digest"), patch_sha256=hashlib.sha256(raw).hexdigest())
-    request = ApplyRequest(raw, trusted_options(place.repository), retry_of=arguments.text("retry_of"))
+    request = ApplyRequest(
+        raw,
+        trusted_options(place.repository),
+        kind=kind_of(arguments.text("input") or ""),
+        retry_of=arguments.text("retry_of"),
+    )
     environment = ApplyEnvironment(place.environ, place.cache, lambda what, seconds: None)
     report = apply_patch(place.repository, request, environment)
     attempt = report.attempt

@@ -22,11 +22,22 @@ from mcp_types import (
     ToolAnnotations,
 )
 from mcp_types.version import is_version_at_least
-from pydantic import AnyUrl, Field, ValidationError
+from pydantic import AnyUrl, ValidationError
 
 from patchgate import __version__
 from patchgate.agents.brief import DEFAULT_TOKENS
-from patchgate.agents.mcp.arguments import MOST_NUMBER
+from patchgate.agents.mcp.parameters import (
+    DIFF,
+    NO_PATCH,
+    NOT_GIVEN,
+    Confirm,
+    Digest,
+    Format,
+    Number,
+    PatchText,
+    Text,
+    Texts,
+)
 from patchgate.agents.mcp.results import (
     ApplyToolResult,
     BriefToolResult,
@@ -40,6 +51,7 @@ from patchgate.agents.mcp.results import (
     VerifyToolResult,
 )
 from patchgate.agents.mcp.served_place import AnsweringProcess, ServerPlace
+from patchgate.agents.mcp.wire import serve_on_wire
 from patchgate.errors import PatchgateError
 from patchgate.git.quoting import first_of, printable
 
@@ -47,9 +59,6 @@ INSTRUCTIONS = """\
 patchgate judges what git will really do, before it lands. Begin with `brief`. `check` a patch before you
 send it; a refusal names the rule, the place and the next step. Every claim is specific and testable; every
 function declares its side effects."""
-MOST_PATCH = 8 << 20
-_MOST_TEXT = 4096
-_MOST_ENTRIES = 1000
 _MOST_AT_ONCE = 4
 _MOST_FAULTS = 5
 _SECONDS = 300.0
@@ -64,12 +73,7 @@ _ROOTS = "roots"
 # The first version in which a server asks a client in the answer to its call.
 _ANSWERS_ASK = "2026-07-28"
 
-Text = Annotated[str, Field(max_length=_MOST_TEXT)]
-Texts = Annotated[list[Text], Field(max_length=_MOST_ENTRIES)]
-PatchText = Annotated[str, Field(max_length=MOST_PATCH, description="A unified diff, as git diff writes it.")]
-Number = Annotated[int, Field(ge=1, le=MOST_NUMBER)]
-Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
-Confirm = Annotated[bool, Field(description="true, if this client cannot ask a person.")]
+
 Choice = ElicitationResult[Confirmation]
 
 _READS = ToolAnnotations(
@@ -100,6 +104,10 @@ class _PatchgateServer(MCPServer[Any]):
         self._place = place
         self._at_once = anyio.Semaphore(_MOST_AT_ONCE)
 
+    async def run_stdio_async(self) -> None:
+        """Serve on standard input and output, with an answer to every message."""
+        await serve_on_wire(self._lowlevel_server)
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
@@ -114,8 +122,9 @@ class _PatchgateServer(MCPServer[Any]):
             raise ToolError(f"{name} takes no argument {shown}; it takes: {known}")
         if (question := await self._look_for_repository(context)) is not None:
             return question
+        given = {key: value for key, value in arguments.items() if value is not None}
         try:
-            return await super().call_tool(name, arguments, context)
+            return await super().call_tool(name, given, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_describe(name, error.__cause__)) from None
@@ -258,11 +267,12 @@ def _add_reading_tools(server: _PatchgateServer) -> None:
     @server.tool(annotations=_READS)
     async def check(
         ctx: Context[Any, Any],
-        patch: PatchText | None = None,
+        patch: PatchText = NOT_GIVEN,
+        input: Format = DIFF,  # noqa: A002 - as the option of the command
         source: Literal["staged", "worktree"] = "staged",
     ) -> CheckToolResult:
         """Check a patch, or what is staged or in the working tree, under the limits of an agent."""
-        sent = {"patch": patch, "source": source}
+        sent = {"patch": None if patch is NO_PATCH else patch, "input": input, "source": source}
         return CheckToolResult(**await server.tool_answer("tool", "check", sent, ctx))
 
     @server.tool(annotations=_READS)
@@ -381,9 +391,14 @@ def _add_declare(server: _PatchgateServer) -> None:
 
 def _add_apply(server: _PatchgateServer) -> None:
     async def question(
-        ctx: Context[Any, Any], patch: str, digest: str, confirm: bool
+        ctx: Context[Any, Any],
+        patch: str,
+        digest: str,
+        confirm: bool,
+        input: str,  # noqa: A002 - as the option of the command
     ) -> Confirmation | Elicit[Confirmation]:
-        return await _confirmation(server, "apply", {"patch": patch, "digest": digest}, confirm, ctx)
+        sent = {"patch": patch, "input": input, "digest": digest}
+        return await _confirmation(server, "apply", sent, confirm, ctx)
 
     @server.tool(
         annotations=ToolAnnotations(
@@ -395,11 +410,12 @@ def _add_apply(server: _PatchgateServer) -> None:
         choice: Annotated[Choice, Resolve(question)],
         patch: PatchText,
         digest: Digest,
+        input: Format = DIFF,  # noqa: A002 - as the option of the command
         retry_of: Text | None = None,
         confirm: Confirm = False,
     ) -> ApplyToolResult:
         """Test a patch and apply all of it or nothing; `digest` is what check returned for this patch."""
-        sent = {"patch": patch, "digest": digest, "retry_of": retry_of}
+        sent = {"patch": patch, "input": input, "digest": digest, "retry_of": retry_of}
         return ApplyToolResult(**await _make(server, "apply", sent, choice, ctx))
 
 

@@ -18,6 +18,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.patches.check_patch import check_patch
+from patchgate.patches.proposals import PATCH, kind_of
 from patchgate.policy.policy import Profile
 from patchgate.policy.rule_details import rule_details
 from patchgate.report.rule_text import list_rules, rule_text
@@ -39,11 +40,18 @@ def check(place: CallPlace, arguments: CallArguments) -> dict[str, Any]:
     patch = arguments.text("patch")
     if patch is not None:
         raw = patch.encode("utf-8")
-        report = check_patch(place.repository, raw, trusted_options(place.repository), now=place.now)
-        return {**judged(report), "digest": digest_of(report, "patch", raw)}
+        report, source = check_sent(place, arguments, raw)
+        return {**judged(report), "digest": digest_of(report, source, raw)}
     source = arguments.text("source") or "staged"
     report = pending(place.repository, source)
     return {**judged(report), "digest": digest_of(report, source)}
+
+
+def check_sent(place: CallPlace, arguments: CallArguments, raw: bytes) -> tuple[Report, str]:
+    """Judge a patch in the format that was named; return the report, and the source for its digest."""
+    kind = kind_of(arguments.text("input") or "")
+    report = check_patch(place.repository, raw, trusted_options(place.repository), kind=kind, now=place.now)
+    return report, PATCH if kind == PATCH else f"{PATCH} {kind}"
 
 
 def pending(repository: Repository, source: str) -> Report:
