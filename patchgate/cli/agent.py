@@ -103,25 +103,36 @@ def uninstall_hooks(
 
 
 @agent_command.command("doctor")
-@in_repository
-def examine_hooks(context: click.Context) -> int:
+@document_options
+def examine_hooks(context: click.Context, form: str) -> int:
     """Check that the installed hooks of coding agents are complete and answer.
 
     Exits with 1 if one does not.
     """
     from patchgate.agents.settings.clients import CLIENTS
-    from patchgate.agents.settings.doctor import diagnose
+    from patchgate.agents.settings.doctor import diagnose, document
     from patchgate.git.quoting import printable
 
-    scopes = (_scope(context, project=True, for_user=False), _scope(context, project=False, for_user=True))
-    has_problems = False
+    scopes = {
+        "project": _scope(context, project=True, for_user=False),
+        "user": _scope(context, project=False, for_user=True),
+    }
+    found = [
+        diagnose(client, name, scope, os.environ)
+        for client in CLIENTS.values()
+        for name, scope in scopes.items()
+    ]
+    has_problems = any(each.problems for each in found)
+    if form == "json":
+        import json
+
+        write(json.dumps(document(found), indent=2) + "\n")
+        return 1 if has_problems else 0
     for client in CLIENTS.values():
-        found = [diagnose(client, scope, os.environ) for scope in scopes]
-        said = [each for each in found if each.is_installed or each.problems]
+        said = [each for each in found if each.name == client.name and (each.is_installed or each.problems)]
         if not said:
             write(f"{client.title}: not installed; git patchgate agent install {client.name}\n")
         for each in said:
-            has_problems = has_problems or bool(each.problems)
             state = "installed in" if each.is_installed else "not installed in"
             write(f"{each.title}: {state} {printable(each.place)}\n")
             write_lines(f"  problem: {problem}" for problem in each.problems)

@@ -21,6 +21,7 @@ SCHEMAS = (
     ("event", "ledger.history", "json_schema"),
     ("ledger", "ledger.history", "verified_schema"),
     ("doctor", "hooks.doctor", "json_schema"),
+    ("agent-doctor", "agents.settings.doctor", "json_schema"),
     ("actions", "patches.check_reply", "actions_schema"),
     ("reply", "patches.check_reply", "json_schema"),
     ("attempts", "apply.attempt_list", "list_schema"),

@@ -199,6 +199,21 @@ def test_doctor_lets_each_installed_hook_answer(repo: Repo) -> None:
     assert missing.out.count("does not answer") == len(CLIENTS)
 
 
+def test_doctor_says_the_same_as_json(repo: Repo) -> None:
+    repo.cli("agent", "install", "claude")
+    repo.cli("agent", "install", "cursor", "--user")
+    repo.write(".gemini/settings.json", "{")
+    answer = repo.cli("agent", "doctor", "--format", "json")
+    found = {(each["agent"], each["scope"]): each for each in answer.report["agents"]}
+    assert (answer.code, answer.report["works"], len(found)) == (1, False, 2 * len(CLIENTS))
+    assert {key for key, each in found.items() if each["installed"]} == {
+        ("claude", "project"),
+        ("cursor", "user"),
+    }
+    assert found["claude", "project"]["file"] == str(repo.path / ".claude" / "settings.json")
+    assert {key for key, each in found.items() if each["problems"]} == {("gemini", "project")}
+
+
 @pytest.mark.parametrize(
     ("name", "file", "text"),
     [

@@ -123,6 +123,7 @@ def test_every_output_is_what_its_published_schema_says(repo: Repo) -> None:
         ("attempt", repo.cli("attempts", "show", attempt, "--format", "json")),
         ("policy", repo.cli("policy", "show", "--format", "json")),
         ("doctor", repo.cli("doctor", "--format", "json")),
+        ("agent-doctor", repo.cli("agent", "doctor", "--format", "json")),
         ("actions", repo.cli("agent", "reply", "--describe", "--format", "json")),
         ("reply", repo.cli("agent", "reply", str(reply), "--format", "json")),
         ("components", repo.cli("component", "list", "--format", "json")),

@@ -4,45 +4,97 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from patchgate import __version__
 from patchgate.agents.hooks.hook_input import EVENTS
 from patchgate.agents.settings.clients import CODEX_CONFIG, MARK, AgentClient
 from patchgate.agents.settings.install import AgentScope, read_settings
 from patchgate.agents.settings.settings_text import SettingsError, has_entries, switches_hooks_off
 from patchgate.git.quoting import printable
 from patchgate.process import run
+from patchgate.report.json import place_member
+from patchgate.report.schema import Schema, Shape, about, document_schema, path_key
+from patchgate.report.verdict import Json
 from patchgate.values import dataclass
 
 _PROGRAM = MARK.split(" ", 1)[0]
 _SECONDS = 30.0
+AGENT_DOCTOR_SCHEMA = "patchgate.agent-doctor/1"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDiagnosis:
-    """What was found about one settings file: whether the hooks are in it, and what is wrong."""
+    """What was found about one settings file: whether the hooks are in it, and what is wrong.
 
+    `scope` is `project` or `user`.
+    """
+
+    name: str
     title: str
+    scope: str
     place: str
     is_installed: bool
     problems: tuple[str, ...] = ()
 
 
-def diagnose(client: AgentClient, scope: AgentScope, environ: Mapping[str, str]) -> AgentDiagnosis:
+def diagnose(
+    client: AgentClient, scope_name: str, scope: AgentScope, environ: Mapping[str, str]
+) -> AgentDiagnosis:
     """Examine the settings of a client in one scope."""
+    about = (client.name, client.title, scope_name)
     try:
         path = scope.file_of(client)
         text = read_settings(path, scope.base)
         is_toml = path.endswith(".toml")
         is_installed = text is not None and has_entries(text, is_toml=is_toml)
     except SettingsError as error:
-        return AgentDiagnosis(client.title, client.file, False, (error.sentence,))
+        return AgentDiagnosis(*about, client.file, False, (error.sentence,))
     problems: list[str] = []
     if is_installed and text is not None:
         problems += _missing_events(client, text)
         problems += _switched_off(client, scope, text)
         problems += _answer(client, environ)
-    return AgentDiagnosis(client.title, path, is_installed, tuple(problems))
+    return AgentDiagnosis(*about, path, is_installed, tuple(problems))
+
+
+def document(found: Sequence[AgentDiagnosis]) -> dict[str, Json]:
+    """Build the JSON document."""
+    return {
+        "schema": AGENT_DOCTOR_SCHEMA,
+        "tool": {"version": __version__},
+        "works": not any(each.problems for each in found),
+        "agents": [
+            {
+                "agent": each.name,
+                "scope": each.scope,
+                **place_member("file", each.place),
+                "installed": each.is_installed,
+                "problems": [*each.problems],
+            }
+            for each in found
+        ],
+    }
+
+
+def json_schema() -> Schema:
+    """Build the JSON Schema of `patchgate.agent-doctor/1`."""
+    agent: Shape = {
+        "agent": str,
+        "scope": about(str, "project, or user for the settings below the home folder"),
+        **path_key("file"),
+        "installed": bool,
+        "problems": [str],
+    }
+    return document_schema(
+        AGENT_DOCTOR_SCHEMA,
+        "Whether the hooks of coding agents are installed, and answer",
+        {
+            "tool": {"version": str},
+            "works": about(bool, "false: a hook is not complete, switched off, or does not answer"),
+            "agents": [agent],
+        },
+    )
 
 
 def _missing_events(client: AgentClient, text: str) -> Iterator[str]:
