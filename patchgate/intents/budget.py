@@ -1,8 +1,8 @@
 """The budget of a piece of work: how many attempts, added lines and minutes all of it may take together.
 
 Attempts are those of `apply` in its worktree since it was declared, refused ones too. Added lines are what
-its files have more than on the commit where it began: what was added and removed again does not count, and
-what a merge brought does. Minutes pass from the declaration on; renewing does not begin anew.
+its files have more than on the commit where it began, with what a merge brought. Minutes pass from the
+declaration on. Until it is cleared, an agent changes its files under it alone, in whichever worktree.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.check.case import find
+from patchgate.git.quoting import printable
 from patchgate.report.verdict import Finding, Fixer
 from patchgate.report.wording import count, format_duration
 from patchgate.values import dataclass
@@ -18,11 +19,14 @@ from patchgate.values import dataclass
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange
     from patchgate.git.objects import Objects
+    from patchgate.git.path import RepoPath
     from patchgate.git.repository import Repository
     from patchgate.intents.intent import Intent, Moment
 
 RULE = "intent-budget"
 _ATTEMPTED = "attempted"
+_MOST_NAMED = 20
+_MOST_PLACE = 200
 _PROPOSALS = frozenset({"patch", "edits"})
 
 
@@ -85,6 +89,24 @@ def budget_findings(intent: Intent, spent: SpentBudget, adds: int, kind: str) ->
     if budget.max_minutes is not None and spent.seconds > 60 * budget.max_minutes:
         message = f"{name} may take {format_duration(60 * budget.max_minutes)}, and no time is left"
         yield _find(message, ends, budget.max_minutes, None)
+
+
+def outside_findings(found: Sequence[tuple[RepoPath, Intent]]) -> Iterator[Finding]:
+    """Report files that an agent changes without the intent whose budget counts for them: the first 20.
+
+    Args:
+        found: the files, each with that intent.
+    """
+    for path, intent in found[:_MOST_NAMED]:
+        place = printable(intent.work_tree, _MOST_PLACE)
+        message = f"{intent.id} has a budget for this file, which counts only under it, in {place}"
+        hint = f"work there while it is active; a maintainer ends it: git patchgate intent clear {intent.id}"
+        yield find(RULE, message, path, hint, who=Fixer.PERSON, details={"intent": intent.id})
+    more = len(found) - _MOST_NAMED
+    if more > 0:
+        message = f"{count(more, 'more file')} of intents with a budget"
+        hint = "work under those intents: git patchgate intent list"
+        yield find(RULE, message, None, hint, who=Fixer.PERSON)
 
 
 def describe_budget(intent: Intent, spent: SpentBudget) -> list[str]:

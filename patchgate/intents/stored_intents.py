@@ -323,17 +323,6 @@ def owns_files(intent: Intent, repository: Repository, now: Moment) -> bool:
     return intent.state is State.ACTIVE and is_alive(intent, now) and not is_gone(intent, repository)
 
 
-def intents_with_files(repository: Repository, now: Moment) -> tuple[Intent, ...]:
-    """Return the intents of all worktrees that have their files now.
-
-    Raises:
-        UndecidedError: one of them cannot be read.
-    """
-    return tuple(
-        each for each in StoredIntents(repository.common_dir).all() if owns_files(each, repository, now)
-    )
-
-
 def find_owner(path: RepoPath, intents: Iterable[Intent], *, but: str = "") -> Intent | None:
     """Find the intent that has a file, except the one of the id `but`; None if no other has it."""
     return next((each for each in intents if each.id != but and each.scope.covers(path)), None)

@@ -37,8 +37,8 @@ _NAMED = 5
 class WorktreeIntents:
     """The intents of one worktree at a moment, and those of other worktrees that have files.
 
-    `over` are expired. `others` have files in other worktrees. `fault` is why the intents of this worktree
-    cannot be read, `unreadable` why the others cannot.
+    `over` are expired. `others` have files in other worktrees. `limited` are all that have a budget, expired
+    ones too. `fault` is why the intents of this worktree cannot be read, `unreadable` why the others cannot.
     """
 
     now: Moment
@@ -46,6 +46,7 @@ class WorktreeIntents:
     queued: tuple[Intent, ...] = ()
     over: tuple[Intent, ...] = ()
     others: tuple[Intent, ...] = ()
+    limited: tuple[Intent, ...] = ()
     fault: UndecidedError | None = None
     unreadable: UndecidedError | None = None
 
@@ -140,12 +141,24 @@ class WorktreeIntents:
                     yield from touched.budget_findings(intent, self.now)
             elif paths:
                 yield from self._reserved(touched)
+            yield from self._outside(touched, intent)
             yield from beside
 
         outcome, found = touched.judged(findings)
         if intent is not None and dirt and outcome.outcome is Outcome.PASS:
             outcome = replace(outcome, reason=_external(intent, sorted(dirt)))
         return touched.joined(outcome, found)
+
+    def _outside(self, touched: TouchedFiles, intent: Intent | None) -> Iterator[Finding]:
+        """Find files that an agent changes without the intent whose budget they count for."""
+        limited = [each for each in self.limited if intent is None or each.id != intent.id]
+        if not limited or touched.profile is not Profile.AGENT:
+            return
+        from patchgate.intents.budget import outside_findings
+        from patchgate.intents.stored_intents import find_owner
+
+        found = [(path, who) for path in touched.paths if (who := find_owner(path, limited)) is not None]
+        yield from outside_findings(found)
 
     def _reserved(self, touched: TouchedFiles) -> Iterator[Finding]:
         """Find files that are changed without an intent, but declared by one of another worktree.
@@ -251,7 +264,7 @@ class ScopeGate:
         if not (is_marked or _are_stored(repository)):
             return None
         from patchgate.intents.intent import State
-        from patchgate.intents.stored_intents import StoredIntents, current_moment, intents_with_files
+        from patchgate.intents.stored_intents import StoredIntents, current_moment, owns_files
 
         now = self._now or current_moment()
         try:
@@ -263,10 +276,13 @@ class ScopeGate:
         queued = tuple(each for each in found if each.state is State.QUEUED and each not in over)
         names = {each.id for each in found}
         try:
-            others = tuple(each for each in intents_with_files(repository, now) if each.id not in names)
+            every = StoredIntents(repository.common_dir).all()
+            having = tuple(each for each in every if owns_files(each, repository, now))
         except UndecidedError as error:
             return WorktreeIntents(now, active, queued, over, unreadable=error)
-        return WorktreeIntents(now, active, queued, over, others)
+        others = tuple(each for each in having if each.id not in names)
+        limited = tuple(each for each in every if each.budget.written)
+        return WorktreeIntents(now, active, queued, over, others, limited)
 
     @property
     def profile(self) -> Profile:

@@ -346,6 +346,13 @@ def test_a_patch_of_many_files_is_one_change(repo: Repo) -> None:
     assert "error[max-files]" in answer.err
 
 
+@pytest.mark.parametrize("budget", [(), ("--max-minutes", "5")])
+def test_an_agent_ends_an_intent_only_without_a_budget(repo: Repo, budget: tuple[str, ...]) -> None:
+    repo.cli("intent", "declare", "-m", "count lines", "--allow", "src/", "--lazy", *budget)
+    answer = send(repo, "claude", command("claude", repo, "git patchgate intent clear"))
+    assert is_refused("claude", answer) is bool(budget)
+
+
 def envelope(path: str, line: str = "x = 1") -> str:
     return f"*** Begin Patch\n*** Add File: {path}\n+{line}\n*** End Patch\n"
 

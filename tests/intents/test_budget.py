@@ -11,7 +11,7 @@ import pytest
 from patchgate.intents import intent_file
 from patchgate.intents.budget import budget_findings
 from patchgate.intents.intent import Intent, IntentBudget
-from tests.intent_world import intent_of, keep
+from tests.intent_world import SECOND, intent_of, keep
 from tests.intents.scope_rule_cases import SPENT, intent, limited
 from tests.runs.phase_world import new_file
 from tests.world import Repo
@@ -102,6 +102,37 @@ def test_an_agent_does_not_end_an_intent_with_a_budget(repo: Repo) -> None:
     declared = repo.cli("intent", "declare", "-m", "count lines", "--allow", "src/", CLAUDECODE="1")
     assert declared.code == 0
     assert repo.cli("intent", "clear", CLAUDECODE="1").code == 0
+
+
+def test_no_other_worktree_and_no_other_intent_frees_an_agent_of_a_budget(repo: Repo) -> None:
+    begin(repo, "--max-added-lines", "2")
+    repo.git("worktree", "add", "-q", str(repo.path.parent / "other"))
+    other = repo.at(repo.path.parent / "other")
+    sent = other.run("apply", "-", "--format", "json", stdin=new_file("src/c", "1\n2\n3\n"))
+    assert (sent.code, sent.errors) == (1, ["intent-budget"])
+    assert not (other.path / "src" / "c").exists()
+    other.stage({"src/a": "1\n2\n3\n4\n"})
+    agent = Repo(other.path, other.env | {"PATCHGATE_PROFILE": "agent"})
+    refused = agent.try_git("commit", "-m", "Add lines")
+    assert b"intent-budget" in refused.stderr
+    # A person is only warned, as without a budget; what is not of the intent is free.
+    assert other.check().errors == []
+    other.git("reset", "-q", "--hard")
+    assert other.run("apply", "-", "--format", "json", stdin=new_file("docs", "1\n")).errors == []
+
+
+def test_an_expired_intent_with_a_budget_binds_agents_until_a_person_ends_it(repo: Repo) -> None:
+    limited = replace(intent_of(repo, "src/", ago=2 * 3600), budget=IntentBudget(max_added_lines=9))
+    keep(repo, limited)
+    sent = repo.run("apply", "-", "--format", "json", stdin=new_file("src/c", "1\n"))
+    assert sent.errors == ["intent-budget"]
+    # Another intent over its files does not bind instead.
+    keep(repo, intent_of(repo, "src/", name=SECOND))
+    repo.stage({"src/a": "2\n"})
+    assert repo.check().errors == ["intent-budget"]
+    assert repo.cli("intent", "clear", limited.id, CLAUDECODE="1").code == 2
+    assert repo.cli("intent", "clear", limited.id).code == 0
+    assert repo.check().errors == []
 
 
 def test_a_merge_that_adds_nothing_itself_is_not_refused_and_counts_for_what_follows(repo: Repo) -> None:

@@ -70,6 +70,8 @@ def _judge_command(call: ShellCall, folder: str, environ: Mapping[str, str]) -> 
     findings = ruling.findings if ruling.refusals else []
     for push in ruling.forced:
         findings += _judge_push(push, folder, environ)
+    if ruling.clears_intent:
+        findings += _judge_clear(folder)
     if findings:
         from patchgate.agents.hooks.refusals import describe
 
@@ -147,6 +149,23 @@ def _judge_push(push: ForcedPush, folder: str, environ: Mapping[str, str]) -> li
         )
         for ref in refs[:1]
     ]
+
+
+def _judge_clear(folder: str) -> list[Finding]:
+    """Refuse to end a piece of work while one has a budget: the agent could begin another without."""
+    place = find_place(os.path.realpath(folder))
+    if place is None or not uses_patchgate(place):
+        return []
+    from patchgate.agents.shell.shell_rules import RULE
+    from patchgate.intents.stored_intents import StoredIntents
+    from patchgate.report.verdict import Finding
+
+    hint = "leave it; a maintainer ends that work"
+    return [
+        Finding.of(RULE, f"the command ends an intent while {each.id} has a budget", hint=hint)
+        for each in StoredIntents(place.common_dir).all()
+        if each.budget.written
+    ][:1]
 
 
 def _begin_session(root: str, environ: Mapping[str, str]) -> EventAnswer:

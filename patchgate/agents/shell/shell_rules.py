@@ -60,12 +60,14 @@ class CommandRuling:
     """What was found in a command: refusals, forced pushes (the policy knows their refs), what is left.
 
     `patches` are the envelopes of Codex that it applies, each with the folder in which it does.
+    `clears_intent`: it ends a piece of work, which only a person may if that has a budget.
     """
 
     refusals: list[CommandRefusal] = field(default_factory=list)
     forced: list[ForcedPush] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     patches: list[tuple[str, str]] = field(default_factory=list)
+    clears_intent: bool = False
 
     @property
     def findings(self) -> list[Finding]:
@@ -97,6 +99,7 @@ def judge_command(
     found.refusals = list(dict.fromkeys(found.refusals))
     found.left = list(dict.fromkeys(found.left))
     found.forced = list(dict.fromkeys([*sure.ruling.forced, *guessed.ruling.forced]))
+    found.clears_intent |= guessed.ruling.clears_intent
     found.patches = list(dict.fromkeys([*sure.ruling.patches, *guessed.ruling.patches]))
     return found
 
@@ -371,6 +374,7 @@ class _Judge:
             self._refuse(
                 "the command removes the hooks of patchgate", "leave them; a maintainer may remove them"
             )
+        self.ruling.clears_intent |= words[:2] == ["intent", "clear"]
 
     def _judge_git(self, call: GitCall, depth: int) -> None:
         if call.subcommand == "patchgate":

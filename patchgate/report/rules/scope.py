@@ -38,7 +38,8 @@ SCOPE_RULES = (
     _scope(
         "intent-budget",
         "An attempt or a commit exceeds what the active intent of this worktree may take in all: attempts of "
-        "`apply`, lines added to its files since it was declared, or minutes.",
+        "`apply`, lines added to its files since it was declared, or minutes. Also a change under the agent "
+        "profile, in any worktree, of a file of another intent that has a budget.",
         "A piece of work that needs more than was planned should be looked at, not continued.",
         "git patchgate intent declare --max-added-lines 100 --allow src/, then commits that add 101 lines",
         "Do the rest with fewer lines, or end the work (`git patchgate intent clear ID`): a maintainer "
