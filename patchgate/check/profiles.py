@@ -17,6 +17,7 @@ MARKERS: Mapping[str, str] = {
     "CLAUDECODE": "Claude Code",
     "CURSOR_AGENT": "Cursor",
     "CODEX_SANDBOX": "Codex",
+    "CODEX_THREAD_ID": "Codex",
     "GEMINI_CLI": "Gemini CLI",
 }
 """What coding agents set in the environment of the programs that they start."""

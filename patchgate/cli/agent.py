@@ -72,8 +72,9 @@ def install_hooks(
     scope = _scope(context, project=project, for_user=for_user)
     change = plan_install(CLIENTS[client], scope, fail_open=fail_open, seconds=seconds)
     _carry_out(change, scope, CLIENTS[client].title, dry_run=dry_run)
-    if client == "codex" and change.is_change:
-        write("next: start codex and trust the hooks with /hooks; until then it does not run them\n")
+    step = CLIENTS[client].next_step
+    if step and change.is_change and not dry_run and not (for_user and client == "gemini"):
+        write(f"next: {step}\n")
     return 0
 
 

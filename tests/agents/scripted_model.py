@@ -1,6 +1,7 @@
-"""A model on loopback that answers the Messages API from a script, and keeps what it was asked.
+"""A model on loopback that answers from a script, and keeps what it was asked.
 
-Only what a client needs to run its tools: each request for the main conversation takes the next step of the
+It speaks the Messages API (Claude Code), the Responses API (Codex) and generateContent (Gemini CLI), and
+only what a client needs to run its tools: each request for the main conversation takes the next step of the
 script, a tool call or a text; any other request (a title, a count of tokens) gets a short answer.
 """
 
@@ -16,10 +17,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ToolStep:
-    """The model calls a tool."""
+    """The model calls a tool; with a text, one of Codex that takes no JSON."""
 
     tool: str
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] | str
 
 
 @dataclass
@@ -47,6 +48,7 @@ class ScriptedModel:
 
             def do_HEAD(self) -> None:
                 self.send_response(200)
+                self.send_header("content-length", "0")
                 self.end_headers()
 
             def do_GET(self) -> None:
@@ -70,10 +72,15 @@ class ScriptedModel:
         if "count_tokens" in path:
             return b'{"input_tokens": 10}', "application/json"
         step: ToolStep | str = "ok"
-        if body.get("tools"):
+        # Models of Codex that run code get their tools in another way.
+        if body.get("tools") or path.endswith("/responses"):
             self.asked.append(body)
             number = len(self.asked) - 1
             step = self.steps[number] if number < len(self.steps) else "done"
+        if path.endswith("/responses"):
+            return _responses(step, len(self.asked)), "text/event-stream"
+        if "enerateContent" in path:
+            return _generated(step, len(self.asked), is_stream="stream" in path)
         content = (
             {"type": "text", "text": step}
             if isinstance(step, str)
@@ -101,9 +108,8 @@ class ScriptedModel:
 
     def said(self) -> str:
         """Return all that the client has sent in the end: prompts, results of tools, feedback of hooks."""
-        return json.dumps([body["messages"] for body in self.asked[-1:]]) + json.dumps(
-            [body.get("system") for body in self.asked[-1:]]
-        )
+        keys = ("messages", "system", "input", "contents", "systemInstruction")
+        return json.dumps([body.get(key) for body in self.asked[-1:] for key in keys])
 
 
 def _stream(message: dict[str, Any], content: dict[str, Any]) -> bytes:
@@ -128,3 +134,40 @@ def _stream(message: dict[str, Any], content: dict[str, Any]) -> bytes:
     ]
     lines = [f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n" for name, data in events]
     return "".join(lines).encode()
+
+
+def _responses(step: ToolStep | str, number: int) -> bytes:
+    item: dict[str, Any] = {"id": f"item_{number:04d}"}
+    if isinstance(step, str):
+        text = {"type": "output_text", "text": step}
+        item |= {"type": "message", "role": "assistant", "content": [text]}
+    elif isinstance(step.arguments, str):
+        item |= {"type": "custom_tool_call", "call_id": f"call_{number:04d}", "name": step.tool}
+        item |= {"input": step.arguments}
+    else:
+        item |= {"type": "function_call", "call_id": f"call_{number:04d}", "name": step.tool}
+        item |= {"arguments": json.dumps(step.arguments)}
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    answer = {"id": f"resp_{number:04d}"}
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("response.created", {"response": answer}),
+        ("response.output_item.done", {"output_index": 0, "item": item}),
+        ("response.completed", {"response": {**answer, "usage": usage}}),
+    ]
+    lines = [f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n" for name, data in events]
+    return "".join(lines).encode()
+
+
+def _generated(step: ToolStep | str, number: int, *, is_stream: bool) -> tuple[bytes, str]:
+    part: dict[str, Any] = {"text": step}
+    if isinstance(step, ToolStep):
+        part = {"functionCall": {"name": step.tool, "args": step.arguments, "id": f"call_{number:04d}"}}
+    content = {"role": "model", "parts": [part]}
+    usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    raw = json.dumps({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"})
+    return (
+        (f"data: {raw}\r\n\r\n".encode(), "text/event-stream")
+        if is_stream
+        else (raw.encode(), "application/json")
+    )

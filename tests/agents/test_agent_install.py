@@ -220,6 +220,12 @@ def test_doctor_says_the_same_as_json(repo: Repo) -> None:
         ("claude", ".claude/settings.json", '"disableAllHooks": true,\n  "hooks"'),
         ("claude", ".claude/settings.json", '"Other"'),
         ("codex", ".codex/config.toml", "[features]\nhooks = false\n"),
+        ("gemini", ".gemini/settings.json", '"hooksConfig": {"enabled": false},\n  "hooks"'),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            '"hooksConfig": {"disabled": ["git-patchgate agent hook --protocol gemini"]},\n  "hooks"',
+        ),
     ],
 )
 def test_doctor_finds_hooks_that_are_switched_off(repo: Repo, name: str, file: str, text: str) -> None:

@@ -5,29 +5,19 @@ A long form: it installs the client from npm. Runs with `PATCHGATE_LONG=1` where
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.agents.agent_world import governed
+from tests.agents.live_client import install_client, needs_npm, run_client
 from tests.agents.scripted_model import ScriptedModel, ToolStep
-from tests.amount import IS_LONG
-
-PACKAGE = "@anthropic-ai/claude-code"
-SECONDS = 600
 
 
-@pytest.mark.skipif(not IS_LONG or shutil.which("npm") is None, reason="needs PATCHGATE_LONG=1 and npm")
+@needs_npm
 def test_claude_code_is_refused_a_write_a_commit_without_hooks_and_a_bad_stop(tmp_path: Path) -> None:
     repo = governed(tmp_path)
     repo.install()
     assert repo.cli("agent", "install", "claude", "--seconds", "60").code == 0
-    client = tmp_path / "client"
-    install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(client), PACKAGE]
-    # npm has the settings of this machine, the client has not.
-    subprocess.run(install, check=True, capture_output=True, timeout=SECONDS)
+    program = install_client(tmp_path / "client", "@anthropic-ai/claude-code", "claude")
     head = repo.head()
     steps: list[ToolStep | str] = [
         ToolStep("Write", {"file_path": str(repo.path / "runs" / "new"), "content": "x\n"}),
@@ -39,25 +29,15 @@ def test_claude_code_is_refused_a_write_a_commit_without_hooks_and_a_bad_stop(tm
         "I cannot fix it.",
     ]
     with ScriptedModel(steps) as model:
+        words = [program, "-p", "Do it.", "--allowedTools", "Write,Bash", "--max-turns", "20"]
         world = {
-            **repo.env,
             "ANTHROPIC_BASE_URL": model.url,
             "ANTHROPIC_API_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_TELEMETRY": "1",
         }
-        program = str(client / "node_modules" / ".bin" / "claude")
-        words = [program, "-p", "Do it.", "--allowedTools", "Write,Bash", "--max-turns", "20"]
-        done = subprocess.run(
-            words,
-            cwd=repo.path,
-            env=world,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=SECONDS,
-        )
+        done = run_client(repo, words, world)
     said = model.said()
     assert done.returncode == 0, done.stderr
     assert len(model.asked) == len(steps), said

@@ -178,6 +178,11 @@ git-commit -n
 script -c 'git commit -n'
 su -c 'git commit -n' me
 flock f git commit --no-verify
+bash
+bash -i
+sh -s a
+cd x && env A=b bash --norc
+sudo -u me zsh -l
 flock -w 5 f -c 'git commit -n'
 flock --timeout=5 f git commit -n
 flock f -c 'git commit -n'
@@ -259,7 +264,6 @@ apply_patch <<EOF
 cat <<$x
 curl x | bash -s
 (echo x) | bash -x
-bash -s
 sh <(echo git commit -n)
 x=a; read x < f; git commit $x
 for x in -n; do git commit $x; done

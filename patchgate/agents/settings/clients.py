@@ -27,7 +27,7 @@ class AgentClient:
 
     `home` is the environment variable that names its folder, where it has one. `root` are further keys of a
     new file. `is_flat`: an entry is the handler itself; else it is a group with a list of handlers. `scale`
-    turns seconds into its unit of time.
+    turns seconds into its unit of time. `next_step` is what the user does before it runs hooks of a project.
     """
 
     name: str
@@ -38,6 +38,7 @@ class AgentClient:
     root: Mapping[str, object] | None = None
     is_flat: bool = False
     scale: int = 1
+    next_step: str = ""
 
     def command(self, *, fail_open: bool = False, seconds: float = SECONDS) -> str:
         """Write the command of the entries.
@@ -81,6 +82,7 @@ CLIENTS: Mapping[str, AgentClient] = {
             ".codex/hooks.json",
             {"SessionStart": "", "PreToolUse": "^(Bash|apply_patch)$", "Stop": ""},
             home="CODEX_HOME",
+            next_step="start codex and trust the hooks with /hooks; until then it does not run them",
         ),
         AgentClient(
             "cursor",
@@ -101,6 +103,7 @@ CLIENTS: Mapping[str, AgentClient] = {
             ".gemini/settings.json",
             {"SessionStart": "", "BeforeTool": "^(write_file|replace|run_shell_command)$", "AfterAgent": ""},
             scale=1000,
+            next_step="trust the folder in gemini; elsewhere, or with --skip-trust, it runs no hooks of it",
         ),
     )
 }

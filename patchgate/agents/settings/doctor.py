@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from patchgate import __version__
@@ -20,6 +21,9 @@ from patchgate.values import dataclass
 
 _PROGRAM = MARK.split(" ", 1)[0]
 _SECONDS = 30.0
+_OFF_IN_GEMINI = re.compile(
+    rf'"hooksConfig"\s*:\s*{{[^{{}}]*(?:"enabled"\s*:\s*false|"disabled"\s*:\s*\[[^\]]*{re.escape(MARK)})'
+)
 AGENT_DOCTOR_SCHEMA = "patchgate.agent-doctor/1"
 
 
@@ -106,6 +110,8 @@ def _missing_events(client: AgentClient, text: str) -> Iterator[str]:
 def _switched_off(client: AgentClient, scope: AgentScope, text: str) -> Iterator[str]:
     if client.name == "claude" and '"disableAllHooks": true' in " ".join(text.split()):
         yield "disableAllHooks is true, so no hook runs; remove it"
+    if client.name == "gemini" and _OFF_IN_GEMINI.search(text):
+        yield "hooksConfig switches the hooks off; remove that"
     if client.name == "codex":
         try:
             config = read_settings(os.path.join(scope.base, CODEX_CONFIG), scope.base)

@@ -31,13 +31,19 @@ class ShellRedirection:
 class SimpleCommand:
     """A command with its words (the first is its name), the assignments before it, and redirections.
 
-    `source` is the command whose output is its input.
+    `source` is the command whose output is its input; `is_piped`: it has one, which may be a group.
     """
 
     words: tuple[str, ...] = ()
     assignments: tuple[tuple[str, str], ...] = ()
     redirections: tuple[ShellRedirection, ...] = ()
     source: SimpleCommand | None = None
+    is_piped: bool = False
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether its input is that of the whole text: a terminal, or nothing."""
+        return not self.is_piped and not any(each.operator.startswith("<") for each in self.redirections)
 
     def input_text(self, depth: int = 0) -> str | None:
         """Return what it reads from its standard input; None if that is not written out."""
@@ -75,6 +81,7 @@ class CommandDraft:
     assignments: list[tuple[str, str]] = field(default_factory=list)
     redirections: list[ShellRedirection] = field(default_factory=list)
     source: SimpleCommand | None = None
+    is_piped: bool = False
 
     def add(self, parts: Sequence[WordPart], name: str) -> None:
         """Add a word, or the assignment to `name` that it is."""
@@ -90,7 +97,11 @@ class CommandDraft:
         if not (self.words or self.assignments or self.redirections):
             return None
         return SimpleCommand(
-            tuple(self.words), tuple(self.assignments), tuple(self.redirections), self.source
+            tuple(self.words),
+            tuple(self.assignments),
+            tuple(self.redirections),
+            self.source,
+            self.is_piped,
         )
 
 

@@ -35,7 +35,9 @@ _TALKERS = frozenset(
 )
 _RUNS_TEXT = frozenset({"script", "su"})
 _PATCHERS = frozenset({"apply_patch", "applypatch"})
-_PROFILES = frozenset({"PATCHGATE_PROFILE", "CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI"})
+_PROFILES = frozenset(
+    {"PATCHGATE_PROFILE", "CLAUDECODE", "CODEX_SANDBOX", "CODEX_THREAD_ID", "CURSOR_AGENT", "GEMINI_CLI"}
+)
 """By these a commit is an agent's (`check.profiles`, which takes too long to import)."""
 _HOMES = frozenset({"HOME", "XDG_CONFIG_HOME"})
 _HOOKS = ("pre-commit", "commit-msg", "pre-push", "pre-merge-commit", "reference-transaction", "pre-receive")
@@ -216,7 +218,13 @@ class _Judge:
     def _judge_input(self, name: str, command: SimpleCommand, depth: int) -> None:
         """Judge the commands that a shell reads from its input."""
         text = command.input_text()
-        if text is None:
+        if command.is_interactive:
+            # Codex calls no hook for what is typed into a running program.
+            self._refuse(
+                f"the command starts {name} without commands, and what is typed into it later is not checked",
+                f"send each command by itself, or write {name} -c '...'",
+            )
+        elif text is None:
             self.ruling.left.append(f"{name} reads commands from its input")
         else:
             self._judge_script(text, name, depth)

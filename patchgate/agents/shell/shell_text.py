@@ -105,7 +105,8 @@ class _ShellReader:
                 open_groups = max(0, open_groups + {"(": 1, ")": -1}.get(separator, 0))
                 self.at += len(separator)
                 before = self._finish(draft)
-                draft = CommandDraft(source=before if separator in {"|", "|&"} else None)
+                is_piped = separator in {"|", "|&"}
+                draft = CommandDraft(source=before if is_piped else None, is_piped=is_piped)
                 if separator == "\n":
                     self._skip_heredocs()
             elif not self._take_redirection(draft):

@@ -104,7 +104,7 @@ has_intents() {
 
 # Does a variable say that an agent commits? Then commit-msg may add a trailer, and other limits may apply.
 is_agents() {
-    [ -n "${PATCHGATE_PROFILE-}${CLAUDECODE-}${CODEX_SANDBOX-}${CURSOR_AGENT-}${GEMINI_CLI-}" ]
+    [ -n "${PATCHGATE_PROFILE-}${CLAUDECODE-}${CODEX_SANDBOX-}${CODEX_THREAD_ID-}${CURSOR_AGENT-}${GEMINI_CLI-}" ]
 }
 
 # May an ordinary change be recognised, or does a variable ask for the full check?
