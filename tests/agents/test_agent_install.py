@@ -102,6 +102,28 @@ def test_a_dry_run_writes_nothing(repo: Repo) -> None:
     assert {path: path.read_bytes() for path in repo.path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_an_empty_file_gets_the_hooks_and_is_empty_again_without_them(
+    repo: Repo, name: str, text: str
+) -> None:
+    place = repo.write(FILES[name], text)
+    assert f"{CLIENTS[name].title}: not installed" in repo.cli("agent", "doctor").out
+    assert repo.cli("agent", "install", name).code == 0
+    json.loads(place.read_text())
+    assert repo.cli("agent", "uninstall", name).code == 0
+    assert place.read_text() == text
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini"])
+def test_what_is_to_do_next_is_said_where_the_hooks_of_a_project_were_installed(
+    repo: Repo, name: str
+) -> None:
+    assert "next:" not in repo.cli("agent", "install", name, "--dry-run").out
+    assert "next:" in repo.cli("agent", "install", name).out
+    assert "next:" not in repo.cli("agent", "install", name).out
+
+
 def test_codex_gets_its_hooks_where_it_has_others(repo: Repo) -> None:
     own = '# mine\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "make"\n'
     place = repo.write(".codex/config.toml", own)

@@ -90,8 +90,12 @@ def plan_install(
     if text is not None and settings_text.has_entries(text, is_toml=_is_toml(path)):
         text = _removed(path, text, scope)
     kept: Sequence[str] = ()
-    if text is None or not text.strip():
-        after, inserted = settings_text.new_settings(client, entries), None
+    inserted: settings_text.Ranges | None = None
+    if text is None:
+        after = settings_text.new_settings(client, entries)
+    elif not text.strip():
+        made = settings_text.new_settings(client, entries)
+        after, inserted = made + text, [(0, len(made))]
     elif _is_toml(path):
         after, inserted = settings_text.add_to_toml(text, entries)
     else:

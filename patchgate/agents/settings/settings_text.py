@@ -117,11 +117,13 @@ def _is_ours(handler: JsonNode) -> bool:
 
 
 def has_entries(text: str, *, is_toml: bool = False) -> bool:
-    """Return whether settings have an entry of patchgate.
+    """Return whether settings have an entry of patchgate; empty ones have none.
 
     Raises:
         SettingsError: they cannot be read.
     """
+    if not text.strip():
+        return False
     if is_toml:
         return MARK in json.dumps(_toml(text).get(_HOOKS, {}))
     return next(_ours(_parsed(text)), None) is not None
