@@ -125,10 +125,9 @@ def describe(finding: Finding, where: str = "") -> list[str]:
     """
     place = wording.show_place(finding)
     at = f" {_cut(place, _LONGEST_NOTE)}" if place else ""
-    head = f"{finding.level.value}[{finding.rule}]{at}{where}: "
-    lines = [
-        head + _cut(wording.safe(finding.message), min(_LONGEST_MESSAGE, MOST_OF_FINDING - len(head) - 1))
-    ]
+    head = f"{finding.level.value}[{finding.rule}]{at}{_cut(where, _LONGEST_NOTE)}: "
+    room = MOST_OF_FINDING - _size(head)
+    lines = [head + _cut(wording.safe(finding.message), min(_LONGEST_MESSAGE, room))]
     room = MOST_OF_FINDING - sum(map(_size, lines))
     fix = _mechanical(finding.fix)
     if sum(map(_size, fix)) > room:

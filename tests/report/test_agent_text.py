@@ -62,6 +62,8 @@ def test_one_finding_has_at_most_400_bytes(
         fix=None if fix is None else Fix("mechanical", 5, fix),
     )
     assert size(describe(made)) <= MOST_OF_FINDING == 400
+    # One of a range says which commit it is.
+    assert size(describe(made, f" ({wording.safe(message)})")) <= MOST_OF_FINDING
     assert describe(made)[0].startswith("error[deny-prefix] ")
 
 
