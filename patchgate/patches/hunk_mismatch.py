@@ -20,6 +20,7 @@ MAX_PLACES = 10
 # The longest run is looked for among this many old lines; the automaton takes some 500 bytes for each.
 MAX_RUN_LINES = 5_000
 _SHOWN = 160
+_NO_NEWLINE = "`\\ No newline at end of file`"
 _MISPLACED = {
     "no-context": (
         "has no context, so its place is not certain",
@@ -128,7 +129,7 @@ def explain_mismatch(
     details["actual"] = None if actual is None else printable(actual, _SHOWN)
     rule = "hunk-ambiguous" if failure.reason == "ambiguous" else "hunk-mismatch"
     difference = _compare(expected, actual, place, file.count)
-    hint = _where_now(run, len(lines.old), failure)
+    hint = _about_end(file, place) if actual == expected else _where_now(run, len(lines.old), failure)
     fix = fix_context(section, hunk, lines, file, index, patch_line)
     if actual is not None and actual != expected and actual.rstrip(b"\r") == expected.rstrip(b"\r"):
         rule, ends = "eol-mixed", "CR LF" if actual.endswith(b"\r") else "LF"
@@ -177,6 +178,12 @@ def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> s
     have, want = printable(actual, 80), printable(expected, 80)
     spaces = "; they differ in white space only" if actual.split() == expected.split() else ""
     return f"line {place + 1} of the file is `{have}`, the patch has `{want}`{spaces}"
+
+
+def _about_end(file: FileLines, place: int) -> str:
+    """Say what to do about a line that differs in the final newline only."""
+    is_missing = place + 1 == file.count and not file.is_complete
+    return f"{'write' if is_missing else 'leave out'} {_NO_NEWLINE} below that line"
 
 
 def _where_now(run: MatchingRun, wanted: int, failure: FitFailure) -> str:

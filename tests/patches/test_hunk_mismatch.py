@@ -55,6 +55,9 @@ def test_a_file_that_ends_too_early_is_told() -> None:
 def test_a_newline_that_differs_is_told() -> None:
     fault = explained(b"@@ -1,2 +1,2 @@\n a\n-b\n+c\n", b"a\nb")
     assert "newline" in fault.message
+    assert fault.hint.startswith("write `\\ No newline at end of file`")
+    marked = b"@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n"
+    assert explained(marked, b"a\nb\n").hint.startswith("leave out `\\ No newline")
 
 
 def test_a_change_that_is_already_there_is_told() -> None:
