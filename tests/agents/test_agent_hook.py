@@ -409,6 +409,18 @@ def test_a_command_is_judged_where_it_runs(repo: Repo, text: str, refused: bool)
     assert is_refused("claude", send(repo, "claude", command("claude", repo, text))) is refused
 
 
+def test_git_s_own_folder_may_have_another_name(repo: Repo) -> None:
+    repo.git("init", "-q", "--separate-git-dir", str(repo.path.parent / "kept"))
+    repo.install()
+    for text in ("rm ../kept/hooks/pre-commit", "echo x > ../kept/config", "rm -rf ../kept"):
+        assert is_refused("claude", send(repo, "claude", command("claude", repo, text)))
+    assert not is_refused("claude", send(repo, "claude", command("claude", repo, "rm ../keptx")))
+    sent = tool(
+        "claude", repo, "Write", file_path=str(repo.path.parent / "kept" / "hooks" / "x"), content="x"
+    )
+    assert "error[path-git-dir]" in send(repo, "claude", sent).err
+
+
 def test_cursor_asks_before_a_command_in_its_own_event(repo: Repo) -> None:
     sent = event("beforeShellExecution", repo, command="git commit -n", workspace_roots=[str(repo.path)])
     assert is_refused("cursor", send(repo, "cursor", {**sent, "cwd": ""}))

@@ -178,6 +178,15 @@ git-commit -n
 script -c 'git commit -n'
 su -c 'git commit -n' me
 flock f git commit --no-verify
+export HOME=/tmp/x && git commit -m x
+HOME=/tmp/x; git commit -m x
+export XDG_CONFIG_HOME=/tmp/x; cd src; git commit -m x
+GIT_EDITOR='rm .git/hooks/pre-commit; true' git commit
+GIT_SEQUENCE_EDITOR='git commit -n; true' git rebase -i main
+git -c core.editor='rm .git/hooks/pre-commit' commit
+git -c core.pager='git commit -n' log
+git config core.sshCommand 'git commit -n'
+git -c filter.x.clean='git commit -n' add .
 bash
 bash -i
 sh -s a
@@ -360,6 +369,12 @@ xargs -0 -n 1 grep x
 HOME=/tmp/x npm test
 time make
 brew install git
+GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/' git rebase -i main
+GIT_EDITOR=true git commit --amend
+git -c core.pager=cat log
+git -c core.editor=true rebase --continue
+git config credential.helper store
+export HOME=/tmp/x && npm test
 flock f make
 flock -n 9
 echo 'make' | bash

@@ -15,7 +15,14 @@ from patchgate.agents.hooks.kept_files import (
     is_policy_by_name,
     use_of_settings,
 )
-from patchgate.agents.hooks.places import Place, below_git, enclosing_places, find_place, uses_patchgate
+from patchgate.agents.hooks.places import (
+    Place,
+    below_git,
+    enclosing_places,
+    find_place,
+    is_in_git_folder,
+    uses_patchgate,
+)
 
 if TYPE_CHECKING:
     from patchgate.agents.shell.git_words import ForcedPush
@@ -100,7 +107,8 @@ def _protection(path: str, folder: str, environ: Mapping[str, str]) -> str | Non
     place = os.path.normpath(os.path.join(folder, path))
     for each in {place, os.path.realpath(place)} if is_known else {place}:
         above = below_git(each)
-        if above is not None and (not is_known or _is_ours(above)):
+        is_ours = above is not None and (not is_known or _is_ours(above))
+        if is_ours or (is_known and is_in_git_folder(each, folder)):
             return "in git's own folder"
         if is_known and (use := use_of_settings(each, environ)) is not None:
             return use

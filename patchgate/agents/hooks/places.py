@@ -78,6 +78,17 @@ def uses_patchgate(place: Place) -> bool:
         return False
 
 
+def is_in_git_folder(path: str, folder: str) -> bool:
+    """Return whether a path is in git's own folder of the working tree that a folder is in.
+
+    That folder may have any name (git init --separate-git-dir).
+    """
+    place = find_place(os.path.realpath(folder))
+    if place is None or not uses_patchgate(place):
+        return False
+    return any(f"{path}/".startswith(f"{own}/") for own in (place.git_dir, place.common_dir))
+
+
 def _named(folder: str, *names: str) -> tuple[str, ...]:
     return tuple(os.path.join(folder, name) for name in names)
 

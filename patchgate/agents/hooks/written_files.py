@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from patchgate.agents.hooks.hook_input import FileCall, PatchCall
 from patchgate.agents.hooks.kept_files import changes_policy, use_of_settings
-from patchgate.agents.hooks.places import Place, below_git, enclosing_places, uses_patchgate
+from patchgate.agents.hooks.places import (
+    Place,
+    below_git,
+    enclosing_places,
+    is_in_git_folder,
+    uses_patchgate,
+)
 from patchgate.agents.hooks.tool_effects import FileEffect, effects_of
 from patchgate.values import replace
 
@@ -52,6 +58,8 @@ def judge_files(
         use = use_of_settings(place_of_file, environ)
         if use is not None:
             return _kept(effect.path, use), ()
+        if is_in_git_folder(place_of_file, folder):
+            return _own_folder(effect.path), ()
         above = below_git(place_of_file)
         inside = above if above is not None else os.path.dirname(place_of_file)
         for number, place in enumerate(enclosing_places(inside)):

@@ -47,6 +47,12 @@ _CONFIG_WITH_VALUE = frozenset(
 )
 _WILD = frozenset({UNKNOWN, "*", "?", "["})
 _HOOKS_PATH = "core.hookspath"
+# Keys whose value git runs with a shell (git-config(1)).
+_RUN = frozenset(
+    {"core.askpass", "core.editor", "core.fsmonitor", "core.pager", "core.sshcommand", "diff.external"}
+    | {"sequence.editor"}
+)
+_RUN_ENDS = (".clean", ".cmd", ".command", ".helper", ".process", ".smudge", ".textconv")
 _KEEP_HOOKS = "run it without that; the hooks check every commit"
 
 
@@ -158,6 +164,8 @@ def _judge_setting(found: GitRuling, key: str, value: str, does: str) -> None:
             found.scripts.append(value[1:])
         else:
             found.scripts.append(f"git {value}")
+    elif small in _RUN or small.endswith(_RUN_ENDS):
+        found.scripts.append(value.removeprefix("!"))
 
 
 def _switches_hook(key: str) -> bool:

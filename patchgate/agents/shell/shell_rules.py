@@ -40,6 +40,12 @@ _PROFILES = frozenset(
 )
 """By these a commit is an agent's (`check.profiles`, which takes too long to import)."""
 _HOMES = frozenset({"HOME", "XDG_CONFIG_HOME"})
+_OTHER_HOME = ("the command gives git another config by HOME", "run it without that")
+# Git runs the text of these with a shell (git(1), "Environment Variables").
+_PROGRAMS = frozenset(
+    {"EDITOR", "GIT_ASKPASS", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SEQUENCE_EDITOR"}
+    | {"GIT_SSH_COMMAND", "PAGER", "VISUAL"}
+)
 _HOOKS = ("pre-commit", "commit-msg", "pre-push", "pre-merge-commit", "reference-transaction", "pre-receive")
 _MOST_NAMED = 8
 _MOST_ASKED = 1000
@@ -112,6 +118,7 @@ class _Judge:
     def __init__(self, is_protected: Callable[[str], str | None], known: KnownVariables | None) -> None:
         self.ruling = CommandRuling()
         self._asked: dict[str, str | None] = {}
+        self._has_other_home = False
         self._known = known
         self._is_protected = is_protected
         self._folder = ""
@@ -124,10 +131,15 @@ class _Judge:
             self._judge_command(command, depth)
 
     def _judge_command(self, command: SimpleCommand, depth: int) -> None:
-        for name, _ in command.assignments:
+        for name, value in command.assignments:
             self._judge_variable(name)
-        if any(name in _HOMES for name, _ in command.assignments) and any(map(_is_git, command.words)):
-            self._refuse("the command gives git another config by HOME", "run it without that")
+            if name in _PROGRAMS:
+                self._judge_script(value, name, depth)
+        if any(name in _HOMES for name, _ in command.assignments):
+            # Without a command it counts for all that follow.
+            self._has_other_home |= not command.words
+            if any(map(_is_git, command.words)):
+                self._refuse(*_OTHER_HOME)
         for redirection in command.redirections:
             if redirection.operator in _WRITING:
                 self._judge_write(redirection.target, "redirects its output to")
@@ -256,6 +268,7 @@ class _Judge:
             rest = rest[:1]
         for word in rest if name not in {"set", "unset"} else ():
             self._judge_variable(word.partition("=")[0])
+            self._has_other_home |= word.partition("=")[0] in _HOMES
         for word in rest if name == "unset" else ():
             self._judge_unset(word)
 
@@ -324,7 +337,7 @@ class _Judge:
             if run.is_emptied:
                 self._refuse("the command runs git without its environment", "run it without env -i")
             if not _HOMES.isdisjoint(run.sets):
-                self._refuse("the command gives git another config by HOME", "run it without that")
+                self._refuse(*_OTHER_HOME)
             if name == "xargs":
                 self.ruling.left.append("xargs adds arguments to a command of git")
         if run.unknown:
@@ -389,12 +402,14 @@ class _Judge:
             self._judge_patchgate(list(call.arguments))
             return
         found = judge_git(call)
+        if self._has_other_home:
+            self._refuse(*_OTHER_HOME)
         for message, hint in found.refusals:
             self._refuse(message, hint)
         self.ruling.forced += found.forced
         self.ruling.left += found.left
         for script in found.scripts:
-            self._judge_script(script, "an alias of git", depth)
+            self._judge_script(script, "git", depth)
         for path in found.written:
             self._judge_write(path, "lets git change")
 
