@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from patchgate.agents.hooks.answers import HookOutput, write_answer, write_failure
-from patchgate.agents.hooks.hook_input import EVENTS, MOST_INPUT, HookEvent, read_event
+from patchgate.agents.hooks.hook_input import EVENTS, MOST_INPUT, HookEvent, HookInputError, read_event
 from patchgate.agents.settings.clients import SECONDS
 from patchgate.errors import PatchgateError, UsageError
 
@@ -61,12 +61,12 @@ class _Watchdog:
         return write_failure(self._protocol, self.event, said, fail_open=self._fail_open)
 
 
-def run_agent_hook(arguments: Sequence[str], directory: str) -> int:
+def run_agent_hook(arguments: Sequence[str], directory: str | None = None) -> int:
     """Answer the event on standard input; return the exit code.
 
     Args:
         arguments: `--protocol NAME`, and if they are chosen `--fail-open` and `--seconds N`.
-        directory: where the process runs.
+        directory: where the agent works if it does not say so; None for where the process runs.
 
     Raises:
         UsageError: the arguments are wrong.
@@ -92,7 +92,13 @@ def run_agent_hook(arguments: Sequence[str], directory: str) -> int:
     return done.code
 
 
-def _answer(watchdog: _Watchdog, protocol: str, directory: str) -> HookOutput:
+def _answer(watchdog: _Watchdog, protocol: str, directory: str | None) -> HookOutput:
+    if directory is None:
+        try:
+            directory = os.getcwd()
+        except FileNotFoundError:
+            # It was removed; an agent that works elsewhere says so.
+            directory = "/"
     watchdog.event = event = read_event(protocol, _read())
     from patchgate.agents.hooks.events import answer_event
 
@@ -125,10 +131,13 @@ def _read() -> bytes:
     """Read standard input to its end, but keep no more than is read at all: the agent must not block."""
     kept: list[bytes] = []
     size = 0
-    while piece := os.read(0, _CHUNK):
-        if size <= MOST_INPUT:
-            kept.append(piece)
-        size += len(piece)
+    try:
+        while piece := os.read(0, _CHUNK):
+            if size <= MOST_INPUT:
+                kept.append(piece)
+            size += len(piece)
+    except OSError as error:
+        raise HookInputError("the input of the hook cannot be read") from error
     return b"".join(kept)
 
 

@@ -70,7 +70,7 @@ def run(arguments: list[str]) -> int:
         if arguments[:2] == ["agent", "hook"] and not {"-h", "--help", "-C"} & set(arguments):
             from patchgate.cli.agent_hook import run_agent_hook
 
-            return run_agent_hook(arguments[2:], os.getcwd())
+            return run_agent_hook(arguments[2:])
         from patchgate.cli.cli import call
 
         return call(arguments)

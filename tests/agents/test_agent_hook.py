@@ -346,6 +346,7 @@ def test_a_patch_of_many_files_is_one_change(repo: Repo) -> None:
     assert "error[max-files]" in answer.err
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("budget", [(), ("--max-minutes", "5")])
 def test_an_agent_ends_an_intent_only_without_a_budget(repo: Repo, budget: tuple[str, ...]) -> None:
     repo.cli("intent", "declare", "-m", "count lines", "--allow", "src/", "--lazy", *budget)
@@ -357,6 +358,7 @@ def envelope(path: str, line: str = "x = 1") -> str:
     return f"*** Begin Patch\n*** Add File: {path}\n+{line}\n*** End Patch\n"
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
@@ -445,6 +447,23 @@ BROKEN: dict[str, bytes] = {
     "an unknown event": b'{"hook_event_name": "Unknown"}',
     "larger than the limit": b'{"hook_event_name": "' + b"x" * (50 << 20) + b'"}',
 }
+
+
+def test_a_folder_that_is_gone_and_an_input_that_is_closed_are_no_fault_of_ours(repo: Repo) -> None:
+    script = 'mkdir gone; cd gone; rmdir ../gone; "$0" agent hook --protocol claude'
+    refused = json.dumps(command("claude", repo, "git commit -n") | {"cwd": None}).encode()
+    for end, sent, said in (("", refused, b"command-bypasses-hooks"), (" <&-", b"", b"cannot be read")):
+        done = subprocess.run(
+            ["sh", "-c", script + end, EXECUTABLE],
+            cwd=repo.path,
+            env=repo.env,
+            input=sent,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert b"trace" not in done.stderr
 
 
 @pytest.mark.parametrize("raw", BROKEN.values(), ids=BROKEN.keys())
