@@ -178,6 +178,25 @@ git-commit -n
 script -c 'git commit -n'
 su -c 'git commit -n' me
 flock f git commit --no-verify
+for x in -n; do git commit $x; done
+for f in .git/hooks/*; do rm "$f"; done
+for f in a .git/hooks/x; do rm $f; done
+bash -c "$(echo git commit -n)"
+eval "$(printf 'git commit -n')"
+git -c alias.z=commit z -n
+git filter-branch --tree-filter 'rm -rf .git/hooks' HEAD
+git difftool -x 'git commit -n' a b
+git checkout main -- .git/x
+git restore --source main .git/x
+CLAUDECODE= git commit -m x
+export CLAUDECODE=
+env CODEX_THREAD_ID= git commit -m x
+declare +x CLAUDECODE; git commit -m x
+exec -c git commit -m x
+ls .git/hooks | xargs rm
+find .git/hooks -type f -print0 | xargs -0 rm -f
+find . -name hooks -exec rm -r {} +
+git patchgate install --trust-ref refs/heads/x
 export HOME=/tmp/x && git commit -m x
 HOME=/tmp/x; git commit -m x
 export XDG_CONFIG_HOME=/tmp/x; cd src; git commit -m x
@@ -272,10 +291,21 @@ python -c "import os; os.system('git commit -n')"
 apply_patch <<EOF
 cat <<$x
 curl x | bash -s
+GIT_DIR=/x git commit -m x
+git clean -fdx
+git stash -u
+sed -n 'w .git/config' x
+awk '{print > ".git/config"}' x
+node -e 'require("child_process").execSync("git commit -n")'
+perl -e 'system "git commit -n"'
+tmux new -d 'git commit -n'
+xargs -I{} sh -c 'git commit {}'
+git z -n
+alias g='git commit'; g -n
+sudo git commit -m x
 (echo x) | bash -x
 sh <(echo git commit -n)
 x=a; read x < f; git commit $x
-for x in -n; do git commit $x; done
 x=a; x=$(cat f); git commit $x
 sudo --unknown root git commit -m x
 bash --unknown x -c 'git commit -m x'
@@ -369,6 +399,15 @@ xargs -0 -n 1 grep x
 HOME=/tmp/x npm test
 time make
 brew install git
+git clean -n
+git stash
+git stash pop
+find . -name '*.pyc' | xargs rm
+for f in a b; do git add $f; done
+git checkout HEAD -- .git/x
+git checkout -- a
+git lfs ls-files -n
+git patchgate install
 GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/' git rebase -i main
 GIT_EDITOR=true git commit --amend
 git -c core.pager=cat log

@@ -7,7 +7,10 @@ does to refs is left to the hooks, which see it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from shlex import quote
 
 from patchgate.agents.shell.shell_words import UNKNOWN
 from patchgate.values import dataclass, field
@@ -41,6 +44,42 @@ _READERS = frozenset(
     {"blame", "cat-file", "diff", "grep", "help", "log", "ls-files", "ls-tree", "rev-list", "rev-parse"}
     | {"shortlog", "show", "status"}
 )
+_KNOWN = (
+    _READERS
+    | frozenset(_VERIFYING)
+    | frozenset(
+        {"add", "apply", "archive", "bisect", "branch", "bundle", "checkout", "cherry-pick", "clean", "clone"}
+        | {
+            "describe",
+            "fetch",
+            "format-patch",
+            "fsck",
+            "gc",
+            "init",
+            "lfs",
+            "mv",
+            "notes",
+            "patchgate",
+            "prune",
+        }
+        | {"ls-remote", "name-rev", "range-diff", "reflog", "remote", "repack", "reset", "restore", "revert"}
+        | {
+            "rm",
+            "show-ref",
+            "sparse-checkout",
+            "stash",
+            "submodule",
+            "switch",
+            "tag",
+            "worktree",
+            "config",
+            "",
+        }
+    )
+)
+# Of clean, that it removes, of stash, that it takes untracked files too.
+_REMOVES = re.compile("-[a-zA-Z]*[fua][a-zA-Z]*|--force|--include-untracked|--all")
+_MAY_SKIP = re.compile("-[a-zA-Z]*n[a-zA-Z]*|--no-v[a-z]*")
 _READING_CONFIG = ("--get", "--list", "-l", "--show-")
 _CONFIG_WITH_VALUE = frozenset(
     {"-f", "--file", "--blob", "--type", "--default", "--comment", "--value", "--url", "-t"}
@@ -115,37 +154,59 @@ def judge_git(call: GitCall) -> GitRuling:
     found = GitRuling()
     for setting in call.settings:
         key, _, value = setting.partition("=")
+        if key.lower() == f"alias.{call.subcommand}".lower():
+            value = " ".join([value, *map(quote, call.arguments)])
         _judge_setting(found, key, value, "sets")
     name = call.subcommand
     if call.is_replaced:
         found.refusals.append(("git --exec-path= replaces git's programs", _KEEP_HOOKS))
+    _judge_skipping(found, name, call.arguments)
+    if name == "push":
+        _judge_push(found, call.arguments)
+    elif name in {"checkout", "restore"}:
+        found.written += _restored(name, call.arguments)
+    elif name in {"mv", "rm"}:
+        found.written += [each for each in call.arguments if not each.startswith("-")]
+    elif name in {"clean", "stash"} and any(_REMOVES.fullmatch(word) for word in call.arguments):
+        found.left.append(f"git {name} takes untracked files away, settings of agents too")
+    elif name == "bisect" and call.arguments[:1] == ("run",):
+        found.left.append("git bisect run runs a program")
+    elif name not in _KNOWN and any(_MAY_SKIP.fullmatch(word) for word in call.arguments):
+        found.left.append(f"git {name} may be an alias")
+    found.scripts += _run_by(name, call.arguments)
+    return found
+
+
+def _judge_skipping(found: GitRuling, name: str, arguments: Sequence[str]) -> None:
+    """Judge whether a command skips the hooks, by its options or by git's config."""
     if _WILD.intersection(name):
         found.left.append("which command of git runs is known only to the shell")
     elif name in _VERIFYING:
-        if _skips_hooks(name, call.arguments):
+        if _skips_hooks(name, arguments):
             found.refusals.append(
                 (f"git {name} {_NO_VERIFY} skips the hooks", f"{_KEEP_HOOKS}; fix what they refuse")
             )
-        if any(_WILD.intersection(word) for word in _options(name, call.arguments)):
+        if any(_WILD.intersection(word) for word in _options(name, arguments)):
             found.left.append(f"an option of git {name} is known only to the shell")
     elif name == "config":
-        _judge_config(found, call.arguments)
-    elif name not in _READERS and _NO_VERIFY in call.arguments:
+        _judge_config(found, arguments)
+    elif name not in _READERS and _NO_VERIFY in arguments:
         found.refusals.append((f"git {name} {_NO_VERIFY} skips the hooks", _KEEP_HOOKS))
-    if name == "push":
-        _judge_push(found, call.arguments)
-    elif name in {"mv", "rm"}:
-        found.written += [each for each in call.arguments if not each.startswith("-")]
-    elif name == "rebase":
-        found.scripts += _commands_of_rebase(call.arguments)
-    elif name == "bisect" and call.arguments[:1] == ("run",):
-        found.left.append("git bisect run runs a program")
-    elif name == "submodule" and "foreach" in call.arguments:
-        words = list(call.arguments[call.arguments.index("foreach") + 1 :])
+
+
+def _run_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the texts that a command of git runs with a shell."""
+    if name == "rebase":
+        yield from _commands_of_rebase(arguments)
+    elif name == "difftool":
+        yield from _values_of(arguments, "-x", "--extcmd")
+    elif name == "filter-branch":
+        yield from (value for word, value in pairwise(arguments) if word.endswith("-filter"))
+    elif name == "submodule" and "foreach" in arguments:
+        words = list(arguments[arguments.index("foreach") + 1 :])
         while words and words[0].startswith("-"):
             words.pop(0)
-        found.scripts.append(" ".join(words))
-    return found
+        yield " ".join(words)
 
 
 def _judge_setting(found: GitRuling, key: str, value: str, does: str) -> None:
@@ -166,6 +227,20 @@ def _judge_setting(found: GitRuling, key: str, value: str, does: str) -> None:
             found.scripts.append(f"git {value}")
     elif small in _RUN or small.endswith(_RUN_ENDS):
         found.scripts.append(value.removeprefix("!"))
+
+
+def _restored(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the files that are taken from another commit than HEAD."""
+    if name == "checkout":
+        before, is_split, after = list(arguments), "--" in arguments, []
+        if is_split:
+            at = before.index("--")
+            before, after = before[:at], before[at + 1 :]
+        named = [each for each in before if not each.startswith("-")]
+        yield from after if named[:1] not in ([], ["HEAD"]) else ()
+        yield from named[1:]
+    elif any(each != "HEAD" for each in _values_of(arguments, "-s", "--source")):
+        yield from (each for each in arguments if not each.startswith("-"))
 
 
 def _switches_hook(key: str) -> bool:

@@ -47,11 +47,13 @@ _PROGRAMS = frozenset(
     | {"GIT_SSH_COMMAND", "PAGER", "VISUAL"}
 )
 _HOOKS = ("pre-commit", "commit-msg", "pre-push", "pre-merge-commit", "reference-transaction", "pre-receive")
+_SOUGHT = (*_HOOKS, "hooks", "patchgate.toml", *HIDDEN, *SETTINGS)
 _MOST_NAMED = 8
 _MOST_ASKED = 1000
 _TELLING = (*HIDDEN, "patchgate", "pyproject.toml", ".pre-commit-config.yaml")
 _WILD = re.compile(r"[*?\[\0]")
 _NAMES_GIT = re.compile(r"(?<![\w.-])git(?:-[a-z]+)?(?![\w.])")
+_NAMES_HIDDEN = re.compile(r"\.(?:git|claude|codex|cursor|gemini)/")
 _REMOVES_HOOKS = frozenset({("uninstall",), ("agent", "uninstall")})
 
 
@@ -195,6 +197,8 @@ class _Judge:
         elif name == "alias":
             for word in rest:
                 self._judge_script(word.partition("=")[2], name, depth)
+                if _NAMES_GIT.search(word):
+                    self.ruling.left.append("what runs by an alias gets further words")
 
     def _judge_unknown(self, name: str, rest: Sequence[str], command: SimpleCommand, depth: int) -> None:
         """Judge the words of a program that may run them: git among them is left, if it skips no hooks."""
@@ -206,13 +210,15 @@ class _Judge:
                 self._judge_script("".join(rest[at + 1 : at + 2]), name, depth)
             is_run = _is_git(word) and at + 1 < len(rest)
             is_run |= bool(is_text) and bool(_NAMES_GIT.search("".join(rest[at + 1 : at + 2])))
-            is_run |= word.startswith(("-c", "--command=")) and bool(_NAMES_GIT.search(word))
+            is_run |= (word.startswith(("-c", "--command=")) or " " in word) and bool(_NAMES_GIT.search(word))
             if is_run and name not in _TALKERS:
                 self.ruling.left.append(f"{_shown(name)} may run git")
                 # Its words are git's, whatever runs them.
                 found = judge_git(read_git_call(rest[at + 1 :])) if _is_git(word) else GitRuling()
                 for message, hint in found.refusals:
                     self._refuse(message, hint)
+        if name not in _TALKERS and any(" " in each and _NAMES_HIDDEN.search(each) for each in rest):
+            self.ruling.left.append(f"{_shown(name)} may change what its text names")
         if name not in _TALKERS | KNOWN_WRITERS:
             if _NAMES_GIT.search(command.input_text() or ""):
                 self.ruling.left.append(f"{_shown(name)} may run git")
@@ -242,21 +248,25 @@ class _Judge:
             self._judge_script(text, name, depth)
 
     def _judge_variable(self, name: str) -> None:
-        if name.startswith("PATCHGATE_"):
+        if name in _PROFILES:
+            self._judge_unset(name)
+        elif name.startswith("PATCHGATE_"):
             self._refuse(
                 f"the command sets {name}, which changes what the hooks of patchgate do",
                 f"run it without {name}; only a maintainer sets it",
             )
         elif name.startswith("GIT_CONFIG") and name != "GIT_CONFIG_NOGLOB":
             self._refuse(f"the command sets {name}, which can replace git's hooks", f"run it without {name}")
+        elif name in {"GIT_DIR", "GIT_COMMON_DIR"}:
+            self.ruling.left.append("git works on another repository, which may have other hooks")
         elif name == "GIT_EXEC_PATH":
             self._refuse(f"the command sets {name}, which replaces git's programs", f"run it without {name}")
 
     def _judge_unset(self, name: str) -> None:
         if name in _PROFILES:
             self._refuse(
-                f"the command unsets {name}, by which a commit is an agent's",
-                f"run it without that; only a maintainer unsets {name}",
+                f"the command changes {name}, by which a commit is an agent's",
+                f"run it without that; only a maintainer changes {name}",
             )
 
     def _judge_assigner(self, name: str, rest: Sequence[str]) -> None:
@@ -338,8 +348,10 @@ class _Judge:
                 self._refuse("the command runs git without its environment", "run it without env -i")
             if not _HOMES.isdisjoint(run.sets):
                 self._refuse(*_OTHER_HOME)
-            if name == "xargs":
-                self.ruling.left.append("xargs adds arguments to a command of git")
+            if name in {"sudo", "doas"}:
+                self.ruling.left.append(f"{name} may hide from git that an agent runs it")
+        if name == "xargs":
+            self._judge_xargs(run.words, command)
         if run.unknown:
             self.ruling.left.append(f"{name} has an option that is not known")
         if run.split is not None:
@@ -347,6 +359,14 @@ class _Judge:
             self._judge_script(text, name, depth)
         else:
             self._judge_words(run.words, command, depth)
+
+    def _judge_xargs(self, words: Sequence[str], command: SimpleCommand) -> None:
+        """Judge what is run with further arguments, which come from the command before."""
+        if any(map(_NAMES_GIT.search, words)):
+            self.ruling.left.append("xargs adds arguments to a command of git")
+        elif words and words[0].rpartition("/")[2] in CHANGERS:
+            for each in command.source.words[1:] if command.source is not None else ():
+                self._judge_write(each, f"lets {words[0]} change what is in")
 
     def _judge_shell(self, name: str, rest: Sequence[str], command: SimpleCommand, depth: int) -> None:
         call = read_shell_call(rest)
@@ -380,7 +400,7 @@ class _Judge:
         for place in places:
             self._judge_write(place, "lets find change files in")
         names = [rest[at + 1] for at, each in enumerate(rest[:-1]) if each in {"-name", "-iname"}]
-        if any(fnmatchcase(hook, each) for each in names for hook in _HOOKS if each.strip("*?")):
+        if any(fnmatchcase(hook, each) for each in names for hook in _SOUGHT if each.strip("*?")):
             self._refuse("the command lets find change the hooks", "name the folders in which it searches")
             return
         is_limited = bool(names) or not {"-path", "!", "-not", "-prune", "-maxdepth"}.isdisjoint(rest)
@@ -395,6 +415,8 @@ class _Judge:
             self._refuse(
                 "the command removes the hooks of patchgate", "leave them; a maintainer may remove them"
             )
+        if words[:1] == ["install"] and any(each.startswith(("--trust-ref", "--signer")) for each in rest):
+            self._refuse("the command changes whose rules the hooks trust", "leave that to a maintainer")
         self.ruling.clears_intent |= words[:2] == ["intent", "clear"]
 
     def _judge_git(self, call: GitCall, depth: int) -> None:

@@ -100,9 +100,10 @@ class Runner:
     unknown: str = ""
 
     def take(self, name: str, option: str, value: str) -> None:
-        """Note an option of `env` or `flock`."""
+        """Note an option of `env`, `exec` or `flock`."""
         if name == "flock" and option in {"c", "command"}:
             self.split = value
+        self.is_emptied |= name == "exec" and option == "c"
         if name != "env":
             return
         if option in {"u", "unset"}:

@@ -127,6 +127,10 @@ class _ShellReader:
         pairs = list(command.assignments) if not name else []
         if name and name[0] in _DECLARING:
             pairs = [(each.partition("=")[0], each.partition("=")[2]) for each in rest if "=" in each]
+        elif name == ("for",) and rest[1:2] == ("in",):
+            # One of its values: that which is most likely to matter.
+            chosen = sorted(rest[2:], key=lambda each: not each.startswith(("-", ".")))[:1]
+            pairs = [(rest[0], each) for each in chosen or [UNKNOWN]]
         elif name and name[0] in _SETTING:
             pairs = [(each, UNKNOWN) for each in rest]
         for variable, value in pairs:

@@ -95,6 +95,8 @@ def printed_by(words: Sequence[str]) -> str:
         return _FOLDERS.get(asked[0], UNKNOWN) if len(asked) == 1 else UNKNOWN
     if words == ("pwd",):
         return "."
-    if words[:1] == ("echo",) and not any(each.startswith("-") or "\\" in each for each in words[1:]):
-        return " ".join(words[1:])
-    return UNKNOWN
+    text = " ".join(words[1:])
+    if "\\" in text or text.startswith("-"):
+        return UNKNOWN
+    is_plain = words[:1] == ("echo",) or (words[:1] == ("printf",) and len(words) == 2 and "%" not in text)
+    return text if is_plain else UNKNOWN
