@@ -71,7 +71,6 @@ PURE = {
         staleness weakened_tests
     """,
     "git": "model path quoting",
-    "hooks.fast": "compiled_policy",
     "intents": "intent scope",
     "patches": """
         edit_diff edits file_diff hunk_mismatch hunk_places line_ends line_matching patch_fixes patch_headers
@@ -87,9 +86,9 @@ PURE = {
         claim claim_decision claim_scan claim_wording feedback_parsing
     """,
     "policy": """
-        claims_settings codeowners command component config config_models config_types content_rules
-        file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions rule_details
-        run_settings run_validators settings settings_loader strict_json toml_lines validators
+        claims_settings codeowners command compiled_policy component config config_models config_types
+        content_rules file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions
+        rule_details run_settings run_validators settings settings_loader strict_json toml_lines validators
     """,
     "questions": "assumptions interview question",
     "report": "*",

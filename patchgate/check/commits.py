@@ -17,7 +17,8 @@ from patchgate.check.policy_lookup import (
 )
 from patchgate.check.profiles import find_agent_trailer, judged_profiles
 from patchgate.git.change_sources import LoadedChange
-from patchgate.git.history import Commit, Walk, commits_of, recent_commits
+from patchgate.git.commit_lists import Commit, commits_of, recent_commits
+from patchgate.git.history import Walk
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import (
@@ -64,10 +65,16 @@ def judge_commits(repository: Repository, commits: Sequence[Commit], asked: Chec
     return Report(changes, repository.limits)
 
 
-def judge_each(walk: Walk, commits: Sequence[Commit], asked: CheckOptions) -> Iterator[ChangeVerdict]:
-    """Judge commits of a walk one by one, while git reads ahead."""
+def judge_each(
+    walk: Walk, commits: Sequence[Commit], asked: CheckOptions, history: CommitHistory | None = None
+) -> Iterator[ChangeVerdict]:
+    """Judge commits of a walk one by one, while git reads ahead.
+
+    Args:
+        history: what is known of the policies of the walk.
+    """
     done = 0
-    history = _CommitHistory(walk, asked)
+    history = history or CommitHistory(walk, asked)
     while done < len(commits):
         for verdict in history.judge_from(commits[done:]):
             done += 1
@@ -76,7 +83,7 @@ def judge_each(walk: Walk, commits: Sequence[Commit], asked: CheckOptions) -> It
             yield verdict
 
 
-class _CommitHistory:
+class CommitHistory:
     """Judges the commits of a walk, and remembers the policy of each."""
 
     def __init__(self, walk: Walk, asked: CheckOptions) -> None:
@@ -98,15 +105,15 @@ class _CommitHistory:
 
     def judge_from(self, commits: Sequence[Commit]) -> Iterator[ChangeVerdict]:
         """Judge commits until the policy changes: the new policy may need more to be read."""
-        before = self._before(commits[0])
+        before = self.before_of(commits[0])
         profiles = {
             profile
             for commit in commits
-            for profile in judged_profiles(*self._profile_of(commit, before.policy))
+            for profile in judged_profiles(*self.profile_of(commit, before.policy))
         }
         detail = detail_for([before.policy or built_in()], *profiles, in_full=self._in_full)
         for commit, reading in self._walk.read(commits, detail):
-            is_same = self._before(commit) == before
+            is_same = self.before_of(commit) == before
             after = self._after(commit, reading)
             is_other = after.policy is not None and after != before
             if not is_same or (is_other and self._may_judge_itself(reading)):
@@ -128,13 +135,13 @@ class _CommitHistory:
 
     def _read_again(self, commit: Commit, after: FoundPolicy) -> LoadedChange:
         """Read one commit again, in the detail that its two policies need."""
-        profiles = judged_profiles(*self._profile_of(commit, self._before(commit).policy or after.policy))
-        policies = [found.policy or built_in() for found in (self._before(commit), after)]
+        profiles = judged_profiles(*self.profile_of(commit, self.before_of(commit).policy or after.policy))
+        policies = [found.policy or built_in() for found in (self.before_of(commit), after)]
         detail = detail_for(policies, *profiles, in_full=self._in_full)
         ((_, reading),) = self._walk.read([commit], detail)
         return reading
 
-    def _profile_of(self, commit: Commit, policy: Policy | None) -> tuple[Profile, str]:
+    def profile_of(self, commit: Commit, policy: Policy | None) -> tuple[Profile, str]:
         """Choose the profile of a commit; with it why it is an agent's, or nothing."""
         if self._profile is not None:
             return self._profile, ""
@@ -144,21 +151,40 @@ class _CommitHistory:
         trailer = find_agent_trailer(commit.trailers, policy)
         return (Profile.COMMIT, "") if trailer is None else (Profile.AGENT, f"trailer {trailer}")
 
-    def _key_of(self, commit: str) -> Key:
+    def key_of(self, commit: str) -> Key:
+        """Return the key of the policy in the tree of a commit."""
         if commit not in self._keys:
             self._keys[commit] = self._policies.key(self._walk.tree_of(commit))
         return self._keys[commit]
 
-    def _before(self, commit: Commit) -> FoundPolicy:
+    def before_of(self, commit: Commit) -> FoundPolicy:
+        """Return the policy that judges a commit."""
         if self._asked is not None:
             return self._asked
-        found = (self._policies.at(self._key_of(parent)) for parent in commit.parents)
+        found = (self._policies.at(self.key_of(parent)) for parent in commit.parents)
         # The first parent's; a merge into a line without a policy is judged by the one that it merges.
         before = next((each for each in found if not each.is_absent), self._fallback)
         if before.is_absent and not commit.parents and not self._begins(commit):
             # Only the first commit of a repository may judge itself, not a later root.
             return self._find_main()[0]
         return before
+
+    def take_over_key(self, commit: Commit) -> Key:
+        """Give a commit that leaves the policy as it was the key of its only parent; return it."""
+        key = self._keys[commit.oid] = self.key_of(commit.parents[0])
+        return key
+
+    def policy_at(self, key: Key) -> FoundPolicy:
+        """Return the policy of a key."""
+        return self._policies.at(key)
+
+    def place_of(self, commit: Commit) -> str:
+        """Name the commit whose policy judges one that has a parent, as verdicts name it."""
+        before = self.before_of(commit)
+        if before.is_absent:
+            return BUILT_IN
+        is_borrowed = before is self._fallback
+        return self._place or (self._borrowed if is_borrowed else commit.parents[0])[:12]
 
     def _begins(self, commit: Commit) -> bool:
         """Return whether a commit is the first of the repository."""
@@ -209,14 +235,14 @@ class _CommitHistory:
     def _after(self, commit: Commit, reading: LoadedChange) -> FoundPolicy:
         touched = any(file.path.raw in _POLICY_FILES for file in reading.change.files)
         if not touched and len(commit.parents) == 1:
-            self._keys[commit.oid] = self._key_of(commit.parents[0])
-        return self._policies.at(self._key_of(commit.oid))
+            self.take_over_key(commit)
+        return self._policies.at(self.key_of(commit.oid))
 
     def _judge(self, commit: Commit, reading: LoadedChange) -> ChangeVerdict:
         touched = {file.path.raw for file in reading.change.files}
         base = self._walk.base_of(commit)
         is_merge = len(commit.parents) > 1
-        before = self._before(commit)
+        before = self.before_of(commit)
         is_main = self._main is not None and before is self._main[0]
         is_borrowed = not before.is_absent and (before is self._fallback or is_main)
         borrowed = self._main[1] if is_main and self._main is not None else self._borrowed
@@ -225,7 +251,7 @@ class _CommitHistory:
         known = FoundPolicy()
         if commit.parents:
             known = self._policies.at(
-                self._policies.key(base) if is_merge else self._key_of(commit.parents[0])
+                self._policies.key(base) if is_merge else self.key_of(commit.parents[0])
             )
         branches = self._branches() if is_merge else {}
         sides = (base, *branches, *map(self._walk.tree_of, commit.parents if is_merge else ()))
@@ -240,14 +266,14 @@ class _CommitHistory:
             hooks_named=(is_merge or PRE_COMMIT_FILE.raw in touched)
             and any(map(self._names_patchgate, sides)),
             base=known,
-            parents=tuple(self._policies.at(self._key_of(parent)) for parent in commit.parents)
+            parents=tuple(self._policies.at(self.key_of(parent)) for parent in commit.parents)
             if is_merge
             else (),
             branches=branches,
             landing=tuple(self._policies.at(self._policies.key(tree)) for tree in branches),
         )
         policy = rules.before.policy or rules.after.policy
-        profile, reason = self._profile_of(commit, policy)
+        profile, reason = self.profile_of(commit, policy)
         verdict = judge_reading(reading, rules, profile, self._walk.objects, reason)
         if self._scoped is not None and commit.oid in self._scoped.ids:
             controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))

@@ -34,7 +34,9 @@ class CheckOptions:
     the full name (refs/heads/…) of the branch in which the change lands, where that is known. `branches` are
     what the branches have that get the commits; without them, it is what `policy_from` has. `counted` is
     called after every hundred commits, with how many are judged, and of how many. `environ` is the
-    environment of a commit that is about to be made, which can say that an agent makes it.
+    environment of a commit that is about to be made, which can say that an agent makes it. `in_bulk` is
+    whether commits about which no rule can say anything need no verdict of their own, `remembers` whether an
+    earlier check of the same commits counts.
     """
 
     policy_from: str | None = None
@@ -50,6 +52,8 @@ class CheckOptions:
     branches: tuple[str, ...] = ()
     counted: Callable[[int, int], None] | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
+    in_bulk: bool = False
+    remembers: bool = False
 
     @property
     def place(self) -> str | None:

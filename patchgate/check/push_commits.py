@@ -15,7 +15,7 @@ from functools import cache, partial
 from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
 from patchgate.errors import UndecidedError
-from patchgate.git.history import Commit, commits_not_in, count_commits_not_in
+from patchgate.git.commit_lists import Commit, commits_not_in, count_commits_not_in
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at, nearest_first_parent
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository

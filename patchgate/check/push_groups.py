@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 
 from patchgate.check.protected_refs import RefRules
+from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
-from patchgate.git.history import Commit
+from patchgate.git.commit_lists import Commit
+from patchgate.git.pushes import NOTES
+from patchgate.git.quoting import first_of
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import Key
-from patchgate.report.verdict import ChangeVerdict
+from patchgate.report.verdict import ChangeVerdict, Verdict
+from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, field
 
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
@@ -38,6 +44,7 @@ class PushGroup:
         return [ref for ref, _ in self.refs]
 
 
+_NAMED = 3
 SECONDS_AGAIN = 5.0
 """How long the commits of a push may be judged again, for one protected branch after the other."""
 TIMES_FIRST = 2
@@ -137,3 +144,56 @@ class JudgedAlike:
         if oid not in self._keys:
             self._keys[oid] = self._terms.key_of(oid)
         return self._keys[oid]
+
+
+def notes_on_policies(
+    group: PushGroup,
+    terms: RefRules,
+    changes: Sequence[ChangeVerdict],
+    digests: Mapping[str, Set[str]] = MappingProxyType({}),
+) -> Iterator[str]:
+    """Say which policy judged where a user may expect another.
+
+    Args:
+        digests: the policies under which commits of each ref were cleared.
+    """
+    by_ref: dict[str, list[ChangeVerdict]] = {ref: [] for ref in digests}
+    for change in changes:
+        by_ref.setdefault(change.source.ref or "", []).append(change)
+    name = terms.destination.name
+    if group.place is None:
+        default = terms.default_policy
+        if default is not None and not terms.destination.judges_all:
+            profile = terms.asked.profile or Profile.COMMIT
+            others = [
+                ref
+                for ref, judged in by_ref.items()
+                if _differ(ref, judged, default)
+                or (not ref.startswith(NOTES) and digests.get(ref, set()) - {default.digest(profile)})
+            ]
+            if others:
+                yield (
+                    f"{_named(others)}: judged by the policy before each commit; the default branch of "
+                    f"{name} has another"
+                )
+    elif terms.asked.policy_from is None:
+        tips = dict(group.refs)
+        for ref, judged in by_ref.items():
+            is_clean = all(change.verdict is Verdict.ACCEPTED for change in judged)
+            is_same = is_clean and terms.key_of(tips[ref]) == group.key
+            if terms.is_protected(ref) and not is_same:
+                yield (
+                    f"{show_ref(ref)} is protected: judged by the policy of {group.place[:SHORT_OID]}, "
+                    f"which {name} has"
+                )
+
+
+def _differ(ref: str, changes: Sequence[ChangeVerdict], policy: Policy) -> bool:
+    """Return whether a commit was judged by another policy than this; notes do not count."""
+    if ref.startswith(NOTES):
+        return False
+    return any(change.policy.digest != policy.digest(Profile(change.profile)) for change in changes)
+
+
+def _named(refs: Sequence[str]) -> str:
+    return first_of(refs, _NAMED, show_ref)

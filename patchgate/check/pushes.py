@@ -7,11 +7,11 @@ Which policy judges which commit; a commit that several refs bring is judged onc
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from types import MappingProxyType
 
-from patchgate.check.commits import judge_each
+from patchgate.check.commits import CommitHistory, judge_each
 from patchgate.check.features import feature_functions
 from patchgate.check.policy_lookup import CheckOptions, history_root
 from patchgate.check.protected_refs import Destination, RefRules
@@ -26,22 +26,18 @@ from patchgate.check.push_commits import (
     with_fetch,
     with_protected_refs,
 )
-from patchgate.check.push_groups import JudgedAlike, PushGroup, RepeatLimit
-from patchgate.check.refs import show_ref
-from patchgate.git.history import Commit, Walk
+from patchgate.check.push_groups import JudgedAlike, PushGroup, RepeatLimit, notes_on_policies
+from patchgate.git.commit_lists import Commit
+from patchgate.git.history import Walk
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
-from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import has_commits
-from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import Key
-from patchgate.report.verdict import ChangeVerdict, RecoveryStep, Report, Verdict
+from patchgate.report.verdict import ChangeVerdict, ClearedCommits, RecoveryStep, Report, Verdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
-
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +252,7 @@ class _PushCheck:
             for commit in fresh.values()
             if commit.oid not in shallow
         ]
-        found, counts_for = self._judge_groups(groups, whole, updates, warnings)
+        found, counts_for, cleared = self._judge_groups(groups, whole, updates, warnings)
         counts_for = [set[str]() for _ in changes] + counts_for
         changes += found
         changes, notes = allow_commits_before_policy(past, changes)
@@ -277,7 +273,8 @@ class _PushCheck:
         brought: dict[str, list[str]] = {}
         for oid in fresh:
             brought.setdefault(first[oid], []).append(oid)
-        return PushVerdict(Report(tuple(changes), tuple(warnings), lands_on=protected), brought)
+        report = Report(tuple(changes), tuple(warnings), lands_on=protected, cleared=cleared)
+        return PushVerdict(report, brought)
 
     def _judge_groups(
         self,
@@ -285,8 +282,12 @@ class _PushCheck:
         commits: Sequence[Commit],
         updates: Sequence[RefUpdate],
         warnings: dict[str, None],
-    ) -> tuple[list[ChangeVerdict], list[set[str]]]:
-        """Judge the new commits of each group; return the verdicts, and the refs for which each counts."""
+    ) -> tuple[list[ChangeVerdict], list[set[str]], ClearedCommits | None]:
+        """Judge the new commits of each group; return the verdicts, the refs for which each counts, and the
+        commits without a verdict.
+        """
+        if len(groups) == 1 and self._asked.in_bulk:
+            return self._judge_in_bulk(groups[0], commits, updates, warnings)
         alike = JudgedAlike(self._terms, self._news.commits)
         known = history_root(self._objects, self._asked)
         firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
@@ -299,8 +300,7 @@ class _PushCheck:
                 chosen = [each for each in commits if each.oid in ref_of and not alike.has(each, group)]
                 if not chosen:
                     continue
-                asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
-                asked = replace(asked, policy_from=group.place, fallback=group.fallback)
+                asked = self._asked_for(group, firsts)
                 found = [
                     _under(each, ref_of[each.source.commit or ""], group.place)
                     for each in limit.watched(judge_each(walk, chosen, asked))
@@ -309,10 +309,65 @@ class _PushCheck:
                     found = [self._with_signers(each) for each in found]
                 if len(groups) > 1:
                     alike.add(found, group)
-                warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
+                notes = notes_on_policies(group, self._terms, found)
+                warnings |= dict.fromkeys([*self._repository.limits, *notes])
                 judged += [(each, group) for each in found]
         counts_for = [alike.refs_of(change.source.commit or "", group) for change, group in judged]
-        return [change for change, _ in judged], counts_for
+        return [change for change, _ in judged], counts_for, None
+
+    def _judge_in_bulk(
+        self,
+        group: PushGroup,
+        commits: Sequence[Commit],
+        updates: Sequence[RefUpdate],
+        warnings: dict[str, None],
+    ) -> tuple[list[ChangeVerdict], list[set[str]], ClearedCommits | None]:
+        """Judge the new commits of the only group, the boring ones in bulk."""
+        # Every commit of a push has one policy then, and is judged once.
+        from patchgate.check.bulk_check import AT_ONCE, BulkCheck, count, count_on, may_clear
+        from patchgate.check.range_memory import RangeMemory
+
+        known = history_root(self._objects, self._asked)
+        firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
+        asked = self._asked_for(group, firsts)
+        ref_of = self._news.first_refs(group.refs)
+        chosen = [each for each in commits if each.oid in ref_of]
+        bulk = BulkCheck(self._repository, asked, ref_of)
+        ends = [tip for _, tip in group.refs] + [*group.branches, group.place, group.fallback]
+        is_possible = bulk.is_possible and may_clear(
+            self._objects, [each for each in ends if each is not None]
+        )
+        words = [*(word for pair in group.refs for word in pair), *(each.oid for each in chosen)]
+        memory = RangeMemory(self._repository, asked, words)
+        memory.look_at(chosen)
+        is_usable = is_possible and not any(each.is_past for each in chosen)
+        if is_usable and (remembered := memory.load()) is not None:
+            notes = notes_on_policies(group, self._terms, (), remembered.digests)
+            warnings |= dict.fromkeys([*self._repository.limits, *notes])
+            return [], [], remembered.cleared
+        found: list[ChangeVerdict] = []
+        for start in range(0, len(chosen), AT_ONCE):
+            some = chosen[start : start + AT_ONCE]
+            with Walk(self._repository, some) as walk:
+                history = CommitHistory(walk, asked)
+                rest: Sequence[Commit] = some
+                if is_possible:
+                    rest = bulk.rest(walk, history, some, partial(count, asked, start, len(chosen)))
+                counting = count_on(asked, start + len(some) - len(rest), len(chosen))
+                judged = judge_each(walk, rest, counting, history)
+                found += [_under(each, ref_of[each.source.commit or ""], group.place) for each in judged]
+            count(asked, start, len(chosen), len(some))
+        if group.place is None:
+            found = [self._with_signers(each) for each in found]
+        if is_usable:
+            memory.store(found, bulk.cleared, bulk.digests)
+        notes = notes_on_policies(group, self._terms, found, bulk.digests)
+        warnings |= dict.fromkeys([*self._repository.limits, *notes])
+        return found, [set(group.names) for _ in found], bulk.cleared
+
+    def _asked_for(self, group: PushGroup, firsts: frozenset[str]) -> CheckOptions:
+        asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
+        return replace(asked, policy_from=group.place, fallback=group.fallback)
 
     def _groups(self, updates: Sequence[RefUpdate]) -> list[PushGroup]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""
@@ -370,32 +425,6 @@ class _PushCheck:
             return self._terms.verdict_on(update, reason)
         return self._terms.verdict(update, reason) if reason else None
 
-    def _notes(self, group: PushGroup, changes: Sequence[ChangeVerdict]) -> Iterator[str]:
-        """Say which policy judged where a user may expect another."""
-        by_ref: dict[str, list[ChangeVerdict]] = {}
-        for change in changes:
-            by_ref.setdefault(change.source.ref or "", []).append(change)
-        name = self._destination.name
-        if group.place is None:
-            default = self._terms.default_policy
-            if default is not None and not self._destination.judges_all:
-                others = [ref for ref, judged in by_ref.items() if _differ(ref, judged, default)]
-                if others:
-                    yield (
-                        f"{_named(others)}: judged by the policy before each commit; the default branch of "
-                        f"{name} has another"
-                    )
-        elif self._asked.policy_from is None:
-            tips = dict(group.refs)
-            for ref, judged in by_ref.items():
-                is_clean = all(change.verdict is Verdict.ACCEPTED for change in judged)
-                is_same = is_clean and self._terms.key_of(tips[ref]) == group.key
-                if self._terms.is_protected(ref) and not is_same:
-                    yield (
-                        f"{show_ref(ref)} is protected: judged by the policy of {group.place[:SHORT_OID]}, "
-                        f"which {name} has"
-                    )
-
 
 def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
     """Add to a verdict the ref that brings its commit, and a short name of the policy's commit."""
@@ -406,14 +435,3 @@ def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
     if place is not None and len(place) >= 40 and policy.origin.startswith(place):
         policy = replace(policy, origin=place[:SHORT_OID] + policy.origin[len(place) :])
     return replace(change, source=source, policy=policy)
-
-
-def _differ(ref: str, changes: Sequence[ChangeVerdict], policy: Policy) -> bool:
-    """Return whether a commit was judged by another policy than this; notes do not count."""
-    if ref.startswith(NOTES):
-        return False
-    return any(change.policy.digest != policy.digest(Profile(change.profile)) for change in changes)
-
-
-def _named(refs: Sequence[str]) -> str:
-    return first_of(refs, _NAMED, show_ref)

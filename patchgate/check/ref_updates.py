@@ -13,7 +13,7 @@ from patchgate.check.commits import judge_commits
 from patchgate.check.features import ScopedCommits, feature_functions
 from patchgate.check.policy_lookup import CheckOptions, history_root
 from patchgate.errors import PatchgateError
-from patchgate.git.history import Commit, require_parents
+from patchgate.git.commit_lists import Commit, require_parents
 from patchgate.git.new_commits import (
     BranchUpdate,
     arriving_tips,

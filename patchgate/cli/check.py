@@ -19,12 +19,12 @@ from patchgate.cli.options import (
     report_options,
     with_config_warnings,
 )
-from patchgate.cli.output import Progress, read_input, show, write
+from patchgate.cli.output import WITH_EACH_CHANGE, Progress, read_input, show, write
 from patchgate.errors import PatchgateError, UsageError
 from patchgate.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Sequence, Set
 
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.repository import Repository
@@ -94,8 +94,8 @@ def check_command(
     repository = replace(open_here(context), trusts_caches=not ci)
     from patchgate.apply.recovery import pending_warnings
 
-    in_full = "json" in {form, *(name for name, _ in files)}
-    asked = replace(_options(repository, policy_from, profile, ci=ci), in_full=in_full)
+    forms = {form, *(name for name, _ in files)}
+    asked = _for_forms(_options(repository, policy_from, profile, ci=ci), forms, verbose=verbose)
     summary, final = "", policy_from is not None
     if ci:
         is_default = context.get_parameter_source("form") is ParameterSource.DEFAULT
@@ -132,6 +132,11 @@ def _options(
         # The engine's base comes before a ref that this clone trusts.
         asked = CheckOptions() if ci else trusted_options(repository)
     return replace(asked, profile=Profile(profile) if profile else None)
+
+
+def _for_forms(asked: CheckOptions, forms: Set[str], *, verbose: bool) -> CheckOptions:
+    """Ask for as much as the reports show."""
+    return replace(asked, in_full="json" in forms, in_bulk=not (verbose or forms & WITH_EACH_CHANGE))
 
 
 def _read_signers(signers: Sequence[str]) -> bytes:
@@ -271,10 +276,17 @@ def check_commits(
     Args:
         is_merged: whether a host merges what lacks commits of the branch; a forced push replaces it.
     """
-    from patchgate.check.commits import check_revision
+    if asked.in_bulk and ".." in revision:
+        # 5 ms to import, and one commit needs none of it.
+        from patchgate.check.bulk_check import check_range as check
+    else:
+        from patchgate.check.commits import check_revision as check
 
+    # Whoever can write to a clone that CI keeps can also write what is remembered.
+    remembers = not (is_whole or _is_in_ci())
     with Progress(quiet=quiet) as progress:
-        report = check_revision(repository, revision, replace(asked, counted=progress.count))
+        counted = progress.count if progress.has_line else None
+        report = check(repository, revision, replace(asked, counted=counted, remembers=remembers))
         if asked.in_full:
             from patchgate.check.pending import with_ids_of_commits
 
@@ -293,6 +305,10 @@ def check_commits(
                 report = add_coming_merge(repository, report, revision, asked, merges)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
+
+
+def _is_in_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in {"", "0", "false"}
 
 
 @contextlib.contextmanager
@@ -352,7 +368,7 @@ def _with_approvals(
     from patchgate.report.verdict import ProtectedRef
 
     # A CI machine may keep its clone, and an unsigned approval there proves nothing.
-    place = PUSH if is_ci or os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
+    place = PUSH if is_ci or _is_in_ci() else LOCAL
     if is_final:
         here = report.lands_on or (ProtectedRef(asked.target, asked.branch),)
         report = replace(report, changes=tuple(replace(each, lands_on=here) for each in report.changes))

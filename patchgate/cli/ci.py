@@ -79,7 +79,7 @@ def check_ci(
 def _check_history(repository: Repository, found: CiRange, asked: CheckOptions, *, quiet: bool) -> Report:
     """Check every commit of a branch that had nothing before."""
     from patchgate.check.commits import judge_commits
-    from patchgate.git.history import list_commits, require_parents
+    from patchgate.git.commit_lists import list_commits, require_parents
 
     commits = list_commits(repository, "--topo-order", "--reverse", found.head)
     with Progress(quiet=quiet) as progress:

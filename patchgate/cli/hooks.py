@@ -204,7 +204,12 @@ def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int
     if len(arguments) == 2:
         try:
             report = judge_push(
-                repository, *arguments, _read_lines(), add_findings=add_findings, on_progress=progress.count
+                repository,
+                *arguments,
+                _read_lines(),
+                add_findings=add_findings,
+                on_progress=progress.count,
+                in_bulk=True,
             )
         finally:
             progress.end()
@@ -212,7 +217,7 @@ def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int
         remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
         pushed = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
         pairs = {pushed[0]: pushed[1]} if pushed[0] and pushed[1] else {}
-        report = judge_unpushed(repository, remote, pairs, add_findings=add_findings)
+        report = judge_unpushed(repository, remote, pairs, add_findings=add_findings, in_bulk=True)
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
     stops = any(blocks(change, None) for change in report.changes)
@@ -249,7 +254,7 @@ def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> 
         repository = open_repository(os.environ, directory)
         from patchgate.hooks.pre_receive import judge_receive
 
-        report = judge_receive(repository, _read_lines())
+        report = judge_receive(repository, _read_lines(), in_bulk=True)
     finally:
         # The report must not be interrupted.
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -335,7 +340,9 @@ def _finish(
 
 def _record_slow(repository: Repository, hook: _HookCall, report: Report) -> None:
     """Record a hook that took longer than the policy allows ([hooks] budget_ms)."""
-    budgets = [change.policy.budget_ms for change in report.changes if change.policy.budget_ms is not None]
+    allowed = {change.policy.budget_ms for change in report.changes}
+    allowed |= {report.cleared.budget_ms} if report.cleared is not None else set()
+    budgets = [each for each in allowed if each is not None]
     taken = round(1000 * (time.monotonic() - hook.began))
     if not budgets or taken <= min(budgets):
         return

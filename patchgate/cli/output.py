@@ -41,6 +41,9 @@ FORMATS = (
     ("agent", "agent_text", "render"),
 )
 
+WITH_EACH_CHANGE = frozenset({"json", "sarif", "junit"})
+"""The formats that list every change, also one about which there is nothing to say."""
+
 
 def wants_color(choice: str) -> bool:
     """Decide whether to use colours: by the option, NO_COLOR, FORCE_COLOR, then the terminal.
@@ -303,9 +306,14 @@ class Progress:
 
     def count(self, done: int, total: int) -> None:
         """Report how many commits are checked; only on a terminal."""
-        if self._is_terminal and not self._quiet:
+        if self.has_line:
             self._reported["commits"] = done
             self._write(f"{_ERASE}{done:,} of {total:,} commits checked …\r")
+
+    @property
+    def has_line(self) -> bool:
+        """Whether counts are shown: on a terminal, where a line can be overwritten."""
+        return self._is_terminal and not self._quiet
 
     def end(self) -> None:
         """Erase the line on a terminal."""

@@ -293,7 +293,8 @@ def add_range_findings(
         asked: names the revision whose policy counts; without one, nothing is added.
         merges: makes the merge with a branch that has moved on.
     """
-    if asked.policy_from is None or not report.changes:
+    # Commits are cleared only where neither end of their range declares a component.
+    if asked.policy_from is None or report.cleared is not None or not report.changes:
         return report
     last = report.changes[-1]
     with Objects(repository) as objects:

@@ -1,172 +1,31 @@
-"""Read commits and ranges as changes: one streaming diff-tree child, never a process for each commit.
+"""Read commits as changes: one streaming diff-tree child, never a process for each commit.
 
-Decides which commits a revision or range names, and what each is compared with: its first parent, the empty
-tree, or the merge that git makes without help.
+Decides what each is compared with: its first parent, the empty tree, or the merge that git makes without
+help. `commit_lists` lists the commits.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files, fill_in_details, solver
+from patchgate.git.commit_lists import Commit
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.path import RepoPath
 from patchgate.git.repository import MemoryLimitError, Repository, finish
-from patchgate.git.revisions import commit_named
 from patchgate.git.trees import FOLDERS, ChangedFolders, TreeCheck, folders_between
-from patchgate.values import dataclass, replace
+from patchgate.values import replace
 
 if TYPE_CHECKING:
-    from patchgate.git.merge_paths import CarriedPaths, CarryLimit, Landing
+    from patchgate.git.merge_paths import CarriedPaths, CarryLimit, Landing, MergeDifference
     from patchgate.git.merges import Merged
 
-_FORMAT = "%H %T %P%x00%(trailers:only,unfold,separator=%x1F)%x00"
 _AT_ONCE = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One commit to be judged: ids of itself, its tree and its parents, and the trailers of its message.
-
-    `is_past` is whether it is known to be older than the policy that judges it.
-    """
-
-    oid: str
-    tree: str
-    parents: tuple[str, ...]
-    trailers: tuple[str, ...] = ()
-    is_past: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CommitRange:
-    """The commits that a revision names, parents first; of a range also its two ends."""
-
-    commits: list[Commit]
-    between: tuple[str, str] | None = None
-
-
-def commits_of(repository: Repository, objects: Objects, revision: str) -> CommitRange:
-    """List the commits that `REV` (one) or `A..B` (those in B but not in A, parents first) names.
-
-    Raises:
-        UsageError: a revision is unknown or ambiguous, or the syntax is wrong.
-        UndecidedError: the history is cut off where a parent is needed (shallow), or objects are missing.
-    """
-    if "..." in revision:
-        raise UsageError("A...B is not a range of commits", "use A..B")
-    first, dots, last = revision.partition("..")
-    if not dots:
-        commits = list_commits(repository, "--no-walk", commit_named(objects, revision))
-        return CommitRange(require_parents(repository, commits))
-    low, high = (commit_named(objects, name or "HEAD") for name in (first, last))
-    commits = list_commits(repository, "--topo-order", "--reverse", high, "^" + low)
-    if not commits and repository.shallow:
-        raise UndecidedError(
-            f"{low}..{high} has no commits, but this clone is shallow: commits may be missing",
-            "git fetch --unshallow",
-        )
-    return CommitRange(require_parents(repository, commits), (low, high))
-
-
-def require_parents(repository: Repository, commits: list[Commit]) -> list[Commit]:
-    """Return the commits, after checking that a shallow clone has all of their parents.
-
-    Raises:
-        UndecidedError: the parents of one are missing.
-    """
-    for commit in commits:
-        if commit.oid in repository.shallow:
-            raise UndecidedError(
-                f"the parents of {commit.oid[:12]} are missing: this clone is shallow",
-                "git fetch --deepen=50, or git fetch --unshallow",
-            )
-    return commits
-
-
-def recent_commits(repository: Repository, objects: Objects, count: int) -> list[Commit]:
-    """List the last `count` commits of HEAD, parents first; merges and a shallow end are left out."""
-    head = objects.header("HEAD^{commit}")
-    if head is None:
-        return []
-    chosen = ("--topo-order", "--reverse", "--no-merges", f"--max-count={count}", head.oid)
-    return [commit for commit in list_commits(repository, *chosen) if commit.oid not in repository.shallow]
-
-
-def list_commits(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Commit]:
-    """List the commits that `git rev-list` prints for some arguments, in its order.
-
-    Raises:
-        UndecidedError: git failed, or objects are missing.
-    """
-    arguments = ("rev-list", f"--format={_FORMAT}", "--no-commit-header", *chosen)
-    fields = repository.output(*arguments, stdin=stdin).split(b"\0")
-    found: list[Commit] = []
-    for index in range(0, len(fields) - 1, 2):
-        oid, tree, *parents = fields[index].decode("ascii").split()
-        text = fields[index + 1]
-        # Most trailers occur often, like those of the maintainers who sign off.
-        trailers = (
-            tuple(sys.intern(each) for each in text.decode("utf-8", "replace").split("\x1f")) if text else ()
-        )
-        found.append(Commit(oid=oid, tree=tree, parents=tuple(parents), trailers=trailers))
-    return found
-
-
-def commits_not_in(
-    repository: Repository,
-    tips: Sequence[str],
-    known: Iterable[str],
-    *known_refs: str,
-    most: int | None = None,
-) -> list[Commit]:
-    """List the commits that are reachable from `tips` but not from known ones, parents first.
-
-    Args:
-        tips: commits of this repository.
-        known: commits that count as known; a missing one is ignored.
-        known_refs: options of git-rev-list that name more of them, like `--all`.
-        most: how many to list, the last of them.
-
-    Raises:
-        UndecidedError: git failed, or objects are missing.
-    """
-    if not tips:
-        return []
-    limit = () if most is None else (f"--max-count={most}",)
-    chosen, stdin = _rev_list_arguments(tips, known, known_refs)
-    return list_commits(repository, "--topo-order", "--reverse", *limit, *chosen, stdin=stdin)
-
-
-def count_commits_not_in(
-    repository: Repository, tips: Sequence[str], known: Iterable[str], *known_refs: str
-) -> int:
-    """Count the commits that `commits_not_in` would list.
-
-    Raises:
-        UndecidedError: git failed, or objects are missing.
-    """
-    if not tips:
-        return 0
-    chosen, stdin = _rev_list_arguments(tips, known, known_refs)
-    return int(repository.output("rev-list", "--count", *chosen, stdin=stdin))
-
-
-def _rev_list_arguments(
-    tips: Sequence[str], known: Iterable[str], known_refs: Sequence[str]
-) -> tuple[tuple[str, ...], bytes]:
-    """Return the arguments and the standard input by which git-rev-list lists the unknown commits."""
-    words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
-    stdin = "".join(f"{word}\n" for word in words).encode("ascii")
-    excluded = ("--not", *known_refs) if known_refs else ()
-    return ("--ignore-missing", "--stdin", *excluded), stdin
 
 
 class Walk:
@@ -178,15 +37,17 @@ class Walk:
     def __init__(self, repository: Repository, commits: Sequence[Commit]) -> None:
         self.repository = repository
         self._stack = contextlib.ExitStack()
+        self._commits = commits
         self._trees = {commit.oid: commit.tree for commit in commits}
         self._merged: dict[tuple[str, ...], Merged] = {}
         merges = [commit.parents for commit in commits if len(commit.parents) > 1]
         self._variables: dict[str, str] = {}
         self._joining: set[str] = set()
-        self._touched: dict[str, frozenset[RepoPath]] = {}
+        self._differences: dict[str, MergeDifference] = {}
         self._carried: dict[str, CarriedPaths] = {}
         self._carry_limit: CarryLimit | None = None
         self._solved_limit: CarryLimit | None = None
+        self._is_carried = False
         if merges:
             # 10 ms, and most ranges have no merge.
             from patchgate.git.merges import automatic_merges
@@ -198,7 +59,7 @@ class Walk:
                 trees = automatic_merges(store, merges)
                 self._stack = stack.pop_all()
             self._merged = dict(zip(merges, trees, strict=True))
-            self._joining, self._touched = self._find_joining(commits)
+            self._joining, self._differences = self._find_joining(commits)
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
         self._trees_checked = TreeCheck(self.objects)
 
@@ -208,9 +69,10 @@ class Walk:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def _find_joining(self, commits: Sequence[Commit]) -> tuple[set[str], dict[str, frozenset[RepoPath]]]:
+    def _find_joining(self, commits: Sequence[Commit]) -> tuple[set[str], dict[str, MergeDifference]]:
         """Find the merges that may have what no side made: those with a conflict, of more than two commits,
-        or with a file that differs from each parent's. For the others, list what differs from a parent.
+        or with a file that differs from each parent's. For those of two without a conflict, list what differs
+        from a parent.
         """
         from patchgate.git.merge_paths import touched_paths
 
@@ -220,13 +82,51 @@ class Walk:
             for commit in commits
             if commit.parents in self._merged and self._merged[commit.parents].conflicts
         }
-        touched = {}
-        for oid, paths in touched_paths(self.repository, [oid for oid in number if oid not in found]):
-            if number[oid] > 2 or 2 in paths.values():
+        differences = {}
+        for oid, difference in touched_paths(self.repository, [oid for oid in number if oid not in found]):
+            if number[oid] > 2 or 2 in difference.paths.values():
                 found.add(oid)
-            else:
-                touched[oid] = frozenset(paths)
-        return found, touched
+            if number[oid] == 2:
+                differences[oid] = difference
+        return found, differences
+
+    def clean_merge(self, commit: Commit) -> MergeDifference | None:
+        """Return how a merge of two commits differs from its parents, if it is what git makes of them alone,
+        and each file in it is as a side made it, or as both did.
+        """
+        merged = self._merged.get(commit.parents)
+        if merged is None or merged.conflicts or merged.tree != commit.tree:
+            return None
+        if commit.oid in self._joining:
+            self._carry_together()
+            carried = self._carried.get(commit.oid)
+            if carried is None or carried.always:
+                return None
+        return self._differences.get(commit.oid)
+
+    def _carry_together(self) -> None:
+        """Find what the merges carry whose merge bases are in the walk; others are asked for one by one."""
+        if self._is_carried:
+            return
+        self._is_carried = True
+        from patchgate.git.merge_paths import CarryLimit, CommitGraph, MergeSides, carried_by_each
+
+        graph = CommitGraph((commit.oid, commit.parents) for commit in self._commits)
+        merges = {}
+        for commit in self._commits:
+            if commit.oid not in self._joining or len(commit.parents) != 2:
+                continue
+            bases = graph.merge_bases(*commit.parents)
+            if bases:
+                parents = [(parent, self.tree_of(parent)) for parent in commit.parents]
+                merges[commit.oid] = MergeSides(parents, [*map(self.tree_of, bases)], commit.tree)
+        limit = self._carry_limit = CarryLimit(len(self._joining))
+        # One that takes too long has that error when it is asked for itself.
+        with contextlib.suppress(UndecidedError):
+            for oid, paths in carried_by_each(
+                self.repository, self.objects, merges, self.without_index, limit
+            ):
+                self._carried[oid] = paths
 
     def base_of(self, commit: Commit) -> str:
         """The tree that a commit is judged against."""
@@ -280,7 +180,7 @@ class Walk:
         end = f"{self.objects.empty_tree} {self.objects.empty_tree}"
         headers = [f"{pair}\n".encode("ascii") for pairs in [*compared, [end]] for pair in pairs]
         with self.repository.child(
-            "diff-tree", "--stdin", *FOLDERS, *detail.flags, variables=self._without_index
+            "diff-tree", "--stdin", *FOLDERS, *detail.flags, variables=self.without_index
         ) as child:
             child.feed(b"".join(headers))
             reader = DiffReader(child, detail.glance, has_folders=True)
@@ -304,20 +204,19 @@ class Walk:
                 yield from zip(batch, self._finished(batch, raw, touched, detail), strict=True)
 
     @property
-    def _without_index(self) -> dict[str, str]:
+    def without_index(self) -> dict[str, str]:
+        """The environment in which git sees the walk's trees, and no attribute of the index."""
         # Without an index git before 2.43 finds no tracked attributes either: see docs/decisions/git.md.
         return {**self._variables, "GIT_INDEX_FILE": os.path.join(self.repository.git_dir, "no-index")}
 
     def _alone(self, old: str, new: str, detail: Detail) -> Records:
         command = ("diff-tree", "-r")
-        return read_difference(
-            self.repository, self.objects, command, [old, new], detail, self._without_index
-        )
+        return read_difference(self.repository, self.objects, command, [old, new], detail, self.without_index)
 
     def _folders_alone(self, commit: Commit) -> ChangedFolders:
         found = _nothing_of(commit)
         for old in self._compared(commit):
-            between = folders_between(self.repository, old, commit.tree, found.origin, self._without_index)
+            between = folders_between(self.repository, old, commit.tree, found.origin, self.without_index)
             found = found.joined(between)
         return found
 
@@ -374,12 +273,13 @@ class Walk:
         def carried(landing: Landing) -> Sequence[FileChange]:
             own = reading.change
             if commit.oid not in self._joining:
-                touched = self._touched.get(commit.oid, ())
-                if not any(map(landing.is_restricted, touched)):
+                known = self._differences.get(commit.oid)
+                if known is None or not any(map(landing.is_restricted, known.paths)):
                     return ()
             from patchgate.git.merge_paths import CarryLimit, carried_paths
 
-            variables = self._without_index
+            variables = self.without_index
+            self._carry_together()
             if commit.oid not in self._carried:
                 self._carry_limit = self._carry_limit or CarryLimit(len(self._joining))
                 self._carried[commit.oid] = carried_paths(
@@ -395,7 +295,7 @@ class Walk:
             self._merged.get(commit.parents),
             commit.tree,
             detail,
-            self._without_index,
+            self.without_index,
         )
         whole = reading.with_overlay(commit.tree, ())
         if solved is None:

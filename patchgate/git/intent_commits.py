@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from patchgate.git.commit_lists import Commit, commits_not_in
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.history import Commit, Walk, commits_not_in
+from patchgate.git.history import Walk
 from patchgate.git.model import Change, FileChange
 from patchgate.git.new_commits import BRANCHES, BranchUpdate, fetched_tips
 from patchgate.git.objects import Objects

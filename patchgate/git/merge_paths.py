@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from heapq import heapify, heappop, heappush
 
 from patchgate.errors import UndecidedError
+from patchgate.git.model import GITLINK, NO_MODE, SYMLINK, TREE_MODE
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.values import dataclass
+from patchgate.values import dataclass, field
 
 Restricted = Callable[[RepoPath], bool]
 """Whether not everybody may change a path."""
@@ -34,6 +36,8 @@ SECONDS = 20.0
 _MORE_EACH = 0.1
 BASE_SECONDS = 8.0
 """How long it may take to find the merge bases of branches and of the merges that bring something back."""
+_COMPARED_AT_ONCE = 64
+_MOST_STEPS = 20_000
 # A merge of more commits has too many pairs; 6 take 20 ms.
 _MOST_PAIRED = 4
 # A commit may say in .gitmodules that a submodule never differs.
@@ -127,29 +131,72 @@ def carried_paths(
         if len(parents) > _MOST_PAIRED:
             changed = _changed(repository, [(tree, result) for _, tree in parents], variables)
             return CarriedPaths(frozenset(), frozenset(RepoPath(path) for each in changed for path in each))
-        return _unexplained(repository, objects, parents, result, variables, limit)
+        pairs: list[_Pair] = []
+        for number, (one_commit, one) in enumerate(parents):
+            for other_commit, other in parents[number + 1 :]:
+                limit.require_time()
+                bases = merge_bases(repository, objects, (one_commit, other_commit))
+                pairs.append(_Pair(one=one, other=other, bases=bases))
+        changes = _changed(repository, _compared(pairs, result), variables)
+        return _unexplained(objects, pairs, result, changes, limit)
 
 
-def _unexplained(
+@dataclass(frozen=True, slots=True)
+class MergeSides:
+    """A merge of two commits for `carried_by_each`: each with its tree, their merge bases, its own tree."""
+
+    parents: Sequence[tuple[str, str]]
+    bases: Sequence[str]
+    result: str
+
+
+def carried_by_each(
     repository: Repository,
     objects: Objects,
-    parents: Sequence[tuple[str, str]],
-    result: str,
+    merges: Mapping[str, MergeSides],
     variables: Mapping[str, str] | None,
     limit: CarryLimit,
-) -> CarriedPaths:
-    pairs: list[_Pair] = []
-    for number, (one_commit, one) in enumerate(parents):
-        for other_commit, other in parents[number + 1 :]:
-            limit.require_time()
-            bases = merge_bases(repository, objects, (one_commit, other_commit))
-            pairs.append(_Pair(one=one, other=other, bases=bases))
-    asked = [
-        (parents[0][1], result),
+) -> Iterator[tuple[str, CarriedPaths]]:
+    """Yield for many merges of two commits what `carried_paths` finds, with one child for some of them.
+
+    Args:
+        merges: by their ids; the trees of all merge bases of each are known.
+
+    Raises:
+        UndecidedError: as `carried_paths`.
+    """
+    waiting = list(merges.items())
+    while waiting:
+        some, waiting = waiting[:_COMPARED_AT_ONCE], waiting[_COMPARED_AT_ONCE:]
+        sides = [
+            (oid, each, [_Pair(one=each.parents[0][1], other=each.parents[1][1], bases=each.bases)])
+            for oid, each in some
+        ]
+        asked = [_compared(pairs, each.result) for _, each, pairs in sides]
+        changes = iter(_changed(repository, [pair for pairs in asked for pair in pairs], variables))
+        for (oid, each, pairs), compared in zip(sides, asked, strict=True):
+            with limit.spent_on(each.parents):
+                mine = [next(changes) for _ in compared]
+                yield oid, _unexplained(objects, pairs, each.result, mine, limit)
+
+
+def _compared(pairs: Sequence[_Pair], result: str) -> list[tuple[str, str]]:
+    """List the trees that are compared to find what a merge carries."""
+    return [
+        (pairs[0].one, result),
         (pairs[0].one, pairs[0].other),
         *((base, pair.other) for pair in pairs for base in pair.bases),
     ]
-    made, differs, *others = _changed(repository, asked, variables)
+
+
+def _unexplained(
+    objects: Objects,
+    pairs: Sequence[_Pair],
+    result: str,
+    changes: Sequence[dict[bytes, bytes]],
+    limit: CarryLimit,
+) -> CarriedPaths:
+    made, differs, *others = changes
     kept, restricted = set[RepoPath](), set[RepoPath]()
     for raw in {**made, **{path: b"" for each in others for path in each}}:
         limit.require_time()
@@ -200,8 +247,34 @@ def _is_explained(
     return not is_octopus or made in parents
 
 
-def touched_paths(repository: Repository, merges: Iterable[str]) -> Iterator[tuple[str, dict[RepoPath, int]]]:
-    """Yield the merges that differ from a parent, with the number of parents that each path differs from.
+@dataclass(slots=True)
+class MergeDifference:
+    """How a merge differs from its parents.
+
+    `paths` has the number of parents that each file differs from, `folders` the trees of each folder, there
+    and in the merge, for each parent from which it differs (None: not there). `has_links` is whether a
+    symlink or a submodule differs.
+    """
+
+    paths: dict[RepoPath, int] = field(default_factory=dict)
+    folders: dict[bytes, list[tuple[str | None, str | None]]] = field(default_factory=dict)
+    has_links: bool = False
+
+    def add(self, record: bytes, path: bytes) -> None:
+        """Add a raw record of git."""
+        old_mode, new_mode, old, new, _ = record[1:].decode("ascii").split(" ")
+        if TREE_MODE in (old_mode, new_mode):
+            trees = (old if old_mode == TREE_MODE else None, new if new_mode == TREE_MODE else None)
+            self.folders.setdefault(path, []).append(trees)
+        if {old_mode, new_mode} <= {TREE_MODE, NO_MODE}:
+            return
+        file = RepoPath(path)
+        self.paths[file] = self.paths.get(file, 0) + 1
+        self.has_links |= not {SYMLINK, GITLINK}.isdisjoint((old_mode, new_mode))
+
+
+def touched_paths(repository: Repository, merges: Iterable[str]) -> Iterator[tuple[str, MergeDifference]]:
+    """Yield the merges that differ from a parent, each with how.
 
     One child for all.
 
@@ -214,19 +287,17 @@ def touched_paths(repository: Repository, merges: Iterable[str]) -> Iterator[tup
     stdin = "".join(f"{oid}\n" for oid in merges).encode("ascii")
     if not stdin:
         return
-    # The shortest form in which no path looks like a commit: a letter before each.
-    words = iter(repository.output(*_DIFFER, "--name-status", "-m", stdin=stdin).split(b"\0"))
-    merge, paths = "", dict[RepoPath, int]()
+    words = iter(repository.output(*_DIFFER, "-t", "--raw", "--no-abbrev", "-m", stdin=stdin).split(b"\0"))
+    merge, found = "", MergeDifference()
     for word in words:
-        if len(word) == 1:
-            path = RepoPath(next(words))
-            paths[path] = paths.get(path, 0) + 1
+        if word.startswith(b":"):
+            found.add(word, next(words))
         elif word and (oid := word.decode("ascii", "replace")) != merge:
-            if paths:
-                yield merge, paths
-            merge, paths = oid, {}
-    if paths:
-        yield merge, paths
+            if found.paths or found.folders:
+                yield merge, found
+            merge, found = oid, MergeDifference()
+    if found.paths or found.folders:
+        yield merge, found
 
 
 def _changed(
@@ -249,6 +320,56 @@ def _changed(
         if record.startswith(b":"):
             here[next(words)] = record.rpartition(b" ")[0]
     return [found[f"{old} {new}".encode("ascii")] for old, new in pairs]
+
+
+class CommitGraph:
+    """The commits of a walk, parents first, in which merge bases are found without asking git."""
+
+    def __init__(self, commits: Iterable[tuple[str, Sequence[str]]]) -> None:
+        self._places: dict[str, int] = {}
+        self._parents: list[tuple[str, Sequence[str]]] = list(commits)
+        for oid, _ in self._parents:
+            self._places[oid] = len(self._places)
+
+    def merge_bases(self, one: str, other: str) -> list[str] | None:
+        """List the best common ancestors of two commits; None where they may be outside, or are far away.
+
+        The last commit is looked at first, so all that leads to a commit is known by then.
+        """
+        start, end = self._places.get(one), self._places.get(other)
+        if start is None or end is None:
+            return None
+        sides = {start: _ONE}
+        sides[end] = sides.get(end, 0) | _OTHER
+        waiting = [-place for place in sides]
+        heapify(waiting)
+        open_ends, found = len(waiting), list[str]()
+        for _ in range(_MOST_STEPS):
+            if not open_ends:
+                return found
+            place = -heappop(waiting)
+            side = sides[place]
+            open_ends -= side < _BELOW
+            oid, parents = self._parents[place]
+            if side == _ONE | _OTHER:
+                found.append(oid)
+                side |= _BELOW
+            for parent in parents:
+                above = self._places.get(parent)
+                if above is None:
+                    return None
+                before = sides.get(above)
+                sides[above] = after = (before or 0) | side
+                if before is None:
+                    heappush(waiting, -above)
+                    open_ends += after < _BELOW
+                else:
+                    open_ends -= before < _BELOW <= after
+        return None
+
+
+_ONE, _OTHER, _BELOW = 1, 2, 4
+"""From which of two commits one is reached, and whether it is below a common ancestor."""
 
 
 def merge_bases(repository: Repository, objects: Objects, commits: Sequence[str]) -> list[str]:

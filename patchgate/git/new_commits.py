@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from patchgate.git.history import Commit, commits_not_in
+from patchgate.git.commit_lists import Commit, commits_not_in
 from patchgate.git.refs import commits_made_in, git_dirs, target_of, work_trees
 from patchgate.git.repository import Repository, failed
 from patchgate.values import dataclass

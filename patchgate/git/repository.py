@@ -173,11 +173,15 @@ class Repository:
         return self.git(*arguments, stdin=stdin, variables=variables).out
 
     def child(
-        self, *arguments: str, variables: Mapping[str, str] | None = None, memory: int = DEFAULT_MEMORY
+        self,
+        *arguments: str,
+        variables: Mapping[str, str] | None = None,
+        memory: int = DEFAULT_MEMORY,
+        seconds: float = DEFAULT_SECONDS,
     ) -> Child:
         """Start git plumbing as a `Child`; use it as a context manager."""
         env = {**self.environment, **(variables or {})}
-        return Child(self.argv(arguments), cwd=self.git_dir, env=env, memory=memory)
+        return Child(self.argv(arguments), cwd=self.git_dir, env=env, memory=memory, seconds=seconds)
 
 
 class MemoryLimitError(UndecidedError):

@@ -14,7 +14,7 @@ from patchgate import __version__
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import Worktree
-from patchgate.git.history import Commit, list_commits
+from patchgate.git.commit_lists import Commit, list_commits
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of
 from patchgate.git.refs import describe_symbolic_ref, symbolic_refs

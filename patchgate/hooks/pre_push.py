@@ -14,7 +14,7 @@ from patchgate.check.hook_decision import decide
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.check.pushes import PushVerdict, judge_push_to
 from patchgate.check.refs import show_ref
-from patchgate.git.history import commits_not_in
+from patchgate.git.commit_lists import commits_not_in
 from patchgate.git.new_commits import ref_value
 from patchgate.git.pushes import (
     BRANCHES,
@@ -59,6 +59,7 @@ def judge_push(
     *,
     add_findings: AddFindings | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    in_bulk: bool = False,
 ) -> Report:
     """Check a push, from what git gives pre-push.
 
@@ -70,6 +71,7 @@ def judge_push(
         now: seconds since the epoch; None: this moment.
         add_findings: what judges its refs as well.
         on_progress: called now and then with the number of judged commits, and of all.
+        in_bulk: whether boring commits need no verdict of their own.
 
     Raises:
         PatchgateError: it could not be read.
@@ -87,7 +89,7 @@ def judge_push(
         repository,
         known,
         updates,
-        replace(trusted_options(repository), counted=on_progress),
+        replace(trusted_options(repository), counted=on_progress, in_bulk=in_bulk, remembers=in_bulk),
         now=now,
         symbolic=symbolic,
         is_empty=is_new and is_empty_at(repository, url),
@@ -115,6 +117,7 @@ def judge_unpushed(
     known_refs: Mapping[str, str] = MappingProxyType({}),
     *,
     add_findings: AddFindings | None = None,
+    in_bulk: bool = False,
 ) -> Report:
     """Check every local branch and tag that a remote lacks, when a framework does not say what is pushed.
 
@@ -123,6 +126,7 @@ def judge_unpushed(
         remote: the remote's name, or the URL if it has none.
         known_refs: what is known of the push: full names at the remote, with their new values.
         add_findings: what judges the refs that bring commits as well.
+        in_bulk: as for `judge_push`.
 
     Raises:
         PatchgateError: it could not be read.
@@ -132,7 +136,8 @@ def judge_unpushed(
     # A commit may be pushed that is on no branch: a named one, or a detached HEAD.
     pairs = [*known_refs.items(), *refs.items(), ("HEAD", ref_value(repository, "HEAD"))]
     updates = [RefUpdate(ref, known.had.get(ref), oid) for ref, oid in pairs if known.had.get(ref) != oid]
-    push = judge_push_to(repository, known, updates, trusted_options(repository), moves=False)
+    asked = replace(trusted_options(repository), in_bulk=in_bulk, remembers=in_bulk)
+    push = judge_push_to(repository, known, updates, asked, moves=False)
     if not (push.brought or push.report.changes):
         return push.report
     if add_findings is not None:

@@ -31,13 +31,16 @@ from patchgate.values import replace
 _MOST_NAMED = 100
 
 
-def judge_receive(repository: Repository, lines: bytes, now: float | None = None) -> Report:
+def judge_receive(
+    repository: Repository, lines: bytes, now: float | None = None, *, in_bulk: bool = False
+) -> Report:
     """Check every commit that is new to a repository, and the updates of its protected refs.
 
     Args:
         repository: opened with the environment that git gives to pre-receive.
         lines: git's input: old value, new value and name of each ref.
         now: seconds since the epoch; None: this moment.
+        in_bulk: whether boring commits need no verdict of their own.
 
     Raises:
         PatchgateError: it could not be read.
@@ -67,9 +70,8 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     signers = read_server_signers(repository)
     if is_new and default is None:
         _require_new_default(repository, head, is_signed=bool(signers))
-    report = judge_received(
-        repository, had, default, updates, trusted_options(repository), now, symbolic
-    ).report
+    asked = replace(trusted_options(repository), in_bulk=in_bulk)
+    report = judge_received(repository, had, default, updates, asked, now, symbolic).report
     report = replace(report, warnings=(*report.warnings, *said))
     sources = ApprovalSources(
         local=False,

@@ -13,7 +13,7 @@ from patchgate.check.commits import judge_commits
 from patchgate.check.hook_decision import ApprovalSources, add_receipts, blocks, with_approvals
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import PatchgateError
-from patchgate.git.history import Commit
+from patchgate.git.commit_lists import Commit
 from patchgate.git.new_commits import unpublished_commits
 from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository

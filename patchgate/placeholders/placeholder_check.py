@@ -18,7 +18,8 @@ from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.policy_lookup import detail_for, requested_policy, trusted_options
 from patchgate.errors import UsageError
 from patchgate.git.change_sources import LoadedChange, is_merging, pending_base, read_staged
-from patchgate.git.history import Commit, Walk
+from patchgate.git.commit_lists import Commit
+from patchgate.git.history import Walk
 from patchgate.git.new_commits import current_branch
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath

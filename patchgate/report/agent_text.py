@@ -97,7 +97,7 @@ class _Page:
 
 def _blocks(report: Report) -> Iterator[tuple[str, list[str], Sequence[str]]]:
     """List what is to be said, most urgent first: a name to count it by, its lines, its command's output."""
-    ranged = len(report.changes) > 1
+    ranged = report.is_ranged
     for level in (Level.ERROR, None, Level.WARNING, Level.NOTE):
         for change in report.changes:
             where = f" ({wording.name_change(change)})" if ranged else ""

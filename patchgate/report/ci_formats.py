@@ -37,7 +37,7 @@ def github(report: Report) -> str:
 
     GitHub shows ten annotations of a kind for each step, so the closing line counts them all.
     """
-    ranged = len(report.changes) > 1
+    ranged = report.is_ranged
     lines: list[str] = []
     for change in report.changes:
         where = f" ({wording.name_change(change)})" if ranged else ""

@@ -57,7 +57,7 @@ def code(text: str) -> str:
 
 def _entries(report: Report) -> Iterator[tuple[str, str]]:
     """List what was found, each with its kind: errors, what could not be decided, warnings, notes."""
-    ranged = len(report.changes) > 1
+    ranged = report.is_ranged
     for level in (Level.ERROR, None, Level.WARNING, Level.NOTE):
         for change in report.changes:
             where = f" ({code(wording.name_change(change))})" if ranged else ""

@@ -59,7 +59,7 @@ def full(report: Report, *, color: bool, limit: int = DEFAULT_LIMIT, verbose: bo
     shown, rest = _select(report, limit)
     blocks: list[str] = []
     for change, findings in zip(report.changes, shown, strict=True):
-        blocks.extend(_change_blocks(change, findings, ink, ranged=len(report.changes) > 1, verbose=verbose))
+        blocks.extend(_change_blocks(change, findings, ink, ranged=report.is_ranged, verbose=verbose))
     if rest:
         blocks.append(_rest_of(rest))
     blocks.append(_closing(report, ink))
@@ -220,7 +220,7 @@ def concise(report: Report, limit: int | None = None) -> str:
         limit: how many findings are written out, errors first, and how many undecided gates and warnings;
             the rest is counted. None: all.
     """
-    ranged = len(report.changes) > 1
+    ranged = report.is_ranged
     lines: list[str] = []
     gates = 0
     shown, rest = _select(report, limit)

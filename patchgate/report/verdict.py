@@ -7,7 +7,7 @@ was not run, or could not decide, makes it undecided.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -314,8 +314,26 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class ClearedCommits:
+    """Commits that were accepted together, because no rule can say anything about them: how many.
+
+    `paths` are the raw paths that they change, `n_paths` how many more are not named. `origins` are some of
+    the places where their policies were read (two if there are more than one), `budget_ms` is the least that
+    a policy allows local hooks.
+    """
+
+    number: int
+    paths: Set[bytes] = frozenset()
+    origins: Set[str] = frozenset()
+    budget_ms: int | None = None
+    n_paths: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What one command reports: the verdict on each change, and warnings about the circumstances.
+
+    `cleared` are commits besides, which were accepted without a verdict on each; None: there are none.
 
     `recovery` has the steps after a refusal; `approve` is the command that approves it, None if it
     cannot be approved. `attempt` and `retry` are those of an `apply`. `lands_on` are the protected refs that
@@ -329,6 +347,17 @@ class Report:
     attempt: Attempt | None = None
     retry: Retry | None = None
     lands_on: tuple[ProtectedRef, ...] = ()
+    cleared: ClearedCommits | None = None
+
+    @property
+    def is_ranged(self) -> bool:
+        """Whether several changes were judged, so that a finding needs the name of its change."""
+        return self.n_judged > 1
+
+    @property
+    def n_judged(self) -> int:
+        """How many changes were judged, those without a verdict of their own included."""
+        return len(self.changes) + (self.cleared.number if self.cleared is not None else 0)
 
     @property
     def verdict(self) -> Verdict:

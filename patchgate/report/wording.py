@@ -135,12 +135,13 @@ def count_levels(findings: Iterable[Finding]) -> str:
 
 def tally_line(report: Report) -> str | None:
     """Count the changes of a range: `12 commits: 11 accepted, 1 rejected`; None if there is one."""
-    if len(report.changes) < 2:
+    if not report.is_ranged:
         return None
     noun = "commit" if all(change.source.commit for change in report.changes) else "change"
     numbers = Counter(change.verdict for change in report.changes)
+    numbers[Verdict.ACCEPTED] += report.n_judged - len(report.changes)
     parts = ", ".join(f"{numbers[verdict]} {verdict.value}" for verdict in Verdict if numbers[verdict])
-    return f"{count(len(report.changes), noun)}: {parts}"
+    return f"{count(report.n_judged, noun)}: {parts}"
 
 
 def verdict_line(report: Report) -> str:
@@ -186,13 +187,14 @@ def retry_line(retry: Retry) -> str:
 
 def _no_findings(report: Report) -> str:
     """Say how many files were checked; the old side of an exact rename does not count."""
-    if not report.changes:
+    if not report.n_judged:
         return "no commits to judge"
-    paths: set[RepoPath] = set()
+    paths = set[bytes](report.cleared.paths if report.cleared is not None else ())
     for change in report.changes:
         moved = set(change.change.renames.values())
-        paths.update(file.path for file in change.change.files if file.path not in moved)
-    return f"{count(len(paths), 'file')}, no findings"
+        paths.update(file.path.raw for file in change.change.files if file.path not in moved)
+    unnamed = report.cleared.n_paths if report.cleared is not None else 0
+    return f"{count(len(paths) + unnamed, 'file')}, no findings"
 
 
 def _owed(report: Report) -> str:
@@ -207,6 +209,7 @@ def _owed(report: Report) -> str:
 def _policy(report: Report) -> str:
     """Name the policy that judged, if there was only one, and why its limits are those of agents."""
     origins = {change.policy.origin for change in report.changes}
+    origins |= report.cleared.origins if report.cleared is not None else set()
     if len(origins) != 1:
         return ""
     refused = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from patchgate.check.judging_policy import controls_of
 from patchgate.check.pending import pending_change
 from patchgate.git.change_sources import merge_heads
+from patchgate.git.commit_lists import Commit, commits_not_in
 from patchgate.git.diff import Detail
-from patchgate.git.history import Commit, Walk, commits_not_in
+from patchgate.git.history import Walk
 from patchgate.git.intent_commits import IntentCommit, commits_with_ids, replays
 from patchgate.git.model import FileChange
 from patchgate.git.new_commits import BranchUpdate

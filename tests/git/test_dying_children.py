@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 import patchgate
+from patchgate.check.bulk_check import check_range
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
-from patchgate.git import change_sources, history, new_commits, pushes, staging, working_tree
+from patchgate.git import change_sources, commit_lists, history, new_commits, pushes, staging, working_tree
 from patchgate.git.active_hooks import GitEnvironment, current_worktree_hooks
 from patchgate.git.base_files import base_files_on_disk, staged_files
 from patchgate.git.conversion import is_switched_off
@@ -74,9 +76,16 @@ class World:
 
 
 def _walked(world: World, objects: Objects, detail: Detail) -> object:
-    commits = history.commits_of(world.opened, objects, f"{world.first}..{world.last}").commits
+    commits = commit_lists.commits_of(world.opened, objects, f"{world.first}..{world.last}").commits
     with history.Walk(world.opened, commits) as walk:
         return [(commit, reading.change) for commit, reading in walk.read(commits, detail)]
+
+
+def _judged_in_bulk(world: World) -> object:
+    report = check_range(world.opened, f"{world.first}..{world.last}", CheckOptions(in_bulk=True))
+    if report.verdict == "undecided":
+        raise UndecidedError("a gate gave no answer")
+    return report.n_judged, report.verdict, [each for change in report.changes for each in change.findings]
 
 
 def _listed(records: working_tree.Records) -> object:
@@ -155,8 +164,14 @@ def _update(world: World) -> BranchUpdate:
 
 READERS: dict[str, Callable[[World], Any]] = {
     "open_repository": lambda w: open_repository(w.env, str(w.repo.path)).work_tree,
-    "commits_of": _with_objects(lambda w, o: history.commits_of(w.opened, o, f"{w.first}..{w.last}").commits),
-    "recent_commits": _with_objects(lambda w, o: history.recent_commits(w.opened, o, 9)),
+    "commits_of": _with_objects(
+        lambda w, o: commit_lists.commits_of(w.opened, o, f"{w.first}..{w.last}").commits
+    ),
+    "recent_commits": _with_objects(lambda w, o: commit_lists.recent_commits(w.opened, o, 9)),
+    "stream_commits": lambda w: list(
+        commit_lists.stream_commits(w.opened, *commit_lists.range_arguments(w.first, w.last), at_once=1)
+    ),
+    "check_range": _judged_in_bulk,
     "Walk": _with_objects(lambda w, o: _walked(w, o, Detail())),
     "Walk with lines": _with_objects(lambda w, o: _walked(w, o, LINES)),
     "Objects.trees": _with_objects(
@@ -217,7 +232,7 @@ READERS: dict[str, Callable[[World], Any]] = {
     "default_branch": lambda w: pushes.default_branch(w.opened),
     "nearest_first_parent": lambda w: pushes.nearest_first_parent(w.opened, w.last, w.first),
     "first_parents_at": lambda w: pushes.first_parents_at(w.opened, w.last, w.first, [b"a", b"z"]),
-    "count_lacking": lambda w: history.count_commits_not_in(w.opened, [w.last], [w.first], "--remotes"),
+    "count_lacking": lambda w: commit_lists.count_commits_not_in(w.opened, [w.last], [w.first], "--remotes"),
     "is_empty_at": lambda w: is_empty_at(w.opened, str(w.repo.path)),
     "is_default_at": lambda w: is_default_at(
         w.opened, str(w.repo.path), "refs/heads/main", w.repo.ask("rev-parse", "main")
@@ -281,7 +296,7 @@ def test_a_walk_hands_on_no_commit_that_is_not_whole(
     monkeypatch.setattr(history, "_AT_ONCE", at_once)
     git, opened = world.git, world.opened
     with Objects(opened) as objects:
-        commits = history.commits_of(opened, objects, f"{world.first}..{world.last}").commits
+        commits = commit_lists.commits_of(opened, objects, f"{world.first}..{world.last}").commits
 
     def ask() -> tuple[list[object], UndecidedError | None]:
         handed: list[object] = []
@@ -327,6 +342,7 @@ STARTERS = {
     "git/active_hooks.py": "git as the user calls it",
     "git/intent_commits.py": "interpret-trailers",
     "git/diff.py": "a type only",
+    "git/bulk_diff.py": "a type only",
     "patches/git_apply.py": "a type only",
     "git/file_history.py": "a type only",
     "git/operations.py": "ps and lsof",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git.history import commits_not_in
+from patchgate.git.commit_lists import commits_not_in
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import is_ancestor, nearest_first_parent, peel
 from patchgate.git.repository import Repository, open_repository

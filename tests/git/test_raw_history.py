@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from patchgate.git.change_sources import LoadedChange
+from patchgate.git.commit_lists import Commit, commits_of
 from patchgate.git.diff import Detail
-from patchgate.git.history import Commit, Walk, commits_of
+from patchgate.git.history import Walk
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository

@@ -2,7 +2,7 @@
 
 Started by hooks/pre-commit. On standard input: a pinned `git diff-index`; NUL and `whole` if it ended well.
 Each `require` is one condition; a change that fails one, or raises anything, goes to the full tier.
-`hooks.fast.compiled_policy` describes a compiled policy, `hooks.fast.cache_files` what it is bound to.
+`policy.compiled_policy` describes a compiled policy, `hooks.fast.cache_files` what it is bound to.
 """
 
 import posix

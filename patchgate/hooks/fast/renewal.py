@@ -135,7 +135,7 @@ def save_policy(common_dir: str, key: str, policy: Policy, *, for_agents: bool =
         OSError: it cannot be written.
         ValueError: it cannot be serialized.
     """
-    from patchgate.hooks.fast.compiled_policy import compile_policy
+    from patchgate.policy.compiled_policy import compile_policy
     from patchgate.policy.policy import Profile
 
     key = _named(key, for_agents)

@@ -34,7 +34,7 @@ from patchgate import __version__
 from patchgate.check.commits import judge_commits
 from patchgate.check.pending import leave_pending, raw_diff
 from patchgate.check.policy_lookup import CheckOptions
-from patchgate.git.history import list_commits
+from patchgate.git.commit_lists import list_commits
 from patchgate.git.repository import open_repository
 from patchgate.hooks.fast import recognise
 from patchgate.hooks.fast.cache_files import place_of

@@ -28,7 +28,6 @@ from patchgate.hooks.fast.cache_files import (
     stamp,
     tool,
 )
-from patchgate.hooks.fast.compiled_policy import compile_policy
 from patchgate.hooks.fast.renewal import (
     MOST_POLICIES,
     remove_copy,
@@ -38,6 +37,7 @@ from patchgate.hooks.fast.renewal import (
     save_policy,
     write_copy,
 )
+from patchgate.policy.compiled_policy import compile_policy
 from patchgate.policy.config import parse
 from patchgate.policy.policy import Policy
 from patchgate.values import fields

@@ -52,5 +52,5 @@ def test_every_rule_that_a_change_can_raise_is_covered_by_what_is_asked() -> Non
     gates = {gate.name for gate in ORDER}
     raised = {rule for rule, definition in RULES.items() if definition.gate in gates}
     assert raised == set(COVERED), (
-        "teach hooks/fast/compiled_policy.py or hooks/fast/recognise.py to hand it on, then say how"
+        "teach policy/compiled_policy.py or hooks/fast/recognise.py to hand it on, then say how"
     )

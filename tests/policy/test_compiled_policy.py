@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.hooks.fast.compiled_policy import ADDED_LINE, CompiledPolicy, checks_of, compile_policy
 from patchgate.placeholders.placeholder_matches import find_matches
+from patchgate.policy.compiled_policy import ADDED_LINE, CompiledPolicy, checks_of, compile_policy
 from patchgate.policy.config import parse
 from patchgate.policy.config_types import FileClass
 from patchgate.policy.content_rules import SECRET_FORMS, is_conflict_marker

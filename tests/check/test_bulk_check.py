@@ -1,0 +1,189 @@
+"""Clearing boring commits in bulk: the same verdicts as one by one, also on histories made to deceive it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchgate.check.bulk_check import BulkCheck, check_range
+from patchgate.check.commits import CommitHistory, check_revision
+from patchgate.check.policy_lookup import CheckOptions
+from patchgate.errors import UndecidedError
+from patchgate.git.commit_lists import list_commits
+from patchgate.git.history import Walk
+from patchgate.git.repository import open_repository
+from tests.amount import IS_LONG
+from tests.check.bulk_against_one_by_one import compare_history
+from tests.malformed import FILE, FOLDER, blob, commit_of, ordered, put, rows_of, tree
+from tests.world import Repo
+
+pytestmark = pytest.mark.turns(3)
+_SECRET = "AKIA" + "QWERTYUIOPASDFGH\n"
+BULK = CheckOptions(in_bulk=True)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo.create(tmp_path)
+
+
+def _left(repo: Repo, asked: CheckOptions = BULK) -> list[str]:
+    """Name the subjects of the commits that are not cleared."""
+    repository = open_repository(repo.env, str(repo.path))
+    commits = list_commits(repository, "--topo-order", "--reverse", "HEAD")
+    with Walk(repository, commits) as walk:
+        rest = BulkCheck(repository, asked).rest(walk, CommitHistory(walk, asked), commits)
+    return [repo.ask("log", "-1", "--format=%s", commit.oid) for commit in rest]
+
+
+def _rules(repo: Repo, first: str) -> tuple[str, list[tuple[str, str]]]:
+    """Check all commits after one in bulk; give the verdict, and commit and rule of each finding."""
+    report = check_range(open_repository(repo.env, str(repo.path)), f"{first}..HEAD", BULK)
+    found = [(each.source.commit or "", finding.rule) for each in report.changes for finding in each.findings]
+    return report.verdict.value, found
+
+
+@pytest.mark.parametrize("seed", range(300 if IS_LONG else 3))
+def test_a_random_history_is_judged_alike_in_bulk_and_one_by_one(tmp_path: Path, seed: int) -> None:
+    found = list(compare_history(tmp_path, seed))
+    assert all(each.cleared <= each.commits for each in found)
+
+
+def test_boring_commits_are_cleared_and_counted_and_the_others_have_a_verdict(repo: Repo) -> None:
+    first = repo.commit({"src/a.py": "one\n", "src/b.py": "one\n"})
+    repo.commit({"src/a.py": "two\n"})
+    repo.commit({"src/c.py": "new\n"})
+    bad = repo.commit({"src/a.py": _SECRET})
+    repo.git("rm", "-q", "src/b.py")
+    repo.commit({})
+    opened = open_repository(repo.env, str(repo.path))
+    report = check_range(opened, f"{first}..HEAD", BULK)
+    assert [each.source.commit for each in report.changes] == [bad]
+    assert report.cleared is not None
+    assert (report.cleared.number, report.n_judged) == (3, 4)
+    assert report.cleared.paths == {b"src/a.py", b"src/b.py", b"src/c.py"}
+    one_by_one = check_revision(opened, f"{first}..HEAD", CheckOptions())
+    assert report.verdict == one_by_one.verdict
+    assert report.changes[0] == one_by_one.changes[2]
+
+
+@pytest.mark.parametrize(
+    ("subject", "files"),
+    [
+        ("a secret", {"src/a.py": _SECRET}),
+        ("a marker", {"src/a.py": "<<<<<<< HEAD\n"}),
+        ("a lock file", {"uv.lock": "x\n"}),
+        ("a control file", {"patchgate.toml": "[policy]\n"}),
+        ("a name that collides", {"src/A.py": "x\n"}),
+        ("a name that is not plain", {"src/\u00e9.py": "x\n"}),
+        ("a binary file", {"src/x.dat": b"nul\0inside\n"}),
+        ("many lines", {"src/a.py": "line\n" * 2_001}),
+        ("many files", {f"src/{number}.py": "x\n" for number in range(51)}),
+        ("a large file", {"src/a.py": "x" * (1 << 20) + "\n"}),
+    ],
+)
+def test_a_commit_that_a_rule_may_say_something_about_is_left(
+    repo: Repo, subject: str, files: dict[str, str | bytes]
+) -> None:
+    repo.commit({"src/a.py": "one\n", "top.py": "one\n"}, message="First")
+    repo.commit({"src/a.py": "two\n"}, message="Boring")
+    repo.commit(files, message=subject)
+    repo.commit({"top.py": "two\n"}, message="Boring again")
+    assert _left(repo) == ["First", subject]
+
+
+def test_an_agents_commit_is_left_and_another_with_trailers_is_not(repo: Repo) -> None:
+    repo.commit({"a": "one\n"}, message="First")
+    repo.commit({"a": "two\n"}, message="Signed\n\nSigned-off-by: A <a@example.com>")
+    repo.commit({"a": "three\n"}, message="Agent\n\nPatchgate-Profile: agent")
+    assert _left(repo) == ["First", "Agent"]
+
+
+def test_the_policy_after_a_change_of_it_judges_what_follows(repo: Repo) -> None:
+    repo.commit({"a": "one\n"}, message="First")
+    repo.commit({"a": "two\n"}, message="Free")
+    repo.commit({"patchgate.toml": '[policy]\ndeny_prefixes = ["a"]\n'}, message="Policy")
+    repo.commit({"a": "three\n"}, message="Denied")
+    repo.commit({"b": "one\n"}, message="Free again")
+    assert _left(repo) == ["First", "Policy", "Denied"]
+
+
+def test_nothing_is_cleared_where_an_attribute_may_hide_that_a_file_is_binary(repo: Repo) -> None:
+    repo.commit({"a": "one\n"}, message="First")
+    repo.commit({"a": "two\n"}, message="Boring")
+    assert _left(repo) == ["First"]
+    folder = repo.path / ".git" / "info"
+    folder.mkdir(exist_ok=True)
+    (folder / "attributes").write_text("* diff\n", encoding="ascii")
+    assert _left(repo) == ["First", "Boring"]
+
+
+def test_nothing_is_cleared_in_a_history_with_components(repo: Repo) -> None:
+    component = '[components.one]\ncontract = "one/interface.json"\nimplementation = ["one/**"]\n'
+    first = repo.commit({"patchgate.toml": component}, message="First")
+    repo.commit({"a": "two\n"}, message="Beside it")
+    assert _left(repo) == ["First", "Beside it"]
+    report = check_range(open_repository(repo.env, str(repo.path)), f"{first}..HEAD", BULK)
+    assert report.cleared is None
+
+
+@pytest.mark.parametrize("fault", ["unsorted", "twice", "padded mode"])
+def test_a_malformed_tree_is_refused_although_its_difference_looks_boring(repo: Repo, fault: str) -> None:
+    first = repo.commit({"src/a.py": "one\n", "src/b.py": "one\n", "lib/c.py": "x\n"})
+    rows = rows_of(repo, f"{first}:src")
+    changed = [(FILE, b"a.py", blob(repo, b"two\n")), *rows[1:]]
+    if fault == "unsorted":
+        changed = [*changed, (FILE, b"0.py", blob(repo, b"new\n"))]
+    elif fault == "twice":
+        changed = [*changed, changed[-1]]
+    folder = tree(repo, changed)
+    root = [(mode, name, folder if name == b"src" else oid) for mode, name, oid in rows_of(repo, first)]
+    if fault == "padded mode":
+        root = [
+            (b"0" + mode if mode == FOLDER and name == b"lib" else mode, name, oid)
+            for mode, name, oid in root
+        ]
+    made = commit_of(repo, tree(repo, ordered(root)), first)
+    repo.git("update-ref", "HEAD", made)
+    with pytest.raises(UndecidedError, match="malformed"):
+        _rules(repo, first)
+
+
+def test_an_object_that_is_no_blob_is_not_cleared_as_a_file(repo: Repo) -> None:
+    first = repo.commit({"a": "one\n", "b": "one\n"})
+    commit = put(repo, "commit", repo.git("cat-file", "commit", first))
+    root = [(mode, name, commit if name == b"a" else oid) for mode, name, oid in rows_of(repo, first)]
+    repo.git("update-ref", "HEAD", commit_of(repo, tree(repo, root), first))
+    with pytest.raises(UndecidedError, match="not a blob"):
+        _rules(repo, first)
+
+
+def test_a_removed_line_that_looks_like_gits_own_hides_nothing(repo: Repo) -> None:
+    """Both later trees are known before the first one, whose file can contain the line between them."""
+    start = repo.commit({"a": "one\n", "z": "one\n"})
+    second = tree(repo, [(FILE, b"a", blob(repo, b"clean\n")), (FILE, b"z", blob(repo, _SECRET.encode()))])
+    third = tree(repo, [(FILE, b"a", blob(repo, b"clean again\n")), (FILE, b"z", blob(repo, b"gone\n"))])
+    line = f"{second} {third}\n".encode("ascii")
+    for text in (line, b"\0" + line, b"\n" + line, b"\r" + line):
+        first = tree(repo, [(FILE, b"a", blob(repo, b"x" * 9_000 + text)), (FILE, b"z", blob(repo, b"z\n"))])
+        tip = start
+        for root in (first, second, third):
+            tip = commit_of(repo, root, tip)
+        repo.git("update-ref", "HEAD", tip)
+        parent = repo.ask("rev-parse", "HEAD~1")
+        verdict, found = _rules(repo, start)
+        assert verdict == "rejected"
+        assert found == [(parent, "secret")]
+
+
+def test_check_says_of_a_range_in_bulk_what_it_says_one_by_one(repo: Repo) -> None:
+    first = repo.commit({"a": "one\n", "b": "one\n"})
+    for number in range(3):
+        repo.commit({"a": f"{number}\n"})
+    repo.commit({"b": _SECRET})
+    range_ = f"{first}..HEAD"
+    in_bulk, each = repo.cli("check", range_), repo.cli("check", "-v", range_)
+    assert in_bulk.code == each.code == 1
+    assert in_bulk.out.splitlines()[-2:] == each.out.splitlines()[-2:]
+    assert len(repo.check(range_).changes) == 4
