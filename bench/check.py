@@ -1,7 +1,7 @@
 """Print what `git patchgate check` costs, as ratios to what must be paid anyway.
 
     python -m bench.check [--rounds 21] [--files 5000,100000] [--write FILE]
-                          [--repository DIR --range A..B]
+                          [--worst] [--repository DIR --range A..B]
 
 Each row compares whole processes that ran in the same round:
 
@@ -12,12 +12,14 @@ Each row compares whole processes that ran in the same round:
 - *A..B, line budgets off*: `check A..B` under a policy without content rules, sizes and line budgets against
   `git rev-list --topo-order --reverse A..B | git diff-tree --stdin -r --raw -z` with pinned flags.
 - *A..B, line budgets on*: `check A..B` under the defaults (line budgets, sizes, secrets, conflict markers)
-  against the same with `--numstat`.
+  against the same with `--numstat`, and with `-p -U0`, which it needs itself.
+- *pre-push*: the hook on a push of the same commits, against both.
 - *-h* and *explain*: against a Python that imports click.
 
 In the rows of a range Python's start is not counted: the time of `check` of one commit (the last of the
 range, under the same policy, in the same round) is taken off. The history is made here (10,000 small
-commits over some 3,000 files in nested folders); `--repository` takes a real one, a full clone, and its
+commits over some 3,000 files in nested folders; `--worst`: each adds 12 lines to one file); `--repository`
+takes a real one, a full clone, and its
 merges are judged by us and skipped by `git diff-tree`. PYTHONDONTWRITEBYTECODE is not passed on, and one
 round before the first does not count: without .pyc files imports take several times as long.
 """
@@ -29,11 +31,14 @@ import os
 
 from bench.pairs import Command, run_rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
-from bench.worlds import World, make_history, make_wide
+from bench.worlds import World, make_history, make_wide, make_worst_history
 
 IMPORTS = "import click, pydantic, pygit2, pathspec"
 RAW = "--raw -z --no-renames --no-abbrev --ignore-submodules=none -O/dev/null"
 NUMSTAT = "--numstat --no-ext-diff --no-textconv --no-indent-heuristic --diff-algorithm=myers"
+PATCH = (
+    "-p -U0 --full-index --no-color --no-ext-diff --no-textconv --no-indent-heuristic --diff-algorithm=myers"
+)
 _OFF = b"""[policy]
 max_file_bytes = "off"
 
@@ -136,21 +141,36 @@ def range_rows(world: World, source: str, chosen: str, rounds: int) -> tuple[lis
         "rev-list | diff-tree --raw --numstat": Command(
             ("sh", "-c", f"{walk} {NUMSTAT}"), directory, world.env
         ),
+        "rev-list | diff-tree -p -U0": Command(("sh", "-c", f"{walk} {PATCH}"), directory, world.env),
         "one commit, lines off": check(high, *off),
         "one commit, lines on": check(high),
         "range, lines off": check(f"{low}..{high}", *off),
         "range, lines on": check(f"{low}..{high}"),
+        "push": _push(world, directory, low, high),
     }
     measured = run_rounds(commands, rounds)
     rows = []
-    for state, reference in (
-        ("off", "rev-list | diff-tree --raw"),
-        ("on", "rev-list | diff-tree --raw --numstat"),
+    for state, reference, limit in (
+        ("off", "rev-list | diff-tree --raw", 1.5),
+        ("on", "rev-list | diff-tree --raw --numstat", 1.15),
     ):
         ratios = measured.ratios(f"range, lines {state}", reference, less=f"one commit, lines {state}")
         what = f"`check A..B`, {int(count):,} commits, line budgets {state}, without Python's start"
-        rows.append(Row(what, f"`git {reference}`, pinned flags", 1.15, ratios))
+        rows.append(Row(what, f"`git {reference}`, pinned flags", limit, ratios))
+    patch = "rev-list | diff-tree -p -U0"
+    for what, name in (("`check A..B`, line budgets on", "range, lines on"), ("`pre-push`", "push")):
+        ratios = measured.ratios(name, patch, less="one commit, lines on")
+        rows.append(
+            Row(f"{what}, {int(count):,} commits, without Python's start", f"`git {patch}`", 1.3, ratios)
+        )
     return rows, time_table(measured)
+
+
+def _push(world: World, directory: str, low: str, high: str) -> Command:
+    """Name the hook on a push of the range to a branch that has its beginning."""
+    line = f"refs/heads/main {high} refs/heads/main {low}"
+    hook = f"{world.patchgate} hook pre-push file:///nowhere file:///nowhere"
+    return Command(("sh", "-c", f"echo '{line}' | {hook}; true"), directory, world.env)
 
 
 def main() -> None:
@@ -159,6 +179,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--files", default="5000,100000", help="sizes of the repositories, by commas")
     parser.add_argument("--commits", type=int, default=10_000, help="length of the history that is made")
+    parser.add_argument("--worst", action="store_true", help="make the history that costs most beside git")
     parser.add_argument("--repository", help="a full clone to take instead of the history made here")
     parser.add_argument("--range", help="the commits in it: A..B")
     parser.add_argument("--only", choices=["staged", "range"], help="measure only these rows")
@@ -175,7 +196,8 @@ def main() -> None:
         if arguments.only != "staged":
             source, chosen = arguments.repository, arguments.range
             if source is None:
-                source, chosen = make_history(world, arguments.commits), f"main~{arguments.commits}..main"
+                make = make_worst_history if arguments.worst else make_history
+                source, chosen = make(world, arguments.commits), f"main~{arguments.commits}..main"
             more, taken = range_rows(world, os.path.abspath(source), chosen, max(3, arguments.rounds // 3))
             rows, times = rows + more, times + "\n" + taken
     text = f"{ratio_table(rows)}\n{machine()}\n{times}"

@@ -185,6 +185,33 @@ def make_wide(world: World, files: int, changed: int = 10) -> Wide:
     return Wide(directory, tuple(chosen), {path: b"".join(texts[paths.index(path) % 50]) for path in chosen})
 
 
+def make_worst_history(world: World, commits: int, files: int = 3000) -> str:
+    """Make the linear history that costs most beside git: each commit adds 12 lines to one file, or in a file
+    of their own each tenth time.
+    """
+    prose = Prose(commits)
+    chance = prose.chance
+    texts = {path: prose.lines(chance.randrange(20, 60)) for path in prose.paths(files)}
+    paths, folders = list(texts), sorted({path.rpartition("/")[0] for path in texts})
+
+    def changed(number: int) -> tuple[str, bytes]:
+        if number % 10 == 0:
+            paths.append(f"{chance.choice(folders)}/new_{number}.py")
+            texts[paths[-1]] = prose.lines(12)
+            return paths[-1], b"".join(texts[paths[-1]])
+        path = chance.choice(paths)
+        start = chance.randrange(len(texts[path]) + 1)
+        texts[path][start:start] = prose.lines(12)
+        return path, b"".join(texts[path])
+
+    def write(out: IO[bytes]) -> None:
+        write_commit(out, 0, ((path, b"".join(lines)) for path, lines in list(texts.items())))
+        for number in range(1, commits + 1):
+            write_commit(out, number, iter([changed(number)]))
+
+    return world.make("worst-history", write)
+
+
 def make_history(world: World, commits: int, files: int = 3000, *, policy: bytes | None = None) -> str:
     """Make a linear history of small edits in nested folders, now and then a new file or one less.
 
