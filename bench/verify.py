@@ -24,8 +24,11 @@ from bench.worlds import POLICY, Prose, World, write_commit
 
 _CHANGED = 10
 _ANALYSIS = b"""\
-[analyses.told]
+[commands.told]
+kind = "lint"
 command = ["cat", "report.sarif"]
+output = "sarif"
+on = ["verify"]
 
 [[thresholds]]
 name = "no-new-findings"

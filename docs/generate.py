@@ -211,7 +211,7 @@ def _tables(node: dict[str, Any], name: str, schema: dict[str, Any]) -> Iterator
             yield from _tables(inner, f"[{f'{name[1:-1]}.{key}' if name else key}]", schema)
         elif (element := _resolve(each.get("items", {}), schema)).get("properties"):
             yield from _tables(element, f"[[{f'{name[1:-1]}.{key}' if name else key}]]", schema)
-        elif named := _named(each, schema):
+        elif (named := _named(each, schema)) and not each.get("deprecated"):
             yield from _tables(named, f"[{key}.NAME]", schema)
 
 

@@ -214,12 +214,17 @@ for file in sorted(pathlib.Path(".").rglob("*.py")):
 print(json.dumps({"metrics": metrics}))
 ''',
     "patchgate.toml": """\
-[analyses.ruff]
+[commands.ruff]
+kind = "lint"
 command = ["ruff", "check", "--isolated", "--select", "F,E9", "--output-format", "sarif", "--exit-zero", "."]
+output = "sarif"
+on = ["verify"]
 
-[analyses.branches]
+[commands.branches]
+kind = "lint"
 command = ["python3", "tools/measure.py"]
-format = "metrics"
+output = "metrics"
+on = ["verify"]
 
 [[thresholds]]
 name = "few-branches"

@@ -44,6 +44,7 @@ from patchgate.patches.patch_parser import parse
 from patchgate.patches.path_selection import choose_paths, read_path_option, select_paths
 from patchgate.patches.proposals import AUTO, PATCH
 from patchgate.patches.proposed_files import list_paths
+from patchgate.policy.command import ordered_commands
 from patchgate.report.json import plain_json
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
@@ -362,7 +363,7 @@ def _within_request(request: ApplyRequest, verdict: ChangeVerdict) -> ChangeVerd
 def _run_commands(run: ApplyRun, judged: PatchVerdict) -> CommandResults:
     """Run the commands of the policy, if there are any but authors."""
     commands = {} if judged.policy is None else judged.policy.config.commands
-    if all(each.kind == "author" for each in commands.values()):
+    if not ordered_commands(commands):
         return CommandResults(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
     # Loaded here: many policies have no commands.
     from patchgate.apply.run_commands import run_commands

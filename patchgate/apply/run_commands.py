@@ -23,9 +23,9 @@ from patchgate.git.repository import Repository
 from patchgate.git.scratch import sweep
 from patchgate.ledger.masking import Masks
 from patchgate.patches.check_patch import PatchVerdict
-from patchgate.policy.command import files_of, ordered_commands
+from patchgate.policy.command import CommandFiles, files_of, matching_files, ordered_commands
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.policy import Profile
-from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, Fixer, GateOutcome, Outcome
 from patchgate.values import replace
@@ -116,7 +116,7 @@ class _CommandRunner:
         failed: list[tuple[str, CommandSettings, TriedCommand]] = []
         is_stopped = kind == "test" and not _GONE_WELL.issuperset(self._ended["lint"])
         for name, settings in self._commands:
-            if settings.kind != kind:
+            if (settings.kind == "test") != (kind == "test") or not self._concerns(settings):
                 continue
             if is_stopped:
                 self._runs.append(CommandRun(name, kind, "not run: lint stopped it"))
@@ -138,8 +138,14 @@ class _CommandRunner:
             self._findings += findings
             self._ended[kind].append(_outcome_of(findings))
 
+    def _concerns(self, settings: CommandSettings) -> bool:
+        """Whether the patch changes a file that a command is for; a deletion counts."""
+        chosen = CommandFiles(settings)
+        return any(chosen.match(file.path.raw) for file in self._judged.verdict.change.files)
+
     def _run(self, name: str, settings: CommandSettings) -> TriedCommand:
-        ran = self._trees.run(name, settings, self._files, log=name, called=name)
+        files = matching_files(settings, self._files)
+        ran = self._trees.run(name, settings, files, log=name, called=name)
         self._warnings.extend(ran.outcome.warnings)
         self._runs.append(ran.for_review(name, settings.kind))
         return ran
@@ -186,6 +192,17 @@ def _changed(
         return None
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
     is_declared = settings.side_effects == "none"
+    if settings.kind == "format":
+        what = f"command `{name}` would change {named}"
+        return Finding(
+            "lint-failed",
+            Level.ERROR,
+            what,
+            path=paths[0],
+            hint="send the whole patch again with these files formatted",
+            who_can_fix=Fixer.AGENT,
+            details={"actual": paths[:_SHOWN], "command": name},
+        )
     definition = RULES["command-side-effects" if is_declared else "command-changed-files"]
     # Tests write snapshots and caches; they judge the files as they were at their start.
     level = definition.level if is_declared or settings.kind == "lint" else Level.WARNING

@@ -29,9 +29,9 @@ from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
 from patchgate.patches.check_patch import PatchVerdict
-from patchgate.policy.command import expand
+from patchgate.policy.command import expand, matching_files
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
-from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Detail, Finding, Fixer, Json
 from patchgate.storage.temporary_folder import TemporaryFolder
@@ -133,7 +133,7 @@ class ScratchTrees:
         Raises:
             UndecidedError: a log or a tree cannot be made, or the command removed the tree.
         """
-        scratch, log_path = self._scratch(settings.scope), self.evidence.log_path(log)
+        scratch, log_path = self._scratch(settings.scope or "tree"), self.evidence.log_path(log)
         with _report_of(settings) as report:
             outcome = run(
                 name,
@@ -285,7 +285,9 @@ class WithoutPatch:
         if file is not None and (known := _read_prior_run(file.load(), self._now)) is not None:
             return known
         called = f"{name} without the patch"
-        ran = self._trees.run(name, settings, self._files, log=f"{name}-before", called=called)
+        ran = self._trees.run(
+            name, settings, matching_files(settings, self._files), log=f"{name}-before", called=called
+        )
         outcome = ran.outcome
         self.runs.append(ran.for_review(called, settings.kind))
         if outcome.status not in {CommandStatus.PASSED, CommandStatus.FAILED} or outcome.exit_code is None:
@@ -308,7 +310,10 @@ class WithoutPatch:
         tool = tool_identity(settings, self._trees.environment.environ)
         if tool is None:
             return None
-        argv = [word.decode("utf-8", "surrogateescape") for word in expand(settings, self._files)]
+        argv = [
+            word.decode("utf-8", "surrogateescape")
+            for word in expand(settings, matching_files(settings, self._files))
+        ]
         touched = sorted(file.path.quoted for file in self._trees.judged.verdict.change.files)
         seen = touched if settings.scope == "files" else []
         parts = [_FORM, self._trees.tree, name, asdict(settings), argv, seen, tool]

@@ -44,6 +44,8 @@ class EffectivePolicy:
         """List every key with its value, and `default` where it is not set."""
         config = self.policy.config
         everything = asdict(config)
+        # A command of `verify` is listed once, as a command.
+        everything["analyses"] = {name: everything["analyses"][name] for name in config.old_analyses}
         everything |= {name: asdict(getattr(config, name)) for name in ("environment", "run")}
         # These fields are not keys of the config.
         del everything["written"], everything["warnings"], everything["claims"]["has_unusable_markers"]

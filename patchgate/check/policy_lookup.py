@@ -14,7 +14,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, require_usable
+from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, old_table_notes, require_usable
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, field, replace
 
@@ -155,7 +155,9 @@ def policy_of_analyses(
             found = None
     if found is None:
         found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
-    return require_usable(found), asked.place or "HEAD"
+    policy = require_usable(found)
+    repository.config_notes[:] = old_table_notes(policy)
+    return policy, asked.place or "HEAD"
 
 
 def trusted_options(repository: Repository) -> CheckOptions:

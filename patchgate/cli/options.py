@@ -184,7 +184,7 @@ def open_here(context: click.Context) -> Repository:
     from patchgate.git.repository import open_repository
 
     repository = open_repository(os.environ, directory_of(context))
-    context.call_on_close(lambda: report_config_warnings(repository.config_warnings))
+    context.call_on_close(lambda: report_config_warnings(repository.config_warnings, repository.config_notes))
     return repository
 
 

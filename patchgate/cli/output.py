@@ -128,9 +128,11 @@ def warn(warnings: Iterable[str]) -> None:
 _MOST_DOUBTS = 10
 
 
-def report_config_warnings(doubts: Sequence[str]) -> None:
-    """Report the warnings about the config, one per line, at most ten."""
+def report_config_warnings(doubts: Sequence[str], notes: Sequence[str] = ()) -> None:
+    """Report the warnings and the notes about the config, one per line, at most ten of each."""
     warn(doubts[:_MOST_DOUBTS])
+    for note in notes[:_MOST_DOUBTS]:
+        write_error(f"note: {note}")
     if len(doubts) > _MOST_DOUBTS:
         write_error(f"warning: {len(doubts) - _MOST_DOUBTS} more warnings about the policies that were read")
 

@@ -30,12 +30,17 @@ from patchgate.verify.verify import verify
 
 _WHO = "patchgate <selftest@patchgate.invalid>"
 _POLICY = """\
-[analyses.lint]
+[commands.lint]
+kind = "lint"
 command = ["cat", "lint"]
+output = "sarif"
+on = ["verify"]
 
-[analyses.heights]
+[commands.heights]
+kind = "lint"
 command = ["cat", "heights"]
-format = "metrics"
+output = "metrics"
+on = ["verify"]
 
 [[thresholds]]
 name = "low"

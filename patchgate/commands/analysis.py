@@ -8,25 +8,30 @@ not make the tree, compare or store anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
 from patchgate.commands.environment import NO_TREE, command_environment, find_program
 from patchgate.commands.runner import (
+    argument_room,
     describe_missing,
     describe_start_fault,
     locate_program,
     new_file,
     signal_name,
     tail_lines,
+    working_folder,
 )
 from patchgate.git.quoting import printable
-from patchgate.policy.settings import AnalysisSettings, CommandSettings
+from patchgate.policy.command import batches, expand, needs_files
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.values import replace
 
 if TYPE_CHECKING:
-    from patchgate.commands.analysis_results import Lines
+    from patchgate.commands.analysis_results import AnalysisResult, Lines, Measurement
+    from patchgate.git.path import RepoPath
     from patchgate.process.command import ProcessResult
 
 MAX_OUTPUT = 128 << 20
@@ -37,7 +42,7 @@ _EXPECTED = "check what the command writes to standard output: it must be only w
 
 
 def tool_identity(
-    settings: AnalysisSettings | CommandSettings, environ: Mapping[str, str], place: str | None = None
+    settings: CommandSettings, environ: Mapping[str, str], place: str | None = None
 ) -> str | None:
     """Identify the programs that an analysis or a command runs; another version gives another text.
 
@@ -72,12 +77,13 @@ def tool_identity(
 
 def run_analysis(
     name: str,
-    settings: AnalysisSettings,
+    settings: CommandSettings,
     *,
     place: str,
     environ: Mapping[str, str],
     folder: str,
     text_of: Lines,
+    files: Sequence[RepoPath] = (),
     mask: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
 ) -> AnalysisRun:
@@ -91,39 +97,75 @@ def run_analysis(
         folder: an empty folder for its output and its log.
         text_of: gives the lines of a file of the tree as it is in git, split at LF; None: no such file.
             A path without such a file is in no finding, and no metric may name it.
+        files: the files for `{files}`. If they do not fit into one argument list, it runs several times.
         mask: masks secrets in whole lines of its log before they are stored or shown.
         tick: called about once a second with the seconds since the start.
 
     Raises:
         UndecidedError: the folder cannot be written, or the scratch tree is missing.
     """
-    from patchgate.process.command import run_command
-
     run = AnalysisRun(analysis=name, key="", digest="", outcome=AnalysisOutcome.NOT_EVALUATED)
-    environment = command_environment(environ, settings.env, place)
+    where = working_folder(settings, place)
+    environment = command_environment(environ, settings.env, place, where)
     program, missing = locate_program(settings, environment)
     if missing or program is None:
         reason, hint = describe_missing(missing)
         return _not_evaluated(run, f"was not started: {reason}", hint)
     run = replace(run, tool=printable(program))
-    output = os.path.join(folder, "output")
-    log_path = os.path.join(folder, "log")
-    with new_file(output, "", _AGAIN) as out, new_file(log_path, "", _AGAIN) as log:
-        ended = run_command(
-            [word.encode() for word in settings.command],
-            cwd=place,
+    if needs_files(settings) and not files:
+        return replace(run, outcome=AnalysisOutcome.CLEAN)
+    begun = time.monotonic()
+    for number, part in enumerate(batches(settings, files, argument_room(environment))):
+        left = settings.timeout - (time.monotonic() - begun if number else 0.0)
+        ended, output = _run_part(
+            expand(settings, part),
+            os.path.join(folder, str(number or "")),
+            cwd=where,
             env=environment,
-            seconds=settings.timeout,
+            seconds=left,
             executable=program,
-            log=log,
-            output=out,
-            max_output=MAX_OUTPUT,
             mask=mask,
             tick=tick,
         )
+        run = add_output(run, settings, ended, output, place=place, text_of=text_of, mask=mask)
+        if run.reason is not None:
+            break
+    return run
+
+
+def _run_part(argv: list[bytes], place: str, **options: Any) -> tuple[ProcessResult, str]:
+    """Run one process of an analysis; return how it ended, and the file with its output."""
+    from patchgate.process.command import run_command
+
+    output = f"{place}output"
+    with new_file(output, "", _AGAIN) as out, new_file(f"{place}log", "", _AGAIN) as log:
+        return run_command(argv, log=log, output=out, max_output=MAX_OUTPUT, **options), output
+
+
+def add_output(
+    run: AnalysisRun,
+    settings: CommandSettings,
+    ended: ProcessResult,
+    output: str,
+    *,
+    place: str,
+    text_of: Lines,
+    mask: Callable[[bytes], bytes] | None = None,
+) -> AnalysisRun:
+    """Add what one process of an analysis wrote to its run; with a `reason` if it could not be evaluated.
+
+    Args:
+        run: the run so far.
+        settings: what the config says of the analysis.
+        ended: how the process ended.
+        output: the file with its standard output.
+        place: the scratch tree, an absolute path.
+        text_of: gives the lines of a file of the tree.
+        mask: masks secrets in whole lines.
+    """
     if ended.survivors:
-        left = f"`{name}` left {ended.survivors} processes that could not be stopped"
-        run = replace(run, warnings=(left,))
+        left = f"`{run.analysis}` left {ended.survivors} processes that could not be stopped"
+        run = replace(run, warnings=(*run.warnings, left))
     hindrance = _why_unreadable(ended, settings, mask)
     if hindrance is not None:
         return _not_evaluated(run, *hindrance)
@@ -131,7 +173,7 @@ def run_analysis(
 
 
 def _why_unreadable(
-    ended: ProcessResult, settings: AnalysisSettings, mask: Callable[[bytes], bytes] | None
+    ended: ProcessResult, settings: CommandSettings, mask: Callable[[bytes], bytes] | None
 ) -> tuple[str, str] | None:
     """Return why the output cannot be read, and the next step; None if the tool ended normally."""
     if ended.fault is not None:
@@ -165,7 +207,7 @@ def _why_unreadable(
 
 
 def _read(
-    run: AnalysisRun, settings: AnalysisSettings, place: str, output: str, text_of: Lines, said: str
+    run: AnalysisRun, settings: CommandSettings, place: str, output: str, text_of: Lines, said: str
 ) -> AnalysisRun:
     # Imported only to read an output: a stored run does not need it.
     from patchgate.commands.json_stream import NotReadError
@@ -174,10 +216,9 @@ def _read(
 
     try:
         with open(output, "rb") as stream:
-            if settings.format == "metrics":
-                measurements = read_metrics(stream, run.analysis, text_of)
-                return replace(run, outcome=AnalysisOutcome.CLEAN, measurements=measurements)
-            results, suppressed = read_sarif(stream, run.analysis, place, text_of)
+            if settings.output == "metrics":
+                return _added(run, measurements=read_metrics(stream, run.analysis, text_of))
+            results, suppressed = read_sarif(stream, run.analysis, place, text_of, settings.root)
     except ToolFailedError as error:
         return _not_evaluated(run, error.message, error.hint or _AGAIN)
     except NotReadError as error:
@@ -185,8 +226,24 @@ def _read(
         return _not_evaluated(
             run, f"{reason}; standard error{said}" if said else reason, error.hint or _EXPECTED
         )
-    outcome = AnalysisOutcome.FINDINGS if results else AnalysisOutcome.CLEAN
-    return replace(run, outcome=outcome, results=results, suppressed=suppressed)
+    return _added(run, results, suppressed)
+
+
+def _added(
+    run: AnalysisRun,
+    results: tuple[AnalysisResult, ...] = (),
+    suppressed: tuple[AnalysisResult, ...] = (),
+    measurements: tuple[Measurement, ...] = (),
+) -> AnalysisRun:
+    """Add the output of one process to that of those before it."""
+    results = (*run.results, *results)
+    return replace(
+        run,
+        outcome=AnalysisOutcome.FINDINGS if results else AnalysisOutcome.CLEAN,
+        results=results,
+        suppressed=(*run.suppressed, *suppressed),
+        measurements=(*run.measurements, *measurements),
+    )
 
 
 def _not_evaluated(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:

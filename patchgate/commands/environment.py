@@ -54,20 +54,23 @@ def shared_environment(
     return {**environ, **_decoded(settings.env), "PATH": os.pathsep.join(dict.fromkeys(folders))}
 
 
-def command_environment(environ: Mapping[str, str], own: Mapping[str, str], place: str) -> dict[str, str]:
+def command_environment(
+    environ: Mapping[str, str], own: Mapping[str, str], place: str, folder: str | None = None
+) -> dict[str, str]:
     """Make the environment of one program.
 
     Args:
         environ: that of `prepare_environment`; variables of git and patchgate are left out.
         own: the variables of its table in the config. A PATH among them replaces the other one.
-        place: the scratch tree, an absolute path: the working directory.
+        place: the scratch tree, an absolute path.
+        folder: the working directory; None: the scratch tree.
     """
     kept = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
     kept |= _decoded(own)
     # An empty PATH would mean the working directory.
     kept["PATH"] = os.pathsep.join(_safe_folders(kept.get("PATH", ""), place)) or os.defpath
     kept.pop("OLDPWD", None)
-    kept["PWD"] = place
+    kept["PWD"] = folder or place
     above = os.path.dirname(place)
     # git takes a list here, and cannot express a folder whose name contains the separator.
     if os.pathsep not in above:

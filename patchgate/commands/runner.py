@@ -13,13 +13,15 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
 from patchgate.commands.environment import command_environment, find_program
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable, without_escapes
-from patchgate.policy.command import expand, needs_files
-from patchgate.policy.settings import AnalysisSettings, CommandKind, CommandSettings
+from patchgate.policy.command import batches, expand, needs_files
+from patchgate.policy.command_settings import CommandKind, CommandSettings
 from patchgate.policy.validators import FILES
 from patchgate.process.command import ProcessResult, StartFault, run_command
 from patchgate.report.rules import Level
@@ -31,6 +33,7 @@ _MAX_LINE = 400
 _NOTED = 40
 _MAX_SHOWN = 300
 _AGAIN = "apply the same patch again"
+_LEAST_ROOM = 4096
 _PYTEST = frozenset({"pytest", "py.test"})
 
 
@@ -107,7 +110,7 @@ def command_finding(outcome: CommandOutcome) -> Finding | None:
     """Return the finding for a command that did not pass; None if it passed."""
     if outcome.has_passed:
         return None
-    failed = "lint-failed" if outcome.kind == "lint" else "build-failed"
+    failed = "build-failed" if outcome.kind == "test" else "lint-failed"
     whole = f" (full output: logs/{outcome.log} of the evidence)" if outcome.log else ""
     to_fix = f"fix what the command reports{whole}, then send the whole patch again"
     rule, fixer, hint = {
@@ -167,7 +170,8 @@ def run(
         name: its name in the config.
         settings: what the config says of it.
         place: the scratch tree, an absolute path.
-        files: the files for `{files}` (`policy.command.files_of`), relative to the scratch tree.
+        files: the files for `{files}` (`policy.command.matching_files`), relative to the scratch tree. If
+            they do not fit into one argument list, the command runs several times.
         environ: the caller's environment.
         log_path: a file that does not exist yet; it is created only if the command has something to do.
         mask: masks secrets in whole lines of output before they are logged or shown, and in its arguments.
@@ -184,30 +188,66 @@ def run(
     if needs_files(settings) and not files:
         reason = f"had nothing to check: no file for {FILES}"
         return replace(outcome, status=CommandStatus.NOTHING_TO_DO, reason=reason)
-    argv = expand(settings, files)
-    outcome = replace(outcome, shown=show_command(argv, mask))
-    environment = command_environment(environ, settings.env, place)
+    outcome = replace(outcome, shown=show_command(expand(settings, files), mask))
+    folder = working_folder(settings, place)
+    environment = command_environment(environ, settings.env, place, folder)
     if report is not None and runs_pytest(settings.command):
         environment |= report_options(environment, report)
     file, missing = locate_program(settings, environment)
     if missing:
         return replace(_not_started(outcome, *describe_missing(missing)), missing=missing)
     with new_file(log_path, "the log ", _AGAIN) as log:
-        ended = run_command(
-            argv,
-            cwd=place,
-            env=environment,
-            seconds=settings.timeout,
-            executable=file,
-            log=log,
-            mask=mask,
-            clean=clean,
-            tick=tick,
-        )
+        options: dict[str, Any] = {"cwd": folder, "env": environment, "executable": file, "log": log}
+        start = partial(run_command, mask=mask, clean=clean, tick=tick, **options)
+        parts = batches(settings, files, argument_room(environment))
+        ended = run_parts(settings, [expand(settings, part) for part in parts], start)
     if ended.fault is not None:
         os.unlink(log_path)
         return _not_started(outcome, *_start_fault(ended, ended.fault, settings))
     return _ended(outcome, ended, settings, os.path.basename(log_path), mask)
+
+
+def run_parts(
+    settings: CommandSettings, lists: Sequence[Sequence[bytes]], start: Callable[..., ProcessResult]
+) -> ProcessResult:
+    """Run a command once for each argument list, all of them within its time limit; return how it ended."""
+    ended: ProcessResult | None = None
+    for argv in lists:
+        one = start(argv, seconds=settings.timeout - (ended.seconds if ended else 0.0))
+        ended = one if ended is None else ended.followed_by(one)
+        if ended.fault is not None or ended.timed_out:
+            break
+    assert ended is not None
+    return ended
+
+
+def working_folder(settings: CommandSettings, place: str) -> str:
+    """Return the folder of a scratch tree in which a command runs; it is made if the tree lacks it.
+
+    Raises:
+        UndecidedError: it cannot be made, or a symlink leads out of the tree.
+    """
+    if not settings.root:
+        return place
+    folder = os.path.join(place, os.fsdecode(settings.root.encode()))
+    inside = os.path.join(os.path.realpath(place), "")
+    try:
+        if os.path.realpath(folder).startswith(inside):
+            os.makedirs(folder, exist_ok=True)
+            return folder
+        reason = "it leads out of the tree"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    raise UndecidedError(
+        f"a command cannot run in its root {printable(settings.root, 200)}: {reason}",
+        "name a folder of the repository as `root`",
+    )
+
+
+def argument_room(environment: Mapping[str, str]) -> int:
+    """Return how many bytes the arguments of a command may take: half of the limit, less the environment."""
+    taken = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 10 for name, value in environment.items())
+    return max(_LEAST_ROOM, os.sysconf("SC_ARG_MAX") // 2 - taken)
 
 
 def _not_started(outcome: CommandOutcome, reason: str, hint: str | None) -> CommandOutcome:
@@ -215,7 +255,7 @@ def _not_started(outcome: CommandOutcome, reason: str, hint: str | None) -> Comm
 
 
 def locate_program(
-    settings: CommandSettings | AnalysisSettings, environment: Mapping[str, str]
+    settings: CommandSettings, environment: Mapping[str, str]
 ) -> tuple[str | None, tuple[str, ...]]:
     """Find the program of a command, and list the missing tools.
 

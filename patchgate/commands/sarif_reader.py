@@ -8,7 +8,7 @@ its findings.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from patchgate.commands.analysis_results import AnalysisResult, Lines, TreeFiles
@@ -106,13 +106,12 @@ class SarifRun:
     """Reads one run.
 
     Args:
-        root: the scratch tree.
+        places: resolves its locations.
         at: its path in the document, for errors.
-        has: whether the tree has a file.
     """
 
-    def __init__(self, root: str, at: str, room: SarifBudget, has: Callable[[RepoPath], bool]) -> None:
-        self._places = SarifPaths(root, has)
+    def __init__(self, places: SarifPaths, at: str, room: SarifBudget) -> None:
+        self._places = places
         self._at = at
         self._room = room
         self._tool: str | None = None
@@ -263,7 +262,7 @@ def _elements(stream: JsonStream, at: str) -> Iterator[str]:
 
 
 def read_sarif(
-    stream: BinaryIO, analysis: str, root: str, lines_of: Lines
+    stream: BinaryIO, analysis: str, root: str, lines_of: Lines, folder: str = ""
 ) -> tuple[tuple[AnalysisResult, ...], tuple[AnalysisResult, ...]]:
     """Read the results of a document: those that count, and those that the tool suppressed.
 
@@ -272,12 +271,13 @@ def read_sarif(
         analysis: the name of the analysis.
         root: the scratch tree that the tool checked.
         lines_of: gives the lines of a file of that tree, None if there is no such file.
+        folder: the folder of the tree in which the tool ran.
 
     Raises:
         NotReadError: it is not SARIF 2.1.0, is too large, or says that it is incomplete.
     """
     files = TreeFiles(lines_of)
-    found = _read_runs(JsonStream(stream), root, files)
+    found = _read_runs(JsonStream(stream), root, files, folder)
     # From last to first, so that each is freed when it becomes a result.
     found.sort(reverse=True)
     marks = _Marks(files)
@@ -299,7 +299,7 @@ def read_sarif(
     return tuple(results), tuple(suppressed)
 
 
-def _read_runs(stream: JsonStream, root: str, files: TreeFiles) -> list[SarifFinding]:
+def _read_runs(stream: JsonStream, root: str, files: TreeFiles, folder: str) -> list[SarifFinding]:
     if stream.kind == "end":
         raise NotReadError("its standard output is empty", _EXPECTED)
     if stream.kind != "object":
@@ -316,7 +316,8 @@ def _read_runs(stream: JsonStream, root: str, files: TreeFiles) -> list[SarifFin
                 raise NotReadError("it has `runs` twice", _EXPECTED)
             count = 0
             for at in _runs(stream):
-                found += SarifRun(root=root, at=at, room=room, has=files.has).read(stream)
+                places = SarifPaths(root, files.has, folder)
+                found += SarifRun(places, at=at, room=room).read(stream)
                 count += 1
     stream.end()
     if version != "2.1.0":

@@ -44,16 +44,18 @@ class SarifPaths:
     Args:
         root: the scratch tree; a tool may use the given path or the real path.
         has: whether the tree has a file.
+        folder: the folder of the tree in which the tool ran.
 
     `bases` are `originalUriBaseIds`: a missing base, or one without a URI, is the root. `artifacts` are the
     locations of the artifacts of the run. Both are filled while the run is read.
     """
 
-    def __init__(self, root: str, has: Callable[[RepoPath], bool]) -> None:
+    def __init__(self, root: str, has: Callable[[RepoPath], bool], folder: str = "") -> None:
         self.bases: dict[str, SarifLocation] = {}
         self.artifacts: dict[int, SarifLocation] = {}
         named = os.fsencode(os.path.normpath(root))
-        self._root = named
+        # A location without a base is relative to the working directory.
+        self._root = _prefix(named) + folder.encode() if folder else named
         self._prefixes = tuple(dict.fromkeys(_prefix(each) for each in (named, os.path.realpath(named))))
         self._plain = tuple(os.fsdecode(prefix) for prefix in self._prefixes)
         self._has = has

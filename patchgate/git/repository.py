@@ -73,7 +73,8 @@ class Repository:
 
     `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user is,
     `limits` says in sentences why libgit2 could not read it. `config_warnings` are the warnings about
-    its policies when the command ends, each once: values that cannot be used as they are. `namespace` is
+    its policies when the command ends, each once: values that cannot be used as they are; `config_notes` are
+    about what is written in an old form. `namespace` is
     the one that a push goes into (gitnamespaces); no child gets it. `expression_time` is the processor time
     that the regular expressions of its policies have. `policy_files` says of each `pyproject.toml` that was
     read, by its object id, whether it has a policy. `trusts_caches` is false where others may have written
@@ -91,6 +92,7 @@ class Repository:
     _shallow: frozenset[str] = field(default=frozenset())
     namespace: str = ""
     config_warnings: list[str] = field(default_factory=list, compare=False, repr=False)
+    config_notes: list[str] = field(default_factory=list, compare=False, repr=False)
     expression_time: CpuBudget = field(default_factory=CpuBudget, compare=False, repr=False)
     policy_files: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
     trusts_caches: bool = True

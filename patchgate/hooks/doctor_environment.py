@@ -26,7 +26,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_hooks import DoctorFinding
 from patchgate.policy.policy import Policy
-from patchgate.policy.tree_policies import TreePolicies
+from patchgate.policy.tree_policies import TreePolicies, old_table_notes
 from patchgate.report.json import place_member
 from patchgate.report.rules import Level
 from patchgate.report.schema import Shape, about, maybe, one_of, path_key
@@ -82,7 +82,7 @@ def compare_environments(
         return None
     config, root = policy.config, worktree.path
     tools = [tool for each in config.commands.values() for tool in each.required_tools]
-    tools += [tool for each in config.analyses.values() for tool in each.required_tools]
+    tools += [tool for each in config.old_analyses.values() for tool in each.required_tools]
     seen = {SHELL: environ, COMMANDS: _of_commands(policy, environ, root)}
     seen[BARE] = _of_commands(policy, {**environ, "PATH": BARE_PATH}, root)
     views = {name: _places(policy, each, root, tools) for name, each in seen.items()}
@@ -136,12 +136,14 @@ def missing_program_findings(
         environ: the caller's.
         root: the working tree of the policy, an absolute path.
     """
+    for note in old_table_notes(policy):
+        yield DoctorFinding(Level.NOTE, note, "write the new lines, and commit them")
     yield from _shared_findings(policy, environ, root)
     yield from _pushed_findings(policy, environ, root)
     config = policy.config
     shared = shared_environment(environ, config.environment, root)
     known = set(config.environment.required_tools)
-    for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
+    for table, settings in (("commands", config.commands), ("analyses", config.old_analyses)):
         for name, each in settings.items():
             own = tuple(tool for tool in each.required_tools if tool not in known)
             own_environment = command_environment(shared, each.env, NO_TREE)

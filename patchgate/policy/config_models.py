@@ -25,13 +25,14 @@ from pydantic import (
     create_model,
 )
 
-from patchgate.policy import config_types, run_settings, settings
+from patchgate.policy import command_settings, config_types, run_settings, settings
 from patchgate.policy.claims_settings import BOUNDS
+from patchgate.policy.command_settings import AnalysisSettings, CommandSettings
+from patchgate.policy.command_validators import check_command, check_command_key
 from patchgate.policy.config_types import ConfigSection, RoleTimeouts, Timeout
-from patchgate.policy.run_validators import check_author, check_author_key, check_authors, check_budget
+from patchgate.policy.run_validators import check_authors, check_budget
 from patchgate.policy.settings import (
     ClaimsSettings,
-    CommandSettings,
     ComponentSettings,
     Config,
     MarkerSettings,
@@ -44,7 +45,7 @@ from patchgate.values import MISSING, fields, is_dataclass
 MAX_THRESHOLDS = 100
 MAX_OWNERS = 100
 _BEYOND = 2**63
-_NAMES = {**vars(settings), **vars(run_settings), "types": config_types}
+_NAMES = {**vars(settings), **vars(command_settings), **vars(run_settings), "types": config_types}
 
 
 def check_components(tables: Mapping[str, ComponentSettings]) -> Mapping[str, ComponentSettings]:
@@ -94,13 +95,13 @@ def check_owners(tables: Sequence[OwnersSettings]) -> Sequence[OwnersSettings]:
     return tables
 
 
-def _named(pattern: str) -> Any:
-    return Field(json_schema_extra={"propertyNames": {"pattern": f"^{pattern}$"}})
+def _named(pattern: str, **more: Any) -> Any:
+    return Field(json_schema_extra={"propertyNames": {"pattern": f"^{pattern}$"}, **more})
 
 
 _WHOLE: dict[str, tuple[Any, ...]] = {
     "commands": (_named(NAME), AfterValidator(check_authors)),
-    "analyses": (_named(NAME),),
+    "analyses": (_named(NAME, deprecated=True),),
     "components": (_named(COMPONENT_ID), AfterValidator(check_components)),
     "thresholds": (AfterValidator(check_thresholds),),
     "owners": (AfterValidator(check_owners),),
@@ -108,13 +109,16 @@ _WHOLE: dict[str, tuple[Any, ...]] = {
     "run": (AfterValidator(check_budget),),
 }
 """The checks on all tables of a kind together."""
+_OLD_ANALYSES: Any = Annotated[
+    Mapping[config_types.AnalysisName, AnalysisSettings], "The old form of commands of `verify`, by name."
+]
 
 
 def _fits_kind(name: str) -> AfterValidator:
-    """Check a key of a command against the command's kind, which is declared before it."""
+    """Check a key of a command against the keys that are declared before it, like its kind."""
 
     def check(value: Any, info: ValidationInfo) -> Any:
-        return check_author_key(name, value, info.data.get("kind"))
+        return check_command_key(name, value, info.data)
 
     return AfterValidator(check)
 
@@ -146,6 +150,7 @@ def _table(kind: type) -> type[ConfigSection]:
             name: (Annotated[_table_of(each), *_WHOLE[name]], _table_of(each)())
             for name, each in run_settings.SECTIONS.items()
         }
+        keys["analyses"] = (Annotated[_of_table(_OLD_ANALYSES), *_WHOLE["analyses"]], {})
     name = (
         "BaselinesTable" if kind is settings.BaselineSettings else kind.__name__.replace("Settings", "Table")
     )
@@ -165,7 +170,7 @@ def _of_table(hint: Any) -> Any:
     elif hint is ClaimsSettings:
         hint = Annotated[_table_of(hint), SerializeAsAny(), WrapValidator(_any_table)]  # type: ignore[type-arg]
     elif hint is CommandSettings:
-        hint = Annotated[_table_of(hint), AfterValidator(check_author)]
+        hint = Annotated[_table_of(hint), AfterValidator(check_command)]
     elif is_dataclass(hint):
         hint = _table_of(hint)
     elif origin is tuple and is_dataclass(arguments[0]):

@@ -11,6 +11,12 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from patchgate.policy.command_validators import (
+    check_command_root,
+    check_needed,
+    check_occasions,
+    check_provided,
+)
 from patchgate.policy.regular_expressions import MAX_EXPRESSION, check_expression
 from patchgate.policy.run_validators import (
     MAX_COST,
@@ -195,6 +201,55 @@ FileCommand: TypeAlias = Annotated[
         description="The program and its arguments, without a shell; the argument `{files}` is replaced "
         "by the added and changed files."
     ),
+]
+FixCommand: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(partial(argument_with, placeholder=FILES))], ...],
+    _FILLED,
+    AfterValidator(
+        partial(command_with, placeholder=FILES, like='["ruff", "check", "--fix-only", "{files}"]')
+    ),
+    BeforeValidator(check_words),
+    Field(description="A command that fixes what it can; `git patchgate fix` runs it."),
+]
+VersionCommand: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(without_nul)], ...],
+    Field(
+        strict=False, description="What prints the version; without this key, the program with `--version`."
+    ),
+]
+Occasions: TypeAlias = Annotated[
+    tuple[Literal["commit", "push", "apply", "verify"], ...],
+    Field(
+        strict=False,
+        json_schema_extra={"minItems": 1},
+        description="When it runs: at a `commit`, at a `push`, when `apply` tries a patch, when `verify` "
+        "compares two trees.",
+    ),
+    AfterValidator(check_occasions),
+]
+CommandRoot: TypeAlias = Annotated[
+    str,
+    AfterValidator(check_command_root),
+    Field(description="The folder in which it runs, and to which `{files}` are relative; empty: the root."),
+]
+Needs: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_needed)], ...],
+    Field(
+        strict=False,
+        description="Files and folders, from the root, that it reads besides the changed files.",
+    ),
+]
+Provided: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_provided)], ...],
+    Field(
+        strict=False,
+        description="Folders of the working tree, from the root, that are linked into the scratch tree "
+        "for tools that are in them. Nothing may write to them.",
+    ),
+]
+Jobs: TypeAlias = Annotated[
+    int,
+    Field(ge=1, le=64, description="Into how many parts `{files}` is divided, which run at the same time."),
 ]
 TestCommand: TypeAlias = Annotated[
     tuple[Annotated[str, AfterValidator(partial(argument_with, placeholder=TESTS))], ...],

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
 from patchgate.policy.validators import (
-    FILES,
     MAX_SECONDS,
     TIMEOUT,
     TextError,
@@ -40,46 +39,6 @@ class AuthorTable(Protocol):
     def role(self) -> str | None: ...
     @property
     def phase(self) -> str | None: ...
-
-
-def check_author_key(name: str, value: Any, kind: str | None) -> Any:
-    """Check that a written key of a command fits its kind: some are only for authors, some never.
-
-    Args:
-        name: the key.
-        value: its checked value, which is returned.
-        kind: the kind of the command; None if it is wrong itself.
-
-    Raises:
-        TextError: the key does not fit.
-    """
-    if kind is None:
-        return value
-    if kind != "author" and name in {"role", "phase"}:
-        raise TextError(f"`{name}` is only for authors", 'remove it, or write kind = "author"')
-    if kind == "author" and name == "scope":
-        raise TextError("an author has no `scope`: it always works in the whole tree", "remove this line")
-    if kind == "author" and name == "side_effects":
-        raise TextError("an author has no `side_effects`: its answer is the patch", "remove this line")
-    if kind == "author" and name == "command" and FILES in value:
-        raise TextError(f"an author gets no `{FILES}`: its brief names them", f'remove "{FILES}"')
-    return value
-
-
-def check_author(table: AuthorTable) -> AuthorTable:
-    """Check that an author says what it does, and when.
-
-    Raises:
-        TextError: `role` or `phase` is missing.
-    """
-    if table.kind == "author":
-        missing = [f"`{name}`" for name in ("role", "phase") if getattr(table, name) is None]
-        if missing:
-            raise TextError(
-                f"an author needs {' and '.join(missing)}",
-                'write them like role = "code_author" and phase = "implementation"',
-            )
-    return table
 
 
 def check_authors(tables: Mapping[str, AuthorTable]) -> Mapping[str, AuthorTable]:

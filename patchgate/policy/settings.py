@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 MessageLevel = Literal["error", "warning", "note", "off"]
 ReserveLevel = Literal["error", "warning", "off"]
 HookMode = Literal["enforce", "observe"]
-CommandKind = Literal["lint", "test", "author"]
-CommandScope = Literal["files", "tree"]
-SideEffects = Literal["none"]
-AnalysisFormat = Literal["sarif", "metrics"]
 Strictness = Literal["strict", "relaxed"]
 Preexisting = Literal["report", "refuse"]
 NO_KEY = {"is_key": False}  # Marks a field that is not a config key.
@@ -177,32 +174,6 @@ class PushSettings:
     ] = None
 
 
-# In the file `timeout` may also be a string; here it is in seconds.
-@dataclass(frozen=True, slots=True)
-class CommandSettings:
-    """A command that runs in a scratch tree with the patch applied; it must end with exit code 0."""
-
-    kind: Annotated[
-        CommandKind,
-        "Lint commands run first; tests only after all of them passed. `apply` never runs an author: "
-        "it writes patches in a run.",
-    ]
-    command: types.FileCommand
-    scope: Annotated[
-        CommandScope, "What the scratch tree contains: the whole tree, or the changed files."
-    ] = "tree"
-    timeout: float = 600
-    env: types.Variables = field(default_factory=dict, hash=False)
-    required_tools: types.Tools = ()
-    side_effects: Annotated[
-        SideEffects | None,
-        '`"none"`: the command changes no tracked file; if it does, the patch is refused, '
-        "for every kind of command.",
-    ] = None
-    role: types.Role | None = None
-    phase: types.PhaseOfAuthor | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ApplySettings:
     """How `apply` treats patches."""
@@ -246,20 +217,6 @@ class BaselineSettings:
     source_roots: Annotated[
         types.Roots, "The source roots of the modules; they are on PYTHONPATH of the tests."
     ] = ("src", ".")
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysisSettings:
-    """A command that reports findings or metrics of a whole tree, so that two trees can be compared."""
-
-    command: types.AnalysisCommand
-    format: Annotated[
-        AnalysisFormat,
-        'What it writes: SARIF 2.1.0, or `{"metrics": [{"path", "symbol", "name", "value"}]}`.',
-    ] = "sarif"
-    timeout: float = 600
-    env: types.Variables = field(default_factory=dict, hash=False)
-    required_tools: types.Tools = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,16 +372,15 @@ class Config:
     push: PushSettings = PushSettings()
     commands: Annotated[
         Mapping[types.CommandName, CommandSettings],
-        "The commands that `apply` runs on a patch, and authors, by name.",
+        "The tools that run at a commit, a push, `apply` and `verify`, and authors, by name.",
     ] = field(default_factory=dict)
     apply: ApplySettings = ApplySettings()
     components: Annotated[Mapping[types.ComponentId, ComponentSettings], "The components, by id."] = field(
         default_factory=dict
     )
     baselines: BaselineSettings = BaselineSettings()
-    analyses: Annotated[Mapping[types.AnalysisName, AnalysisSettings], "The analyses, by name."] = field(
-        default_factory=dict
-    )
+    # The commands of `verify`, and the tables `[analyses.NAME]`, their old form.
+    analyses: Mapping[str, CommandSettings] = field(default_factory=dict, metadata=NO_KEY)
     thresholds: Annotated[tuple[ThresholdSettings, ...], "Limits on findings and metrics."] = ()
     verify: VerifySettings = VerifySettings()
     intents: IntentsSettings = IntentsSettings()
@@ -433,6 +389,11 @@ class Config:
     warnings: tuple[ConfigWarning, ...] = field(default=(), metadata=NO_KEY)
     # The keys as written in the file, without defaults.
     written: Mapping[str, Any] = field(default_factory=dict, compare=False, metadata=NO_KEY)
+
+    @property
+    def old_analyses(self) -> Mapping[str, CommandSettings]:
+        """The analyses that are still written as `[analyses.NAME]`."""
+        return {name: self.analyses[name] for name in self.written.get("analyses", ())}
 
     @property
     def environment(self) -> EnvironmentSettings:

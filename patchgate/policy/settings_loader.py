@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from patchgate.policy.command_settings import CommandSettings, as_command
 from patchgate.policy.settings import (
     AgentSettings,
-    AnalysisSettings,
     ApplySettings,
     BaselineSettings,
     ClaimsSettings,
-    CommandSettings,
     CommitSettings,
     ComponentSettings,
     Config,
@@ -37,7 +36,6 @@ from patchgate.policy.settings import (
 from patchgate.values import replace
 
 Values = TypeVar("Values")
-Runnable = TypeVar("Runnable", CommandSettings, AnalysisSettings)
 
 
 def settings_from(written: Mapping[str, Any]) -> Config:
@@ -49,9 +47,16 @@ def settings_from(written: Mapping[str, Any]) -> Config:
     policy = dict(written.get("policy", {}))
     policy["commit"] = _filled(CommitSettings, policy.get("commit", {}))
     policy["agent"] = _filled(AgentSettings, policy.get("agent", {}))
-    commands, analyses = written.get("commands", {}), written.get("analyses", {})
     shared = written.get("environment", {})
+    commands = {name: _command(each, shared) for name, each in written.get("commands", {}).items()}
+    analyses = {name: each for name, each in commands.items() if "verify" in each.on}
     claims, warnings = _claims(written)
+    for name, each in written.get("analyses", {}).items():
+        if name in analyses:
+            also = f"[commands.{name}] runs at verify too, and is used instead"
+            warnings += (ConfigWarning(("analyses", name), also),)
+        else:
+            analyses[name] = _command(as_command(each), shared)
     return Config(
         required_version=written.get("required_version"),
         policy=_filled(PolicySettings, policy),
@@ -64,13 +69,13 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         message=section(MessageSettings, "message"),
         hooks=section(HooksSettings, "hooks"),
         push=section(PushSettings, "push"),
-        commands={name: _runnable(CommandSettings, each, shared) for name, each in commands.items()},
+        commands=commands,
         apply=section(ApplySettings, "apply"),
         components={
             name: _filled(ComponentSettings, each) for name, each in written.get("components", {}).items()
         },
         baselines=section(BaselineSettings, "baselines"),
-        analyses={name: _runnable(AnalysisSettings, each, shared) for name, each in analyses.items()},
+        analyses=analyses,
         thresholds=tuple(_filled(ThresholdSettings, each) for each in written.get("thresholds", ())),
         verify=section(VerifySettings, "verify"),
         intents=section(IntentsSettings, "intents"),
@@ -89,12 +94,12 @@ def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[ConfigWar
     return parse_claims(written["claims"])
 
 
-def _runnable(kind: type[Runnable], written: Mapping[str, Any], shared: Mapping[str, Any]) -> Runnable:
-    """Make the settings of a command or an analysis, with the variables and tools of `[environment]`."""
+def _command(written: Mapping[str, Any], shared: Mapping[str, Any]) -> CommandSettings:
+    """Make the settings of a command, with the variables and tools of `[environment]`."""
     # Only if there is a command: a plain commit does not import the validators.
     from patchgate.policy.validators import seconds
 
-    settings: Runnable = _filled(kind, written)
+    settings = _filled(CommandSettings, written)
     tools = (*shared.get("required_tools", ()), *settings.required_tools)
     return replace(
         settings,

@@ -252,6 +252,19 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
     return tuple(messages)
 
 
+def old_table_notes(policy: Policy) -> tuple[str, ...]:
+    """Write for each `[analyses.NAME]` of a policy where it is, and its lines as a command."""
+    notes = []
+    for name, each in policy.config.old_analyses.items():
+        place = policy.line_of(("analyses", name))
+        table = f"[analyses.{name}]{f' ({place})' if place else ''}"
+        lines = f'[commands.{name}] kind = "lint", output = "{each.output}", on = ["verify"]'
+        if name in policy.config.commands:
+            lines = f'[commands.{name}] output = "{each.output}", and "verify" in its `on`'
+        notes.append(f"{table} is the old form of {lines}; the other keys stay")
+    return tuple(notes)
+
+
 def require_usable(found: FoundPolicy) -> Policy:
     """Return the policy that was found, or the built-in one.
 

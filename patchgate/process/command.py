@@ -19,8 +19,8 @@ from enum import StrEnum
 
 from patchgate.errors import UndecidedError
 from patchgate.process.child import ProcessIdentity, adopt_orphans, children, kill_orphans, reap_orphans
-from patchgate.process.spool import Spool
-from patchgate.values import dataclass
+from patchgate.process.spool import TAIL, Spool
+from patchgate.values import dataclass, replace
 
 _CHUNK = 1 << 16
 # A process that cannot be killed (another user's) must not block us for ever.
@@ -80,6 +80,30 @@ class ProcessResult:
     has_flooded: bool = False
     output_fault: str | None = None
     has_stalled: bool = False
+
+    def followed_by(self, other: ProcessResult) -> ProcessResult:
+        """Return how a command ended that was started twice, for one half of its work each time.
+
+        The worse of the two: a fault, the time limit, a signal, the higher exit code.
+        """
+        worse = max(self, other, key=_badness)
+        return replace(
+            worse,
+            tail=(self.tail + other.tail)[-TAIL:],
+            has_more_than_tail=self.has_more_than_tail
+            or other.has_more_than_tail
+            or len(self.tail) + len(other.tail) > TAIL,
+            seconds=self.seconds + other.seconds,
+            logged=self.logged + other.logged,
+            dropped=self.dropped + other.dropped,
+            log_fault=self.log_fault or other.log_fault,
+            survivors=self.survivors + other.survivors,
+        )
+
+
+def _badness(ended: ProcessResult) -> tuple[bool, bool, bool, int]:
+    code = ended.code or 0
+    return ended.fault is not None, ended.timed_out, code < 0, abs(code)
 
 
 def run_command(

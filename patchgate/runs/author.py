@@ -29,9 +29,9 @@ from patchgate.git.repository import Repository
 from patchgate.git.scratch import separate_tree
 from patchgate.ledger.masking import Masks
 from patchgate.policy import command
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.component import Component, Role
 from patchgate.policy.policy import Policy
-from patchgate.policy.settings import CommandSettings
 from patchgate.process.command import ProcessResult, run_command
 from patchgate.report.wording import count
 from patchgate.runs.brief_text import RULES_TEXT, blocks_of_tests, contract_blocks, limit_lines

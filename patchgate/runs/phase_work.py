@@ -29,8 +29,8 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository, has_pending_transactions
 from patchgate.ledger.ledger import Ledger
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.component import Component, Components
-from patchgate.policy.settings import CommandSettings
 from patchgate.report import wording
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.runs.author import MOST_ANSWER, AuthorCall, ask_author, author_of, may_change

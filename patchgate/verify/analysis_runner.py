@@ -29,10 +29,10 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
-from patchgate.policy.command import analyses_digest, canonical_text
+from patchgate.policy.command import analyses_digest, canonical_text, matching_files, needs_files
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.run_settings import EnvironmentSettings
 from patchgate.policy.sealed_file import SealedFile
-from patchgate.policy.settings import AnalysisSettings
 from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class _PlannedRun:
     """One analysis of one tree; without its program `tool` is None, and there is no key."""
 
     name: str
-    settings: AnalysisSettings
+    settings: CommandSettings
     tool: str | None
     key: str
 
@@ -256,7 +256,7 @@ class AnalysisRunner:
         self,
         objects: Objects,
         store: PrivateStore,
-        analyses: Mapping[str, AnalysisSettings],
+        analyses: Mapping[str, CommandSettings],
         environment: AnalysisEnvironment,
         shared: EnvironmentSettings | None = None,
     ) -> None:
@@ -318,6 +318,16 @@ class AnalysisRunner:
         parts = [analyses_digest(self._analyses), *([each.name, each.tool] for each in wanted)]
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
 
+    def _files(self, settings: CommandSettings, tree: str) -> tuple[RepoPath, ...]:
+        """List the files of a tree that an analysis is for, if it asks for them."""
+        if not needs_files(settings):
+            return ()
+        listed = self._objects.repository.output(
+            "ls-tree", "-r", "-z", "--full-tree", tree, variables=self._store.variables
+        )
+        regular = (line.partition(b"\t")[2] for line in listed.split(b"\0") if line.startswith(b"100"))
+        return matching_files(settings, map(RepoPath, regular))
+
     def _run(self, tree: str, wanted: _PlannedRun, commit: str | None, times: int = 1) -> AnalysisRun:
         """Run one analysis in the scratch tree; with `times` > 1 ignore stored runs and store nothing."""
         from patchgate.git.binary_files import line_reader
@@ -352,6 +362,7 @@ class AnalysisRunner:
                 environ=environment.environ,
                 folder=folder,
                 text_of=line_reader(self._objects, tree),
+                files=self._files(wanted.settings, tree),
                 mask=masks.stream(),
                 tick=lambda seconds: environment.report_progress(f"the analysis {wanted.name}", seconds),
             )

@@ -40,8 +40,8 @@ STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"
 _ANY = f"{REVISION}, or {STAGED} or {WORKTREE}"
 _TO_DECLARE = (
-    'add [analyses.NAME] with command = ["ruff", "check", "--no-fix", "--output-format", "sarif", '
-    '"--exit-zero", "."] to patchgate.toml, and commit it'
+    'add [commands.NAME] with kind = "lint", output = "sarif", on = ["verify"] and command = ["ruff", '
+    '"check", "--no-fix", "--output-format", "sarif", "--exit-zero", "."] to patchgate.toml, and commit it'
 )
 
 

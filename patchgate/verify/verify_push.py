@@ -167,7 +167,7 @@ def _policy_of_branch(context: AnalysisContext, before: AnalysedTree | None) -> 
                 return _BranchPolicy(policy, place)
     raise UsageError(
         "the policy requires verification of each push, but declares no analysis",
-        "add [analyses.NAME], or remove on_push, and commit it",
+        'add "verify" to the `on` of a command, or remove on_push, and commit it',
     )
 
 

@@ -169,7 +169,7 @@ def test_under_an_intent_a_policy_without_analyses_leaves_it_unverified_and_its_
     told = shop.verify()
     assert told["status"] == "unverified"
     assert "no analysis" in told["reason"]
-    assert told["next_step"].startswith("add [analyses.NAME]")
+    assert told["next_step"].startswith("add [commands.NAME]")
     shop.stage({"b.py": "2\n", "known.json": '["x"]\n'})
     told = shop.verify()
     assert told["status"] == "violated"

@@ -20,7 +20,8 @@ from patchgate.commands.analysis import run_analysis, tool_identity
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
-from patchgate.policy.settings import AnalysisFormat, AnalysisSettings
+from patchgate.policy.command_settings import AnalysisFormat
+from tests.command_world import analysis as declared
 from tests.world import pinned_environment
 
 RUFF = ("ruff", "check", "--isolated", "--no-cache", "--output-format", "sarif")
@@ -64,7 +65,7 @@ class World:
         self.last.mkdir()
         return run_analysis(
             "lint",
-            AnalysisSettings(command, format, timeout, {}, required_tools),
+            declared(command, format, timeout, {}, required_tools),
             place=str(self.place),
             environ=self.environ,
             folder=str(self.last),
@@ -346,7 +347,7 @@ def test_a_folder_that_cannot_be_written_leaves_it_undecided(world: World) -> No
     with pytest.raises(UndecidedError, match="/gone/"):
         run_analysis(
             "lint",
-            AnalysisSettings(("true",)),
+            declared(("true",)),
             place=str(world.place),
             environ=world.environ,
             folder=str(world.place / "gone"),
@@ -358,7 +359,7 @@ def test_a_folder_that_cannot_be_written_leaves_it_undecided(world: World) -> No
 
 
 def tools(world: World, *command: str, required: tuple[str, ...] = ()) -> str | None:
-    return tool_identity(AnalysisSettings(command, required_tools=required), world.environ, str(world.place))
+    return tool_identity(declared(command, required_tools=required), world.environ, str(world.place))
 
 
 def test_a_tool_is_told_by_its_file_its_size_and_its_time(world: World, tmp_path: Path) -> None:
@@ -398,15 +399,15 @@ def test_a_program_of_the_tree_is_told_by_its_text_alone_and_a_bare_name_never_i
 
 
 def test_a_tool_is_told_alike_before_there_is_a_tree(world: World) -> None:
-    assert tool_identity(AnalysisSettings(("ruff",)), world.environ) == tools(world, "ruff")
+    assert tool_identity(declared(("ruff",)), world.environ) == tools(world, "ruff")
 
 
 def test_the_identity_of_a_tool_loads_nothing_that_reads_or_runs() -> None:
     script = (
         "import os, sys\n"
-        "from patchgate.policy.settings import AnalysisSettings\n"
+        "from patchgate.policy.command_settings import CommandSettings\n"
         "from patchgate.commands.analysis import tool_identity\n"
-        "assert tool_identity(AnalysisSettings(('sh',)), os.environ)\n"
+        "assert tool_identity(CommandSettings('lint', ('sh',)), os.environ)\n"
         "heavy = {'json', 'pydantic', 'pygit2', 'urllib', 'patchgate.commands.sarif_reader'}\n"
         "print(*sorted(heavy & sys.modules.keys()))\n"
     )

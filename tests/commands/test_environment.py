@@ -21,8 +21,8 @@ from patchgate.commands.environment import (
 from patchgate.commands.runner import CommandStatus, run
 from patchgate.components.capture_run import CaptureResult
 from patchgate.errors import UndecidedError
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.run_settings import EnvironmentSettings
-from patchgate.policy.settings import CommandSettings
 from tests.components.capture_world import captured, shaping
 from tests.proposals import ABC, change_of
 from tests.verify.analysis_world import REPORT, Desk

@@ -9,8 +9,9 @@ import pytest
 
 from patchgate.errors import ConfigError
 from patchgate.policy.config import json_schema, parse
-from patchgate.policy.settings import AnalysisSettings, Config, ThresholdSettings, VerifySettings
+from patchgate.policy.settings import Config, ThresholdSettings, VerifySettings
 from patchgate.policy.settings_loader import settings_from
+from tests.command_world import analysis
 from tests.schemas import require_valid
 
 FULL = """
@@ -48,12 +49,12 @@ def read(text: str) -> Config:
 
 def test_every_key_is_read_and_survives_being_written_down() -> None:
     config = read(FULL)
-    ruff = AnalysisSettings(
+    ruff = analysis(
         ("ruff", "check", "--output-format", "sarif", "--exit-zero", "."), "sarif", 90, {"CI": "1"}, ("ruff",)
     )
     assert config.analyses == {
         "ruff": ruff,
-        "complexity": AnalysisSettings(("./measure.sh", "{}"), "metrics"),
+        "complexity": analysis(("./measure.sh", "{}"), "metrics"),
     }
     assert config.thresholds == (
         ThresholdSettings("no-new-findings", "findings:new", 0),

@@ -13,9 +13,10 @@ from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun, Tr
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.policy.settings import AnalysisSettings
+from patchgate.policy.command_settings import CommandSettings
 from patchgate.verify.analysis_runner import AnalysisEnvironment, AnalysisRunner
 from patchgate.verify.analyze import find_tree
+from tests.command_world import analysis
 from tests.world import Repo
 
 NOW = 1_700_000_000.0
@@ -50,10 +51,10 @@ class Desk(Repo):
 
     def analysis(
         self, script: str = f"cat {REPORT}", name: str = "told", **more: str
-    ) -> dict[str, AnalysisSettings]:
+    ) -> dict[str, CommandSettings]:
         """Declare an analysis that counts, then runs a script in the scratch tree."""
         counting = f"echo ran >>{shlex.quote(str(self._count(name)))}; {script}"
-        return {name: AnalysisSettings(("sh", "-c", counting), env=more)}
+        return {name: analysis(("sh", "-c", counting), env=more)}
 
     def ran(self, name: str = "told") -> int:
         """Tell how often an analysis has run."""
@@ -75,7 +76,7 @@ class Desk(Repo):
         with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
             yield repository, objects, store
 
-    def known(self, analyses: Mapping[str, AnalysisSettings]) -> TreeRuns | None:
+    def known(self, analyses: Mapping[str, CommandSettings]) -> TreeRuns | None:
         """Ask for what is kept of the analyses of what is staged; None where anything would have to run."""
         with self.opened() as (_, objects, store):
             tree, _ = find_tree(objects, store, "staged")
@@ -84,18 +85,18 @@ class Desk(Repo):
             found = {each.name: run for each in wanted if (run := runner._known(each)) is not None}
             return TreeRuns(tree, runner._digest(wanted), found) if len(found) == len(wanted) else None
 
-    def runs(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> TreeRuns:
+    def runs(self, analyses: Mapping[str, CommandSettings], what: str = "staged") -> TreeRuns:
         """Ask for the runs of a source."""
         with self.opened() as (_, objects, store):
             tree, commit = find_tree(objects, store, what)
             return AnalysisRunner(objects, store, analyses, self.around).runs(tree, commit)
 
-    def run_of(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> AnalysisRun:
+    def run_of(self, analyses: Mapping[str, CommandSettings], what: str = "staged") -> AnalysisRun:
         """Ask for the only run of a source."""
         (run,) = self.runs(analyses, what).runs.values()
         return run
 
-    def refusal(self, analyses: Mapping[str, AnalysisSettings]) -> str:
+    def refusal(self, analyses: Mapping[str, CommandSettings]) -> str:
         """Ask for a run that cannot be evaluated; why it could not."""
         run = self.run_of(analyses)
         assert run.outcome is AnalysisOutcome.NOT_EVALUATED
@@ -103,7 +104,7 @@ class Desk(Repo):
         assert run.hint
         return run.reason or ""
 
-    def twice(self, analyses: Mapping[str, AnalysisSettings]) -> tuple[TreeRuns, TreeRuns]:
+    def twice(self, analyses: Mapping[str, CommandSettings]) -> tuple[TreeRuns, TreeRuns]:
         """Run the analyses of the staged tree two times."""
         with self.opened() as (_, objects, store):
             tree, commit = find_tree(objects, store, "staged")

@@ -206,7 +206,7 @@ def test_a_policy_without_analyses_is_told_with_what_to_write(tmp_path: Path, po
     for _ in range(2):
         with pytest.raises(UsageError, match=" HEAD ") as caught:
             named(repo)
-        assert "[analyses." in (caught.value.hint or "")
+        assert "[commands." in (caught.value.hint or "")
         if policy is not None:
             repo.policy(policy)
 

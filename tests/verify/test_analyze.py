@@ -20,14 +20,18 @@ from tests.world import EXECUTABLE, Answer, Repo
 pytestmark = pytest.mark.turns(3)
 
 RUFF = """\
-[analyses.ruff]
+[commands.ruff]
+kind = "lint"
 command = ["ruff", "check", "--isolated", "--no-cache", "--output-format", "sarif", "--exit-zero", "."]
+output = "sarif"
+on = ["verify"]
 """
 UNUSED = "import os\n"
 
 
 def declared(name: str, script: str, form: str = "sarif") -> str:
-    return f'[analyses.{name}]\nformat = "{form}"\ncommand = ["sh", "-c", {json.dumps(script)}]\n'
+    words = json.dumps(["sh", "-c", script])
+    return f'[commands.{name}]\nkind = "lint"\non = ["verify"]\noutput = "{form}"\ncommand = {words}\n'
 
 
 def metrics(*values: tuple[str, str, float]) -> str:
@@ -248,7 +252,7 @@ def test_a_policy_without_analyses_is_exit_code_2_with_what_to_write(tmp_path: P
     assert (told.code, told.out) == (2, "")
     error, step = told.err.splitlines()[:2]
     assert (error.startswith("error: "), " HEAD " in error) == (True, True)
-    assert step.startswith("help: add [analyses.NAME]")
+    assert step.startswith("help: add [commands.NAME]")
     assert repo.cli("analyze", "--format", "json").error["kind"] == "usage"
 
 

@@ -219,7 +219,7 @@ def test_a15_a_tool_that_failed_before_leaves_it_unverified(tmp_path: Path) -> N
 def test_a15_other_analyses_than_at_the_declaration_leave_it_unverified(shop: Workshop) -> None:
     shop.declare("a.py")
     text = (shop.path / "patchgate.toml").read_text()
-    shop.commit({"patchgate.toml": text.replace("[analyses.told]", "[analyses.told]\ntimeout = 60")})
+    shop.commit({"patchgate.toml": text.replace("[commands.told]", "[commands.told]\ntimeout = 60")})
     told = shop.verify()
     assert told["status"] == "unverified"
     assert "analyses" in told["reason"]
@@ -655,7 +655,7 @@ def test_a_policy_without_analyses_says_what_to_write(tmp_path: Path) -> None:
     shop.commit({"patchgate.toml": "[policy]\n"})
     done = shop.cli("verify")
     assert done.code == 2
-    assert "[analyses." in done.err
+    assert "[commands." in done.err
 
 
 def test_a16_a_damaged_intent_is_expired_with_a_next_step(shop: Workshop) -> None:

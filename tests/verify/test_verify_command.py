@@ -14,8 +14,11 @@ from tests.world import Repo
 pytestmark = pytest.mark.turns(3)
 
 RUFF = """\
-[analyses.ruff]
+[commands.ruff]
+kind = "lint"
 command = ["ruff", "check", "--output-format", "sarif", "--exit-zero", "--select", "F", "--isolated", "."]
+output = "sarif"
+on = ["verify"]
 
 [[thresholds]]
 name = "no-new-findings"
@@ -23,8 +26,11 @@ metric = "findings:new"
 max = 0
 """
 BANDIT = """\
-[analyses.bandit]
+[commands.bandit]
+kind = "lint"
 command = ["bandit", "-q", "-r", "-f", "sarif", "--exit-zero", "."]
+output = "sarif"
+on = ["verify"]
 """
 PRICES = "def total(count, price):\n    return count * price\n"
 UNUSED = "import os\n\n\n"
@@ -106,7 +112,10 @@ def test_a_regression_of_real_bandit_is_told(tmp_path: Path) -> None:
 
 
 def test_a_missing_tool_is_undecided_and_says_what_to_do(tmp_path: Path) -> None:
-    repo = project(tmp_path, '[analyses.none]\ncommand = ["no-such-tool"]\n')
+    repo = project(
+        tmp_path,
+        '[commands.none]\nkind = "lint"\noutput = "sarif"\non = ["verify"]\ncommand = ["no-such-tool"]\n',
+    )
     told = repo.cli("verify")
     assert told.code == 3
     assert "no-such-tool" in told.out

@@ -72,6 +72,10 @@ NEW = ("no-new", "findings:new", 0)
 IFS = ("few-ifs", "ifs", 2)
 
 
+def _told(name: str, output: str) -> str:
+    return f'[commands.{name}]\nkind = "lint"\non = ["verify"]\noutput = "{output}"\n'
+
+
 class Workshop(Repo):
     """A repository with a policy that names the analyses."""
 
@@ -106,9 +110,9 @@ class Workshop(Repo):
     def policy_text(self, *thresholds: tuple[str, str, int]) -> str:
         """Write the analyses and the thresholds."""
         words = [sys.executable, "-IS", str(self.teller)]
-        text = f"[analyses.told]\ncommand = {json.dumps([*words, 'sarif'])}\n"
+        text = f"{_told('told', 'sarif')}command = {json.dumps([*words, 'sarif'])}\n"
         if any(metric == "ifs" for _, metric, _ in thresholds):
-            text += f'[analyses.counted]\ncommand = {json.dumps([*words, "metrics"])}\nformat = "metrics"\n'
+            text += f"{_told('counted', 'metrics')}command = {json.dumps([*words, 'metrics'])}\n"
         for name, metric, most in thresholds:
             text += f'[[thresholds]]\nname = "{name}"\nmetric = "{metric}"\nmax = {most}\n'
         return text

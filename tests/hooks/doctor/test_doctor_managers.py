@@ -130,8 +130,9 @@ def test_a_program_of_the_policy_that_is_missing_fails_doctor(tmp_path: Path) ->
     repo = Repo.create(tmp_path)
     repo.policy(
         '[commands.lint]\nkind = "lint"\ncommand = ["sh"]\nrequired_tools = ["no-such-linter"]\n'
-        '[analyses.scan]\ncommand = ["no-such-scanner"]\n[analyses.fine]\ncommand = ["sh", "-c", "true"]\n'
-        '[analyses.tree]\ncommand = ["./scan"]\n'
+        '[analyses.scan]\ncommand = ["no-such-scanner"]\n'
+        '[commands.fine]\nkind = "lint"\ncommand = ["sh", "-c", "true"]\n'
+        '[commands.tree]\nkind = "lint"\ncommand = ["./scan"]\n'
     )
     put(repo.path / ".git/hooks")
     answer = repo.cli("doctor")
@@ -140,11 +141,11 @@ def test_a_program_of_the_policy_that_is_missing_fails_doctor(tmp_path: Path) ->
         ("[commands.lint] (patchgate.toml:1)", "no-such-linter"),
         ("[analyses.scan] (patchgate.toml:5)", "no-such-scanner"),
     ):
-        (line,) = (line for line in answer.out.splitlines() if place in line)
-        assert line.startswith("  error: ")
+        (line,) = (line for line in answer.out.splitlines() if line.startswith(f"  error: {place}"))
         assert program in line
+    assert any("note: [analyses.scan]" in line for line in answer.out.splitlines())
     assert "fine" not in answer.out
-    assert "analyses.tree" not in answer.out
+    assert "commands.tree" not in answer.out
     for name in ("no-such-linter", "no-such-scanner"):
         write_hook(tmp_path / "bin" / name, "#!/bin/sh\n")
     answer = repo.cli("doctor", PATH=f"{tmp_path / 'bin'}:{repo.env['PATH']}")
