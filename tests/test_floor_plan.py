@@ -64,7 +64,7 @@ PURE = {
         case ci_environment content denied_paths gate governance python_tokens refs shape
         unsafe_paths vague_phrases
     """,
-    "commands": "analysis_results",
+    "commands": "analysis_results finding_identity",
     "components": """
         baseline_file component_facts component_names contract_facts contract_model contract_reading
         contract_types contract_versions contracts drift drift_comparison python_statements python_tests
@@ -86,9 +86,10 @@ PURE = {
         claim claim_decision claim_scan claim_wording feedback_parsing
     """,
     "policy": """
-        claims_settings codeowners command compiled_policy component config config_models config_types
-        content_rules file_kinds glob_matching glob_syntax placeholder_markers policy regular_expressions
-        rule_details run_settings run_validators settings settings_loader strict_json toml_lines validators
+        claims_settings codeowners command command_settings command_validators compiled_policy component config
+        config_models config_types content_rules file_kinds glob_matching glob_syntax placeholder_markers policy
+        regular_expressions rule_details run_settings run_validators settings settings_loader strict_json toml_lines
+        validators
     """,
     "questions": "assumptions interview question",
     "report": "*",

@@ -15,9 +15,10 @@ from pathlib import Path
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.check.policy_lookup import CheckOptions
+from patchgate.git.model import Source
 from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run
-from patchgate.report.verdict import Finding, Report
+from patchgate.report.verdict import ChangeVerdict, Finding, PolicyReference, Report
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.values import replace
 
@@ -95,6 +96,24 @@ class _ApplyScene:
         request = ApplyRequest(raw, CheckOptions(), retry_of=before, with_index=with_index)
         return apply(self.repository, request, replace(self._environment, faults=faults))
 
+    def run_at_commit(self, *, trusts: bool) -> Report:
+        """Stage a change, and run the commands of a commit on it."""
+        from patchgate.check.change_commands import CommandOptions, run_on_staged
+        from patchgate.commands.command_answer import finding_of
+
+        self.file.write_bytes(_CONTENT + b"six\n")
+        self.repository.git("update-index", "f", in_work_tree=True)
+        options = CommandOptions(
+            environ=self._environment.environ,
+            cache=self._environment.cache,
+            report_progress=lambda what, seconds: None,
+            needs_trust=not trusts,
+        )
+        found = run_on_staged(self.repository, options, CheckOptions())
+        findings = tuple(each for answer in found.answers if (each := finding_of(answer)) is not None)
+        reference = PolicyReference("", "")
+        return Report((ChangeVerdict(found.change, Source("staged"), "commit", reference, (), findings),))
+
 
 Story = Callable[[_ApplyScene], Report]
 Findings = tuple[Finding, ...]
@@ -132,12 +151,21 @@ def _edited_meanwhile(scene: _ApplyScene) -> Report:
     return scene.apply(faults=_MeanwhileSteps(lambda: scene.file.write_bytes(_CONTENT + b"six\n")))
 
 
+def _trusting(scene: _ApplyScene) -> Report:
+    return scene.run_at_commit(trusts=True)
+
+
+def _wary(scene: _ApplyScene) -> Report:
+    return scene.run_at_commit(trusts=False)
+
+
 def _command(kind: str, *words: str, timeout: str = "1m") -> str:
     listed = ", ".join(f'"{word}"' for word in words)
     return f'[commands.it]\nkind = "{kind}"\ncommand = [{listed}]\ntimeout = {timeout!r}\n'
 
 
 _TRUE = _command("lint", "true")
+_ON_COMMIT = 'on = ["commit"]\n'
 _ONE_TRY = "[apply]\nmax_attempts = 1\n"
 
 _CASES: Mapping[str, tuple[tuple[str, Story], tuple[str, Story]]] = {
@@ -151,6 +179,11 @@ _CASES: Mapping[str, tuple[tuple[str, Story], tuple[str, Story]]] = {
     "build-failed": ((_command("test", "false"), _simply), (_TRUE, _simply)),
     "command-not-started": ((_command("lint", "./nothing"), _simply), (_TRUE, _simply)),
     "command-timed-out": ((_command("lint", "sleep", "60", timeout="0.1s"), _simply), (_TRUE, _simply)),
+    "command-no-answer": (
+        (_command("lint", "sh", "-c", "kill -9 $$") + _ON_COMMIT, _trusting),
+        (_TRUE + _ON_COMMIT, _trusting),
+    ),
+    "command-not-trusted": ((_TRUE + _ON_COMMIT, _wary), (_TRUE + _ON_COMMIT, _trusting)),
     "command-changed-files": ((_command("lint", "sh", "-c", "echo x >>f"), _simply), (_TRUE, _simply)),
     "command-side-effects": (
         (_command("test", "sh", "-c", "echo x >>f") + 'side_effects = "none"\n', _simply),

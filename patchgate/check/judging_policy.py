@@ -360,6 +360,7 @@ def reference(policy: Policy, place: str, profile: Profile, tree: str | None = N
         tree=tree,
         budget_ms=hooks.budget_ms,
         repository=policy.config.governance.id,
+        runs=any("commit" in each.on for each in policy.config.commands.values()),
     )
 
 

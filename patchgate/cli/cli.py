@@ -18,6 +18,7 @@ COMMANDS = (
     ("apply", "apply", "Check a patch, test it, and apply all of it or nothing."),
     ("approve", "approve", "Allow one refused change, with a reason."),
     ("intent", "intent", "Declare which files your work will touch; show, renew and clear that."),
+    ("commands", "commands", "Run the linters, formatters and tests of the policy; list and allow them."),
     ("analyze", "verify", "Run the analyses of the policy on a tree."),
     ("verify", "verify", "Compare two trees: did quality drop, and did this change cause it?"),
     ("claim", "claim", "Check a reviewer's claim that a placeholder remains."),

@@ -20,6 +20,7 @@ from patchgate import __version__
 from patchgate.cli.output import (
     Progress,
     analysis_environment,
+    command_options,
     report_config_warnings,
     report_failed_gates,
     show,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
 
-SKIP = "PATCHGATE_SKIP"
+SKIP, SKIP_ONLY = "PATCHGATE_SKIP", "PATCHGATE_SKIP_ONLY"
 WITNESS = "PATCHGATE_WITNESS"
 _MOST_LINES = 64 << 20
 _RECEIVE_SECONDS = 300
@@ -117,8 +118,41 @@ def _on_commit(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> i
         return 0
     heads = [found[1] for each in os.environ if (found := _HEAD.fullmatch(each))]
     merged = heads if hook.name == "pre-merge-commit" else ()
-    judged = judge_commit(repository, hook.name, os.environ, merged, leaves=not _is_framework(os.environ))
+    left_out, why = _skipped_commands()
+    with Progress(quiet=False) as progress:
+        judged = judge_commit(
+            repository,
+            hook.name,
+            os.environ,
+            merged,
+            leaves=not _is_framework(os.environ),
+            commands=lambda: command_options(progress, left_out),
+        )
+    if left_out and not judged.stops:
+        from patchgate.hooks.pre_commit import record_skipped_commands
+
+        for warning in record_skipped_commands(repository, hook.name, why, left_out):
+            write_error(f"warning: {warning}")
     return _finish(repository, hook, judged)
+
+
+def _skipped_commands() -> tuple[tuple[str, ...], str]:
+    """Read which commands of the policy are skipped at this commit, and why; none without the variable.
+
+    Raises:
+        UsageError: it does not name commands and a reason.
+    """
+    text = os.environ.get(SKIP_ONLY)
+    if text is None:
+        return (), ""
+    from patchgate.check.message_rules import check_reason
+
+    listed, _, reason = text.partition(":")
+    names = tuple(filter(None, (name.strip() for name in listed.split(","))))
+    like = f'{SKIP_ONLY}="ruff,format: the vendored files come from upstream 2.1" git …, or unset it'
+    if not names:
+        raise UsageError(f"{SKIP_ONLY} names no command", like)
+    return names, check_reason(reason, SKIP_ONLY, like)
 
 
 def _on_message(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:

@@ -25,6 +25,7 @@ from patchgate.errors import (
 from patchgate.git.quoting import printable, without_log_commands
 
 if TYPE_CHECKING:
+    from patchgate.check.change_commands import CommandOptions
     from patchgate.report.verdict import Report
     from patchgate.verify.analysis_runner import AnalysisEnvironment
 
@@ -223,6 +224,26 @@ def analysis_environment(progress: Progress) -> AnalysisEnvironment:
 
     return AnalysisEnvironment(
         environ=os.environ, cache=cache_folder(), report_progress=progress.report, now=time.time()
+    )
+
+
+def command_options(
+    progress: Progress, left_out: Sequence[str] = (), names: Sequence[str] | None = None
+) -> CommandOptions:
+    """Return how the commands of a policy are run from this process.
+
+    Args:
+        left_out: the commands that are skipped.
+        names: the only commands to run; None: all.
+    """
+    from patchgate.check.change_commands import CommandOptions
+
+    return CommandOptions(
+        environ=os.environ,
+        cache=cache_folder(),
+        report_progress=progress.report,
+        names=names,
+        left_out=left_out,
     )
 
 

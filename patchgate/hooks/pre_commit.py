@@ -7,7 +7,8 @@ those, and with an intent in this worktree, no receipt is left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
@@ -25,6 +26,9 @@ from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, Verdict
 from patchgate.values import replace
 
+if TYPE_CHECKING:
+    from patchgate.check.change_commands import CommandOptions
+
 _SCOPE = frozenset({"scope-unexpected", "scope-forbidden"})
 _AT_THE_END = frozenset({"max-files", "max-added-lines"}) | _SCOPE
 _BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"}) | _SCOPE
@@ -37,6 +41,7 @@ def judge_commit(
     heads: Sequence[str] = (),
     *,
     leaves: bool = True,
+    commands: Callable[[], CommandOptions] | None = None,
 ) -> HookDecision:
     """Check what is staged, and the commits that a merge brings.
 
@@ -46,6 +51,7 @@ def judge_commit(
         heads: the merged commits, if git names them in the environment only.
         leaves: whether the reference-transaction hook follows, which uses the pending receipt and checks the
             rest; under a framework it does not.
+        commands: how the commands of the policy are run; called only if it has some for a commit.
 
     Raises:
         PatchgateError: it could not be read.
@@ -62,6 +68,8 @@ def judge_commit(
     elif leaves and staged.verdict is Verdict.REJECTED and _is_for_later(repository, staged):
         return HookDecision(Report((), report.warnings), stops=False)
     judged = decide(repository, hook, report, branch)
+    if commands is not None and staged.policy.runs and not judged.stops:
+        judged = _run_commands(repository, hook, judged, branch, commands(), heads, asked)
     report, stops = judged.report, judged.stops
     # Only the transaction sees which commits an intent binds. Read again: one may have been declared
     # while this was judged.
@@ -87,6 +95,31 @@ def judge_commit(
     )
 
 
+def _run_commands(
+    repository: Repository,
+    hook: str,
+    judged: HookDecision,
+    branch: str | None,
+    options: CommandOptions,
+    heads: Sequence[str],
+    asked: CheckOptions,
+) -> HookDecision:
+    """Run the commands of a commit on the tree that it results in, after its gates have passed."""
+    # Imported here: most policies have no commands.
+    from patchgate.check.change_commands import run_on_staged, with_answers
+
+    *others, staged = judged.report.changes
+    found = run_on_staged(repository, options, asked, change=staged.change, heads=heads)
+    if not found.answers:
+        return judged
+    report = replace(judged.report, changes=(*others, with_answers(staged, found.answers)))
+    warnings = tuple(each for answer in found.answers for each in answer.warnings)
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    if report.verdict is judged.report.verdict:
+        return HookDecision(report, judged.stops)
+    return decide(repository, hook, report, branch)
+
+
 def _says_anything(report: Report) -> bool:
     return bool(report.warnings) or any(change.findings for change in report.changes)
 
@@ -102,6 +135,22 @@ def skip_commit(repository: Repository, hook: str, reason: str, *, is_alone: boo
         return ()
     branch = current_branch(repository)
     about: dict[str, Json] = {"hook": hook, "reason": reason, "ref": branch, "commits": []}
+    warning = Ledger(repository.common_dir).record("skipped", about)
+    return (warning,) if warning else ()
+
+
+def record_skipped_commands(
+    repository: Repository, hook: str, reason: str, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Record which commands a commit skipped, so that the push runs them; return warnings of the ledger."""
+    branch = current_branch(repository)
+    about: dict[str, Json] = {
+        "hook": hook,
+        "reason": reason,
+        "ref": branch,
+        "commits": [],
+        "commands": list(names),
+    }
     warning = Ledger(repository.common_dir).record("skipped", about)
     return (warning,) if warning else ()
 

@@ -65,6 +65,11 @@ class CommandFiles:
         self._other = _patterns([each for each in settings.files if each not in endings])
         self._excluded = _patterns(settings.exclude)
 
+    @property
+    def endings(self) -> tuple[bytes, ...] | None:
+        """The endings of the paths that it can be for; None if these do not decide."""
+        return None if self._takes_all or self._other is not None else self._endings
+
     def match(self, path: bytes) -> bool:
         """Whether the command is for this path."""
         if not path.startswith(self._prefix):

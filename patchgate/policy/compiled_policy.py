@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from patchgate import __version__
 from patchgate.git.path import fold
+from patchgate.policy.command import CommandFiles
 from patchgate.policy.component import anchored
 from patchgate.policy.content_rules import SECRET_FORMS
 from patchgate.policy.file_kinds import CLASSES, POLICY_PATHS
@@ -64,8 +65,9 @@ class CompiledPolicy:
     folder above it, `names` whole components, `endings` and `beginnings` those of any component, `parts`
     anywhere in one. `texts` are searched in the output of `git diff -p -U0`, `small_texts` in the same in
     lower case. `reads_contents`: binary files are denied. `has_components`: a deletion anywhere can remove
-    what a contract names. `verifies_pushes`: a push runs the analyses. `reserves`: files that an intent of
-    another worktree declares are reported.
+    what a contract names. `verifies_pushes`: a push runs programs. `reserves`: files that an intent of
+    another worktree declares are reported. `commands` are the endings of the paths that a command at a commit
+    may be for; an empty ending is every path.
     """
 
     max_files: int | None
@@ -85,6 +87,7 @@ class CompiledPolicy:
     refuses_messages: bool
     verifies_pushes: bool
     reserves: bool
+    commands: tuple[bytes, ...]
 
 
 def compile_policy(policy: Policy, profile: Profile = Profile.COMMIT) -> CompiledPolicy | None:
@@ -128,9 +131,20 @@ def compile_policy(policy: Policy, profile: Profile = Profile.COMMIT) -> Compile
         judges_messages=policy.judges_messages(profile),
         # What a trailer of the policy marks has other limits.
         refuses_messages=policy.refuses_messages(profile) or bool(policy.config.profile.agent_trailers),
-        verifies_pushes=policy.config.verify.on_push,
+        verifies_pushes=policy.config.verify.on_push
+        or any("push" in each.on for each in policy.config.commands.values()),
         reserves=_is_on(policy, "intent-reserved", profile),
+        commands=_command_endings(policy),
     )
+
+
+def _command_endings(policy: Policy) -> tuple[bytes, ...]:
+    """Return the endings of the paths that some command at a commit is for."""
+    endings: set[bytes] = set()
+    for each in policy.config.commands.values():
+        if "commit" in each.on:
+            endings.update(CommandFiles(each).endings or (b"",))
+    return tuple(sorted(endings))
 
 
 def _is_on(policy: Policy, rule: str, profile: Profile) -> bool:

@@ -123,12 +123,13 @@ def run_command(
     tick: Callable[[float], None] | None = None,
     stdin: bytes | None = None,
     stall: float | None = None,
+    is_alone: bool = True,
 ) -> ProcessResult:
     """Run a command to its end.
 
     The command ends when the process that was started ends; what it leaves running is killed. An exception
     meanwhile (from a signal, from `tick`) ends the command too, and is raised again. Start no other child
-    meanwhile: it would count as the command's.
+    meanwhile: it would count as the command's, unless `run_together` started both.
 
     Args:
         argv: the program and its arguments; no shell.
@@ -136,8 +137,7 @@ def run_command(
         env: its whole environment.
         seconds: after this time it gets SIGTERM; `grace` seconds later it is killed.
         executable: the program's file, where `argv` has only its name; else PATH of `env` is searched.
-        log: a descriptor that gets its output and errors as they come.
-        max_log: how many bytes of them at most.
+        log: a descriptor that gets its output and errors as they come, at most `max_log` bytes.
         output: a descriptor that gets its standard output instead, as it is, without a mask.
         max_output: how many bytes of it at most; a command that writes more is ended.
         mask: is applied to whole lines (or 64 KiB of a longer one) before they are logged or stored.
@@ -145,14 +145,15 @@ def run_command(
         tick: called about once a second with the seconds since the start.
         stdin: what it can read; it need not read all of it. None: nothing.
         stall: after so many seconds without output it is ended, as after `seconds`; None: never.
+        is_alone: false within `run_together`, which ends what all of its commands leave running.
 
     Raises:
         UndecidedError: the working directory is not there.
     """
     spool = Spool(log=log, most=max_log, mask=mask, clean=clean)
     own = None if output is None else Spool(output, max_output)
-    with adopt_orphans():
-        run = _ProcessRun(before=children(), spool=spool, own=own, stdin=stdin)
+    with adopt_orphans() if is_alone else contextlib.nullcontext():
+        run = _ProcessRun(before=children() if is_alone else None, spool=spool, own=own, stdin=stdin)
         try:
             fault = run.start(argv, cwd, env, executable)
             if fault is None:
@@ -184,7 +185,7 @@ class _ProcessRun:
     def __init__(
         self,
         *,
-        before: frozenset[ProcessIdentity],
+        before: frozenset[ProcessIdentity] | None,
         spool: Spool,
         own: Spool | None,
         stdin: bytes | None,
@@ -270,7 +271,8 @@ class _ProcessRun:
                 self._signal_group(signal.SIGTERM)
             if now >= next_tick:
                 next_tick = now + 1
-                reap_orphans(self._before, self._child.pid)
+                if self._before is not None:
+                    reap_orphans(self._before, self._child.pid)
                 if tick is not None:
                     tick(now - self._began)
             ready = self._wait(min(deadline, next_tick) - time.monotonic())
@@ -358,7 +360,9 @@ class _ProcessRun:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_PATIENCE)
             unreaped = child.pid if child.returncode is None else None
-        self.survivors = kill_orphans(self._before, _PATIENCE, spared=unreaped) + (unreaped is not None)
+        self.survivors = int(unreaped is not None)
+        if self._before is not None:
+            self.survivors += kill_orphans(self._before, _PATIENCE, spared=unreaped)
         for number, spool in self._pipes.items():
             _drain(number, spool, _PIPE)
         self._pipes.clear()

@@ -161,6 +161,7 @@ class PolicyReference:
     do. `refuses_messages` is whether a message can change the verdict, `judges_messages` whether it says
     anything of any. `tree` is its tree, where that is not the tree of the change's base commit. `budget_ms`
     is how long its local hooks may take; None: as long as they want. `repository` names it in approvals.
+    `runs` is whether it has commands for a commit.
     """
 
     digest: str
@@ -172,6 +173,7 @@ class PolicyReference:
     tree: str | None = None
     budget_ms: int | None = None
     repository: str | None = None
+    runs: bool = False
 
 
 OWNER_RULE = "owner-approval-missing"

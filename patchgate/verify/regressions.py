@@ -7,7 +7,7 @@ caused a regression.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from patchgate.commands.analysis_results import (
     TreeRuns,
     WorsenedMetric,
 )
+from patchgate.commands.finding_identity import differing, exact_keys
 from patchgate.git.path import RepoPath
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.policy.validators import FINDINGS, NEW_FINDINGS
@@ -129,7 +130,6 @@ def _of_metric(threshold: ThresholdSettings, before: Values, after: Values) -> T
     )
 
 
-_ExactKey: TypeAlias = tuple[str, str, str, bytes | None, str]
 _LooseKey: TypeAlias = tuple[str, str, str, bytes | None]
 
 
@@ -149,9 +149,9 @@ def compare(
     """
     moved = {old: new for new, old in renamed.items()}
     had, has = _all(before, suppressed=False), _all(after, suppressed=False)
-    new, fixed = _differing(had, has, moved)
+    new, fixed = differing(had, has, moved)
     was_hidden, is_hidden = _all(before, suppressed=True), _all(after, suppressed=True)
-    hidden, _ = _differing(was_hidden, is_hidden, moved)
+    hidden, _ = differing(was_hidden, is_hidden, moved)
     old_values, values = highest_values(before, moved), highest_values(after, {})
     in_order = _in_order(new)
     return AnalysisComparison(
@@ -174,36 +174,6 @@ def _all(runs: TreeRuns, *, suppressed: bool) -> list[AnalysisResult]:
     ]
 
 
-def _differing(
-    before: Sequence[AnalysisResult], after: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
-) -> tuple[list[AnalysisResult], list[AnalysisResult]]:
-    """Return the results only in `after`, and those only in `before`."""
-    old_keys, keys = _exact_keys(before, moved), _exact_keys(after, {})
-    old_counts, counts = Counter(old_keys), Counter(keys)
-    if old_counts == counts:
-        return [], []
-    return _surplus(after, keys, counts, old_counts), _surplus(before, old_keys, old_counts, counts)
-
-
-def _surplus(
-    results: Sequence[AnalysisResult],
-    keys: Sequence[_ExactKey],
-    counts: Counter[_ExactKey],
-    others: Counter[_ExactKey],
-) -> list[AnalysisResult]:
-    """Return the results that the other side lacks; of equal ones the last in the file."""
-    more = {key: number - others[key] for key, number in counts.items() if number > others[key]}
-    alike: defaultdict[_ExactKey, list[AnalysisResult]] = defaultdict(list)
-    for key, result in zip(keys, results, strict=True):
-        if key in more:
-            alike[key].append(result)
-    found: list[AnalysisResult] = []
-    for key, group in alike.items():
-        group.sort(key=lambda result: result.line or 0)
-        found += group[-more[key] :]
-    return found
-
-
 def _more_of_a_kind(
     hidden: Iterable[AnalysisResult],
     before: Iterable[AnalysisResult],
@@ -223,38 +193,22 @@ def _more_of_a_kind(
 
 def _loose_keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_LooseKey]:
     """Return the keys to count suppressed results by: the identity without the mark."""
-    return [key[:4] for key in _exact_keys(results, moved)]
+    return [key[:4] for key in exact_keys(results, moved)]
 
 
 def _still_there(
     fixed: Iterable[AnalysisResult], hidden: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
 ) -> list[AnalysisResult]:
     """Remove results that are only suppressed now: they were not fixed."""
-    left = Counter(_exact_keys(hidden, {}))
+    left = Counter(exact_keys(hidden, {}))
     found: list[AnalysisResult] = []
     for result in fixed:
-        (key,) = _exact_keys([result], moved)
+        (key,) = exact_keys([result], moved)
         if left[key]:
             left[key] -= 1
         else:
             found.append(result)
     return found
-
-
-def _exact_keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_ExactKey]:
-    """Return the identity of each result; the caller counts how often it occurs."""
-    # Two loops, and bytes in the key: 100,000 paths hash as bytes in a third of the time.
-    if not moved:
-        return [
-            (each.analysis, each.tool, each.rule, each.paths[0].raw if each.paths else None, each.mark)
-            for each in results
-        ]
-    keys: list[_ExactKey] = []
-    for each in results:
-        path = each.path
-        raw = None if path is None else moved.get(path, path).raw
-        keys.append((each.analysis, each.tool, each.rule, raw, each.mark))
-    return keys
 
 
 def _in_order(results: Iterable[AnalysisResult]) -> tuple[AnalysisResult, ...]:

@@ -41,6 +41,7 @@ READERS = {
     "apply": ("apply", "bad.patch"),
     "approve": ("approve", "@staged", "--sign", "--reason", "vendored on purpose"),
     "intent": ("intent", "declare", "-m", "Make the sum right", "--allow", "a.py"),
+    "commands": ("commands", "list"),
     "analyze": ("analyze",),
     "verify": ("verify",),
     "claim": ("claim", "--reason", "incomplete_deliverable_placeholder", "--deliverable", "a.py"),

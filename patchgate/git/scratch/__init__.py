@@ -7,7 +7,18 @@ changed. A killed attempt's folders are removed by the records of `temporary_fol
 
 from __future__ import annotations
 
+from patchgate.git.scratch.copied_trees import CopiedTree, CopiedTrees, copied_trees
 from patchgate.git.scratch.temporary_folders import kept_folders
 from patchgate.git.scratch.trees import Scratch, separate_tree, sweep, touched_files, whole_tree
 
-__all__ = ["Scratch", "kept_folders", "separate_tree", "sweep", "touched_files", "whole_tree"]
+__all__ = [
+    "CopiedTree",
+    "CopiedTrees",
+    "Scratch",
+    "copied_trees",
+    "kept_folders",
+    "separate_tree",
+    "sweep",
+    "touched_files",
+    "whole_tree",
+]

@@ -295,7 +295,7 @@ class Checkout:
         with TemporaryDirectory(dir=self.spare, prefix="as-written-", ignore_cleanup_errors=True) as fresh:
             # Below a separate root, so that attributes come from the index.
             self.git("checkout-index", "-f", "-z", "--stdin", stdin=_listed(touched), root=fresh)
-            return [path for path in touched if not _are_same(self.root, fresh, path)]
+            return [path for path in touched if not are_same(self.root, fresh, path)]
 
     def names_in_index(self) -> tuple[set[bytes], set[bytes]]:
         """List the files of the index, and its gitlinks."""
@@ -314,7 +314,7 @@ def _listed(paths: frozenset[RepoPath] | list[RepoPath]) -> bytes:
     return b"".join(path.raw + b"\0" for path in sorted(paths))
 
 
-def _are_same(root: str, other: str, path: RepoPath) -> bool:
+def are_same(root: str, other: str, path: RepoPath) -> bool:
     """Return whether two paths have the same file: kind, exec bit, bytes; no folder above is a link."""
     here, there = (os.path.join(os.fsencode(each), path.raw) for each in (root, other))
     try:

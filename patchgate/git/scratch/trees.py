@@ -11,10 +11,11 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import TREE_MODE, folders_above, index_info
+from patchgate.git.model import TREE_MODE, Entry, folders_above, index_info
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
@@ -214,22 +215,45 @@ def _small(
     parent: str,
 ) -> Checkout:
     """Make an index of some paths of a tree, with the attributes files that apply to them."""
-    wanted = {path: objects.entry(tree, path.raw) for path in paths}
+    return small_checkout(
+        repository, partial(objects.entry, tree), paths, parent, tree=tree, variables=store.variables
+    )
+
+
+def small_checkout(
+    repository: Repository,
+    entry_of: Callable[[bytes], Entry | None],
+    paths: Iterable[RepoPath],
+    parent: str,
+    *,
+    tree: str,
+    variables: Mapping[str, str],
+) -> Checkout:
+    """Make an index of some paths, with the attributes files that apply to them; its root is `parent/tree`.
+
+    Args:
+        entry_of: gives the entry of a path in the tree that is tried.
+        variables: how git finds the objects of that tree.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    wanted = {path: entry_of(path.raw) for path in paths}
     names = frozenset(path for path, entry in wanted.items() if entry is not None and entry.mode != TREE_MODE)
     for folder in folders_above(names):
         path = RepoPath((folder + b"/" if folder else b"") + b".gitattributes")
-        wanted.setdefault(path, objects.entry(tree, path.raw))
+        wanted.setdefault(path, entry_of(path.raw))
     seed = index_info((path, entry) for path, entry in wanted.items() if entry and entry.mode != TREE_MODE)
     index = os.path.join(parent, "index")
-    variables = {**store.variables, "GIT_INDEX_FILE": index}
-    repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
+    own = {**variables, "GIT_INDEX_FILE": index}
+    repository.output("update-index", "-z", "--index-info", stdin=seed, variables=own)
     root = os.path.join(parent, "tree")
     return Checkout(
         repository=repository,
         root=root,
         index=index,
         spare=parent,
-        variables=store.variables,
+        variables=variables,
         tree=tree,
         names=names,
     )

@@ -315,6 +315,7 @@ def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
     check_answered(common_dir, head, ref, branch)
     if policy["reserves"]:
         check_intents(common_dir)
+    require(not any(path.endswith(policy["commands"]) for path in raw.split(b"\0")[1::2]))
     about = b"patchgate.pending/2 %s accepted %s\n%s %s\n- -\n" % (version.encode(), tree, head, branch)
     leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else about + raw)
     leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")

@@ -57,16 +57,16 @@ TRY_RULES = (
 APPLY_RULES = (
     _try(
         "lint-failed",
-        "A lint command of the policy failed in the scratch tree that has the patch.",
-        "A patch must pass the repository's own checks before it is written.",
+        "A linter failed in the scratch tree that has the change, or a formatter would change its files.",
+        "A change must pass the repository's own checks before it lands.",
         "`ruff check` found an unused import",
         "Fix what the command reports (details.tail), then send the whole patch again.",
         gate="lint",
     ),
     _try(
         "build-failed",
-        "A test command of the policy failed in the scratch tree that has the patch.",
-        "A patch that breaks the build or the tests is not written.",
+        "A test command of the policy failed in the scratch tree that has the change.",
+        "A change that breaks the build or the tests does not land.",
         "`pytest` reported one failure",
         "Fix what the command reports (details.tail), then send the whole patch again.",
         gate="test",
@@ -93,6 +93,24 @@ APPLY_RULES = (
         'timeout = "5m", and the tests ran longer',
         "Find out why it took so long, or have a maintainer raise `timeout`; then apply the same patch "
         "again.",
+        undecided=True,
+    ),
+    _try(
+        "command-no-answer",
+        "A command of the policy died, wrote what cannot be read, removed its tree, or wrote to a folder "
+        "that is only linked (`provide`).",
+        "The command gave no answer that counts, so the change has not passed it.",
+        'output = "sarif", and the tool wrote its help',
+        "Run the command directly to see why; `optional = true` makes this a warning.",
+        undecided=True,
+    ),
+    _try(
+        "command-not-trusted",
+        "A command would run at a commit or a push, and its definition is neither in the policy of the "
+        "trusted ref nor allowed on this machine.",
+        "A branch of somebody else that is checked out must not run code at the next commit.",
+        "a branch adds `[commands.x]`, and the default branch of the remote does not have it",
+        "Read the command, then allow it on this machine: git patchgate commands trust NAME.",
         undecided=True,
     ),
     _try(
