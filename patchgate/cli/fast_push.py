@@ -69,6 +69,8 @@ def main(git_dir: str, common_dir: str, version: str, remote: str, ref: str) -> 
     from patchgate.ledger.ledger import Ledger
     from patchgate.ledger.receipts import Receipts
 
+    # What a commit has skipped the push runs.
+    require(not os.path.exists(common_dir + "/patchgate/skipped-commands.json"))
     receipts = Receipts(common_dir)
     require(all(receipts.has(commit) for commit in commits))
     # A torn last line would be moved aside, which must be reported.

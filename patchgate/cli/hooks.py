@@ -234,7 +234,7 @@ def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int
     from patchgate.hooks.pre_push import judge_push, judge_unpushed
 
     progress = Progress(quiet=False)
-    add_findings = partial(_verify_push, repository, progress)
+    add_findings = partial(_run_at_push, repository, progress)
     if len(arguments) == 2:
         try:
             report = judge_push(
@@ -258,6 +258,26 @@ def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int
     return _finish(repository, hook, HookDecision(report, stops), is_push=True)
 
 
+def _run_at_push(
+    repository: Repository,
+    progress: Progress,
+    remote: Remote,
+    updates: Sequence[RefUpdate],
+    brought: Mapping[str, Sequence[str]],
+    report: Report,
+) -> Report:
+    """Run the commands of the policy on what the refs get, and verify the branches; report progress."""
+    from patchgate.check.push_commands import with_push_commands
+
+    try:
+        report = with_push_commands(
+            repository, remote, updates, brought, report, lambda: command_options(progress)
+        )
+        return _verify_push(repository, progress, remote, updates, report)
+    finally:
+        progress.end()
+
+
 def _verify_push(
     repository: Repository,
     progress: Progress,
@@ -265,7 +285,7 @@ def _verify_push(
     updates: Sequence[RefUpdate],
     report: Report,
 ) -> Report:
-    """Verify what the branches get, if the policy asks for it, and report progress."""
+    """Verify what the branches get, if the policy asks for it."""
     from patchgate.verify.verify_push import branches_to_verify
 
     asking = branches_to_verify(repository, remote, updates)
@@ -274,10 +294,7 @@ def _verify_push(
     # Imported here, for most policies do not ask for it.
     from patchgate.verify.verify_push import verify_pushed
 
-    try:
-        return verify_pushed(repository, remote, asking, report, partial(analysis_environment, progress))
-    finally:
-        progress.end()
+    return verify_pushed(repository, remote, asking, report, partial(analysis_environment, progress))
 
 
 def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:

@@ -151,8 +151,10 @@ def record_skipped_commands(
         "commits": [],
         "commands": list(names),
     }
+    from patchgate.check.push_commands import add_skipped
+
     warning = Ledger(repository.common_dir).record("skipped", about)
-    return (warning,) if warning else ()
+    return tuple(filter(None, (warning, add_skipped(repository.common_dir, names))))
 
 
 def _with_merged(repository: Repository, report: Report, heads: Sequence[str], asked: CheckOptions) -> Report:

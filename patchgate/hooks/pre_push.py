@@ -46,8 +46,8 @@ _NAMED = 5
 _MOST_RECORDED = 100
 
 
-AddFindings = Callable[[Remote, Sequence[RefUpdate], Report], Report]
-"""Adds findings about these refs to the report on a push."""
+AddFindings = Callable[[Remote, Sequence[RefUpdate], Mapping[str, Sequence[str]], Report], Report]
+"""Adds findings about these refs, with their new commits, to the report on a push."""
 
 
 def judge_push(
@@ -97,7 +97,7 @@ def judge_push(
     )
     push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *notes)))
     if add_findings is not None:
-        push = replace(push, report=add_findings(known, updates, push.report))
+        push = replace(push, report=add_findings(known, updates, push.brought, push.report))
     report, stops = _decide(repository, push)
     if not stops:
         moved = [each.ref for each in updates if each.new is None or each.ref in push.brought]
@@ -142,7 +142,7 @@ def judge_unpushed(
         return push.report
     if add_findings is not None:
         bringing = [each for each in updates if each.ref in push.brought]
-        push = replace(push, report=add_findings(known, bringing, push.report))
+        push = replace(push, report=add_findings(known, bringing, push.brought, push.report))
     report, stops = _decide(repository, push)
     notes = (
         "the framework passes on only the first ref: every local branch and tag with commits that "

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from patchgate.check import refs
 from patchgate.check.gate import at_policy_level
 from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.check.protected_refs import USUAL_BRANCHES
+from patchgate.check.push_commands import add_to_ref
 from patchgate.errors import ConfigError, UndecidedError, UsageError
-from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, Remote, common_ancestor, is_ancestor, peel
 from patchgate.git.quoting import printable
@@ -24,7 +23,7 @@ from patchgate.git.repository import Repository
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import TreePolicies, built_in, require_usable
 from patchgate.report.rules import Level
-from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
+from patchgate.report.verdict import Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
@@ -120,7 +119,8 @@ def verify_pushed(
         outcomes = [_verify_branch(context, remote, each, asking) for each in asking.branches]
     changes = list(report.changes)
     for update, (terms, outcome, findings) in zip(asking.branches, outcomes, strict=True):
-        _add_outcome(changes, update, terms, context.objects.empty_tree, outcome, findings)
+        place = reference(terms.policy, terms.place, Profile.COMMIT)
+        add_to_ref(changes, update, place, context.objects.empty_tree, (outcome,), findings)
     return replace(report, changes=tuple(changes))
 
 
@@ -278,42 +278,3 @@ def _find_before(context: AnalysisContext, remote: Remote, update: RefUpdate, ti
             "this clone is shallow: the start of the branch is missing", "git fetch --deepen=50"
         )
     return _analysed(objects.empty_tree, None)
-
-
-def _add_outcome(
-    changes: list[ChangeVerdict],
-    update: RefUpdate,
-    terms: _BranchPolicy,
-    empty: str,
-    outcome: GateOutcome,
-    findings: Sequence[Finding],
-) -> None:
-    """Add the outcome to the verdict on the ref, or to a new verdict."""
-    if outcome.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE} and not findings:
-        return
-    index = next(_positions(changes, update.ref), None)
-    if index is None:
-        index = 0
-        changes.insert(
-            0,
-            ChangeVerdict(
-                Change.of(empty, empty, ()),
-                Source("ref", ref=update.ref),
-                Profile.COMMIT.value,
-                reference(terms.policy, terms.place, Profile.COMMIT),
-                (GateOutcome(refs.GATE, Outcome.PASS),),
-                (),
-            ),
-        )
-    verdict = changes[index]
-    changes[index] = replace(
-        verdict,
-        context_gates=(*verdict.context_gates, outcome),
-        findings=(*verdict.findings, *findings),
-    )
-
-
-def _positions(changes: Sequence[ChangeVerdict], ref: str) -> Iterator[int]:
-    for index, each in enumerate(changes):
-        if each.source.kind == "ref" and each.source.ref == ref:
-            yield index

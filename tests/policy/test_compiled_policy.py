@@ -706,3 +706,23 @@ def test_whatever_the_placeholder_gate_speaks_of_is_suspicious(
         # Whichever lines of the file are added, the one that is told is among them, or the function's head.
         for line in {match.line, match.head or match.line}:
             assert reads(found, b"@@ -0,0 +1 @@\n+" + lines[line - 1] + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "endings"),
+    [
+        ('on = ["apply", "push"]', ()),
+        ('on = ["commit"]\nfiles = ["*.py", "*.pyi"]\nroot = "a"', (b".py", b".pyi")),
+        ('on = ["commit"]', (b"",)),
+        ('on = ["commit"]\nfiles = ["*.py", "src/**"]', (b"",)),
+    ],
+)
+def test_the_paths_that_a_command_at_a_commit_may_be_for_are_known_by_their_endings(
+    lines: str, endings: tuple[bytes, ...]
+) -> None:
+    compiled = compile_policy(
+        Policy(parse(f'[commands.x]\nkind = "lint"\ncommand = ["a"]\n{lines}'.encode(), ""))
+    )
+    assert compiled is not None
+    assert compiled.commands == endings
+    assert compiled.verifies_pushes == ("push" in lines)

@@ -177,6 +177,9 @@ CASES: dict[str, Case] = {
         alter=lambda said: b"" if b"include.path" in said else said,
     ),
     "another worktree has an intent": Case(then(boring, with_an_intent)),
+    "a command may be for a changed file": Case(
+        boring, '[commands.x]\nkind = "lint"\ncommand = ["true"]\non = ["commit"]\n'
+    ),
     "no config is there": Case(then(boring, without_config)),
     "the config is long": Case(then(boring, with_long_config)),
     "the branch is another one's name": Case(then(by_another_name, boring)),
@@ -266,6 +269,9 @@ NEEDED: dict[str, str] = {
         "HEAD is another after its tree was read"
     ),
     "main: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
+    "main: not any((path.endswith(policy['commands']) for path in raw.split(b'\\x00')[1::2]))": (
+        "a command may be for a changed file"
+    ),
     "check_trust: files[0]": "no config is there",
     "check_intents: not any((name.endswith('.json') for name in posix.listdir(folder)))": (
         "another worktree has an intent"
