@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from docs.places import (
+    make_garage,
     make_kiosk,
     make_market,
     make_office,
@@ -47,6 +48,7 @@ PAGES = {
     "docs/patches.md": make_market,
     "docs/components.md": make_studio,
     "docs/verify.md": make_workshop,
+    "docs/commands.md": make_garage,
     "docs/claims.md": make_office,
     "docs/agents.md": make_market,
 }

@@ -254,6 +254,54 @@ def make_workshop(workshop: Path, environment: dict[str, str]) -> None:
         output(command, workshop, environment)
 
 
+_GARAGE = {
+    "prices.py": "import os\n\n\ndef total(count, price):\n    return count * price\n",
+    "tests/check.py": "import prices\n\nassert prices.total(2, 3) == 6\n",
+    "ruff.toml": '[lint]\nselect = ["E9", "F"]\n',
+    "patchgate.toml": """\
+[commands.ruff]
+kind = "lint"
+command = ["ruff", "check", "--no-fix", "--no-cache", "--output-format", "sarif", "{files}"]
+output = "sarif"
+new_only = true
+files = ["*.py"]
+needs = ["ruff.toml"]
+on = ["commit", "push"]
+
+[commands.format]
+kind = "format"
+command = ["ruff", "format", "--no-cache", "{files}"]
+files = ["*.py"]
+needs = ["ruff.toml"]
+on = ["commit"]
+
+[commands.tests]
+kind = "test"
+command = ["python3", "tests/check.py"]
+files = ["*.py"]
+scope = "tree"
+env = {PYTHONPATH = "."}
+on = ["commit"]
+""",
+}
+
+
+def make_garage(garage: Path, environment: dict[str, str]) -> None:
+    """Make a clone whose origin has commands in its policy, and a finding of old."""
+    for name, text in _GARAGE.items():
+        (garage / name).parent.mkdir(parents=True, exist_ok=True)
+        (garage / name).write_text(text, encoding="utf-8")
+    for command in (
+        "git init -q -b main",
+        "git add -A",
+        "git commit -q -m 'Open the garage'",
+        "git clone -q --bare . ../origin.git",
+        "git remote add origin ../origin.git && git fetch -q && git branch -q -u origin/main",
+        "git patchgate install",
+    ):
+        output(command, garage, environment)
+
+
 _OFFICE = {
     "docs/report.md": """\
 # Report of the year

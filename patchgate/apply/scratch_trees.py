@@ -19,7 +19,7 @@ from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
 from patchgate.commands.analysis import tool_identity
 from patchgate.commands.runner import CommandOutcome, CommandStatus, run, runs_pytest
-from patchgate.commands.test_results import MOST_LOG, MOST_REPORT, Failures, failures_of
+from patchgate.commands.test_results import MOST_LOG, MOST_REPORT, Failures, FailureSource, failures_of
 from patchgate.errors import UndecidedError
 from patchgate.git.binary_files import line_reader
 from patchgate.git.model import FileChange
@@ -34,6 +34,7 @@ from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Detail, Finding, Fixer, Json
+from patchgate.report.wording import count
 from patchgate.storage.temporary_folder import TemporaryFolder
 from patchgate.values import asdict, dataclass, field, replace
 
@@ -148,9 +149,13 @@ class ScratchTrees:
                 report=report,
             )
             failures = None
+            is_whole = not (outcome.dropped or outcome.warnings)
+            reads = outcome.status is CommandStatus.FAILED or settings.output == "sarif"
             # Incomplete output cannot be compared.
-            if outcome.status is CommandStatus.FAILED and not (outcome.dropped or outcome.warnings):
+            if outcome.log is not None and is_whole and reads:
                 failures = self._failures(scratch.path, log_path, report)
+            if settings.output == "sarif" and failures is not None:
+                outcome, failures = _with_findings(outcome, failures)
         if outcome.status is CommandStatus.NOTHING_TO_DO:
             return TriedCommand(outcome, (), None)
         changed = scratch.changed()
@@ -187,6 +192,15 @@ class ScratchTrees:
         if self.keeps:
             self.kept.append(made.path)
         return made
+
+
+def _with_findings(outcome: CommandOutcome, failures: Failures) -> tuple[CommandOutcome, Failures | None]:
+    """Let a command fail that reported findings, also if it ended with 0 (`--exit-zero`); show only these."""
+    if failures.form is not FailureSource.FINDINGS:
+        return outcome, None if outcome.status is CommandStatus.PASSED else failures
+    what = f"has {count(len(failures.marks), 'finding')}"
+    tail = tuple(sorted(failures.names.values()))[:_SHOWN]
+    return replace(outcome, status=CommandStatus.FAILED, exit_code=1, reason=what, tail=tail), failures
 
 
 @contextlib.contextmanager
@@ -259,16 +273,17 @@ class WithoutPatch:
         fresh = sorted(now.names[mark] for mark in now.marks - known.marks)
         if not fresh and known.exit_code == ran.outcome.exit_code:
             details["same"] = True
-            return self._failed_before(finding, sorted(now.names.values()))
+            return self._failed_before(settings, finding, sorted(now.names.values()))
         if not fresh or now.form == "output":
             return _incomparable(finding, details)
         details["new"] = fresh[:_SHOWN]
         hint = f"these fail with the patch only: {first_of(fresh, 5)}; {finding.hint}"
         return replace(finding, hint=hint)
 
-    def _failed_before(self, finding: Finding, failed: Sequence[str]) -> Finding:
+    def _failed_before(self, settings: CommandSettings, finding: Finding, failed: Sequence[str]) -> Finding:
         policy = self._trees.judged.policy
-        reports = policy is not None and policy.config.apply.preexisting == "report"
+        preexisting = "refuse" if policy is None else policy.config.apply.preexisting
+        reports = settings.new_only or preexisting == "report"
         return replace(
             finding,
             rule="failed-before",

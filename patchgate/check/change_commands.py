@@ -211,15 +211,13 @@ def _answers(
     asked: CheckOptions,
 ) -> tuple[CommandAnswer, ...]:
     from patchgate.commands.command_checks import CommandChecks
-    from patchgate.commands.command_trial import CommandEnvironment
+    from patchgate.commands.command_plan import CommandEnvironment
     from patchgate.commands.environment import prepare_environment
-    from patchgate.git.scratch import sweep
     from patchgate.ledger.masking import Masks
 
     repository = target.repository
     trust = trust_of(target.objects, policy, target.entry, asked) if options.needs_trust else None
     environ = prepare_environment(options.environ, policy.config.environment, repository.work_tree)
-    sweep(repository, options.cache)
     environment = CommandEnvironment(
         environ=environ,
         cache=options.cache,

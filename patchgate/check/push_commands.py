@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,7 @@ from patchgate.report.verdict import (
     Report,
 )
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.check.change_commands import CommandOptions

@@ -8,15 +8,12 @@ undecided, and only a warning if it is `optional`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from patchgate.commands.command_answer import Answer, CommandAnswer
-from patchgate.commands.command_findings import NewFindings, judge_findings
-from patchgate.commands.command_output import read_lines, save_log
-from patchgate.commands.command_plan import CommandPlan, answers_of, plan_command
+from patchgate.commands.command_plan import CommandEnvironment, CommandPlan, answers_of, plan_command
 from patchgate.commands.command_target import CommandTarget
-from patchgate.commands.command_trial import CommandEnvironment, CommandTrial, run_trials
 from patchgate.commands.environment import NO_TREE, command_environment
-from patchgate.commands.program_version import version_fault
 from patchgate.commands.remembered_answers import RememberedAnswers, digest
 from patchgate.commands.runner import (
     describe_missing,
@@ -32,6 +29,10 @@ from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.wording import count
 from patchgate.values import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from patchgate.commands.command_findings import NewFindings
+    from patchgate.commands.command_trial import CommandTrial
 
 _NAMED = 5
 TO_TRUST = "git patchgate commands trust"
@@ -99,6 +100,9 @@ class CommandChecks:
             found[trial.plan.name] = self._judge(trial)
 
         if plans:
+            # Imported here: what is remembered starts nothing.
+            from patchgate.commands.command_trial import run_trials
+
             run_trials(self.target, plans, self.environment, use)
         return [found[name] for name, _ in commands]
 
@@ -113,9 +117,12 @@ class CommandChecks:
             variables = command_environment(self.environment.environ, settings.env, NO_TREE)
             reason, hint = describe_missing(locate_program(settings, variables)[1])
             return replace(blank, rule="command-not-started", reason=f"was not started: {reason}", hint=hint)
-        fault = version_fault(plan, self.environment.environ, self.answers)
-        if fault is not None:
-            return replace(blank, rule="command-not-started", reason=fault[0], hint=fault[1])
+        if settings.version is not None:
+            from patchgate.commands.program_version import version_fault
+
+            fault = version_fault(plan, self.environment.environ, self.answers)
+            if fault is not None:
+                return replace(blank, rule="command-not-started", reason=fault[0], hint=fault[1])
         if not settings.remember:
             return plan
         known = self._known(plan)
@@ -150,6 +157,8 @@ class CommandChecks:
     # ---- what an end means -------------------------------------------------------------------------------
 
     def _judge(self, trial: CommandTrial) -> CommandAnswer:
+        from patchgate.commands.command_output import read_lines, save_log
+
         plan = trial.plan
         settings = plan.settings
         mask = self.environment.mask_of(settings.env)
@@ -189,6 +198,8 @@ class CommandChecks:
         return absent if hint is None else f"{hint} ({absent})"
 
     def _judge_findings(self, trial: CommandTrial, answer: CommandAnswer, log: str | None) -> CommandAnswer:
+        from patchgate.commands.command_findings import judge_findings
+
         found = judge_findings(trial, self.target, self.environment, self.answers, self.thresholds)
         plan = trial.plan
         if isinstance(found, tuple):

@@ -9,9 +9,9 @@ from typing import Any
 from patchgate.commands.analysis import add_output
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisResult, AnalysisRun, Measurement
 from patchgate.commands.command_answer import MOST_LINES
-from patchgate.commands.command_plan import CommandPlan, answers_of, plan_before
+from patchgate.commands.command_plan import CommandEnvironment, CommandPlan, answers_of, plan_before
 from patchgate.commands.command_target import CommandTarget
-from patchgate.commands.command_trial import CommandEnvironment, CommandTrial, run_trials
+from patchgate.commands.command_trial import CommandTrial, run_trials
 from patchgate.commands.finding_identity import ExactKey, exact_keys, surplus
 from patchgate.commands.remembered_answers import RememberedAnswers, digest
 from patchgate.git.path import RepoPath

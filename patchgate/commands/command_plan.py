@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from patchgate.commands.analysis import tool_identity
 from patchgate.commands.command_target import CommandTarget
@@ -12,6 +12,24 @@ from patchgate.commands.remembered_answers import FORM, digest, lasting_variable
 from patchgate.git.path import RepoPath
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.values import asdict, dataclass
+
+Mask = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnvironment:
+    """What commands need from outside.
+
+    `environ` are the variables that all programs of the policy share, `cache` is the folder for scratch
+    trees, `logs` that of the logs. `mask_of` makes a function that masks secrets in whole lines, for a
+    command's own variables. `report_progress` is called about once a second.
+    """
+
+    environ: Mapping[str, str]
+    cache: str
+    logs: str
+    mask_of: Callable[[Mapping[str, str]], Mask]
+    report_progress: Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)

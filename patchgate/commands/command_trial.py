@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from patchgate.commands.analysis import MAX_OUTPUT
-from patchgate.commands.command_plan import CommandPlan
+from patchgate.commands.command_plan import CommandEnvironment, CommandPlan
 from patchgate.commands.command_target import CommandTarget
 from patchgate.commands.environment import command_environment
 from patchgate.commands.provided_folders import first_written, link_folders, moment, unlink_folders
@@ -20,7 +20,7 @@ from patchgate.commands.runner import argument_room, locate_program, new_file, w
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import neutral, without_escapes
-from patchgate.git.scratch import copied_trees, whole_tree
+from patchgate.git.scratch import copied_trees, sweep, whole_tree
 from patchgate.policy.command import batches, expand
 from patchgate.process.command import ProcessResult, run_command
 from patchgate.process.together import run_together
@@ -30,24 +30,6 @@ from patchgate.values import dataclass, field, replace
 # As many whole trees are cached for a repository; one is left for others.
 _MOST_WHOLE = 3
 _AGAIN = "run it again"
-
-Mask = Callable[[bytes], bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class CommandEnvironment:
-    """What commands need from outside.
-
-    `environ` are the variables that all programs of the policy share, `cache` is the folder for scratch
-    trees, `logs` that of the logs. `mask_of` makes a function that masks secrets in whole lines, for a
-    command's own variables. `report_progress` is called about once a second.
-    """
-
-    environ: Mapping[str, str]
-    cache: str
-    logs: str
-    mask_of: Callable[[Mapping[str, str]], Mask]
-    report_progress: Callable[[str, float], None]
 
 
 @dataclass(slots=True)
@@ -76,7 +58,7 @@ def run_trials(
     environment: CommandEnvironment,
     use: Callable[[CommandTrial], None],
 ) -> None:
-    """Run commands at the same time, as many as there are processors.
+    """Run commands at the same time, as many as there are processors, after removing what killed ones left.
 
     Args:
         use: is called with each trial in order, while its tree and its files are still there.
@@ -84,6 +66,7 @@ def run_trials(
     Raises:
         UndecidedError: the scratch trees cannot be made.
     """
+    sweep(target.repository, environment.cache)
     whole = [each for each in plans if each.takes_tree]
     few = [each for each in plans if not each.takes_tree]
     groups = [few + whole[:_MOST_WHOLE], *_chunks(whole[_MOST_WHOLE:], _MOST_WHOLE)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from patchgate.commands.command_answer import Answer, CommandAnswer
 from tests.command_world import Tools, tool
 from tests.sessions.test_faults import everything
-from tests.world import Repo
+from tests.world import EXECUTABLE, Repo
 
 pytestmark = pytest.mark.turns(3)
 
@@ -354,3 +356,24 @@ def test_an_answer_that_depends_on_the_tree_before_is_not_used_on_another_one(tm
     repo.git("commit", "-qm", "Begin again")
     repo.git("add", "a.py")
     assert rules(repo.answers()) == {"ruff": "lint-failed"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_hook_that_is_killed_while_a_tool_runs_leaves_all_as_it_was(tmp_path: Path, number: int) -> None:
+    script = 'echo $$ >"$RUNS"; rm -f -- *; sleep 60'
+    repo = Tools.with_commands(tmp_path, tool("x", script), {"a": "1\n", "b": "2\n"})
+    repo.stage({"a": "staged\n"})
+    repo.write("a", "unstaged\n")
+    before, times = everything(repo), times_of(repo)
+    hook = subprocess.Popen(
+        [EXECUTABLE, "hook", "pre-commit"], cwd=repo.path, env=repo.env, stderr=subprocess.DEVNULL
+    )
+    while not repo.runs:
+        assert hook.poll() is None
+        os.sched_yield()
+    hook.send_signal(number)
+    assert hook.wait(30) != 0
+    assert everything(repo) == before
+    assert times_of(repo) == times
+    if number == signal.SIGKILL:
+        os.killpg(int(repo.runs[0]), signal.SIGKILL)

@@ -29,7 +29,7 @@ def commit(repo: Tools, content: str, only: str | None = None) -> None:
     """Commit; `only` is what PATCHGATE_SKIP_ONLY says."""
     repo.stage({"a": content})
     skipped = {} if only is None else {"PATCHGATE_SKIP_ONLY": only}
-    repo.git("commit", "-qm", f"Change a to {content.strip()}", cwd=None, **skipped)
+    Tools(repo.path, {**repo.env, **skipped}).git("commit", "-qm", f"Change a to {content.strip()}")
 
 
 def test_the_tip_of_a_push_is_run_and_refused_as_a_commit_is(tmp_path: Path) -> None:
