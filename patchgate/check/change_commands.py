@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from patchgate.check.policy_lookup import CheckOptions, requested_policy
-from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.commands.trusted_commands import CommandTrust, EntryOf, read_allowed
 from patchgate.git.model import Change
 from patchgate.git.objects import Objects
@@ -151,6 +150,9 @@ def _trusted_tree(objects: Objects, asked: CheckOptions) -> tuple[str, str | Non
     if asked.policy_from is not None:
         named = tree_named(objects, asked.policy_from)
         return asked.place or asked.policy_from, None if named is None else named[0]
+    # Imported here: with `trustRef`, and in a repository without commands, it is not needed.
+    from patchgate.check.protected_refs import USUAL_BRANCHES
+
     for remote in _remotes(objects.repository):
         for branch in ("HEAD", *(name.removeprefix(BRANCHES) for name in USUAL_BRANCHES)):
             ref = f"refs/remotes/{remote}/{branch}"

@@ -7,7 +7,6 @@ itself runs (a plugin, a script of package.json) is not part of it.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -109,6 +108,9 @@ class CommandTrust:
 
     def difference(self, name: str) -> list[str]:
         """Show what is new in a definition: against the trusted ref, else against what was allowed last."""
+        # Imported here: only `commands trust` shows it.
+        import difflib
+
         text = definition(name, self.config, self.entry_of) or ""
         known = self.trusted_text(name)
         if known is None:
