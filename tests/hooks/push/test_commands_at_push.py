@@ -69,7 +69,8 @@ def test_what_a_commit_skipped_runs_at_the_push_until_it_passes(tmp_path: Path) 
     assert read_skipped(repo.common_dir) == ("x",)
     commit(repo, "good\n")
     repo.git("push", "-q", "origin", "main")
-    assert repo.runs == ["y ./a", "x ./a", "x ./a", "y ./a"]
+    assert repo.runs[:2] == ["y ./a", "x ./a"]
+    assert sorted(repo.runs[2:]) == ["x ./a", "y ./a"]
     assert read_skipped(repo.common_dir) == ()
 
 
