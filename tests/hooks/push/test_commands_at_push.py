@@ -74,6 +74,16 @@ def test_what_a_commit_skipped_runs_at_the_push_until_it_passes(tmp_path: Path) 
     assert read_skipped(repo.common_dir) == ()
 
 
+def test_a_commit_that_skipped_all_hooks_is_run_at_the_push(tmp_path: Path) -> None:
+    repo = pushing(tmp_path, tool("x", SEEN))
+    repo.stage({"a": "1\n"})
+    skipping = Tools(repo.path, {**repo.env, "PATCHGATE_SKIP": "the linter is broken today"})
+    skipping.git("commit", "-qm", "Change a to one")
+    assert repo.runs == []
+    repo.try_git("push", "origin", "main")
+    assert repo.runs == ["x ./a"]
+
+
 def test_a_stranger_s_command_does_not_run_at_a_push(tmp_path: Path) -> None:
     repo = pushing(tmp_path, tool("x", "true", on='["push"]'))
     Path(repo.common_dir, "patchgate", "allowed-commands.json").unlink()
