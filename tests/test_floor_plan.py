@@ -54,6 +54,7 @@ HOMES = {
     "pydantic_core": {"policy", "components"},
     "pathspec": {"policy"},
     "packaging": {"policy"},
+    "yaml": {"commands"},
 }
 # Pure modules know no files, no children, no clock and no chance.
 PURE = {
@@ -65,6 +66,10 @@ PURE = {
         unsafe_paths vague_phrases
     """,
     "commands": "analysis_results finding_identity",
+    "commands.importing": """
+        draft known_hooks known_tools lefthook_config lint_staged_config path_patterns pre_commit_config
+        shell_words
+    """,
     "components": """
         baseline_file component_facts component_names contract_facts contract_model contract_reading
         contract_types contract_versions contracts drift drift_comparison python_statements python_tests

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from patchgate.cli.commands_import import import_command
 from patchgate.cli.options import (
     confirm,
     in_repository,
@@ -164,3 +165,6 @@ def trust_command(context: click.Context, names: tuple[str, ...]) -> int:
     allow(repository.common_dir, [text for text, _ in wanted.values()])
     write_lines([f"allowed on this machine: {', '.join(wanted)}"])
     return 0
+
+
+commands_command.add_command(import_command)
