@@ -61,6 +61,7 @@ PURE = {
     "agents.hooks": "answers hook_input tool_effects",
     "agents.settings": "clients json_text settings_text",
     "agents.shell": "git_words shell_rules shell_runners shell_text",
+    "apply.fixes": "line_merge",
     "check": """
         case ci_environment content denied_paths gate governance python_tokens refs shape
         unsafe_paths vague_phrases

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from patchgate.git.transaction import RecoveredTransaction
     from patchgate.storage.record import Json
 
+FIX = "fix"
+"""The key of a journal's note that names the commands of a fix instead of an attempt."""
 _LEFT = {
     "interrupted": "was interrupted while it was applied",
     "landed": "was applied but not recorded",
@@ -56,6 +58,10 @@ def recover_pending(repository: Repository, *, keep: bool = False) -> RecoveryRe
     ledger = Ledger(repository.common_dir)
     for each in recover(repository, keep=keep):
         lines.append(_said(each))
+        if FIX in each.note:
+            # The index has it or has not; there is no attempt to record.
+            each.finish()
+            continue
         if each.outcome == "landed":
             warnings.append(record_landed(ledger, each.note))
         unrecorded = record_recovered(ledger, RecoveredRecord(_name(each.note), each.outcome))
@@ -81,7 +87,7 @@ def pending_warnings(repository: Repository) -> tuple[str, ...]:
     from patchgate.git.transaction import pending_transactions
 
     return tuple(
-        f"attempt {_name(each.note)} {_LEFT[each.state]}: run git patchgate recover"
+        f"{_what(each.note)} {_LEFT[each.state]}: run git patchgate recover"
         for each in pending_transactions(repository)
         if not each.is_running
     )
@@ -90,7 +96,12 @@ def pending_warnings(repository: Repository) -> tuple[str, ...]:
 def _said(each: RecoveredTransaction) -> str:
     what = "was applied, and is now recorded" if each.outcome == "landed" else "is undone"
     kept = f"; unchanged: {', '.join(path.quoted for path in each.kept)}" if each.kept else ""
-    return f"attempt {_name(each.note)} {what}{kept}"
+    return f"{_what(each.note)} {what}{kept}"
+
+
+def _what(note: Mapping[str, Json]) -> str:
+    commands = note.get(FIX)
+    return f"the fix of {printable(commands, 80)}" if isinstance(commands, str) else f"attempt {_name(note)}"
 
 
 def _name(note: Mapping[str, Json]) -> str:

@@ -21,6 +21,7 @@ COMMANDS = (
     ("commands", "commands", "Run the linters, formatters and tests of the policy; list and allow them."),
     ("analyze", "verify", "Run the analyses of the policy on a tree."),
     ("verify", "verify", "Compare two trees: did quality drop, and did this change cause it?"),
+    ("fix", "fix", "Apply what formatters and fix commands propose for the staged change."),
     ("claim", "claim", "Check a reviewer's claim that a placeholder remains."),
     ("component", "component", "Show components, validate their contracts, generate tests."),
     ("baseline", "component", "Record components whose tests pass; show what changed since."),

@@ -44,6 +44,7 @@ READERS = {
     "commands": ("commands", "list"),
     "analyze": ("analyze",),
     "verify": ("verify",),
+    "fix": ("fix",),
     "claim": ("claim", "--reason", "incomplete_deliverable_placeholder", "--deliverable", "a.py"),
     "component": ("component", "list"),
     "baseline": ("baseline", "status"),
@@ -55,7 +56,17 @@ READERS = {
     "status": ("status",),
 }
 # The others look at the ledger, at what a command left, or at nothing here.
-WITHOUT_POLICY = {"log", "install", "uninstall", "recover", "attempts", "agent", "selftest", "schema"}
+WITHOUT_POLICY = {
+    "log",
+    "install",
+    "uninstall",
+    "recover",
+    "attempts",
+    "agent",
+    "selftest",
+    "schema",
+    "commands",
+}
 
 
 def warned(answer: Answer) -> list[str]:

@@ -115,7 +115,7 @@ def _invalid(name: str, why: str, line: int | None = None) -> UsageError:
     )
 
 
-class _NotJsonError(UsageError, ValueError):
+class _NoJsonError(UsageError, ValueError):
     """The text is not JSON."""
 
 
@@ -125,7 +125,7 @@ def _json(text: str, name: str) -> Value:
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         place = printable(name) if line is None else f"{printable(name)}:{line}"
-        raise _NotJsonError(f"{place}: not valid JSON; {_NOTHING}", "correct the file") from error
+        raise _NoJsonError(f"{place}: not valid JSON; {_NOTHING}", "correct the file") from error
 
 
 def _checked(value: object, name: str, depth: int = 0) -> Value:

@@ -55,15 +55,15 @@ class Omission:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ImportDraft:
     """The commands that one config gives, what was left out, and what the reader should know of the rest."""
 
     commands: tuple[ImportedCommand, ...] = ()
     omissions: tuple[Omission, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __add__(self, other: Draft) -> Draft:
-        return Draft(
+    def __add__(self, other: ImportDraft) -> ImportDraft:
+        return ImportDraft(
             self.commands + other.commands, self.omissions + other.omissions, self.notes + other.notes
         )
 
@@ -100,8 +100,8 @@ class DraftWriter:
         self.commands.append(ImportedCommand(command_name(name), keys, f"{self.source}: {origin}"))
 
     @property
-    def draft(self) -> Draft:
-        return Draft(tuple(self.commands), tuple(self.omissions), tuple(self.notes))
+    def draft(self) -> ImportDraft:
+        return ImportDraft(tuple(self.commands), tuple(self.omissions), tuple(self.notes))
 
 
 def command_name(text: str) -> str:
@@ -110,7 +110,7 @@ def command_name(text: str) -> str:
     return name[:_LONGEST_NAME].rstrip("-_") or "command"
 
 
-def without_repetition(draft: Draft, known: Mapping[str, Sequence[str]]) -> Draft:
+def without_repetition(draft: ImportDraft, known: Mapping[str, Sequence[str]]) -> ImportDraft:
     """Leave out commands that are there already, and give each of the others a name of its own.
 
     Args:
@@ -128,7 +128,7 @@ def without_repetition(draft: Draft, known: Mapping[str, Sequence[str]]) -> Draf
         assert isinstance(command, tuple)
         taken[name] = command
         commands.append(replace(each, name=name))
-    return Draft(tuple(commands), tuple(omissions), draft.notes)
+    return ImportDraft(tuple(commands), tuple(omissions), draft.notes)
 
 
 def _free_name(name: str, taken: Iterable[str]) -> str:

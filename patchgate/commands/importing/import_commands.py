@@ -15,7 +15,7 @@ from pathlib import Path
 from patchgate.commands.importing import lefthook_config, lint_staged_config, pre_commit_config
 from patchgate.commands.importing.documents import Value, read_document
 from patchgate.commands.importing.draft import (
-    Draft,
+    ImportDraft,
     ImportedCommand,
     Omission,
     Surroundings,
@@ -25,7 +25,7 @@ from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.policy.config import parse, parse_pyproject
 
-_Reader = Callable[[Mapping[str, Value], str, Surroundings], Draft]
+_Reader = Callable[[Mapping[str, Value], str, Surroundings], ImportDraft]
 READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
     (pre_commit_config.NAMES, pre_commit_config.read_pre_commit),
     (lefthook_config.NAMES, lefthook_config.read_lefthook),
@@ -45,7 +45,7 @@ class PlannedImport:
 
     file: str
     sources: tuple[str, ...]
-    draft: Draft
+    draft: ImportDraft
     text: str
     _old: bytes | None
     _place: Path
@@ -94,14 +94,14 @@ def plan_import(root: str, policy_file: str | None, names: Sequence[str] = ()) -
     old = _read(place)
     known = _commands(old, file)
     around = _surroundings(root)
-    draft, sources = Draft(), []
+    draft, sources = ImportDraft(), []
     for name, reader in _chosen(root, names):
         document, _ = read_document(root, name)
         draft += reader(document, name, around)
         sources.append(name)
     programs = [each for each in lint_staged_config.PROGRAMS if os.path.lexists(os.path.join(root, each))]
     omissions = tuple(Omission(each, "it is a program; write its commands by hand") for each in programs)
-    draft += Draft((), omissions)
+    draft += ImportDraft((), omissions)
     if not sources and not programs:
         raise UsageError("there is no config of another hook manager here", f"name it; known are {_NAMED}")
     draft = without_repetition(draft, known)

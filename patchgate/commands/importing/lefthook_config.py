@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from patchgate.commands.importing.documents import Value, is_true, items_of, mapping_of, text_of, texts_of
-from patchgate.commands.importing.draft import Draft, DraftWriter, Key, Surroundings
+from patchgate.commands.importing.draft import DraftWriter, ImportDraft, Key, Surroundings
 from patchgate.commands.importing.known_tools import keys_of
 from patchgate.commands.importing.path_patterns import patterns_of_globs
 from patchgate.commands.importing.shell_words import read_command_line
@@ -25,7 +25,7 @@ _PLACEHOLDERS = {
 _OTHER_HOOK = "patchgate runs commands at a commit and at a push only"
 
 
-def read_lefthook(document: Mapping[str, Value], name: str, around: Surroundings) -> Draft:
+def read_lefthook(document: Mapping[str, Value], name: str, around: Surroundings) -> ImportDraft:
     """Read the document of a `lefthook.yml`.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from patchgate.commands.importing.documents import Value, is_list, mapping_of, texts_of
-from patchgate.commands.importing.draft import Draft, DraftWriter, Surroundings
+from patchgate.commands.importing.draft import DraftWriter, ImportDraft, Surroundings
 from patchgate.commands.importing.known_tools import keys_of
 from patchgate.commands.importing.path_patterns import patterns_of_globs
 from patchgate.commands.importing.shell_words import read_command_line
@@ -22,7 +22,7 @@ PROGRAMS = tuple(
 )
 
 
-def read_lint_staged(document: Mapping[str, Value], name: str, around: Surroundings) -> Draft:
+def read_lint_staged(document: Mapping[str, Value], name: str, around: Surroundings) -> ImportDraft:
     """Read the document of a config of lint-staged, or a `package.json`.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.commands.importing.documents import Value, is_true, items_of, mapping_of, text_of, texts_of
-from patchgate.commands.importing.draft import Draft, DraftWriter, Key, Surroundings
+from patchgate.commands.importing.draft import DraftWriter, ImportDraft, Key, Surroundings
 from patchgate.commands.importing.known_hooks import (
     OWN_GATES,
     PUBLIC_HOOKS,
@@ -51,7 +51,7 @@ class _Defaults:
     exclude: tuple[str, ...]
 
 
-def read_pre_commit(document: Mapping[str, Value], name: str, around: Surroundings) -> Draft:
+def read_pre_commit(document: Mapping[str, Value], name: str, around: Surroundings) -> ImportDraft:
     """Read the document of a `.pre-commit-config.yaml`.
 
     Args:
