@@ -27,7 +27,8 @@ def fix_command(context: click.Context, names: tuple[str, ...], dry_run: bool) -
     """Fix the staged files, in the index and in the working tree.
 
     Runs the formatters and `fix` commands of the policy, or those that you name, on what is staged, in a
-    scratch tree. Unstaged edits stay: a working file gets each hunk that does not meet them.
+    scratch tree. Unstaged edits stay: a working file gets each hunk that does not meet them. As with
+    `commands run`, nothing asks whether the commands are trusted.
     """
     repository = open_to_write(context)
     from patchgate.apply.fixes.fix import FixOptions, fix_staged

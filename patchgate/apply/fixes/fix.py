@@ -6,7 +6,7 @@ state before or the state after, and the next command recovers. Nothing is ever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -65,14 +65,13 @@ class FixResult:
 class FixOptions:
     """How to fix: the names of some commands, or all that fix; `is_dry` writes nothing.
 
-    `allows` raises if a command may not run; `faults` are numbered fault points.
+    `faults` are numbered fault points.
     """
 
     environment: FixEnvironment
     names: Sequence[str] = ()
     is_dry: bool = False
     asked: CheckOptions = field(default_factory=CheckOptions)
-    allows: Callable[[Mapping[str, CommandSettings]], None] = lambda _: None
     faults: FaultPoints | None = None
 
 
@@ -90,7 +89,6 @@ def fix_staged(repository: Repository, options: FixOptions) -> FixResult:
         commands = _chosen(policy.config.commands, options.names)
         change = pending_change(repository, objects, store)
         staged = {file.path: file.new for file in change.files if file.new is not None and file.new.is_file}
-        options.allows(commands)
         environ = prepare_environment(
             options.environment.environ, policy.config.environment, repository.work_tree
         )

@@ -16,7 +16,8 @@ from patchgate.commands.importing.path_patterns import TYPES
 class PublicHook:
     """One hook: its command line, the arguments if a config gives none, its types, where it comes from.
 
-    `package` is what has to be installed for its program. `takes_files` is false for a hook that gets none.
+    `package` is what has to be installed for its program. `takes_files` is false for a hook that gets none;
+    `files` are the patterns of those for which it runs.
     """
 
     words: tuple[str, ...]
@@ -25,6 +26,7 @@ class PublicHook:
     package: str = ""
     takes_files: bool = True
     kind: str = ""
+    files: tuple[str, ...] = ()
 
 
 def _hook(
@@ -78,7 +80,11 @@ _BASIC = {
 PUBLIC_HOOKS: dict[str, dict[str, PublicHook]] = {
     "astral-sh/ruff-pre-commit": _RUFF,
     "charliermarsh/ruff-pre-commit": _RUFF,
-    "astral-sh/uv-pre-commit": {"uv-lock": _hook("uv lock", takes_files=False)},
+    "astral-sh/uv-pre-commit": {
+        "uv-lock": PublicHook(
+            ("uv", "lock"), package="uv", takes_files=False, files=("/uv.lock", "/pyproject.toml", "/uv.toml")
+        )
+    },
     "psf/black": _BLACK,
     "psf/black-pre-commit-mirror": _BLACK,
     "pycqa/isort": {"isort": _hook("isort", "python pyi cython", "--filter-files")},
@@ -94,7 +100,7 @@ PUBLIC_HOOKS: dict[str, dict[str, PublicHook]] = {
     "pre-commit/mirrors-prettier": _PRETTIER,
     "rbubley/mirrors-prettier": _PRETTIER,
     "pre-commit/mirrors-eslint": {"eslint": _hook("eslint", "javascript")},
-    "pre-commit/mirrors-clang-format": {"clang-format": _hook("clang-format -i", "c c++ java proto")},
+    "pre-commit/mirrors-clang-format": {"clang-format": _hook("clang-format", "c c++", "-style=file")},
     "biomejs/pre-commit": {
         "biome-check": _hook("biome check --write --files-ignore-unknown=true --no-errors-on-unmatched"),
         "biome-format": _hook("biome format --write --files-ignore-unknown=true --no-errors-on-unmatched"),
@@ -108,7 +114,7 @@ PUBLIC_HOOKS: dict[str, dict[str, PublicHook]] = {
     "igorshubovych/markdownlint-cli": {"markdownlint": _hook("markdownlint", "markdown")},
     "davidanson/markdownlint-cli2": {"markdownlint-cli2": _hook("markdownlint-cli2", "markdown")},
     "yelp/detect-secrets": {"detect-secrets": _hook("detect-secrets-hook", "text", package="detect-secrets")},
-    "scop/pre-commit-shfmt": {"shfmt": _hook("shfmt -w -s", "shell")},
+    "scop/pre-commit-shfmt": {"shfmt": _hook("shfmt", "shell", "--write")},
     "rhysd/actionlint": {"actionlint": _hook("actionlint", "yaml")},
     "pre-commit/pre-commit-hooks": _BASIC,
 }

@@ -126,7 +126,7 @@ TOOLS: dict[tuple[str, ...], Tool] = {
     ),
     ("yamllint",): _tool("lint", needs=(".yamllint", ".yamllint.yaml", ".yamllint.yml")),
     ("shellcheck",): _tool("lint", needs=(".shellcheckrc",)),
-    ("shfmt",): _tool("format", "-d --diff -l --list", "-w", needs=(".editorconfig",)),
+    ("shfmt",): _tool("format", "-d --diff -l --list --write", "-w", needs=(".editorconfig",)),
     ("hadolint",): _tool("lint", needs=(".hadolint.yaml",)),
     ("clang-format",): _tool("format", "-n --dry-run --Werror", "-i", needs=(".clang-format",)),
     ("gofmt",): _tool("format", "-l -d", "-w"),

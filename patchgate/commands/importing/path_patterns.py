@@ -63,9 +63,23 @@ EVERY_TYPE = frozenset({"file", "text", "non-executable"})
 NOT_TEXT = tuple(
     f"*.{ending}"
     for ending in (
-        *("png", "jpg", "jpeg", "gif", "ico", "webp", "bmp", "pdf", "zip", "gz", "tar", "xz", "bz2", "7z"),
-        *("woff", "woff2", "ttf", "otf", "eot", "mp3", "mp4", "ogg", "wav", "jar", "class", "pyc", "so"),
-        *("dll", "exe", "bin", "sqlite", "db", "npy", "npz", "parquet", "pkl"),
+        *(
+            "png",
+            "jpg",
+            "jpeg",
+            "gif",
+            "ico",
+            "webp",
+            "pdf",
+            "zip",
+            "gz",
+            "xz",
+            "woff",
+            "woff2",
+            "ttf",
+            "otf",
+        ),
+        *("mp3", "mp4", "so", "pyc", "npy", "sqlite"),
     )
 )
 """Names of files that are not text, for tools that would change them."""

@@ -116,7 +116,7 @@ class _Hook:
             self._out.leave_out(self._what, "patchgate runs commands at a commit and at a push only")
             return
         takes_files = self._takes_files(known)
-        files = self._files(known) if takes_files or known is None else ()
+        files = self._files(known)
         exclude = self._patterns("exclude")
         if files is None or exclude is None:
             key = "files" if files is None else "exclude"
@@ -171,7 +171,7 @@ class _Hook:
         own = self._patterns("files")
         if named is None or own is None:
             return None
-        found = both(own, named)
+        found = both(own or (() if known is None else known.files), named)
         if found is None or not self._defaults.files:
             return found
         return both(self._defaults.files, found)
@@ -185,7 +185,9 @@ class _Hook:
     ) -> dict[str, Key]:
         if is_true(self._hook.get("always_run")):
             return keys
-        not_text = NOT_TEXT if known is not None and known.types == ("text",) else ()
+        # A linter of text skips the others itself.
+        is_writing = known is not None and known.kind == "format" and known.types == ("text",)
+        not_text = NOT_TEXT if is_writing else ()
         return keys | {"files": files, "exclude": (*self._defaults.exclude, *exclude, *not_text)}
 
     def _note(self, known: PublicHook | None, words: Sequence[str]) -> None:
