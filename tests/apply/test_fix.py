@@ -102,6 +102,16 @@ def test_a_mode_that_is_not_staged_stays(repo: Repo) -> None:
     assert repo.ask("ls-files", "-s", "src/f0.py").startswith("100644")
 
 
+def test_a_mode_that_a_tool_sets_is_not_taken(repo: Repo) -> None:
+    command = '["sh", "-c", "echo b=1 >$1; chmod +x $1", "sh", "{files}"]'
+    policy(repo, f'[commands.x]\nkind = "format"\ncommand = {command}\nfiles = ["*.py"]\n')
+    repo.stage({"src/f0.py": "a=1\n"})
+    assert repo.cli("fix").code == 0
+    assert staged(repo)["src/f0.py"] == b"b=1\n"
+    assert repo.ask("ls-files", "-s", "src/f0.py").startswith("100644")
+    assert not os.access(repo.path / "src/f0.py", os.X_OK)
+
+
 def policy(repo: Repo, text: str) -> None:
     """Commit another policy."""
     repo.commit({"patchgate.toml": text}, "Change the policy")

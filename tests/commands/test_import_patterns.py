@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.commands.importing.path_patterns import (
@@ -16,6 +16,7 @@ from patchgate.commands.importing.path_patterns import (
 )
 from patchgate.commands.importing.shell_words import read_command_line
 from patchgate.policy.glob_matching import PatternSet
+from tests.amount import often
 
 EXPRESSIONS = {
     r"\.py$": ("*.py",),
@@ -27,6 +28,7 @@ EXPRESSIONS = {
     "(?x)^(\n    a/b\\.py |  # why\n    vendor/.*\n)$": ("/a/b.py", "/vendor/**"),
     r"\.pyi?$": ("*.pyi", "*.py"),
     r"^vendor": ("/vendor*",),
+    r"^src.*\.py$": ("/src*.py", "/src*/**/*.py"),
     r"migrations/": ("**/*migrations/**",),
     r"^[^/]*\.txt$": ("/*.txt",),
     "": (),
@@ -78,6 +80,7 @@ BRANCH = st.tuples(
 EXPRESSION = st.lists(BRANCH.map("".join), min_size=1, max_size=2).map("|".join)
 
 
+@settings(max_examples=often(3000))
 @given(EXPRESSION, st.lists(PATH, min_size=1, max_size=8))
 def test_a_translated_expression_matches_the_same_paths(expression: str, paths: list[str]) -> None:
     patterns = patterns_of_expression(expression)
