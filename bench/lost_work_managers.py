@@ -39,6 +39,9 @@ command = {command}
 scope = "tree"
 files = ["src/*.py"]
 on = ["commit"]
+
+[policy.commit]
+allow_gitlinks = true
 """
     install = ("git", "patchgate", "install")
     return Manager("patchgate", folder, lambda _: {"patchgate.toml": config}, {}, install, {})

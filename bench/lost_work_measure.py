@@ -140,7 +140,7 @@ def damage(place: Place, before: State, after: State, judged: int, repeated: Sta
         sum(map(len, gone)),
         judged,
         mixed if last.head != before.head else 0,
-        tuple(_words(before, last, refused=repeated is not None)),
+        (*_words(before, last, refused=repeated is not None), *_silence(place)),
         all(_is_copied(place, line) for line in gone),
     )
 
@@ -176,6 +176,11 @@ def _words(before: State, after: State, *, refused: bool) -> Iterable[str]:
         yield "intent-to-add lost"
     if before.is_merging and not (after.is_merging or after.parents == 2):
         yield "the merge lost"
+
+
+def _silence(place: Place) -> Iterable[str]:
+    if not list((place.folder / "home").glob("seen.*")):
+        yield "the tool did not run"
 
 
 def _is_copied(place: Place, line: bytes) -> bool:
