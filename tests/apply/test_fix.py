@@ -220,6 +220,27 @@ def test_a_command_that_fixes_nothing_or_is_not_there_is_a_wrong_argument(repo: 
         assert repo.cli("fix", *names).code == 2
 
 
+def test_a_provided_folder_is_there_and_what_writes_to_it_changes_nothing(repo: Repo) -> None:
+    repo.write("node_modules/tool.sh", "for f; do echo b >$f; done\n")
+    repo.write(".gitignore", "node_modules\n")
+    command = (
+        '[commands.x]\nkind = "format"\nfiles = ["*.py"]\nprovide = ["node_modules"]\n'
+        'command = ["sh", {}"{{files}}"]\n'
+    )
+    policy(repo, command.format('"node_modules/tool.sh", '))
+    repo.stage({"src/f0.py": "a\n"})
+    assert repo.cli("fix").code == 0
+    assert lines_of(repo, "src/f0.py") == ["b"]
+    assert (repo.path / "node_modules/tool.sh").is_file()
+    repo.commit({}, "Keep it")
+    policy(repo, command.format('"-c", "echo c >src/f0.py; echo >node_modules/cache", '))
+    repo.stage({"src/f0.py": "a\n"})
+    answer = repo.cli("fix")
+    assert answer.code == 3
+    assert "node_modules/" in answer.err
+    assert lines_of(repo, "src/f0.py") == ["a"]
+
+
 def test_an_unresolved_conflict_and_a_first_commit_are_no_fault(tmp_path: Path) -> None:
     repo = make(tmp_path)
     repo.git("checkout", "-q", "-b", "side")

@@ -13,12 +13,14 @@ from functools import partial
 from patchgate.apply.fixes.plan_fix import LeftFile, PlannedFix, plan_fix
 from patchgate.apply.fixes.run_fixes import FixEnvironment, FixRunner, ProposedFix, fixing_command
 from patchgate.apply.recovery import FIX
-from patchgate.check.commit_message import policy_of_pending
-from patchgate.check.pending import check_pending, pending_change
+from patchgate.check.change_commands import policy_of_commands
+from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.commands.environment import prepare_environment
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.change_sources import pending_base, read_staged
 from patchgate.git.conversion import MOST_BYTES
+from patchgate.git.diff import Detail
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -85,9 +87,10 @@ def fix_staged(repository: Repository, options: FixOptions) -> FixResult:
     if repository.work_tree is None:
         raise UsageError("a bare repository has no working tree", "run this in a clone")
     with PrivateStore(repository) as store, _reader(repository, store) as objects:
-        policy, _ = policy_of_pending(repository, objects)
+        base = pending_base(repository, objects, store)
+        policy = policy_of_commands(objects, options.asked, base.policy_tree)
         commands = _chosen(policy.config.commands, options.names)
-        change = pending_change(repository, objects, store)
+        change = read_staged(repository, objects, base, Detail()).change
         staged = {file.path: file.new for file in change.files if file.new is not None and file.new.is_file}
         environ = prepare_environment(
             options.environment.environ, policy.config.environment, repository.work_tree

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 
+from patchgate.commands.provided_folders import first_written, link_folders, moment, unlink_folders
 from patchgate.commands.runner import CommandOutcome, CommandStatus, run
 from patchgate.errors import UndecidedError
 from patchgate.git.conversion import BlockedPath, read_worktree_file
@@ -99,8 +100,11 @@ class FixRunner:
         files = matching_files(settings, self._staged)
         if not files:
             return
-        with self._scratch(settings, files) as scratch, TemporaryFolder() as logs:
-            self._provide(settings, scratch)
+        with (
+            self._scratch(settings, files) as scratch,
+            self._provided(name, settings, scratch),
+            TemporaryFolder() as logs,
+        ):
             outcome = run(
                 name,
                 settings,
@@ -141,17 +145,24 @@ class FixRunner:
             )
             yield from map(RepoPath.from_git, listed.split(b"\0")[:-1])
 
-    def _provide(self, settings: CommandSettings, scratch: Scratch) -> None:
-        """Link the folders of the working tree that the tools are in."""
-        for name in settings.provide:
-            source = os.path.join(self._repository.work_tree or "", name)
-            target = os.path.join(scratch.path, name)
-            if os.path.isdir(source) and not os.path.lexists(target):
-                try:
-                    os.makedirs(os.path.dirname(target), exist_ok=True)
-                    os.symlink(source, target)
-                except OSError as error:
-                    raise UndecidedError(f"{printable(name)} cannot be linked: {error.strerror}") from error
+    @contextmanager
+    def _provided(self, name: str, settings: CommandSettings, scratch: Scratch) -> Iterator[None]:
+        """Link the folders of the working tree that the tool is in; it must not write to them."""
+        root, since = self._repository.work_tree, moment()
+        try:
+            fault = link_folders(root, scratch.path, settings.provide)
+            if fault is not None:
+                hint = "install what the tool needs, or correct `provide`"
+                raise UndecidedError(f"command `{name}` was not started: {fault}", hint)
+            yield
+            written = first_written(root, settings.provide, since) if settings.provide else None
+            if written is not None:
+                raise UndecidedError(
+                    f"command `{name}` wrote to {printable(written, 200)}, a folder that is only linked",
+                    "let it write elsewhere: set the folder of its cache",
+                )
+        finally:
+            unlink_folders(scratch.path, settings.provide)
 
     def _require_end(self, name: str, outcome: CommandOutcome) -> None:
         """Require that a command ended by itself: one that was stopped may have left half a file.
