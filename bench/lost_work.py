@@ -32,8 +32,7 @@ _COMMIT = ("git", "commit", "-q", "-m", "Change a part")
 
 def outcome(case: Case, manager: Manager, folder: Path, **env: str) -> tuple[Damage, Place]:
     """Do one case to one manager."""
-    place = Place(folder, manager)
-    place.env |= env
+    place = Place(folder, manager, bad=True, merges=False, **env)
     case.make(place)
     before = State.of(place)
     refused = False
