@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from docs.places import (
+    make_bakery,
     make_garage,
     make_kiosk,
     make_market,
@@ -39,7 +40,7 @@ from patchgate.report.rules import RULES, Rule
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference.md"
 MANUAL = ROOT / "docs" / "git-patchgate.1"
-REPOSITORIES = {"shop": make_shop, "store": make_store, "kiosk": make_kiosk}
+REPOSITORIES = {"bakery": make_bakery, "shop": make_shop, "store": make_store, "kiosk": make_kiosk}
 """What `<!-- new NAME -->` in a page makes: the commands below it run there."""
 PAGES = {
     "README.md": make_shop,

@@ -70,6 +70,41 @@ def make_market(market: Path, environment: dict[str, str]) -> None:
     (market / "edits.json").write_text(json.dumps({"patch": {"edits": [edit]}}) + "\n", encoding="utf-8")
 
 
+_BAKERY = {
+    "prices.py": "apples = 1\npears = 3\n\n\ndef total(count):\n    return count\n",
+    "patchgate.toml": "# Our rules.\n[policy]\nmax_file_bytes = 100_000\n",
+    ".pre-commit-config.yaml": """\
+repos:
+  - repo: https://github.com/astral-sh/ruff-pre-commit
+    rev: v0.9.1
+    hooks:
+      - id: ruff
+        args: [--fix]
+      - id: ruff-format
+  - repo: https://github.com/pre-commit/pre-commit-hooks
+    rev: v5.0.0
+    hooks: [{id: check-merge-conflict}]
+""",
+}
+
+
+def make_bakery(bakery: Path, environment: dict[str, str]) -> None:
+    bakery.mkdir()
+    for name, text in _BAKERY.items():
+        (bakery / name).write_text(text, encoding="utf-8")
+    for command in (
+        "git init -q -b main",
+        "git add -A",
+        "git commit -q -m 'Open the bakery'",
+        "git init -q --bare -b main ../bakery.git",
+        "git remote add origin ../bakery.git",
+        "git push -q -u origin main",
+        "git remote set-head origin main",
+        "git patchgate install",
+    ):
+        output(command, bakery, environment)
+
+
 _KIOSK = {
     "prices.py": "apples = 1\npears = 3\n\n\ndef total(count):\n    return count * apples\n",
     "tests.sh": """\

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import click
 
 from patchgate.cli.options import in_repository, open_to_write
 from patchgate.cli.output import cache_folder, show, write, write_error
-from patchgate.git.quoting import first_of, printable
+from patchgate.git.quoting import first_of, neutral, printable
 
 if TYPE_CHECKING:
     from patchgate.apply.fixes.fix import FixResult
@@ -45,10 +47,21 @@ def fix_command(context: click.Context, names: tuple[str, ...], dry_run: bool) -
         write_error("the fix was refused by the gates, so nothing was changed")
         return result.report.verdict.exit_code
     if dry_run:
-        write(result.patch.decode("utf-8", "backslashreplace"))
+        _write_patch(result.patch)
     for line in _lines(result, is_dry=dry_run):
         write_error(line)
     return 0
+
+
+def _write_patch(patch: bytes) -> None:
+    """Write the patch byte for byte; on a terminal without what that would obey."""
+    if sys.stdout.isatty():
+        write(neutral(patch).decode("utf-8", "backslashreplace"))
+        return
+    sys.stdout.flush()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.buffer.write(patch)
+        sys.stdout.flush()
 
 
 def _lines(result: FixResult, *, is_dry: bool) -> Iterator[str]:

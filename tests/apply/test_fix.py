@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from patchgate.errors import UndecidedError
 from tests.apply.fix_world import POLICY, Fixer, content, make, staged, state
-from tests.world import Repo
+from tests.world import EXECUTABLE, Repo
 
 pytestmark = pytest.mark.turns(3)
 
@@ -59,11 +60,16 @@ def test_only_changed_files_that_match_are_fixed(repo: Repo) -> None:
 
 def test_a_dry_run_prints_a_patch_that_git_applies_and_changes_nothing(repo: Repo) -> None:
     repo.stage({"src/f0.py": "a=1\n"})
+    (repo.path / "src/f1.py").write_bytes(b"a=1\nnot UTF-8: \xff\n")
+    repo.git("add", "src/f1.py")
     before = state(repo)
-    answer = repo.cli("fix", "--dry-run")
+    done = subprocess.run(
+        [EXECUTABLE, "fix", "--dry-run"], cwd=repo.path, env=repo.env, capture_output=True, check=True
+    )
     assert state(repo) == before
-    repo.git("apply", "--index", stdin=answer.out.encode())
+    repo.git("apply", "--index", stdin=done.stdout)
     assert lines_of(repo, "src/f0.py") == ["a = 1"]
+    assert (repo.path / "src/f1.py").read_bytes() == b"a = 1\nnot UTF-8: \xff\n"
 
 
 def test_a_file_that_is_gone_or_a_link_in_the_working_tree_is_fixed_in_the_index_alone(repo: Repo) -> None:
