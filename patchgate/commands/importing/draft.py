@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from patchgate.errors import ConfigError
 from patchgate.git.quoting import printable
 from patchgate.policy.validators import FILES
 
@@ -108,6 +109,22 @@ def command_name(text: str) -> str:
     """Make a name for a command out of any text."""
     name = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-_")
     return name[:_LONGEST_NAME].rstrip("-_") or "command"
+
+
+def only_valid(draft: ImportDraft) -> ImportDraft:
+    """Leave out commands that no policy can have: a pattern, a path or an argument is not allowed there."""
+    # Imported here: only a whole import needs the models.
+    from patchgate.policy.config import parse
+
+    commands, omissions = [], list(draft.omissions)
+    for each in draft.commands:
+        try:
+            parse(each.toml("commands").encode("utf-8"), "patchgate.toml")
+        except ConfigError as error:
+            omissions.append(Omission(each.origin, error.mistakes[0].message))
+        else:
+            commands.append(each)
+    return ImportDraft(tuple(commands), tuple(omissions), draft.notes)
 
 
 def without_repetition(draft: ImportDraft, known: Mapping[str, Sequence[str]]) -> ImportDraft:

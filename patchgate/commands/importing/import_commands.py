@@ -19,6 +19,7 @@ from patchgate.commands.importing.draft import (
     ImportedCommand,
     Omission,
     Surroundings,
+    only_valid,
     without_repetition,
 )
 from patchgate.errors import ConfigError, UndecidedError, UsageError
@@ -104,7 +105,7 @@ def plan_import(root: str, policy_file: str | None, names: Sequence[str] = ()) -
     draft += ImportDraft((), omissions)
     if not sources and not programs:
         raise UsageError("there is no config of another hook manager here", f"name it; known are {_NAMED}")
-    draft = without_repetition(draft, known)
+    draft = without_repetition(only_valid(draft), known)
     table = "tool.patchgate.commands" if file == _PYPROJECT else "commands"
     text = "\n".join(each.toml(table) for each in draft.commands)
     if old is not None and b"\r\n" in old:
