@@ -116,7 +116,21 @@ def run_on_staged(
             commit=base.commit,
             is_merge=is_merge,
         )
-    return StagedAnswers(policy, change, base.commit, answers)
+    return StagedAnswers(policy, change, base.commit, tuple(map(_naming_fix, answers)))
+
+
+def _naming_fix(answer: CommandAnswer) -> CommandAnswer:
+    """Name `git patchgate fix` where it helps: for what is staged."""
+    if answer.rule != "lint-failed":
+        return answer
+    fix = f"git patchgate fix {answer.name}"
+    if answer.settings.kind == "format" and answer.changed:
+        return replace(answer, hint=fix)
+    return (
+        answer
+        if answer.settings.fix is None
+        else replace(answer, hint=f"{answer.hint}; {fix} fixes what it can")
+    )
 
 
 def trust_of(objects: Objects, policy: Policy, entry_of: EntryOf, asked: CheckOptions) -> CommandTrust:

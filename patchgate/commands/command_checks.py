@@ -220,8 +220,7 @@ class CommandChecks:
 
 def _failed(answer: CommandAnswer, reason: str, hint: str | None = None) -> CommandAnswer:
     rule = "build-failed" if answer.settings.kind == "test" else "lint-failed"
-    by_itself = "" if answer.settings.fix is None else f"; git patchgate fix {answer.name} fixes what it can"
-    fix = f"fix what it reports, and stage it{by_itself}"
+    fix = "fix what it reports, and stage it"
     return replace(answer, answer=Answer.FAILED, rule=rule, reason=reason, hint=hint or fix)
 
 
@@ -238,7 +237,9 @@ def _changing(answer: CommandAnswer, trial: CommandTrial) -> CommandAnswer:
     settings = answer.settings
     answer = replace(answer, changed=trial.changed, path=trial.changed[0])
     if settings.kind == "format":
-        return _failed(answer, f"would change {named}", f"git patchgate fix {answer.name}")
+        words = " ".join(word for word in settings.command if word != "{files}")
+        hint = f"run {printable(words, 120)} on {'it' if len(trial.changed) == 1 else 'them'}, and stage that"
+        return _failed(answer, f"would change {named}", hint)
     rule = "command-side-effects" if settings.side_effects == "none" else "command-changed-files"
     return replace(
         answer,

@@ -220,6 +220,15 @@ def test_work_that_is_saved_or_staged_meanwhile_stays(repo: Repo) -> None:
     assert staged(repo)["src/f0.py"] == b"a=1\nx\nsaved\n"
 
 
+def test_the_refusal_of_a_formatter_names_the_fix_that_makes_it_pass(repo: Repo) -> None:
+    repo.stage({"src/f0.py": "a=1\n"})
+    refused = repo.cli("commands", "run")
+    assert refused.code == 1
+    assert "git patchgate fix format" in refused.out
+    assert repo.cli("fix", "format").code == 0
+    assert repo.cli("commands", "run").code == 0
+
+
 def test_a_command_that_fixes_nothing_or_is_not_there_is_a_wrong_argument(repo: Repo) -> None:
     policy(repo, '[commands.lint]\nkind = "lint"\ncommand = ["true"]\n')
     for names in ((), ("lint",), ("no",)):
