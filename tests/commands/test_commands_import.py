@@ -14,6 +14,7 @@ from patchgate.commands.importing.documents import MAX_BYTES
 from patchgate.policy.config import parse, parse_pyproject
 from tests.world import Answer, Repo
 
+pytestmark = pytest.mark.turns(3)
 PRE_COMMIT = """\
 exclude: ^vendor/
 repos:

@@ -14,7 +14,7 @@ from bench.lost_work_cases import CASES, Case
 from bench.lost_work_managers import patchgate
 from tests.world import EXECUTABLE, server_variables
 
-pytestmark = pytest.mark.turns(4)
+pytestmark = pytest.mark.turns(8)
 
 
 def test_there_are_eight_cases() -> None:
