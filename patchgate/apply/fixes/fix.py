@@ -7,7 +7,6 @@ state before or the state after, and the next command recovers. Nothing is ever 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from patchgate.apply.fixes.plan_fix import LeftFile, PlannedFix, plan_fix
@@ -40,6 +39,7 @@ from patchgate.patches.file_diff import ProposedFile, write_file_diff
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.report.verdict import Report
 from patchgate.storage.filesystem import FaultPoints
+from patchgate.values import dataclass, field, replace
 
 _AGAIN = "run git patchgate fix again"
 _SHOWN = 5

@@ -7,10 +7,10 @@ missing newline at the end is a difference like any other. Every edit is in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
 from patchgate.patches.line_matching import match_lines
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ is. What stays is listed with its lines.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from patchgate.apply.disk_bytes import plan_writes, read_file_state
 from patchgate.apply.fixes.line_merge import LineRange, merge_fix
@@ -19,6 +18,7 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.transaction.entries import FileContent, Write
 from patchgate.patches.line_ends import carry_line_ends
+from patchgate.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

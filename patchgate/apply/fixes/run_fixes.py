@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
 
 from patchgate.commands.provided_folders import first_written, link_folders, moment, unlink_folders
 from patchgate.commands.runner import CommandOutcome, CommandStatus, run
@@ -27,6 +26,7 @@ from patchgate.ledger.masking import Masks
 from patchgate.policy.command import matching_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.storage.temporary_folder import TemporaryFolder
+from patchgate.values import dataclass, field, replace
 
 _SHOWN = 5
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from patchgate.errors import ConfigError
 from patchgate.git.quoting import printable
 from patchgate.policy.validators import FILES
+from patchgate.values import dataclass, field, replace
 
 _LONGEST_NAME = 41
 

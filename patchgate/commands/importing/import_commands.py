@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.commands.importing import lefthook_config, lint_staged_config, pre_commit_config
@@ -25,6 +24,7 @@ from patchgate.commands.importing.draft import (
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.policy.config import parse, parse_pyproject
+from patchgate.values import dataclass
 
 _Reader = Callable[[Mapping[str, Value], str, Surroundings], ImportDraft]
 READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (

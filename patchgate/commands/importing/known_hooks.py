@@ -7,9 +7,9 @@ Taken from their `.pre-commit-hooks.yaml`, as published. Hooks that patchgate's 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from patchgate.commands.importing.path_patterns import TYPES
+from patchgate.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

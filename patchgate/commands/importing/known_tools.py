@@ -8,9 +8,9 @@ are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from patchgate.commands.importing.draft import Key, Surroundings, with_files
+from patchgate.values import dataclass, field
 
 _PYPROJECT = ("pyproject.toml",)
 _RUFF = (*_PYPROJECT, "ruff.toml", ".ruff.toml")

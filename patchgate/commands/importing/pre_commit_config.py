@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from patchgate.commands.importing.documents import Value, is_true, items_of, mapping_of, text_of, texts_of
 from patchgate.commands.importing.draft import DraftWriter, ImportDraft, Key, Surroundings
@@ -27,6 +26,7 @@ from patchgate.commands.importing.path_patterns import (
     patterns_of_expression,
     patterns_of_types,
 )
+from patchgate.values import dataclass
 
 NAMES = (".pre-commit-config.yaml", ".pre-commit-config.yml")
 _STAGES = {

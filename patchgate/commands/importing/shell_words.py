@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from patchgate.values import dataclass
 
 # What a shell would do something with, outside quotes.
 _SHELL = re.compile(r"[|&;<>`$()*?~#\n]|(?<!\S)\w+=")
