@@ -92,10 +92,10 @@ PURE = {
         claim claim_decision claim_scan claim_wording feedback_parsing
     """,
     "policy": """
-        claims_settings codeowners command command_settings command_validators compiled_policy component config
-        config_models config_types content_rules file_kinds glob_matching glob_syntax placeholder_markers policy
-        regular_expressions rule_details run_settings run_validators settings settings_loader strict_json toml_lines
-        validators
+        claims_settings codeowners command command_settings command_validators compiled_policy component
+        config config_models config_types content_rules file_kinds glob_matching glob_syntax
+        placeholder_markers policy regular_expressions rule_details run_settings run_validators settings
+        settings_loader strict_json toml_lines validators
     """,
     "questions": "assumptions interview question",
     "report": "*",
