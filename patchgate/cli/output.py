@@ -298,6 +298,14 @@ def _common_dir(arguments: Sequence[str]) -> str | None:
 _ERASE = "\r\x1b[K"
 _SELDOM = 30.0
 """Seconds between two lines about one command, where a line cannot be overwritten."""
+# Of commands that run at the same time: after how many seconds without a report one has ended, and how many
+# are named in one line.
+_FRESH = 1.5
+_MOST_SHOWN = 4
+
+
+def _doing(what: str) -> str:
+    return what if what.startswith("waiting ") else f"running {what}"
 
 
 class Progress:
@@ -307,6 +315,7 @@ class Progress:
         self._quiet = quiet
         self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._reported: dict[str, float] = {}
+        self._seen: dict[str, float] = {}
 
     def __enter__(self) -> Progress:
         return self
@@ -318,14 +327,20 @@ class Progress:
         """Report how many seconds a command has run; `what` may begin with `waiting `."""
         if self._quiet:
             return
-        doing = what if what.startswith("waiting ") else f"running {what}"
-        text = f"{doing} for {seconds:.0f} s …"
         if self._is_terminal:
             self._reported[what] = seconds
-            self._write(f"{_ERASE}{text}\r")
+            self._seen[what] = time.monotonic()
+            self._write(f"{_ERASE}{self._running()} …\r")
         elif seconds - self._reported.get(what, -_SELDOM) >= _SELDOM:
             self._reported[what] = seconds
-            write_error(text)
+            write_error(f"{_doing(what)} for {seconds:.0f} s …")
+
+    def _running(self) -> str:
+        """Name what runs at the same time, and for how long: each reports about once a second."""
+        now = time.monotonic()
+        fresh = [each for each, at in self._seen.items() if now - at < _FRESH][:_MOST_SHOWN]
+        parts = [f"{each} for {self._reported[each]:.0f} s" for each in fresh]
+        return _doing(", ".join(parts))
 
     def count(self, done: int, total: int) -> None:
         """Report how many commits are checked; only on a terminal."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from patchgate.cli.output import Progress
 from patchgate.commands.command_answer import Answer, CommandAnswer
 from tests.command_world import Tools, tool
 from tests.sessions.test_faults import everything
@@ -377,3 +379,16 @@ def test_a_hook_that_is_killed_while_a_tool_runs_leaves_all_as_it_was(tmp_path: 
     assert times_of(repo) == times
     if number == signal.SIGKILL:
         os.killpg(int(repo.runs[0]), signal.SIGKILL)
+
+
+def test_what_runs_at_the_same_time_is_one_line_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress(quiet=False) as progress:
+        for name in ("ruff", "mypy", "ruff"):
+            progress.report(name, 2.0)
+    lines = [line.removeprefix("\x1b[K") for line in capsys.readouterr().err.split("\r")]
+    both = "running ruff for 2 s, mypy for 2 s …"
+    assert list(filter(None, lines)) == ["running ruff for 2 s …", both, both]
