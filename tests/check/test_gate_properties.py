@@ -314,9 +314,15 @@ def test_accepted_is_computed_from_evidence_alone(
 @settings(max_examples=often(100), deadline=None)
 @given(cases())
 def test_what_the_base_alone_holds_is_never_refused_for_its_kind(judged: Case) -> None:
-    """Deleting is judged by where it happens, and by nothing else."""
+    """Deleting is judged by where it happens, and by nothing else: an agent's, also in the policy."""
     gone = [FileChange(file.path, file.old, None) for file in judged.change.files if file.old is not None]
-    allowed = {"deny-prefix", "deny-pattern", "outside-allow-roots", "policy-change-not-alone"}
+    allowed = {
+        "deny-prefix",
+        "deny-pattern",
+        "outside-allow-roots",
+        "policy-change-not-alone",
+        "agent-settings",
+    }
     assert allowed.issuperset(rules(case(*gone, judged_by=judged.policy, profile=judged.profile)))
 
 

@@ -145,7 +145,7 @@ def test_a_file_in_the_place_of_a_symlink_is_judged() -> None:
 
 
 def test_control_files_are_exempt_and_their_baselines_are_not() -> None:
-    assert rules(agents(modified("patchgate.toml", TODO))) == []
+    assert rules(agents(modified("patchgate.toml", TODO))) == ["agent-settings"]
     assert rules(agents(modified(".patchgate/baselines/core.json", TODO))) == ["placeholder-word"]
     hooks = ".pre-commit-config.yaml"
     alone = Governance(frozenset({path(hooks)}))
