@@ -6,7 +6,9 @@ before, and make a file a control file. The owners are those of the ref itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from patchgate.approvals.binding import rules_commits
 from patchgate.approvals.owner_finding import GATE, owner_finding
@@ -18,7 +20,7 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.model import Change, Entry, FileChange, Source
+from patchgate.git.model import TREE_MODE, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import TAGS, common_ancestors, is_ancestor
@@ -122,6 +124,9 @@ def _uncovered(
         lost = rules_commits(objects, ref.commit) - rules_commits(objects, ref.tip)
         if lost:
             yield _lost(ref, min(lost))
+    made: dict[RepoPath, list[_Approved]] = defaultdict(list)
+    for each in approved:
+        made[each.path].append(each)
     # What any of these has is there already: the merge of the two is judged by itself.
     there = [now, *(_tree(objects, each) for each in ref.other_bases)]
     tables = list(owned_paths(found, here, controls))
@@ -133,7 +138,7 @@ def _uncovered(
             path
             for path in owned.paths
             if path not in refused
-            and not any(each.covers(owned, here[path], path in controls, policies) for each in approved)
+            and not any(each.covers(owned, here[path], path in controls, policies) for each in made[path])
             and all(here[path].new != objects.entry(tree, path.raw) for tree in there)
         ]
         if left:
@@ -220,32 +225,92 @@ def _partial(
     Who approved a commit has seen all of it, on top of the approved ones before it. A merge can keep one of
     its files and leave out another, which changes nothing by itself.
     """
+    now_there = _Whole(objects, now, approved, policies)
     used = {
         each.commit
         for each in approved
         if (file := here.get(each.path)) is not None
-        and file.new == each.new
-        and file.new != objects.entry(now, each.path.raw)
+        and each.made(file.new, policies)
+        and not now_there.has(each)
     }
     if not used:
         return
     history = _Ancestors(objects.repository, ref)
-    after = _tree(objects, ref.tip or "")
-    told: set[str] = set()
-    for each in sorted(approved, key=lambda each: (each.commit, each.path)):
-        found = objects.entry(after, each.path.raw)
-        if each.commit in told or each.made(found, policies):
+    whole = _Whole(objects, _tree(objects, ref.tip or ""), approved, policies, history)
+    for commit in sorted(whole.commits):
+        if not any(commit == each or commit in history.of(each) for each in used):
             continue
-        lands = any(each.commit == commit or each.commit in history.of(commit) for commit in used)
-        is_replaced = any(
-            other.path == each.path
-            and each.commit in history.of(other.commit)
-            and other.made(found, policies)
-            for other in approved
+        for each in whole.missing(commit):
+            # What of an older commit has landed otherwise, and was changed since, is as the branch wants it.
+            is_as_now = objects.entry(whole.tree, each.path.raw) == objects.entry(now, each.path.raw)
+            if commit in used or not is_as_now or not _had(objects, ref, each, policies):
+                yield _part(ref, each)
+                break
+
+
+_MOST_SEARCHED = 1_000
+
+
+def _had(objects: Objects, ref: ProtectedRef, each: _Approved, policies: TreePolicies) -> bool:
+    """Return whether a ref once had what a commit made of a path."""
+    if ref.commit is None:
+        return False
+    chosen = (f"--max-count={_MOST_SEARCHED}", "--full-history", ref.commit)
+    named = ":(top,literal)" + os.fsdecode(each.path.raw)
+    for oid in objects.repository.output("rev-list", *chosen, "--", named).decode("ascii").split():
+        if each.made(_file_at(objects, _tree(objects, oid), each.path), policies):
+            return True
+    return False
+
+
+def _file_at(objects: Objects, tree: str, path: RepoPath) -> Entry | None:
+    entry = objects.entry(tree, path.raw)
+    return None if entry is not None and entry.mode == TREE_MODE else entry
+
+
+class _Whole:
+    """Which approved commits are in a tree as a whole, each file as it, or a later whole one, made it."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        tree: str,
+        approved: Iterable[_Approved],
+        policies: TreePolicies,
+        history: _Ancestors | None = None,
+    ) -> None:
+        self.tree = tree
+        self.commits: dict[str, list[_Approved]] = {}
+        self._by_path: dict[RepoPath, list[_Approved]] = {}
+        for each in sorted(approved, key=lambda each: each.path):
+            self.commits.setdefault(each.commit, []).append(each)
+            self._by_path.setdefault(each.path, []).append(each)
+        self._objects, self._policies, self._history = objects, policies, history
+        self._missing: dict[str, list[_Approved]] = {}
+        for commit in history.newest_first if history is not None else ():
+            if commit in self.commits:
+                self.missing(commit)
+
+    def has(self, each: _Approved) -> bool:
+        """Return whether a path is as a commit made it."""
+        return each.made(_file_at(self._objects, self.tree, each.path), self._policies)
+
+    def missing(self, commit: str) -> list[_Approved]:
+        """List what a commit made, and neither is in the tree nor was replaced by a later whole commit."""
+        if commit not in self._missing:
+            self._missing[commit] = [
+                each for each in self.commits[commit] if not self.has(each) and not self._is_replaced(each)
+            ]
+        return self._missing[commit]
+
+    def _is_replaced(self, each: _Approved) -> bool:
+        return self._history is not None and any(
+            each.commit in self._history.of(other.commit)
+            and self.has(other)
+            and not self.missing(other.commit)
+            for other in self._by_path[each.path]
+            if other.commit != each.commit
         )
-        if lands and not is_replaced:
-            told.add(each.commit)
-            yield _part(ref, each)
 
 
 class _Ancestors:
@@ -253,9 +318,15 @@ class _Ancestors:
 
     def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
         known = [] if ref.base is None else ["^" + ref.base]
-        raw = repository.output("rev-list", "--parents", ref.tip or "", *known).decode("ascii")
-        self._parents = {line[0]: line[1:] for line in map(str.split, raw.splitlines())}
+        raw = repository.output("rev-list", "--topo-order", "--parents", ref.tip or "", *known)
+        # Children stand before their parents.
+        self._parents = {line[0]: line[1:] for line in map(str.split, raw.decode("ascii").splitlines())}
         self._found: dict[str, set[str]] = {}
+
+    @property
+    def newest_first(self) -> Iterable[str]:
+        """All of these commits, each before its ancestors."""
+        return self._parents
 
     def of(self, commit: str) -> set[str]:
         """Return them, without the commit."""

@@ -16,6 +16,7 @@ from patchgate.check.ci_environment import (
 )
 from patchgate.check.ci_range import CiRange, find_ranges, with_forced_push
 from patchgate.cli.output import Progress, write_error
+from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 from patchgate.values import replace
 
@@ -43,6 +44,7 @@ def check_ci(
     Raises:
         PatchgateError: the environment is unclear, or something is missing in this clone.
     """
+    _require_no_submodule(repository)
     document = _read_event_file(environ) if is_github(environ) else None
     event = read_event(environ, document)
     judged = []
@@ -74,6 +76,22 @@ def check_ci(
             report = with_forced_push(repository, found, report)
         judged.append((replace(report, warnings=(*found.notes, *report.warnings)), asked))
     return judged, event
+
+
+def _require_no_submodule(repository: Repository) -> None:
+    """Refuse to check a submodule: its URL, so what its branches are, is from the head that CI builds.
+
+    Raises:
+        UsageError: this is one.
+    """
+    if repository.work_tree is None:
+        return
+    above = repository.git("rev-parse", "--show-superproject-working-tree", in_work_tree=True).out
+    if above.strip():
+        raise UsageError(
+            "this is a submodule, and CI builds the repository around it",
+            "run git patchgate check --ci in the root of the clone",
+        )
 
 
 def _check_history(repository: Repository, found: CiRange, asked: CheckOptions, *, quiet: bool) -> Report:

@@ -159,3 +159,55 @@ def test_what_merges_that_cross_carry_into_new_folders_is_judged(tmp_path: Path)
         )
     answer = team.push(f"{commit_of(team.dev, left, {}, left, right)}:{MAIN}")
     assert answer.code == 0, answer.err
+
+
+def test_another_text_of_an_approved_policy_hides_no_part_of_its_commit(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    base = commit_of(team.dev, team.head(), {"patchgate.toml": None, "pyproject.toml": PROJECT})
+    on_server(team, "main", base)
+    looser = PROJECT + "[tool.patchgate.content]\nsecrets = false\n"
+    both = of_alice(team, base, {"pyproject.toml": looser, SIGNERS: keys(team, "alice", "bob")})
+    renamed = commit_of(team.dev, both, {"pyproject.toml": looser.replace('"x"', '"y"')})
+    signers = team.dev.git("show", f"{base}:{SIGNERS}").decode()
+    half = commit_of(team.dev, renamed, {SIGNERS: signers}, base, renamed)
+    assert SIGNERS in refused(team, f"{half}:{MAIN}")
+
+
+@pytest.mark.parametrize("has_landed", [True, False])
+def test_a_revert_that_does_not_land_itself_replaces_nothing(tmp_path: Path, has_landed: bool) -> None:
+    team = Team.make(tmp_path, ALL)
+    files: dict[str, str | None] = {"infra/door": "open\n", "infra/guard": "on\n"}
+    first = of_alice(team, team.head(), files)
+    undone = of_alice(team, first, dict.fromkeys(files))
+    if has_landed:
+        assert team.push(f"{undone}:{MAIN}").code == 0
+        team.dev.git("fetch", "-q", "origin")
+    main = team.head()
+    copies = [team.dev.ask("commit-tree", f"{first}^{{tree}}", "-p", main, "-m", name) for name in "ab"]
+    reverts = [team.dev.ask("commit-tree", f"{main}^{{tree}}", "-p", each, "-m", "r") for each in copies]
+    sides = [commit_of(team.dev, main, {}, main, each) for each in reverts]
+    crossed = [
+        commit_of(team.dev, first, {"infra/guard": None}, sides[number], copies[1 - number])
+        for number in range(2)
+    ]
+    refused(team, f"{commit_of(team.dev, crossed[0], {}, *crossed)}:{MAIN}")
+
+
+def test_an_owned_file_may_become_a_folder(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    change = of_alice(team, team.head(), {"infra/main.tf": None, "infra/main.tf/x": "1\n"})
+    assert team.push(f"{change}:{MAIN}").code == 0
+
+
+def test_what_landed_otherwise_and_was_changed_since_is_left_as_it_is(tmp_path: Path) -> None:
+    """A stack of two: the first is squashed, main goes on, and the second is merged."""
+    team = Team.make(tmp_path, INFRA)
+    lines = "".join(f"{number}\n" for number in range(30))
+    start = land(team, {"infra/a": lines})
+    edited = lines.replace("2\n", "two\n", 1)
+    first = of_alice(team, start, {"infra/a": edited})
+    second = of_alice(team, first, {"infra/b": "B\n"})
+    land(team, {"infra/a": edited, "z": "1\n"})
+    newer = land(team, {"infra/a": edited.replace("28\n", "last\n")})
+    answer = team.push(f"{clean_merge(team.dev, newer, second)}:{MAIN}")
+    assert answer.code == 0, answer.err

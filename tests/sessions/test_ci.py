@@ -446,6 +446,13 @@ def test_what_a_forced_push_replaces_is_not_merged_with_it(host: Host) -> None:
     assert answer.errors == ["ref-forced"]
 
 
+def test_a_submodule_of_what_ci_builds_is_not_checked_in_its_place(host: Host) -> None:
+    host.clone(host.main)
+    host.ci.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(host.dev.path), "svc")
+    answer = host.ci.cli("check", "--ci", cwd=host.ci.path / "svc", JENKINS_URL="http://ci.invalid")
+    assert (answer.code, "submodule" in answer.err) == (2, True)
+
+
 @pytest.mark.parametrize("before", ["0" * 40, None])
 def test_a_push_to_another_branch_is_compared_with_the_default_branch(host: Host, before: str | None) -> None:
     loose = host.push("feature", {"patchgate.toml": LOOSE})
