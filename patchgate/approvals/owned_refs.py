@@ -6,7 +6,6 @@ before, and make a file a control file. The owners are those of the ref itself.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -240,27 +239,9 @@ def _partial(
     for commit in sorted(whole.commits):
         if not any(commit == each or commit in history.of(each) for each in used):
             continue
-        for each in whole.missing(commit):
-            # What of an older commit has landed otherwise, and was changed since, is as the branch wants it.
-            is_as_now = objects.entry(whole.tree, each.path.raw) == objects.entry(now, each.path.raw)
-            if commit in used or not is_as_now or not _had(objects, ref, each, policies):
-                yield _part(ref, each)
-                break
-
-
-_MOST_SEARCHED = 1_000
-
-
-def _had(objects: Objects, ref: ProtectedRef, each: _Approved, policies: TreePolicies) -> bool:
-    """Return whether a ref once had what a commit made of a path."""
-    if ref.commit is None:
-        return False
-    chosen = (f"--max-count={_MOST_SEARCHED}", "--full-history", ref.commit)
-    named = ":(top,literal)" + os.fsdecode(each.path.raw)
-    for oid in objects.repository.output("rev-list", *chosen, "--", named).decode("ascii").split():
-        if each.made(_file_at(objects, _tree(objects, oid), each.path), policies):
-            return True
-    return False
+        missing = whole.missing(commit)
+        if missing:
+            yield _part(ref, missing[0])
 
 
 def _file_at(objects: Objects, tree: str, path: RepoPath) -> Entry | None:

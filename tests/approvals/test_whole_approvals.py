@@ -199,8 +199,9 @@ def test_an_owned_file_may_become_a_folder(tmp_path: Path) -> None:
     assert team.push(f"{change}:{MAIN}").code == 0
 
 
-def test_what_landed_otherwise_and_was_changed_since_is_left_as_it_is(tmp_path: Path) -> None:
-    """A stack of two: the first is squashed, main goes on, and the second is merged."""
+@pytest.mark.parametrize("is_rebased", [True, False])
+def test_a_stack_whose_first_commit_landed_otherwise_is_rebased(tmp_path: Path, is_rebased: bool) -> None:
+    """Main has had what the first made, and has changed it since: a merge would land a part of the stack."""
     team = Team.make(tmp_path, INFRA)
     lines = "".join(f"{number}\n" for number in range(30))
     start = land(team, {"infra/a": lines})
@@ -209,5 +210,19 @@ def test_what_landed_otherwise_and_was_changed_since_is_left_as_it_is(tmp_path: 
     second = of_alice(team, first, {"infra/b": "B\n"})
     land(team, {"infra/a": edited, "z": "1\n"})
     newer = land(team, {"infra/a": edited.replace("28\n", "last\n")})
-    answer = team.push(f"{clean_merge(team.dev, newer, second)}:{MAIN}")
-    assert answer.code == 0, answer.err
+    if is_rebased:
+        # The approval is for the change, and still counts.
+        answer = team.push(f"{commit_of(team.dev, newer, {'infra/b': 'B' + chr(10)})}:{MAIN}")
+        assert answer.code == 0, answer.err
+    else:
+        assert "infra/a" in refused(team, f"{clean_merge(team.dev, newer, second)}:{MAIN}")
+
+
+def test_what_a_branch_once_had_excuses_no_part_that_is_left_out(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    land(team, {"infra/guard": "on\n", "infra/f": "x\n"})
+    start = land(team, {"infra/guard": "off\n"})
+    below = of_alice(team, start, {"infra/f": "y\n", "infra/guard": "on\n"})
+    above = of_alice(team, below, {"infra/f": "z\n", "infra/door": "open\n"})
+    left = commit_of(team.dev, above, {"infra/guard": "off\n"}, start, above)
+    assert "infra/guard" in refused(team, f"{left}:{MAIN}")
