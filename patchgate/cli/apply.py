@@ -21,16 +21,8 @@ from patchgate.cli.options import (
     require_terminal,
     with_config_warnings,
 )
-from patchgate.cli.output import (
-    Progress,
-    cache_folder,
-    read_input,
-    show,
-    warn,
-    write,
-    write_error,
-    write_lines,
-)
+from patchgate.cli.output import cache_folder, read_input, show, warn, write, write_error, write_lines
+from patchgate.cli.progress import Progress
 from patchgate.errors import UsageError
 
 

@@ -19,7 +19,8 @@ from patchgate.cli.options import (
     report_options,
     with_config_warnings,
 )
-from patchgate.cli.output import WITH_EACH_CHANGE, Progress, read_input, show, write
+from patchgate.cli.output import WITH_EACH_CHANGE, read_input, show, write
+from patchgate.cli.progress import Progress
 from patchgate.errors import PatchgateError, UsageError
 from patchgate.values import replace
 

@@ -15,7 +15,8 @@ from patchgate.check.ci_environment import (
     read_event,
 )
 from patchgate.check.ci_range import CiRange, find_ranges, with_forced_push
-from patchgate.cli.output import Progress, write_error
+from patchgate.cli.output import write_error
+from patchgate.cli.progress import Progress
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 from patchgate.values import replace

@@ -16,7 +16,8 @@ from patchgate.cli.options import (
     require_terminal,
     with_config_warnings,
 )
-from patchgate.cli.output import Progress, command_options, show, write_error, write_lines
+from patchgate.cli.output import show, write_error, write_lines
+from patchgate.cli.progress import Progress, command_options
 from patchgate.errors import UsageError
 from patchgate.values import replace
 

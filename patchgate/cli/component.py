@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import document_options, in_repository, open_here, open_to_write, report_options
-from patchgate.cli.output import Progress, cache_folder, show, warn, write, write_error, write_lines
+from patchgate.cli.output import cache_folder, show, warn, write, write_error, write_lines
+from patchgate.cli.progress import Progress
 
 if TYPE_CHECKING:
     from patchgate.components.validate import Validated

@@ -17,16 +17,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from patchgate import __version__
-from patchgate.cli.output import (
-    Progress,
-    analysis_environment,
-    command_options,
-    report_config_warnings,
-    report_failed_gates,
-    show,
-    write,
-    write_error,
-)
+from patchgate.cli.output import report_config_warnings, report_failed_gates, show, write, write_error
+from patchgate.cli.progress import Progress, analysis_environment, command_options
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import open_repository

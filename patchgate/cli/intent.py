@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import document_options, open_here, open_to_write
-from patchgate.cli.output import Progress, analysis_environment, warn, write, write_error, write_lines
+from patchgate.cli.output import warn, write, write_error, write_lines
+from patchgate.cli.progress import Progress, analysis_environment
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository

@@ -9,7 +9,6 @@ import contextlib
 import itertools
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -25,9 +24,7 @@ from patchgate.errors import (
 from patchgate.git.quoting import printable, without_log_commands
 
 if TYPE_CHECKING:
-    from patchgate.check.change_commands import CommandOptions
     from patchgate.report.verdict import Report
-    from patchgate.verify.analysis_runner import AnalysisEnvironment
 
 # Name, the module of `report` that writes it, its function there.
 FORMATS = (
@@ -218,35 +215,6 @@ def cache_folder() -> str:
     return os.path.join(cache or tempfile.gettempdir(), "patchgate" if cache else f"patchgate-{os.getuid()}")
 
 
-def analysis_environment(progress: Progress) -> AnalysisEnvironment:
-    """Return what analyses need from this process: environment, cache, progress, time."""
-    from patchgate.verify.analysis_runner import AnalysisEnvironment
-
-    return AnalysisEnvironment(
-        environ=os.environ, cache=cache_folder(), report_progress=progress.report, now=time.time()
-    )
-
-
-def command_options(
-    progress: Progress, left_out: Sequence[str] = (), names: Sequence[str] | None = None
-) -> CommandOptions:
-    """Return how the commands of a policy are run from this process.
-
-    Args:
-        left_out: the commands that are skipped.
-        names: the only commands to run; None: all.
-    """
-    from patchgate.check.change_commands import CommandOptions
-
-    return CommandOptions(
-        environ=os.environ,
-        cache=cache_folder(),
-        report_progress=progress.report,
-        names=names,
-        left_out=left_out,
-    )
-
-
 DEBUG = "PATCHGATE_DEBUG"
 _MOST_LINE = 1000
 
@@ -292,72 +260,3 @@ def _common_dir(arguments: Sequence[str]) -> str | None:
         return open_repository(os.environ, os.path.abspath(os.path.join(os.curdir, *named))).common_dir
     except Exception:  # noqa: BLE001 - what failed may fail again; the first error is reported
         return None
-
-
-# Go to the start of the line and erase it (ECMA-48, EL).
-_ERASE = "\r\x1b[K"
-_SELDOM = 30.0
-"""Seconds between two lines about one command, where a line cannot be overwritten."""
-# Of commands that run at the same time: after how many seconds without a report one has ended, and how many
-# are named in one line.
-_FRESH = 1.5
-_MOST_SHOWN = 4
-
-
-def _doing(what: str) -> str:
-    return what if what.startswith("waiting ") else f"running {what}"
-
-
-class Progress:
-    """Reports running commands: on a terminal in one line that is overwritten, elsewhere now and then."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._reported: dict[str, float] = {}
-        self._seen: dict[str, float] = {}
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.end()
-
-    def report(self, what: str, seconds: float) -> None:
-        """Report how many seconds a command has run; `what` may begin with `waiting `."""
-        if self._quiet:
-            return
-        if self._is_terminal:
-            self._reported[what] = seconds
-            self._seen[what] = time.monotonic()
-            self._write(f"{_ERASE}{self._running()} …\r")
-        elif seconds - self._reported.get(what, -_SELDOM) >= _SELDOM:
-            self._reported[what] = seconds
-            write_error(f"{_doing(what)} for {seconds:.0f} s …")
-
-    def _running(self) -> str:
-        """Name what runs at the same time, and for how long: each reports about once a second."""
-        now = time.monotonic()
-        fresh = [each for each, at in self._seen.items() if now - at < _FRESH][:_MOST_SHOWN]
-        parts = [f"{each} for {self._reported[each]:.0f} s" for each in fresh]
-        return _doing(", ".join(parts))
-
-    def count(self, done: int, total: int) -> None:
-        """Report how many commits are checked; only on a terminal."""
-        if self.has_line:
-            self._reported["commits"] = done
-            self._write(f"{_ERASE}{done:,} of {total:,} commits checked …\r")
-
-    @property
-    def has_line(self) -> bool:
-        """Whether counts are shown: on a terminal, where a line can be overwritten."""
-        return self._is_terminal and not self._quiet
-
-    def end(self) -> None:
-        """Erase the line on a terminal."""
-        if self._is_terminal and self._reported:
-            self._write(_ERASE)
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            print(text, end="", file=sys.stderr, flush=True)

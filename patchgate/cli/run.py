@@ -17,7 +17,8 @@ from patchgate.cli.options import (
     open_here,
     open_to_write,
 )
-from patchgate.cli.output import Progress, cache_folder, read_input, warn, write, write_error, write_lines
+from patchgate.cli.output import cache_folder, read_input, warn, write, write_error, write_lines
+from patchgate.cli.progress import Progress
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from patchgate.cli.options import in_repository, open_here
-from patchgate.cli.output import Progress, analysis_environment, wants_color, warn, write
+from patchgate.cli.output import wants_color, warn, write
+from patchgate.cli.progress import Progress, analysis_environment
 from patchgate.errors import UsageError
 
 

@@ -426,7 +426,8 @@ def test_the_program_that_installed_is_named_by_its_absolute_path(repo: Repo) ->
         check=True,
         capture_output=True,
     )
-    assert done.stdout.endswith(b"nothing changed\n")
+    # The cache may be another interpreter's: `python` here, `python3` in the script.
+    assert done.stdout.startswith(b"the hooks in .git/hooks are up to date; ")
 
 
 def test_a_repository_with_an_awkward_path_works(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.cli.output import Progress
+from patchgate.cli.progress import Progress
 from patchgate.commands.command_answer import Answer, CommandAnswer
 from tests.command_world import Tools, tool
 from tests.sessions.test_faults import everything

@@ -99,7 +99,7 @@ def test_of_a_command_that_printed_nothing_the_command_line_is_told(tmp_path: Pa
     repo = scripts(tmp_path, "sh", "-c", 'sh "$1"; exit 3', "it", "{tests}")
     each = slug(repo)
     assert (each.result, each.reason.split()[-1]) == (CaptureResult.REFUSED, "3")
-    line = f"sh -c 'sh \"$1\"; exit 3' it {ONE} {TWO}"
+    line = f"sh -c 'sh \"$1\"; exit 3' it ./{ONE} ./{TWO}"
     assert (each.hint or "").endswith(f": {line}")
     repo.stage({ONE: "echo told\n"})
     assert "sh -c" not in (slug(repo).hint or "")

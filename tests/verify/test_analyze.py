@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from sarif_pydantic import Sarif
 
-from patchgate.cli.output import Progress
+from patchgate.cli.progress import Progress
 from patchgate.verify.analysis_output import analysis_schema
 from tests.verify.analysis_world import sarif
 from tests.world import EXECUTABLE, Answer, Repo
