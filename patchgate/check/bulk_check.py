@@ -36,8 +36,6 @@ from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built
 from patchgate.report.verdict import ChangeVerdict, ClearedCommits, Report
 from patchgate.values import dataclass, replace
 
-AT_ONCE = 16_384
-"""How many commits are listed at once; git's children last no longer."""
 _PROVED_AT_ONCE = 1_024
 # Git begins anew after a policy that needs more to be read, and where it died.
 _MOST_CHILDREN = 50
@@ -68,7 +66,7 @@ def check_range(repository: Repository, revision: str, asked: CheckOptions) -> R
     total = 0
     if asked.counted is not None:
         total = int(repository.output("rev-list", "--count", *range_arguments(low, high)))
-    for commits in stream_commits(repository, *range_arguments(low, high), at_once=AT_ONCE):
+    for commits in stream_commits(repository, *range_arguments(low, high)):
         require_parents(repository, commits)
         memory.look_at(commits)
         with Walk(repository, commits) as walk:

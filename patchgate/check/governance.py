@@ -57,7 +57,7 @@ def examine(case: Case) -> Iterator[Finding]:
             "policy-change-not-alone",
             f"{first.quoted} is a control file and changes together with {named}",
             first,
-            f"{how} (git restore --staged -- {first.quoted} takes it out of this commit)",
+            f"{how} (git restore --staged -- {first.in_shell} takes it out of this commit)",
             details={"split": [others, controls] if is_agent else [controls, others]},
         )
     if facts.repaired:

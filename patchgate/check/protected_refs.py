@@ -15,7 +15,7 @@ from patchgate.check.refs import GATE, RefMove, examine, show_ref
 from patchgate.errors import ConfigError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, NOTES, TAGS, RefUpdate, is_ancestor, nearest_first_parent, type_of
+from patchgate.git.pushes import BRANCHES, NOTES, TAGS, FirstParentLines, RefUpdate, is_ancestor, type_of
 from patchgate.git.quoting import printable
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import Repository
@@ -100,6 +100,7 @@ class RefRules:
         for alias, target in missing_targets(repository, listed or (), destination.symbolic).items():
             self._aliases.setdefault(target, []).append(alias)
         self._ancestry: dict[tuple[str, str], bool] = {}
+        self.first_parents = FirstParentLines(repository, commits.values(), self.default_tip)
 
     @property
     def default_policy(self) -> Policy | None:
@@ -306,7 +307,7 @@ class RefRules:
         # Where a protected branch begins is the author's choice, and so what was the policy there.
         is_chosen = not self.is_protected(update.ref)
         if is_chosen and (old is None or not self.reaches(tip, old)):
-            nearest = nearest_first_parent(self.repository, tip, base)
+            nearest = self.first_parents.nearest(tip, base)
             if nearest is not None:
                 yield nearest
             elif update.ref.startswith(NOTES):

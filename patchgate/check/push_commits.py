@@ -16,7 +16,7 @@ from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
 from patchgate.errors import UndecidedError
 from patchgate.git.commit_lists import Commit, commits_not_in, count_commits_not_in
-from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at, nearest_first_parent
+from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
@@ -345,7 +345,7 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
         old = terms.commits.get(terms.destination.had.get(update.ref, ""))
         had = base = old or terms.default_tip
         if old is None and had is not None:
-            base = nearest_first_parent(terms.repository, tip, had)
+            base = terms.first_parents.nearest(tip, had)
         found.append(
             ProtectedRef(
                 ref=update.ref,

@@ -27,7 +27,7 @@ from patchgate.check.push_commits import (
     with_protected_refs,
 )
 from patchgate.check.push_groups import JudgedAlike, PushGroup, RepeatLimit, notes_on_policies
-from patchgate.git.commit_lists import Commit
+from patchgate.git.commit_lists import AT_ONCE, Commit
 from patchgate.git.history import Walk
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
@@ -324,7 +324,7 @@ class _PushCheck:
     ) -> tuple[list[ChangeVerdict], list[set[str]], ClearedCommits | None]:
         """Judge the new commits of the only group, the boring ones in bulk."""
         # Every commit of a push has one policy then, and is judged once.
-        from patchgate.check.bulk_check import AT_ONCE, BulkCheck, count, count_on, may_clear
+        from patchgate.check.bulk_check import BulkCheck, count, count_on, may_clear
         from patchgate.check.range_memory import RangeMemory
 
         known = history_root(self._objects, self._asked)

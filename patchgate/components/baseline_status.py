@@ -267,7 +267,7 @@ def status_text(baselines: BaselineStatuses) -> list[str]:
     lines = [line for each in baselines.components for line in _component_lines(each, baselines)]
     for path in baselines.orphans:
         shown = wording.show_path(path)
-        lines.append(f"{shown} belongs to no declared component: git rm {shown}")
+        lines.append(f"{shown} belongs to no declared component: git rm {path.in_shell}")
     number = wording.count(len(baselines.components), "component")
     found = wording.count_levels(baselines.findings) or "no findings"
     return [*lines, f"{number}: {found}" if baselines.components else NONE_DECLARED]

@@ -6,7 +6,6 @@ Decides layout and keys only. Every key is always present; null means that the v
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from patchgate.components.attestations import VERIFIED_REF
@@ -18,7 +17,6 @@ from patchgate.components.component_list import ComponentGraph, Dependency, List
 from patchgate.components.component_names import How
 from patchgate.components.staleness import Freshness, freshness
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
-from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
 from patchgate.ledger.timestamps import iso_if_any
 from patchgate.policy.component import Role
@@ -98,18 +96,13 @@ def _closing(capture: Capture) -> Iterator[str]:
     to_add = [each.component.baseline for each in capture.components if not each.is_staged]
     to_add += capture.to_add
     if to_add:
-        yield f"to commit it: git add {first_of(to_add, _ADDED, _argument, ' ')}"
+        yield f"to commit it: git add {first_of(to_add, _ADDED, lambda path: path.in_shell, ' ')}"
     elif not all(each.is_committed for each in capture.components):
         yield "to commit it: git commit"
     elif results == {CaptureResult.UNCHANGED}:
         ids = " ".join(each.component.id for each in capture.components)
         again = f"git patchgate baseline capture {ids} --reverify"
         yield f"nothing to commit; to record that the tests passed today: {again}"
-
-
-def _argument(path: RepoPath) -> str:
-    """Write a path for a shell; one with unprintable characters as git quotes it."""
-    return shlex.quote(path.quoted) if path.is_plain else path.quoted
 
 
 def capture_json(capture: Capture) -> str:

@@ -6,8 +6,9 @@ A long range can be listed block by block.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -15,10 +16,19 @@ from patchgate.git.repository import Repository, finish
 from patchgate.git.revisions import commit_named
 from patchgate.values import dataclass
 
-_FORMAT = "%H %T %P%x00%(trailers:only,unfold,separator=%x1F)%x00"
-_LIST = ("rev-list", f"--format={_FORMAT}", "--no-commit-header")
+_FORMAT = "%H %T %P%x00%B%x00"
+_TRAILERS = "%(trailers:only,unfold,separator=%x1F)"
+_LIST = ("rev-list", "--no-commit-header")
 _READ_AT_ONCE = 1 << 20
 _WALK_SECONDS = 24 * 3600.0
+AT_ONCE = 16_384
+"""How many commits are listed at once; git's children for them last no longer."""
+# Sources: git-interpret-trailers; find_trailer_block_start and find_separator in git's trailer.c.
+_MAY_HAVE_TRAILERS = re.compile(rb"^(?:[A-Za-z0-9-]++[ \t]*+:|\(cherry picked from commit )", re.MULTILINE)
+# Git reads the continuation of a trailer in quadratic time: 2.4 million lines take it 87 s.
+_FOLDED = re.compile(rb"(?:\n[ \t][^\n]*+)++")
+_MOST_FOLDED = 64 << 10
+_MOST_MESSAGE = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,45 +128,98 @@ def list_commits(repository: Repository, *chosen: str, stdin: bytes = b"") -> li
     """List the commits that `git rev-list` prints for some arguments, in its order.
 
     Raises:
-        UndecidedError: git failed, or objects are missing.
+        UndecidedError: git failed, objects are missing, or a message cannot be read in a short time.
     """
-    return _listed(repository.output(*_LIST, *chosen, stdin=stdin).split(b"\0"))
+    return [commit for some in stream_commits(repository, *chosen, stdin=stdin) for commit in some]
 
 
-def stream_commits(repository: Repository, *chosen: str, at_once: int) -> Iterator[list[Commit]]:
-    """List the commits that `git rev-list` prints for some arguments, so many at once.
+def stream_commits(repository: Repository, *chosen: str, stdin: bytes = b"") -> Iterator[list[Commit]]:
+    """List the commits that `git rev-list` prints for some arguments, `AT_ONCE` or a few more at once.
+
+    Raises:
+        UndecidedError: as in `list_commits`.
+    """
+    found: list[list[str]] = []
+    asked: list[str] = []
+    fields: list[bytes] = []
+    rest = b""
+    # Git waits where its answer is not read at once, and each commit is judged meanwhile.
+    with repository.child(*_LIST, f"--format={_FORMAT}", *chosen, seconds=_WALK_SECONDS) as child:
+        child.feed(stdin)
+        while data := os.read(child.out.fileno(), _READ_AT_ONCE):
+            *whole, rest = (rest + data).split(b"\0")
+            fields += whole
+            for ids, message in zip(fields[::2], fields[1::2], strict=False):
+                found.append(ids.decode("ascii").split())
+                if may_have_trailers(found[-1][0], message):
+                    asked.append(found[-1][0])
+            # Messages are not kept; some are larger than all else.
+            fields = fields[-1:] if len(fields) % 2 else []
+            if len(rest) > _MOST_MESSAGE:
+                raise _too_long(fields[0].decode("ascii").split()[0])
+            if len(found) >= AT_ONCE:
+                yield _made(found, trailers_of(repository, asked, _TRAILERS))
+                found, asked = [], []
+        finish(child, "rev-list")
+    if found:
+        yield _made(found, trailers_of(repository, asked, _TRAILERS))
+
+
+def _made(found: Iterable[Sequence[str]], trailers: Mapping[str, str]) -> list[Commit]:
+    return [
+        Commit(
+            oid=oid,
+            tree=tree,
+            parents=tuple(parents),
+            # Most trailers occur often, like those of the maintainers who sign off.
+            trailers=tuple(map(sys.intern, text.split("\x1f"))) if (text := trailers.get(oid)) else (),
+        )
+        for oid, tree, *parents in found
+    ]
+
+
+def may_have_trailers(oid: str, message: bytes) -> bool:
+    """Return whether git may find trailers in a message.
+
+    Raises:
+        UndecidedError: it would take git too long to tell.
+    """
+    if _MAY_HAVE_TRAILERS.search(message) is None:
+        return False
+    if len(message) > _MOST_FOLDED:
+        longest = max((len(each.group()) for each in _FOLDED.finditer(message)), default=0)
+        if longest > _MOST_FOLDED or len(message) > _MOST_MESSAGE:
+            raise _too_long(oid)
+    return True
+
+
+def _too_long(oid: str) -> UndecidedError:
+    return UndecidedError(
+        f"the message of {oid[:12]} is too long to read its trailers: "
+        f"{_MOST_MESSAGE >> 20} MiB, or {_MOST_FOLDED >> 10} KiB of indented lines",
+        "write a shorter message: git commit --amend, or git rebase -i",
+    )
+
+
+def trailers_of(repository: Repository, oids: Sequence[str], form: str) -> dict[str, str]:
+    """Ask git for the trailers of commits that may have some.
+
+    Args:
+        form: how they are printed, a placeholder of git-log; in it are no NULs.
 
     Raises:
         UndecidedError: git failed, or objects are missing.
     """
-    # Git waits where its answer is not read at once, and each commit is judged meanwhile.
-    with repository.child(*_LIST, *chosen, seconds=_WALK_SECONDS) as child:
-        child.close_input()
-        fields: list[bytes] = []
-        rest = b""
-        while data := os.read(child.out.fileno(), _READ_AT_ONCE):
-            *whole, rest = (rest + data).split(b"\0")
-            fields += whole
-            while len(fields) > 2 * at_once:
-                yield _listed([*fields[: 2 * at_once], b""])
-                fields = fields[2 * at_once :]
-        finish(child, "rev-list")
-        if fields:
-            yield _listed([*fields, b""])
-
-
-def _listed(fields: Sequence[bytes]) -> list[Commit]:
-    """Read commits, of two fields each; the last field is empty."""
-    found: list[Commit] = []
-    for index in range(0, len(fields) - 1, 2):
-        oid, tree, *parents = fields[index].decode("ascii").split()
-        text = fields[index + 1]
-        # Most trailers occur often, like those of the maintainers who sign off.
-        trailers = (
-            tuple(sys.intern(each) for each in text.decode("utf-8", "replace").split("\x1f")) if text else ()
-        )
-        found.append(Commit(oid=oid, tree=tree, parents=tuple(parents), trailers=trailers))
-    return found
+    if not oids:
+        return {}
+    stdin = "".join(f"{oid}\n" for oid in oids).encode("ascii")
+    chosen = (f"--format=%H%x00{form}%x00", "--no-walk=unsorted", "--stdin")
+    fields = repository.output(*_LIST, *chosen, stdin=stdin).split(b"\0")
+    # Each answer ends in a line feed, which git writes before the next one.
+    return {
+        oid.decode("ascii").strip(): text.decode("utf-8", "replace")
+        for oid, text in zip(fields[::2], fields[1::2], strict=False)
+    }
 
 
 def commits_not_in(

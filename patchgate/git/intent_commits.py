@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from patchgate.git.commit_lists import Commit, commits_not_in
+from patchgate.git.commit_lists import Commit, commits_not_in, may_have_trailers, trailers_of
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.history import Walk
 from patchgate.git.model import Change, FileChange
@@ -83,7 +83,8 @@ def _inserted(raw: bytes, made: bytes, trailer: bytes) -> bytes | None:
 
 
 _TRAILERS = "%(trailers:key=Patchgate-Intent,valueonly,unfold,separator=%x1F)"
-_FORMAT = f"%H %T %P%x00%s%x00{_TRAILERS}%x00"
+_FORMAT = "%H %T %P%x00%s%x00%B%x00"
+_NAME = re.compile(rb"patchgate-intent", re.IGNORECASE)
 _FIELDS = 3
 _PATCH = (
     "--stdin",
@@ -149,11 +150,19 @@ def with_ids(repository: Repository, oids: Sequence[str]) -> list[IntentCommit]:
 def _listed(repository: Repository, chosen: Sequence[str], stdin: bytes = b"") -> list[IntentCommit]:
     arguments = ("rev-list", f"--format={_FORMAT}", "--no-commit-header", *chosen)
     fields = repository.output(*arguments, stdin=stdin).split(b"\0")
+    starts = range(0, len(fields) - _FIELDS, _FIELDS)
+    names = [fields[at].decode("ascii").split() for at in starts]
+    messages = [fields[at + 2] for at in starts]
+    asked = [
+        own[0]
+        for own, message in zip(names, messages, strict=True)
+        if _NAME.search(message) and may_have_trailers(own[0], message)
+    ]
+    trailers = trailers_of(repository, asked, _TRAILERS)
     found: list[IntentCommit] = []
-    for at in range(0, len(fields) - _FIELDS, _FIELDS):
-        oid, tree, *parents = fields[at].decode("ascii").split()
-        subject, named = (each.decode("utf-8", "surrogateescape") for each in fields[at + 1 : at + _FIELDS])
-        ids = tuple(word for each in named.split("\x1f") if (word := each.strip()))
+    for at, (oid, tree, *parents) in zip(starts, names, strict=True):
+        subject = fields[at + 1].decode("utf-8", "surrogateescape")
+        ids = tuple(word for each in trailers.get(oid, "").split("\x1f") if (word := each.strip()))
         found.append(IntentCommit(oid=oid, tree=tree, parents=tuple(parents), subject=subject, ids=ids))
     return found
 

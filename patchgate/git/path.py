@@ -8,11 +8,13 @@ There is one constructor for each origin. A `RepoPath` may be hostile: git can s
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 from patchgate.errors import UsageError
-from patchgate.git.quoting import quote_path
+from patchgate.git.quoting import printable, quote_path
 from patchgate.values import dataclass
 
 MAX_COMPONENT = 255
@@ -24,8 +26,11 @@ _HFS_IGNORED = dict.fromkeys(
 )
 # utf8.c, pick_one_utf8_char: to the check for HFS+ a name ends where it is not UTF-8, or at a noncharacter.
 _MALFORMED = re.compile("[\udc80-\udcff\ufffe\uffff]")
-_BORING = re.compile(rb"[A-Za-z0-9_+=,@%()\[\]{}!#$&;'^-][A-Za-z0-9_+=,@%()\[\]{}!#$&;'^. -]*")
+_BORING = rb"[A-Za-z0-9_+=,@%()\[\]{}!#$&;'^-][A-Za-z0-9_+=,@%()\[\]{}!#$&;'^. -]*+"
+_BORING_PATH = re.compile(rb"(?:%b/)*+%b" % (_BORING, _BORING))
+_LONG_COMPONENT = re.compile(rb"[^/]{%d}" % (MAX_COMPONENT + 1))
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_DOTS = frozenset({b".", b".."})
 _DRIVE = re.compile(rb"[A-Za-z]:")
 
 
@@ -77,6 +82,15 @@ class RepoPath:
         return quote_path(self.raw)
 
     @property
+    def in_shell(self) -> str:
+        """The path as one word of a git command in a shell; `PATH` if it must be escaped for a terminal."""
+        text = self.raw.decode("utf-8", "surrogateescape")
+        if printable(text) != text:
+            return "PATH"
+        # A leading dash would be an option of git, a leading colon pathspec magic.
+        return shlex.quote(f"./{text}" if text.startswith(("-", ":")) else text)
+
+    @property
     def is_plain(self) -> bool:
         """Return whether the path is UTF-8 and has no character that must be escaped."""
         return not self.quoted.startswith('"')
@@ -99,9 +113,9 @@ class RepoPath:
     @property
     def is_too_long(self) -> bool:
         """Return whether this name is too long for a file: more than 4,096 bytes, or 255 in one component."""
-        if len(self.raw) > MAX_PATH:
-            return True
-        return len(self.raw) > MAX_COMPONENT and max(map(len, self.raw.split(b"/"))) > MAX_COMPONENT
+        if len(self.raw) <= MAX_COMPONENT:
+            return False
+        return len(self.raw) > MAX_PATH or _LONG_COMPONENT.search(self.raw) is not None
 
     def parents(self) -> Iterator[bytes]:
         """Yield each folder above the path, the root (empty) first; for many paths see
@@ -157,23 +171,24 @@ def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
     raw = path.raw
     if not raw:
         return ("path-empty",)
+    is_too_long = path.is_too_long
+    if _BORING_PATH.fullmatch(raw):
+        return ("path-too-long",) if is_too_long else ()
     found: list[str] = []
     if raw.startswith(b"/"):
         found.append("path-absolute")
     if _DRIVE.match(raw):
         found.append("path-drive-letter")
     components = raw.split(b"/")
-    if any(component in {b".", b".."} for component in components):
+    if not _DOTS.isdisjoint(components):
         found.append("path-traversal")
     if b"" in components[1:]:
         found.append("path-empty")
-    is_too_long = path.is_too_long
-    if not all(_BORING.fullmatch(component) for component in components):
-        # Normalising takes time quadratic in the accents, so names that are too long are not normalised.
-        if not is_too_long and any(is_git_alias(component) for component in components):
-            found.append("path-git-dir")
-        if _CONTROL.search(raw):
-            found.append("path-control")
+    # Normalising takes time quadratic in the accents, so names that are too long are not normalised.
+    if not is_too_long and any(map(is_git_alias, set(components))):
+        found.append("path-git-dir")
+    if _CONTROL.search(raw):
+        found.append("path-control")
     if is_too_long:
         found.append("path-too-long")
     if from_text and b":" in raw and "path-drive-letter" not in found:
@@ -183,6 +198,7 @@ def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
 def is_git_alias(component: bytes) -> bool:
     """Return whether a component means `.git` on some file system: case, HFS+, NTFS names and streams."""
     text = component.decode("utf-8", "surrogateescape").translate(_HFS_IGNORED)

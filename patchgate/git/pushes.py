@@ -215,6 +215,50 @@ def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | 
     return chain[-1][1] if len(chain[-1]) > 1 else None
 
 
+class FirstParentLines:
+    """Finds what `nearest_first_parent` finds, for the tips of a push; beside one usual commit, git lists the
+    lines of all tips once.
+    """
+
+    def __init__(self, repository: Repository, tips: Iterable[str | None], usual: str | None) -> None:
+        self._repository = repository
+        self._tips = tips
+        self._usual = usual
+        self._parents: dict[str, str | None] | None = None
+        # For each listed commit the last listed one of its line, and the commit after that.
+        self._ends: dict[str, tuple[str, str | None]] = {}
+        self._reached: dict[str, bool] = {}
+
+    def nearest(self, tip: str, known: str) -> str | None:
+        """Find the first commit on the line of one of the tips that `known` reaches; None: there is none.
+
+        Raises:
+            UndecidedError: git failed, or objects are missing.
+        """
+        if known != self._usual:
+            return nearest_first_parent(self._repository, tip, known)
+        if self._parents is None:
+            self._parents = self._listed(known)
+        if tip not in self._parents:
+            return tip
+        line = [tip]
+        while line[-1] not in self._ends and (parent := self._parents[line[-1]]) in self._parents:
+            line.append(parent or "")
+        last, following = end = self._ends.get(line[-1]) or (line[-1], self._parents[line[-1]])
+        self._ends.update(dict.fromkeys(line, end))
+        if last not in self._reached:
+            self._reached[last] = is_ancestor(self._repository, last, known)
+        # With wrong clocks, git may list commits that the known one reaches.
+        return nearest_first_parent(self._repository, tip, known) if self._reached[last] else following
+
+    def _listed(self, known: str) -> dict[str, str | None]:
+        words = dict.fromkeys([*filter(None, self._tips), "^" + known])
+        stdin = "".join(f"{word}\n" for word in words).encode("ascii")
+        raw = self._repository.output("rev-list", "--first-parent", "--parents", "--stdin", stdin=stdin)
+        lines = [line.split(" ") for line in raw.decode("ascii").splitlines()]
+        return {oid: parents[0] if parents else None for oid, *parents in lines}
+
+
 def first_parents_at(
     repository: Repository, tip: str, known: str | None, paths: Sequence[bytes]
 ) -> list[str]:

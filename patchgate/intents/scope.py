@@ -6,7 +6,6 @@ intents and missing trailers. The caller says which intent binds a change, and w
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 
@@ -75,7 +74,7 @@ def scope_findings(intent: Intent, check: ScopeCheck, kind: str = "staged") -> I
     """
 
     def take_out(path: RepoPath | None) -> str:
-        name = "PATH" if path is None else _word(path)
+        name = "PATH" if path is None else path.in_shell
         if kind in {"patch", "edits"}:
             return f"remove it from the {kind}"
         if kind in {"envelope", "search-replace", "string-edits", "files"}:
@@ -130,13 +129,6 @@ def file_findings(
         if more > 0:
             message = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} {how}"
             yield find(rule, message, None, take_out(None) + step)
-
-
-def _word(path: RepoPath) -> str:
-    """Quote a path for a shell; an unprintable one becomes `PATH`."""
-    text = path.raw.decode("utf-8", "surrogateescape")
-    shown = printable(text)
-    return shlex.quote(text) if shown == text else "PATH"
 
 
 def expired_finding(intent: Intent, now: Moment) -> Finding:

@@ -21,9 +21,10 @@ any component.
 
 # A class of more characters is as good as a `?`; ten digits are few enough.
 _MOST_TEXTS = 12
-_MAX_FOLDERS = 50_000
-# Real folders are shorter. Paths of 4,096 bytes, one folder for every second byte, would fill the memory.
-_MAX_REMEMBERED = 512
+# Longer paths are for no file system, and each of their folders would be a long text. A path of this length,
+# with a folder for every second character, makes four million of those that are remembered.
+_MAX_PATH = 4_096
+_MAX_REMEMBERED = 16_000_000
 ASCII = "".join(map(chr, range(128)))
 FOLDED_ASCII = "".join(character for character in ASCII if character == character.lower())
 _NOTHING: dict[int, dict[str, list[int]]] = {}
@@ -88,13 +89,23 @@ def _matched(single: Single, characters: str) -> list[str]:
 
 
 class LiteralIndex:
-    """Answers which entries of a list could match a path; it remembers up to 50,000 folders.
+    """Answers which entries of a list could match a path; it remembers folders, up to a limit in characters.
 
     Args:
         entries: for each entry its checks; every path that the entry matches passes one of them.
     """
 
-    __slots__ = ("_always", "_folders", "_heads", "_longest", "_names", "_parts", "_prefixes", "_tails")
+    __slots__ = (
+        "_always",
+        "_folders",
+        "_heads",
+        "_longest",
+        "_names",
+        "_parts",
+        "_prefixes",
+        "_remembered",
+        "_tails",
+    )
 
     def __init__(self, entries: Iterable[Iterable[Check]]) -> None:
         self._prefixes: dict[str, list[int]] = {}
@@ -118,6 +129,7 @@ class LiteralIndex:
         self._longest = max(map(len, self._prefixes), default=0)
         self._always = frozenset(always)
         self._folders: dict[str, frozenset[int]] = {"": self._always}
+        self._remembered = 0
 
     def find(self, path: str) -> frozenset[int]:
         """Return the positions of the entries that could match a path or a folder above it."""
@@ -149,10 +161,9 @@ class LiteralIndex:
 
     def _enter(self, path: str) -> frozenset[int]:
         """Walk to a folder from the nearest one above that is remembered, remembering those on the way."""
-        if len(self._folders) >= _MAX_FOLDERS:
-            self._folders = {"": self._always}
-        # Only what may be remembered is cut at each folder: of a long path that would be a long text each.
-        start = path if len(path) <= _MAX_REMEMBERED else path[: _MAX_REMEMBERED + 1].rpartition("/")[0]
+        if self._remembered > _MAX_REMEMBERED:
+            self._folders, self._remembered = {"": self._always}, 0
+        start = path if len(path) <= _MAX_PATH else path[: _MAX_PATH + 1].rpartition("/")[0]
         while (found := self._folders.get(start)) is None:
             start = start.rpartition("/")[0]
         position = len(start) + 1 if start else 0
@@ -163,7 +174,8 @@ class LiteralIndex:
                 own = self._prefixes.get(path[:end])
                 found = found if own is None else found.union(own)
             found = self._with_name(found, path[position:end])
-            if end <= _MAX_REMEMBERED:
+            if end <= _MAX_PATH:
                 self._folders[path[:end]] = found
+                self._remembered += end
             position = end + 1
         return found

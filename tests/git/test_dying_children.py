@@ -169,7 +169,7 @@ READERS: dict[str, Callable[[World], Any]] = {
     ),
     "recent_commits": _with_objects(lambda w, o: commit_lists.recent_commits(w.opened, o, 9)),
     "stream_commits": lambda w: list(
-        commit_lists.stream_commits(w.opened, *commit_lists.range_arguments(w.first, w.last), at_once=1)
+        commit_lists.stream_commits(w.opened, *commit_lists.range_arguments(w.first, w.last))
     ),
     "check_range": _judged_in_bulk,
     "Walk": _with_objects(lambda w, o: _walked(w, o, Detail())),
@@ -351,6 +351,7 @@ STARTERS = {
     "approvals/approve.py": "ssh-keygen",
     "hooks/doctor_repository.py": "an interpreter",
     "commands/environment.py": "an interpreter",
+    "commands/program_version.py": "a command that tells its version",
     "runs/worker.py": "a worker of a run",
     "agents/settings/doctor.py": "an agent's hook, as its client starts it",
     "agents/mcp/served_place.py": "a call of the MCP server",

@@ -323,3 +323,19 @@ def test_folding_twice_changes_nothing_more(text: str) -> None:
         raw = text.encode("utf-8", "surrogateescape")
     once = fold(raw)
     assert fold(once.encode("utf-8", "surrogateescape")) == once
+
+
+@pytest.mark.parametrize(
+    ("raw", "word"),
+    [
+        (b"src/a.py", "src/a.py"),
+        (b"$(touch here)", "'$(touch here)'"),
+        (b"it's", "'it'\"'\"'s'"),
+        (b"-f", "./-f"),
+        (b":(top)a", "'./:(top)a'"),
+        (b"a\nb", "PATH"),
+        (b"\xff", "PATH"),
+    ],
+)
+def test_a_path_in_a_command_is_one_word_that_runs_nothing(raw: bytes, word: str) -> None:
+    assert RepoPath(raw).in_shell == word

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from patchgate.git.commit_lists import commits_not_in
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import is_ancestor, nearest_first_parent, peel
+from patchgate.git.pushes import FirstParentLines, is_ancestor, nearest_first_parent, peel
 from patchgate.git.repository import Repository, open_repository
+from patchgate.process import Completed
 from tests.git.histories import build
 from tests.world import Repo
 
@@ -64,12 +66,43 @@ def test_what_a_remote_lacks_and_the_nearest_first_parent_are_those_of_a_plain_w
             chain.append(graph[chain[-1]][0])
         expected = next((oid for oid in chain if oid in behind), None)
         assert nearest_first_parent(repository, tip, known) == expected
+        assert FirstParentLines(repository, [tip, None, also], known).nearest(tip, known) == expected
         fresh = [commit.oid for commit in commits_not_in(repository, [tip, also], [known])]
         wanted = reached(graph, tip, also) - behind
         # Where clocks are wrong git may name more than is lacking, never less; parents come first.
         assert wanted <= set(fresh)
         places = {oid: place for place, oid in enumerate(fresh)}
         assert all(places[p] < places[oid] for oid in fresh for p in graph[oid] if p in places)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_parents_of_many_tips_are_those_of_each_alone(tmp_path: Path, seed: int) -> None:
+    repository, graph = history(tmp_path, seed)
+    oids = sorted(graph)
+    known = random.Random(seed).choice(oids)
+    lines = FirstParentLines(repository, oids, known)
+    for tip in oids:
+        assert lines.nearest(tip, known) == nearest_first_parent(repository, tip, known)
+
+
+def test_git_lists_the_lines_of_many_new_branches_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo.create(tmp_path)
+    known = repo.commit({"a": "x\n"})
+    tips = [repo.commit({"a": f"{number}\n"}) for number in range(5)]
+    repository = open_repository(repo.env, str(repo.path))
+    asked: list[str] = []
+    real = Repository.git
+
+    def noting(self: Repository, *arguments: str, **options: Any) -> Completed:
+        asked.append(arguments[0])
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Repository, "git", noting)
+    lines = FirstParentLines(repository, tips, known)
+    assert {lines.nearest(tip, known) for tip in tips} == {known}
+    assert asked == ["rev-list", "merge-base"]
 
 
 def test_tags_are_peeled_however_nested(tmp_path: Path) -> None:

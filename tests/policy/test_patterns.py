@@ -406,7 +406,7 @@ def test_hostile_paths_of_4096_bytes_are_answered(folded: bool) -> None:
 def test_what_is_remembered_stays_bounded_and_forgetting_changes_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(literal_index, "_MAX_FOLDERS", 10)
+    monkeypatch.setattr(literal_index, "_MAX_REMEMBERED", 50)
     monkeypatch.setattr(patterns_module, "_MAX_SPECS", 1)
     compiled = PatternSet(["f3/", "*.key", "*.pem"], folded=False)
     for _ in range(2):
@@ -414,10 +414,23 @@ def test_what_is_remembered_stays_bounded_and_forgetting_changes_no_answer(
             expected = 0 if number == 3 else 1
             assert compiled.match(b"f%d/x/y/a.key" % number) == expected
             assert compiled.match(b"f%d/x/y/a.pem" % number) == (0 if number == 3 else 2)
-            assert len(compiled._index._folders) <= 10 + 3
+            assert sum(map(len, compiled._index._folders)) <= 50 + len("f99f99/xf99/x/y")
             assert len(compiled._specs) == 1
-    compiled.match(b"a" * 3000 + b"/b")
-    assert all(len(folder) <= 512 for folder in compiled._index._folders)
+
+
+def test_the_folders_of_a_long_path_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    real = literal_index.LiteralIndex._with_name
+
+    def counting(self: literal_index.LiteralIndex, found: frozenset[int], name: str) -> frozenset[int]:
+        looked.append(name)
+        return real(self, found, name)
+
+    monkeypatch.setattr(literal_index.LiteralIndex, "_with_name", counting)
+    compiled = PatternSet(["*.key"], folded=False)
+    for number in range(100):
+        assert compiled.match(b"a/" * 1000 + b"%d" % number) is None
+    assert len(looked) == 1000 + 100
 
 
 def test_pathspec_is_loaded_by_the_first_path_that_could_match() -> None:

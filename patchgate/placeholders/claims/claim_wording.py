@@ -6,7 +6,6 @@ without its text. Every name in the output is safe to print.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -255,11 +254,8 @@ def _to_add(candidate: Candidate) -> str:
 
 def _argument(candidate: Candidate) -> str:
     """Quote a path for a shell; `PATH` where it must be escaped for a terminal, or is too long."""
-    text = candidate.path.raw.decode("utf-8", "surrogateescape") if candidate.path is not None else ""
-    if not text or len(text) > MOST_NAME or printable(text) != text:
-        return "PATH"
-    # A leading dash would be an option of git, a leading colon pathspec magic.
-    return shlex.quote(f"./{text}" if text.startswith(("-", ":")) else text)
+    path = candidate.path
+    return "PATH" if path is None or len(path.raw) > MOST_NAME else path.in_shell
 
 
 def _suffix(candidate: Candidate) -> str:
