@@ -65,7 +65,8 @@ class Case:
     `has_budgets` is false for the first commit, and where all tracked files are judged. `facts` has what
     each feature gathered, under its name (`features`). `links` says where symlinks lead; None if the
     change has none, or no tree results from it. `merged` lists the folders of a merge that differ from each
-    parent's. `free` are paths that cost no budget.
+    parent's. `carried` maps what a merge brings to a branch to what its author made of it, which is what
+    budgets count; None: nothing.
     """
 
     change: Change
@@ -81,7 +82,7 @@ class Case:
     facts: Mapping[str, Facts] = field(default_factory=dict)
     links: LinkFacts | None = None
     merged: Sequence[MergedFolder] = ()
-    free: Collection[RepoPath] = ()
+    carried: Mapping[RepoPath, FileChange | None] = field(default_factory=dict)
 
     def is_control(self, path: RepoPath) -> bool:
         """Return whether a path is a control file in this change."""

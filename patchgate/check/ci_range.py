@@ -17,6 +17,7 @@ from patchgate.git.pushes import BRANCHES, RefUpdate, is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
+from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
@@ -35,7 +36,9 @@ class CiRange:
     parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
     `branch` is what the branch has, where that has no policy, so that the default branch's judges.
     `forced_from` is the commit that a forced push took from the branch, `queued_after` the entry of a merge
-    queue that lands before this one. `notes` are sentences for the report.
+    queue that lands before this one. `is_merged` is whether a host merges the head, if it lacks commits of
+    the branch. `default` is the commit of the default branch, where it is here. `notes` are sentences for
+    the report.
     """
 
     head: str
@@ -46,6 +49,8 @@ class CiRange:
     branch: str | None = None
     forced_from: str | None = None
     queued_after: str | None = None
+    is_merged: bool = True
+    default: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -65,7 +70,7 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
         if found.queued_after is not None:
             revision = f"{found.queued_after}..{found.head}"
             ranges.append(CiRange(found.head, found.target, found.queued_after, revision))
-        return tuple(finder.with_default_policy(each) for each in ranges)
+        return tuple(finder.with_default(each) for each in ranges)
 
 
 def with_forced_push(repository: Repository, found: CiRange, report: Report) -> Report:
@@ -107,7 +112,10 @@ class _Finder:
             # The result counts for the head, which may be proposed for another branch afterwards.
             note = f"{printable(event.branch or '')} is not protected: compared with {printable(default)}"
             return replace(self._against(default), notes=(note,))
-        if event.kind in {EventKind.TAG, EventKind.CLONE} or event.branch is None:
+        if event.kind is EventKind.TAG:
+            found = self._against(default)
+            return replace(found, is_merged=not self._is_on_protected_branch(found.policy_from or ""))
+        if event.kind is EventKind.CLONE or event.branch is None:
             return self._against(default)
         if event.branch != default and not event.is_protected:
             return self._against(default)
@@ -124,9 +132,14 @@ class _Finder:
             )
         return self._pushed(event.branch, event.claimed)
 
-    def with_default_policy(self, found: CiRange) -> CiRange:
-        """Let the default branch's policy judge what lands in a branch without one, as pre-receive does."""
+    def with_default(self, found: CiRange) -> CiRange:
+        """Name the default branch, whose policy judges what lands in a branch without one, as in
+        pre-receive.
+        """
         branch = found.policy_from
+        if self.event.default is not None:
+            here = resolve(self.objects, _REMOTE + self.event.default)
+            found = replace(found, default=here.oid if here is not None else None)
         if branch is None or not self._has_no_policy(branch):
             return found
         default = self.event.default or self._default_of_origin()
@@ -142,6 +155,18 @@ class _Finder:
         policies = TreePolicies(self.objects)
         header = self.objects.header(commit + "^{tree}")
         return header is not None and policies.at(policies.key(header.oid)).is_absent
+
+    def _is_on_protected_branch(self, judging: str) -> bool:
+        """Return whether the head is on a branch that the policy of a commit lists as protected."""
+        policies = TreePolicies(self.objects)
+        header = self.objects.header(judging + "^{tree}")
+        policy = policies.at(policies.key(header.oid)).policy if header is not None else None
+        listed = policy.config.push.protected_refs if policy is not None else None
+        if not listed:
+            return False
+        arguments = ("for-each-ref", f"--contains={self.head}", "--format=%(refname)", _REMOTE)
+        names = self.repository.output(*arguments).decode("utf-8", "surrogateescape").splitlines()
+        return any(matches_ref(listed, BRANCHES + name.removeprefix(_REMOTE)) for name in names)
 
     def _find_head(self) -> None:
         """Find the commit to judge: the one that is checked out, or that the engine names instead."""
@@ -223,7 +248,7 @@ class _Finder:
                     "run the pipeline again",
                 )
             note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
-            return replace(found, forced_from=before, notes=(note,))
+            return replace(found, forced_from=before, is_merged=False, notes=(note,))
         return found
 
     def _newest(self, branch: str, why: str) -> CiRange:

@@ -28,12 +28,20 @@ from patchgate.values import replace
 
 
 def add_coming_merge(
-    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges
+    repository: Repository,
+    report: Report,
+    revision: str,
+    asked: CheckOptions,
+    merges: TipMerges,
+    attributes_from: str | None = None,
 ) -> Report:
     """Add to the report on a range `A..B` what its merge into the branch of the policy would combine.
 
     Nothing is added where B has all of that branch. Files in conflict are left to the commit that solves it,
     but for those that not everybody may change.
+
+    Args:
+        attributes_from: a revision whose `.gitattributes` a host may follow, besides those of both sides.
 
     Raises:
         UsageError: there is no such revision.
@@ -58,7 +66,9 @@ def add_coming_merge(
         rules = _rules(objects, trees, merged, asked, asked.policy_from)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
-        joined = _joined_by_host(objects, base, tip, trees, merges)
+        also = objects.header(attributes_from + "^{tree}") if attributes_from is not None else None
+        may_ask = [*trees, also.oid] if also is not None else trees
+        joined = _joined_by_host(objects, base, tip, may_ask, merges)
 
         def carried(landing: Landing) -> list[FileChange]:
             pairs = list(zip((base, tip), trees, strict=True))
@@ -91,7 +101,8 @@ def add_coming_merge(
 def _joined_by_host(objects: Objects, base: str, tip: str, trees: Sequence[str], merges: TipMerges) -> Merged:
     """Make the merge of a host that follows `merge=union`: the paths that it joins by itself, and its tree.
 
-    Those are the paths in conflict for which a `.gitattributes` of either side may ask for it.
+    Those are the paths in conflict for which a `.gitattributes` in any of some trees may ask for it: both
+    sides', and that of the default branch, which a bare repository follows (git 2.43 to 2.45; GitLab).
     """
     merged = merges.of(base, tip)
     folders: dict[bytes, bool] = {}

@@ -160,7 +160,7 @@ def judge_reading(
         blocked=reading.blocked,
         rename_pairs=reading.rename_pairs,
         merged=merged,
-        free=carried,
+        carried=carried,
     )
     cases = [case]
     if own is not None:
@@ -215,14 +215,14 @@ def _refused(case: Case) -> GateResults:
 
 def _with_carried(
     reading: LoadedChange, rules: PolicySides, profiles: tuple[Profile, ...], objects: Objects
-) -> tuple[LoadedChange, PolicySides, frozenset[RepoPath]]:
+) -> tuple[LoadedChange, PolicySides, Mapping[RepoPath, FileChange | None]]:
     """Count as a merge's own change what no side made so, unless the judging branch has it so.
 
     Returns:
-        The change, the sides of the policy for it, and the paths that cost no budget.
+        The change, the sides of the policy for it, and what budgets count at the paths that it brings.
     """
     if reading.carried is None:
-        return reading, rules, frozenset()
+        return reading, rules, {}
     from patchgate.git.merge_paths import Landing
     from patchgate.git.tree_view import listings_above
 
@@ -241,7 +241,7 @@ def _with_carried(
         if file.path not in known and not (rules.branches and is_restricted(file.path) and is_there(file))
     ]
     if not carried and len(own) == len(change.files):
-        return reading, rules, frozenset()
+        return reading, rules, {}
     files = [*own, *carried]
     whole = replace(
         reading,
@@ -249,7 +249,8 @@ def _with_carried(
         folders={**listings_above(objects, change.after, carried), **reading.folders},
     )
     # Of such a change the first parent is the base.
-    return whole, replace(rules, base=rules.parents[0]), frozenset(file.path for file in carried)
+    made = {file.path: file for file in change.files}
+    return whole, replace(rules, base=rules.parents[0]), {path: made.get(path) for path in known}
 
 
 def restriction(rules: PolicySides, profiles: tuple[Profile, ...]) -> Restricted:

@@ -280,11 +280,12 @@ def _gitlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Findi
 def counted(case: Case) -> dict[int | None, list[FileChange]]:
     """Group the files that budgets count by the owner of their file budget."""
     groups: dict[int | None, list[FileChange]] = {}
-    for file in case.change.files:
-        if file.new is None or file.path in case.change.renames:
+    for each in case.change.files:
+        file = case.carried.get(each.path, each)
+        if file is None or file.new is None or file.path in case.change.renames:
             continue
         ruling = case.policy.ruling(file.path)
-        if ruling.generated is not None or "lock" in ruling.classes or file.path in case.free:
+        if ruling.generated is not None or "lock" in ruling.classes:
             continue
         groups.setdefault(ruling.owner, []).append(file)
     return groups

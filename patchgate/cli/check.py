@@ -271,11 +271,13 @@ def check_commits(
     is_whole: bool,
     quiet: bool,
     is_merged: bool = True,
+    attributes_from: str | None = None,
 ) -> Report:
     """Check the commits of a revision or range; with `is_whole` also the range as one change.
 
     Args:
         is_merged: whether a host merges what lacks commits of the branch; a forced push replaces it.
+        attributes_from: the revision whose `.gitattributes` a host may follow then, besides both sides'.
     """
     if asked.in_bulk and ".." in revision:
         # 5 ms to import, and one commit needs none of it.
@@ -300,10 +302,11 @@ def check_commits(
         from patchgate.git.merges import TipMerges
 
         with TipMerges(repository) as merges:
-            report = add_range_findings(repository, report, revision, asked, merges)
-            report = add_range_tip(repository, report, revision, asked, merges)
+            together = merges if is_merged else None
+            report = add_range_findings(repository, report, revision, asked, together)
+            report = add_range_tip(repository, report, revision, asked, together)
             if is_merged:
-                report = add_coming_merge(repository, report, revision, asked, merges)
+                report = add_coming_merge(repository, report, revision, asked, merges, attributes_from)
         report = replace(report, lands_on=range_landing(repository, revision, asked))
     return report
 

@@ -72,7 +72,8 @@ def check_ci(
                 asked,
                 is_whole=True,
                 quiet=quiet,
-                is_merged=found.forced_from is None,
+                is_merged=found.is_merged,
+                attributes_from=found.default,
             )
             report = with_forced_push(repository, found, report)
         judged.append((replace(report, warnings=(*found.notes, *report.warnings)), asked))

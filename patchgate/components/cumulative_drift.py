@@ -281,7 +281,7 @@ def _difference(objects: Objects, span: Span) -> Sequence[FileChange]:
 
 
 def add_range_findings(
-    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges
+    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges | None
 ) -> Report:
     """Add to the verdicts on the commits of a range what they do together to the components of a revision.
 
@@ -291,7 +291,7 @@ def add_range_findings(
         report: the verdicts on the commits, parents first.
         revision: the range as given.
         asked: names the revision whose policy counts; without one, nothing is added.
-        merges: makes the merge with a branch that has moved on.
+        merges: makes the merge with a branch that has moved on; None: the range replaces what it has.
     """
     # Commits are cleared only where neither end of their range declares a component.
     if asked.policy_from is None or report.cleared is not None or not report.changes:
@@ -366,7 +366,7 @@ def _is_protected(policy: Policy, ref: str) -> bool:
 
 
 def _judge_range(
-    objects: Objects, known: Header, tip: str, report: Report, judging: Policy, merges: TipMerges
+    objects: Objects, known: Header, tip: str, report: Report, judging: Policy, merges: TipMerges | None
 ) -> CumulativeVerdict:
     repository, oid, policies = objects.repository, known.oid, TreePolicies(objects)
     had, has = (_found(objects, policies, each) for each in (oid, tip))
@@ -387,8 +387,7 @@ def _judge_range(
             "git fetch --unshallow",
         )
     parting = parting or oid
-    merged = merges.of(oid, tip)
-    if not merged.conflicts:
+    if merges is not None and not (merged := merges.of(oid, tip)).conflicts:
         store = merges.store
         with Objects(repository, store.variables) as joined:
             whole = _found(joined, TreePolicies(joined), merged.tree)

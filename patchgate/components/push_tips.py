@@ -108,11 +108,14 @@ def add_tip_findings(
 
 
 def add_range_tip(
-    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges
+    repository: Repository, report: Report, revision: str, asked: CheckOptions, merges: TipMerges | None
 ) -> Report:
     """Add to the report on a range `A..B` what a push of B to the branch of the policy says of its tip.
 
     Where B lacks commits of that branch, the merge of the two is examined.
+
+    Args:
+        merges: makes that merge; None: B replaces what the branch has.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -123,7 +126,7 @@ def add_range_tip(
     with Objects(repository) as objects:
         if not _declares(objects, asked.branch or asked.policy_from, last or "HEAD"):
             return report
-    with Objects(repository, merges.store.variables) as objects:
+    with Objects(repository, merges.store.variables if merges is not None else None) as objects:
         tip = _range_tip(objects, merges, asked, asked.policy_from, last or "HEAD")
         if tip is None:
             return report
@@ -163,18 +166,18 @@ def _declares(objects: Objects, base: str, last: str) -> bool:
 
 
 def _range_tip(
-    objects: Objects, merges: TipMerges, asked: CheckOptions, policy_from: str, last: str
+    objects: Objects, merges: TipMerges | None, asked: CheckOptions, policy_from: str, last: str
 ) -> _BranchTip | None:
     """Find what the branch of a range becomes; None if it declares no component."""
     repository, policies = objects.repository, TreePolicies(objects)
     head, base = commit_named(objects, last), objects.header((asked.branch or policy_from) + "^{commit}")
-    if base is None or is_ancestor(repository, head, base.oid):
+    if base is None or (merges is not None and is_ancestor(repository, head, base.oid)):
         return None
     judging, old, own = (
         policies.at(policies.key(tree_of(objects, each))).policy for each in (policy_from, base.oid, head)
     )
     tree = tree_of(objects, head)
-    if not is_ancestor(repository, base.oid, head):
+    if merges is not None and not is_ancestor(repository, base.oid, head):
         # Where there is a conflict a host may solve it by itself (`merge=union`): the tree has markers there.
         tree = merges.of(base.oid, head).tree
         own = policies.at(policies.key(tree)).policy

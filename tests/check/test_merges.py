@@ -385,6 +385,35 @@ def test_budgets_do_not_count_what_a_merge_made_by_itself(repo: Repo) -> None:
     assert repo.check("HEAD").change["limits"]["max_files"]["used"] == 0
 
 
+@pytest.mark.parametrize("level", ["warning", "off"])
+def test_budgets_count_what_a_merge_adds_where_not_everybody_may(tmp_path: Path, level: str) -> None:
+    repo = Repo.create(tmp_path)
+    text = '[policy]\nallow_roots = ["src"]\n[policy.commit]\nmax_files = 3\nmax_added_lines = 20\n'
+    rules = f'[rules]\nmax-files = "error"\nmax-added-lines = "error"\noutside-allow-roots = "{level}"\n'
+    repo.policy(text + rules)
+    base = repo.commit({"src/a": "1\n"})
+    repo.git("branch", "docs")
+    side = repo.commit({"src/b": "1\n"})
+    repo.git("reset", "-q", "--hard", base)
+    repo.git("merge", "-q", "--no-commit", "--no-ff", side)
+    repo.stage({f"docs/{number}": "x\n" * 10 for number in range(4)})
+    repo.git("commit", "-q", "--no-verify", "--no-edit")
+    evil = repo.check("HEAD", "--policy-from", base)
+    assert evil.errors == repo.check("HEAD").errors == ["max-files", "max-added-lines"]
+    used = {name: each["used"] for name, each in evil.change["limits"].items()}
+    assert (used["max_files"], used["max_added_lines"]) == (4, 40)
+    # What somebody else committed there is counted in that commit, not in the merge.
+    repo.git("checkout", "-q", "docs")
+    repo.commit({f"docs/{number}": "x\n" for number in range(3)})
+    other = repo.commit({f"docs/{number}": "x\n" for number in range(3, 6)})
+    repo.git("checkout", "-q", "--detach", side)
+    repo.git("merge", "-q", "--no-commit", "--no-ff", other)
+    repo.stage({"docs/own": "x\n"})
+    repo.git("commit", "-q", "--no-verify", "--no-edit")
+    answer = repo.check("HEAD", "--policy-from", side)
+    assert (answer.errors, answer.change["limits"]["max_files"]["used"]) == ([], 1)
+
+
 @pytest.mark.parametrize("place", [".gitattributes", ".git/info/attributes"])
 @pytest.mark.parametrize("attribute", ["merge=trap", "merge=union", "-merge"])
 def test_attributes_do_not_change_the_merge_that_is_the_base(

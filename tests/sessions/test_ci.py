@@ -446,6 +446,67 @@ def test_what_a_forced_push_replaces_is_not_merged_with_it(host: Host) -> None:
     assert answer.errors == ["ref-forced"]
 
 
+def test_the_components_of_a_forced_push_are_those_of_its_head(tmp_path: Path) -> None:
+    """Nobody merges it: what it lost on the way is seen, though what was there had it."""
+    from tests.component_world import POLICY as COMPONENTS
+    from tests.component_world import TESTS, TEXT_OF_TESTS
+    from tests.sessions.test_findings_unlearned import WEAK, Shared
+
+    shared = Shared(tmp_path, COMPONENTS + '\n[rules]\nref-forced = "warning"\n')
+    repo = shared.repo
+    weak = repo.commit({TESTS: WEAK}, "Lose a test")
+    lost = repo.commit({TESTS: TEXT_OF_TESTS}, "Bring it back")
+    repo.git("update-ref", "refs/remotes/origin/main", lost)
+    repo.git("reset", "-q", "--hard", weak)
+    host = Host(repo, shared.server, repo, lost)
+    for after in (weak, repo.commit({"notes.txt": "x\n"})):
+        repo.git("checkout", "-q", "--detach", after)
+        answer = host.check(host.pushed("refs/heads/main", lost, after, forced=True))
+        assert (answer.code, answer.errors) == (1, ["drift-tests-weakened"])
+
+
+def test_a_tag_on_a_protected_branch_is_not_merged_into_the_default_branch(host: Host) -> None:
+    listed = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+    host.main = host.land({"patchgate.toml": POLICY + listed})
+    head = host.push("release/1", {"patchgate.toml": STRICT + listed})
+    other = host.push("feature", {"patchgate.toml": STRICT + "\n" + listed})
+    host.main = host.land({"patchgate.toml": LOOSE + listed})
+    for tip, code in ((head, 0), (other, 1)):
+        host.dev.git("push", "-q", "-f", "origin", f"{tip}:refs/tags/v1")
+        host.clone(tip)
+        answer = host.check(host.pushed("refs/tags/v1", "0" * 40, tip))
+        assert (answer.code, judged(answer)[:1]) == (code, [tip])
+
+
+def test_a_conflict_is_joined_as_the_default_branch_asks(host: Host) -> None:
+    """A bare repository follows the attributes of its HEAD (git 2.43 to 2.45)."""
+    deny = (
+        '[content]\ndeny = ["verify=False"]\n[push]\nprotected_refs = ["refs/heads/main", "refs/heads/v1"]\n'
+    )
+    body = "".join(f"{number}\n" for number in range(30))
+    host.land({"patchgate.toml": deny})
+    base = host.land({"a.py": f"x\nverify=False\ny\n{body}"})
+    host.land({".gitattributes": "* merge=union\n"})
+    there = host.push("v1", {"a.py": f"x\ny\n{body}"}, onto=base)
+    head = host.push("feature", {"a.py": f"x2\nverify=False\ny\n{body}"}, onto=base)
+    host.clone(head)
+    said = {
+        "GITLAB_CI": "true",
+        "CI_PIPELINE_SOURCE": "merge_request_event",
+        "CI_COMMIT_SHA": head,
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_PROJECT_ID": "1",
+        "CI_MERGE_REQUEST_PROJECT_ID": "1",
+        "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "v1",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "true",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+    }
+    answer = host.check(said)
+    assert (answer.errors, judged(answer)) == (["deny-content"], [head])
+    assert there == host.ci.ask("rev-parse", "refs/remotes/origin/v1")
+
+
 def test_a_submodule_of_what_ci_builds_is_not_checked_in_its_place(host: Host) -> None:
     host.clone(host.main)
     host.ci.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(host.dev.path), "svc")
