@@ -33,7 +33,7 @@ class Landing:
 
 SECONDS = 20.0
 """How long it may take to find what the merges of one walk carry, and one merge: each path costs a step."""
-_MORE_EACH = 0.1
+_MORE_EACH = 0.02
 BASE_SECONDS = 8.0
 """How long it may take to find the merge bases of branches and of the merges that bring something back."""
 _COMPARED_AT_ONCE = 64
