@@ -7,11 +7,13 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange, carried_files, solver
+from patchgate.git.diff import Detail
 from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges, automatic_merges
 from patchgate.git.model import Change, FileChange, Source
@@ -66,28 +68,14 @@ def add_coming_merge(
         rules = _rules(objects, trees, merged, asked, asked.policy_from)
         detail = detail_for([rules.before.policy or built_in()], Profile.COMMIT, in_full=asked.in_full)
         change = Change.of(merged.tree, merged.tree, ())
-        also = objects.header(attributes_from + "^{tree}") if attributes_from is not None else None
-        may_ask = [*trees, also.oid] if also is not None else trees
-        joined = _joined_by_host(objects, base, tip, may_ask, merges)
-
-        def carried(landing: Landing) -> list[FileChange]:
-            pairs = list(zip((base, tip), trees, strict=True))
-            paths = carried_paths(repository, objects, pairs, change.after, store.variables)
-            found = carried_files(repository, objects, trees, change, detail, store.variables, landing, paths)
-            # A host may solve a conflict by itself (`merge=union` in .gitattributes).
-            return [
-                file
-                for file in found
-                if file.path.raw not in merged.conflicts
-                or landing.is_restricted(file.path)
-                or is_control(file.path, rules)
-            ]
+        sides = (base, tip)
+        joined = _joined_by_host(objects, sides, attributes_from, merges)
 
         reading = LoadedChange(
             change=change,
             source=Source("range", ref=revision, base_commit=base),
             parents=tuple(trees),
-            carried=carried,
+            carried=partial(_carried, objects, merges, sides, change, detail, rules),
             solved=solver(repository, objects, joined, joined.tree, detail, store.variables),
         ).with_overlay(merged.tree, ())
         verdict = judge_reading(reading, rules, Profile.COMMIT, objects)
@@ -98,13 +86,42 @@ def add_coming_merge(
     return replace(report, changes=(*report.changes, replace(verdict, findings=findings)))
 
 
-def _joined_by_host(objects: Objects, base: str, tip: str, trees: Sequence[str], merges: TipMerges) -> Merged:
+def _carried(
+    objects: Objects,
+    merges: TipMerges,
+    sides: tuple[str, str],
+    change: Change,
+    detail: Detail,
+    rules: PolicySides,
+    landing: Landing,
+) -> list[FileChange]:
+    """List what only the merge of both sides combines, without conflicts that everybody may solve."""
+    repository, merged, variables = objects.repository, merges.of(*sides), merges.store.variables
+    trees = [header.oid for header in objects.headers([f"{each}^{{tree}}" for each in sides]) if header]
+    pairs = list(zip(sides, trees, strict=True))
+    paths = carried_paths(repository, objects, pairs, change.after, variables)
+    found = carried_files(repository, objects, trees, change, detail, variables, landing, paths)
+    # A host may solve a conflict by itself (`merge=union` in .gitattributes).
+    return [
+        file
+        for file in found
+        if file.path.raw not in merged.conflicts
+        or landing.is_restricted(file.path)
+        or is_control(file.path, rules)
+    ]
+
+
+def _joined_by_host(
+    objects: Objects, sides: tuple[str, str], attributes_from: str | None, merges: TipMerges
+) -> Merged:
     """Make the merge of a host that follows `merge=union`: the paths that it joins by itself, and its tree.
 
-    Those are the paths in conflict for which a `.gitattributes` in any of some trees may ask for it: both
-    sides', and that of the default branch, which a bare repository follows (git 2.43 to 2.45; GitLab).
+    Those are the paths in conflict for which a `.gitattributes` may ask for it: that of a side, or of the
+    default branch, which a bare repository follows (git 2.43 to 2.45; GitLab).
     """
-    merged = merges.of(base, tip)
+    merged = merges.of(*sides)
+    named = [f"{each}^{{tree}}" for each in (*sides, attributes_from) if each is not None]
+    trees = [header.oid for header in objects.headers(named) if header is not None]
     folders: dict[bytes, bool] = {}
 
     def asks(folder: bytes) -> bool:
@@ -121,7 +138,7 @@ def _joined_by_host(objects: Objects, base: str, tip: str, trees: Sequence[str],
     asked = {path: commits for path, commits in merged.conflicts.items() if is_asked(path)}
     if not asked:
         return Merged(merged.tree)
-    (joined,) = automatic_merges(merges.store, [(base, tip)], "* merge=union")
+    (joined,) = automatic_merges(merges.store, [sides], "* merge=union")
     left = {path: commits for path, commits in asked.items() if path not in joined.conflicts}
     return Merged(joined.tree, left)
 

@@ -7,6 +7,7 @@ texts, so no pattern is tried. The index may name too many patterns, never too f
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import takewhile
 
@@ -21,10 +22,9 @@ any component.
 
 # A class of more characters is as good as a `?`; ten digits are few enough.
 _MOST_TEXTS = 12
-# Longer paths are for no file system, and each of their folders would be a long text. A path of this length,
-# with a folder for every second character, makes four million of those that are remembered.
-_MAX_PATH = 4_096
-_MAX_REMEMBERED = 16_000_000
+_MAX_FOLDERS = 50_000
+# Real folders are shorter. Paths of 4,096 bytes, one folder for every second byte, would fill the memory.
+_MAX_REMEMBERED = 512
 ASCII = "".join(map(chr, range(128)))
 FOLDED_ASCII = "".join(character for character in ASCII if character == character.lower())
 _NOTHING: dict[int, dict[str, list[int]]] = {}
@@ -89,7 +89,8 @@ def _matched(single: Single, characters: str) -> list[str]:
 
 
 class LiteralIndex:
-    """Answers which entries of a list could match a path; it remembers folders, up to a limit in characters.
+    """Answers which entries of a list could match a path; it remembers up to 50,000 folders, and the
+    last long one with those above it.
 
     Args:
         entries: for each entry its checks; every path that the entry matches passes one of them.
@@ -99,11 +100,11 @@ class LiteralIndex:
         "_always",
         "_folders",
         "_heads",
+        "_long",
         "_longest",
         "_names",
         "_parts",
         "_prefixes",
-        "_remembered",
         "_tails",
     )
 
@@ -129,7 +130,7 @@ class LiteralIndex:
         self._longest = max(map(len, self._prefixes), default=0)
         self._always = frozenset(always)
         self._folders: dict[str, frozenset[int]] = {"": self._always}
-        self._remembered = 0
+        self._long = _LongFolder("", [], [])
 
     def find(self, path: str) -> frozenset[int]:
         """Return the positions of the entries that could match a path or a folder above it."""
@@ -161,9 +162,11 @@ class LiteralIndex:
 
     def _enter(self, path: str) -> frozenset[int]:
         """Walk to a folder from the nearest one above that is remembered, remembering those on the way."""
-        if self._remembered > _MAX_REMEMBERED:
-            self._folders, self._remembered = {"": self._always}, 0
-        start = path if len(path) <= _MAX_PATH else path[: _MAX_PATH + 1].rpartition("/")[0]
+        if len(self._folders) >= _MAX_FOLDERS:
+            self._folders = {"": self._always}
+        if len(path) > _MAX_REMEMBERED:
+            return self._enter_long(path)
+        start = path
         while (found := self._folders.get(start)) is None:
             start = start.rpartition("/")[0]
         position = len(start) + 1 if start else 0
@@ -173,9 +176,55 @@ class LiteralIndex:
             if end <= self._longest:
                 own = self._prefixes.get(path[:end])
                 found = found if own is None else found.union(own)
-            found = self._with_name(found, path[position:end])
-            if end <= _MAX_PATH:
-                self._folders[path[:end]] = found
-                self._remembered += end
+            found = self._folders[path[:end]] = self._with_name(found, path[position:end])
             position = end + 1
         return found
+
+    def _enter_long(self, path: str) -> frozenset[int]:
+        """Walk to a long folder from where it parts from the last one.
+
+        Of each folder on the way the end alone is remembered, for its text would be long too.
+        """
+        last = self._long
+        known = last.shared_with(path)
+        ends, entries = last.ends[:known], last.entries[:known]
+        if not known:
+            start = path[: _MAX_REMEMBERED + 1].rpartition("/")[0]
+            ends, entries = [len(start)], [self._folders.get(start) or self._enter(start)]
+        end = ends[-1]
+        while end < len(path):
+            position = end + 1 if end else 0
+            end = path.find("/", position)
+            end = len(path) if end < 0 else end
+            found = entries[-1]
+            if end <= self._longest:
+                own = self._prefixes.get(path[:end])
+                found = found if own is None else found.union(own)
+            ends.append(end)
+            entries.append(self._with_name(found, path[position:end]))
+        self._long = _LongFolder(path, ends, entries)
+        return entries[-1]
+
+
+class _LongFolder:
+    """A long folder: where the names of those above it end, and which entries could match each."""
+
+    __slots__ = ("ends", "entries", "path")
+
+    def __init__(self, path: str, ends: list[int], entries: list[frozenset[int]]) -> None:
+        self.path = path
+        self.ends = ends
+        self.entries = entries
+
+    def shared_with(self, other: str) -> int:
+        """Return how many of the remembered folders are also those of another path."""
+        low, high = 0, min(len(self.path), len(other))
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.path[low:middle] == other[low:middle]:
+                low = middle
+            else:
+                high = middle - 1
+        known = bisect_right(self.ends, low)
+        is_cut = known > 0 and self.ends[known - 1] == low and other[low : low + 1] not in {"", "/"}
+        return known - is_cut

@@ -171,7 +171,7 @@ CASES: dict[str, Make] = {
     "fitting: equal lines": fitting(far_hunks, lambda size: b"a\n" * size),
     "fitting: nearly equal lines": fitting(far_hunks, lambda size: b"a\nb\na\n" * size),
     "edits": edits,
-    "paths: a deep one": judging(lambda size: [f"{size}/" * size + "f"]),
+    "paths: a deep one": judging(lambda size: [f"{size:03}/" * size + "f"]),
     "paths: files of one deep folder": judging(lambda size: [f"{'d/' * 99}{n}" for n in range(size)]),
     "paths: all collide": judging(lambda size: [own_name(n) for n in range(size)]),
     "paths: folders collide": judging(lambda size: [own_name(n) + "/f" for n in range(size)]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import re
 import subprocess
 import sys
@@ -406,7 +407,7 @@ def test_hostile_paths_of_4096_bytes_are_answered(folded: bool) -> None:
 def test_what_is_remembered_stays_bounded_and_forgetting_changes_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(literal_index, "_MAX_REMEMBERED", 50)
+    monkeypatch.setattr(literal_index, "_MAX_FOLDERS", 10)
     monkeypatch.setattr(patterns_module, "_MAX_SPECS", 1)
     compiled = PatternSet(["f3/", "*.key", "*.pem"], folded=False)
     for _ in range(2):
@@ -416,6 +417,8 @@ def test_what_is_remembered_stays_bounded_and_forgetting_changes_no_answer(
             assert compiled.match(b"f%d/x/y/a.pem" % number) == (0 if number == 3 else 2)
             assert sum(map(len, compiled._index._folders)) <= 50 + len("f99f99/xf99/x/y")
             assert len(compiled._specs) == 1
+    compiled.match(b"a" * 3000 + b"/b")
+    assert all(len(folder) <= 512 for folder in compiled._index._folders)
 
 
 def test_the_folders_of_a_long_path_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,8 +432,25 @@ def test_the_folders_of_a_long_path_are_looked_at_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(literal_index.LiteralIndex, "_with_name", counting)
     compiled = PatternSet(["*.key"], folded=False)
     for number in range(100):
-        assert compiled.match(b"a/" * 1000 + b"%d" % number) is None
-    assert len(looked) == 1000 + 100
+        assert compiled.match(b"a/" * 1000 + b"b%d/c" % number) is None
+    assert len(looked) == 1000 + 100 * 2
+
+
+def test_what_is_known_of_one_long_path_is_not_taken_for_another() -> None:
+    chance = random.Random(5)
+    patterns = ["*.key", "b/**/cc/x", "a/a/**/ab", "x/a/**/x/b/x"]
+    kept = PatternSet(patterns, folded=False)
+    names = [b"a", b"b", b"ab", b"cc", b"a.key", b"x"]
+    path: list[bytes] = []
+    found = set()
+    for _ in range(400):
+        path = path[: chance.randrange(len(path) + 1)]
+        path += chance.choices(names, weights=[600, 9, 1, 1, 1, 3], k=chance.randrange(400, 500) - len(path))
+        raw = b"/".join(path)
+        answer = kept.match(raw)
+        assert answer == PatternSet(patterns, folded=False).match(raw)
+        found.add(answer)
+    assert len(found) > 2
 
 
 def test_pathspec_is_loaded_by_the_first_path_that_could_match() -> None:
