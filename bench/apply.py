@@ -21,8 +21,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.pairs import Command, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Command, Rounds
+from bench.tables import Row
 from bench.worlds import World, make_wide
 
 
@@ -78,32 +79,37 @@ def commands_of(world: World, field: Field) -> dict[str, Command]:
     }
 
 
-def main() -> None:
-    """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
     parser.add_argument("--files", type=int, default=5_000, help="files of the smaller repository")
     parser.add_argument("--many", type=int, default=100_000, help="files of the larger one")
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    with World() as world:
-        few, many = (make_field(world, files) for files in (arguments.files, arguments.many))
-        measured = run_rounds({**commands_of(world, few), **commands_of(world, many)}, arguments.rounds)
-    rows = [
-        Row(
-            f"`{name}`, one file, no commands, {field.files:,} files",
-            "`check --patch` of it",
-            1.4 if name == "apply" else None,
-            measured.ratios(f"{name}, {field.files:,} files", f"check --patch, {field.files:,} files"),
-        )
-        for field in (few, many)
-        for name in ("apply", "apply --index")
-    ]
-    more = measured.differences(f"apply, {many.files:,} files", f"apply, {few.files:,} files")
-    milliseconds = type(more)(more.least * 1e3, more.median * 1e3, more.high * 1e3)
-    against = f"the same at {few.files:,} files"
-    rows.append(Row(f"`apply`, one file, {many.files:,} files", against, 30, milliseconds, "ms"))
-    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the repositories and their patches, and name what is timed in them."""
+    few, many = (make_field(world, files) for files in (options.files, options.many))
+
+    def rows(measured: Rounds) -> list[Row]:
+        found = [
+            Row(
+                f"`{name}`, one file, no commands, {field.files:,} files",
+                "`check --patch` of it",
+                1.4 if name == "apply" else None,
+                measured.ratios(f"{name}, {field.files:,} files", f"check --patch, {field.files:,} files"),
+            )
+            for field in (few, many)
+            for name in ("apply", "apply --index")
+        ]
+        more = measured.differences(f"apply, {many.files:,} files", f"apply, {few.files:,} files")
+        against = f"the same at {few.files:,} files"
+        return [*found, Row(f"`apply`, one file, {many.files:,} files", against, 30, more, "ms")]
+
+    return Measurement({**commands_of(world, few), **commands_of(world, many)}, rows)
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    run_alone(__doc__, add_options, prepare, 15)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ import os
 import subprocess
 from collections.abc import Sequence
 
-from bench.pairs import Command, Rounds, Spread, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Command, Rounds, Spread
+from bench.tables import Row
 from bench.worlds import POLICY, Prose, World, make_wide, write_commit
 
 EXTENDED_EXPRESSION = (
@@ -175,33 +176,39 @@ def own_ratios(measured: Rounds, many: int, few: int, times: int) -> Spread:
     return Spread.of([more / less for more, less in zip(*own, strict=True)])
 
 
-def main() -> None:
-    """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
     parser.add_argument("--files", type=int, default=500_000)
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    few = 1000
-    with World() as world:
-        commands = full_commands(world)
-        times = 0
-        for files in (few, arguments.files):
-            more, times = wide_commands(world, files)
-            commands |= more
-        measured = run_rounds(commands, arguments.rounds)
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the repositories, and name what is timed in them."""
+    few, many = 1000, options.files
+    tasks = full_commands(world)
+    times = 0
+    for files in (few, many):
+        more, times = wide_commands(world, files)
+        tasks |= more
     what = f"`claim`, {FILES} files of {BYTES:,} bytes, nothing found"
     against = "`grep -E` of them plus a Python that imports the same"
-    rows = [
-        Row(what, against, 1.5, measured.ratios("claim", "grep -E", "python, the same imports")),
-        Row(
-            f"`claim` among {arguments.files:,} files, {times} × git's own reading taken off",
-            f"the same among {few:,} files",
-            1.3,
-            own_ratios(measured, arguments.files, few, times),
-        ),
-    ]
-    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
+
+    def rows(measured: Rounds) -> list[Row]:
+        return [
+            Row(what, against, 1.5, measured.ratios("claim", "grep -E", "python, the same imports")),
+            Row(
+                f"`claim` among {many:,} files, {times} × git's own reading taken off",
+                f"the same among {few:,} files",
+                1.3,
+                own_ratios(measured, many, few, times),
+            ),
+        ]
+
+    return Measurement(tasks, rows)
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    run_alone(__doc__, add_options, prepare, 15)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,12 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from bench.measurement import Measurement, run_alone
 from bench.pairs import Rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.tables import Row
+from bench.worlds import World
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisResult, AnalysisRun, TreeRuns
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, IntentScope, Moment
@@ -119,21 +122,21 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
     parser.add_argument("--results", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    old = results_of(arguments.results)
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the reports, and name what is timed, all of it in this process."""
+    old = results_of(options.results)
     new = changed(old)
     files = [sarif_of(old), sarif_of(new)]
     before, after = runs_of("1" * 40, old), runs_of("2" * 40, new)
 
     nothing = runs_of("3" * 40, [])
     all_new = compare(nothing, after, _THRESHOLDS, {})
-    assert len(all_new.new) == arguments.results
+    assert len(all_new.new) == options.results
 
     def compared() -> None:
         comparison = compare(before, after, _THRESHOLDS, _RENAMED)
@@ -143,29 +146,35 @@ def main() -> None:
         answer = decide(VerificationInputs(nothing, after, all_new, intent=intent_of(_OTHER)))
         assert len(answer.external_thresholds) == len(_THRESHOLDS)
 
+    reference = "json.loads of both"
     work: dict[str, Callable[[], object]] = {
         "compare and decide": compared,
         "decide, all new and external": decided,
         "compare, nothing renamed": lambda: compare(before, after, _THRESHOLDS, {}),
         "compare with itself": lambda: compare(before, before, _THRESHOLDS, {}),
-        "json.loads of both": lambda: [json.loads(each) for each in files],
+        reference: lambda: [json.loads(each) for each in files],
     }
-    taken: dict[str, list[float]] = {name: [] for name in work}
-    for number in range(arguments.rounds + 1):
-        names = list(work)
-        random.Random(number).shuffle(names)
-        for name in names:
-            spent = seconds(work[name])
-            if number:
-                taken[name].append(spent)
-    measured = Rounds(taken)
-    reference = "json.loads of both"
     size = sum(map(len, files)) / 1e6
-    rows = [
-        Row(f"`{name}`, twice {arguments.results:,} findings", f"`{reference}`, {size:.0f} MB", 2.0, ratios)
-        for name, ratios in ((name, measured.ratios(name, reference)) for name in work if name != reference)
-    ]
-    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
+    against = f"`{reference}`, {size:.0f} MB"
+
+    def rows(measured: Rounds) -> list[Row]:
+        return [
+            Row(
+                f"`{name}`, twice {options.results:,} findings",
+                against,
+                2.0,
+                measured.ratios(name, reference),
+            )
+            for name in work
+            if name != reference
+        ]
+
+    return Measurement({name: partial(seconds, each) for name, each in work.items()}, rows)
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    run_alone(__doc__, add_options, prepare, 15)
 
 
 if __name__ == "__main__":

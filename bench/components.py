@@ -27,8 +27,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from bench.pairs import Command, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Command, Rounds
+from bench.tables import Row
 from bench.worlds import POLICY, Prose, World, write_commit
 from patchgate.components.baseline_file import RecordedFile, write_baseline
 from patchgate.git.path import RepoPath
@@ -150,19 +151,22 @@ def commands_of(world: World, plain: str, declared: str) -> dict[str, Command]:
     }
 
 
-def main() -> None:
-    """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--components", type=int, default=200)
     parser.add_argument("--each", type=int, default=50, help="files of one implementation")
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    sizes = Sizes(arguments.files, arguments.components, arguments.each)
-    with World() as world:
-        plain, declared = (make_field(world, sizes, declares=each) for each in (False, True))
-        measured = run_rounds(commands_of(world, plain, declared), arguments.rounds)
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the two repositories, and name what is timed in them."""
+    sizes = Sizes(options.files, options.components, options.each)
+    plain, declared = (make_field(world, sizes, declares=each) for each in (False, True))
+    return Measurement(commands_of(world, plain, declared), lambda measured: rows_of(measured, sizes))
+
+
+def rows_of(measured: Rounds, sizes: Sizes) -> list[Row]:
+    """Compare what was timed."""
     without = "the same without components"
     about = f"{sizes.files:,} files, {sizes.components} components of {sizes.each + 2}"
     rows = [
@@ -177,7 +181,12 @@ def main() -> None:
             limit = 2 if name == "baseline status" else None
             ratios = measured.ratios(name, "git ls-tree -r HEAD", less=less)
             rows.append(Row(f"`{name}`, {about}, less `{less}`", "`git ls-tree -r HEAD`", limit, ratios))
-    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
+    return rows
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    run_alone(__doc__, add_options, prepare, 15)
 
 
 if __name__ == "__main__":

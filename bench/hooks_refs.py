@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.check import NUMSTAT, RAW
 from bench.hooks_place import OFF, Place, calling, make_warm, silence_messages, ten_files
 from bench.pairs import Command, Rounds
+from bench.ranges import NUMSTAT, RAW
 from bench.tables import Row
 from bench.worlds import Wide, World, make_history
 

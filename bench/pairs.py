@@ -38,6 +38,10 @@ class Command:
     every: int = 1
 
 
+Task = Command | Callable[[], float]
+"""What is timed: a process, or something done here that returns its seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The least, the median and the 90th percentile of some figures."""
@@ -65,6 +69,10 @@ class Rounds:
         """Sum up one command, in seconds."""
         return Spread.of(self.seconds[name])
 
+    def milliseconds(self, name: str) -> Spread:
+        """Sum up one command, in milliseconds."""
+        return Spread.of([each * 1e3 for each in self.seconds[name]])
+
     def ratios(self, ours: str, *references: str, less: str | None = None) -> Spread:
         """Compare a command with the sum of others; `less` names one whose time is taken off ours first."""
         start = self.seconds[less] if less else [0.0] * len(self.seconds[ours])
@@ -73,38 +81,41 @@ class Rounds:
         return Spread.of([(own - begun) / other for own, begun, other in triples])
 
     def differences(self, ours: str, reference: str) -> Spread:
-        """Subtract one command from another round by round, in seconds."""
+        """Subtract one command from another round by round, in milliseconds."""
         pairs = zip(self.seconds[ours], self.seconds[reference], strict=True)
-        return Spread.of([own - other for own, other in pairs])
+        return Spread.of([(own - other) * 1e3 for own, other in pairs])
 
 
-def run_rounds(commands: Mapping[str, Command], rounds: int, *, most_seconds: float = MOST_SECONDS) -> Rounds:
-    """Time the commands, after one round that does not count.
+def run_rounds(tasks: Mapping[str, Task], rounds: int, *, most_seconds: float = MOST_SECONDS) -> Rounds:
+    """Time the tasks, after one round that does not count.
 
     Args:
-        commands: what is timed, by name.
+        tasks: what is timed, by name.
         rounds: how often, at least once.
         most_seconds: no further round begins after this time.
     """
-    names = list(commands)
+    names = list(tasks)
     for name in names:
-        _seconds(name, commands[name])
+        _seconds(name, tasks[name])
     found: dict[str, list[float]] = {name: [] for name in names}
     began = time.monotonic()
     for number in range(max(1, rounds)):
         # Mixed, not turned: what a long command leaves behind must not meet the same one each time.
         random.Random(number).shuffle(names)
         for name in names:
-            if number % commands[name].every == 0:
-                found[name].append(_seconds(name, commands[name]))
+            task = tasks[name]
+            if not isinstance(task, Command) or number % task.every == 0:
+                found[name].append(_seconds(name, task))
         print(f"round {number + 1} of {rounds}", file=sys.stderr)
         if time.monotonic() - began > most_seconds:
             break
     return Rounds(found)
 
 
-def _seconds(name: str, command: Command) -> float:
-    """Run one command to its end; one that fails ends the benchmark, for its time would mean nothing."""
+def _seconds(name: str, command: Task) -> float:
+    """Run one task to its end; one that fails ends the benchmark, for its time would mean nothing."""
+    if not isinstance(command, Command):
+        return command()
     if command.before is not None:
         command.before()
     with open(command.stdin, "rb") as stdin, tempfile.TemporaryFile() as said:

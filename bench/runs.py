@@ -19,8 +19,9 @@ import shlex
 import subprocess
 import time
 
-from bench.pairs import Command, Rounds, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Command, Rounds
+from bench.tables import Row
 from bench.worlds import POLICY, World, write_commit
 
 LEAVES = {"a": (5, 1, 1), "b": (1, 5, 1), "c": (1, 1, 5), "d": (1, 1, 1), "e": (1, 1, 1)}
@@ -118,55 +119,46 @@ def make_ledger(world: World, events: int, unfinished: int = 0) -> str:
     return directory
 
 
-def measure_ledger(world: World, events: int, rounds: int) -> Rounds:
-    """Time the commands that read the ledger."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
+    parser.add_argument("--unit", type=float, default=1.0, help="seconds")
+    parser.add_argument("--events", type=int, default=100_000)
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Time the leaves, make the ledgers, and name what is timed in them."""
+    taken = {each: seconds_of_run(world, each, options.unit) for each in ("phased", "wavefront")}
+    saved = 1 - taken["wavefront"] / taken["phased"]
+    leaves = (
+        f"five leaves, {options.unit:g} s a unit: phased {taken['phased']:.1f} s, "
+        f"wavefront {taken['wavefront']:.1f} s, saved {saved:.0%} (at least {LEAST_SAVED:.0%})\n"
+    )
+    events = options.events
     directory, other = make_ledger(world, events), make_ledger(world, events, UNFINISHED)
     ledger = os.path.join(directory, ".git", "patchgate", "events.jsonl")
-    return run_rounds(
-        {
-            "status": Command((world.patchgate, "status"), directory, world.env),
-            f"status, {UNFINISHED} unfinished runs": Command((world.patchgate, "status"), other, world.env),
-            "run rebuild": Command((world.patchgate, "run", "rebuild", "--dry-run"), directory, world.env),
-            "python reads the JSON": Command((world.python, "-c", _READ, ledger), directory, world.env),
-        },
-        rounds,
-    )
+    unfinished = f"status, {UNFINISHED} unfinished runs"
+    tasks = {
+        "status": Command((world.patchgate, "status"), directory, world.env),
+        unfinished: Command((world.patchgate, "status"), other, world.env),
+        "run rebuild": Command((world.patchgate, "run", "rebuild", "--dry-run"), directory, world.env),
+        "python reads the JSON": Command((world.python, "-c", _READ, ledger), directory, world.env),
+    }
+
+    def rows(measured: Rounds) -> list[Row]:
+        what = f"`run rebuild`, {events:,} events"
+        ratios = measured.ratios("run rebuild", "python reads the JSON")
+        found = [Row(what, "a Python that reads their JSON", 3.0, ratios)]
+        for name in ("status", unfinished):
+            times = measured.milliseconds(name)
+            found.append(Row(f"`{name}`, {events:,} events", "nothing", MOST_STATUS * 1e3, times, "ms"))
+        return found
+
+    return Measurement(tasks, rows, notes=leaves)
 
 
 def main() -> None:
     """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--unit", type=float, default=1.0, help="seconds")
-    parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    with World() as world:
-        taken = {each: seconds_of_run(world, each, arguments.unit) for each in ("phased", "wavefront")}
-        measured = measure_ledger(world, arguments.events, arguments.rounds)
-    saved = 1 - taken["wavefront"] / taken["phased"]
-    rows = [
-        Row(
-            f"`run rebuild`, {arguments.events:,} events",
-            "a Python that reads their JSON",
-            3.0,
-            measured.ratios("run rebuild", "python reads the JSON"),
-        )
-    ]
-    leaves = (
-        f"five leaves, {arguments.unit:g} s a unit: phased {taken['phased']:.1f} s, "
-        f"wavefront {taken['wavefront']:.1f} s, saved {saved:.0%} (at least {LEAST_SAVED:.0%})"
-    )
-    text = "\n\n".join(
-        [
-            machine(),
-            leaves,
-            ratio_table(rows),
-            f"`status` at most {MOST_STATUS:g} s:",
-            time_table(measured),
-        ]
-    )
-    put_out(text, arguments.write)
+    run_alone(__doc__, add_options, prepare, 7)
 
 
 if __name__ == "__main__":

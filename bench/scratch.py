@@ -19,13 +19,15 @@ its time is printed, and belongs to no target.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
-import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 
-from bench.pairs import Rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Rounds, Task
+from bench.tables import Row
 from bench.worlds import World, make_wide
 from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
@@ -65,45 +67,48 @@ def try_change(
     return ready, ready + time.perf_counter() - again
 
 
-def measure(world: World, files: int, rounds: int) -> tuple[Rounds, float]:
-    """Time both, after a first tree that does not count; its seconds are given beside."""
-    wide = make_wide(world, files)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
+    parser.add_argument("--files", type=int, default=50_000)
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the repository and its first tree, and name what is timed there."""
+    wide = make_wide(world, options.files)
     directory, cache, linked = wide.directory, world.place("cache"), world.place("linked")
     world.git(directory, "reset", "-q", "--hard", "HEAD")
     first, _ = try_change(world.env, directory, cache, wide.changed[0], b"first\n")
-    found: dict[str, list[float]] = {_WORKTREE: [], _READY: [], _ALL: []}
-    for number in range(rounds):
+    texts = (b"%d\n" % number for number in itertools.count())
+
+    def add_worktree() -> float:
         begin = time.perf_counter()
         world.git(directory, "worktree", "add", "-q", "--detach", linked)
-        found[_WORKTREE].append(time.perf_counter() - begin)
+        taken = time.perf_counter() - begin
         world.git(directory, "worktree", "remove", "--force", linked)
+        return taken
+
+    def change(which: int) -> float:
         # What a big removal leaves for the disk to do must not meet ours alone: the second one counts.
-        for turn in range(2):
-            path = wide.changed[(number + turn) % len(wide.changed)]
-            ready, whole = try_change(world.env, directory, cache, path, b"%d %d\n" % (number, turn))
-        found[_READY].append(ready)
-        found[_ALL].append(whole)
-        print(f"round {number + 1} of {rounds}", file=sys.stderr)
-    return Rounds(found), first
+        for path in wide.changed[:2]:
+            found = try_change(world.env, directory, cache, path, next(texts))
+        return found[which]
+
+    what = f"a whole scratch tree of one changed file, {options.files:,} files, second time: "
+    against = "`git worktree add` of the same"
+
+    def rows(measured: Rounds) -> list[Row]:
+        return [
+            Row(what + _READY, against, 0.05, measured.ratios(_READY, _WORKTREE)),
+            Row(what + _ALL, against, None, measured.ratios(_ALL, _WORKTREE)),
+        ]
+
+    tasks: dict[str, Task] = {_WORKTREE: add_worktree, _READY: partial(change, 0), _ALL: partial(change, 1)}
+    return Measurement(tasks, rows, notes=f"The first tree took {first * 1e3:.0f} ms.\n")
 
 
 def main() -> None:
     """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--files", type=int, default=50_000)
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    with World() as world:
-        measured, first = measure(world, arguments.files, max(1, arguments.rounds))
-    what = f"a whole scratch tree of one changed file, {arguments.files:,} files, second time: "
-    against = "`git worktree add` of the same"
-    rows = [
-        Row(what + _READY, against, 0.05, measured.ratios(_READY, _WORKTREE)),
-        Row(what + _ALL, against, None, measured.ratios(_ALL, _WORKTREE)),
-    ]
-    note = f"The first tree took {first * 1e3:.0f} ms.\n"
-    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}\n{note}", arguments.write)
+    run_alone(__doc__, add_options, prepare, 9)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from bench.pairs import Command, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Command, Rounds
+from bench.tables import Row
 from bench.worlds import POLICY, Prose, World, write_commit
 
 _CHANGED = 10
@@ -86,34 +87,40 @@ def make_field(world: World, files: int, results: int, *, declares: bool) -> str
     return directory
 
 
-def main() -> None:
-    """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=21)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
     parser.add_argument("--files", type=int, default=5000)
     parser.add_argument("--results", type=int, default=1000)
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    with World() as world:
-        commands: dict[str, Command] = {}
-        for declares, name in ((False, ""), (True, ", an intent")):
-            field = make_field(world, arguments.files, arguments.results, declares=declares)
-            # By the limits of people: ten files are more than an agent may touch.
-            check = (world.patchgate, "check", "--profile", "commit")
-            commands[f"check{name}"] = Command(check, field, world.env)
-            commands[f"verify{name}"] = Command((world.patchgate, "verify"), field, world.env)
-        measured = run_rounds(commands, arguments.rounds)
-    about = f"{arguments.files:,} files, {arguments.results:,} results before and after, both kept"
-    rows = [
-        Row(
-            f"`verify`{name}, {about}",
-            "`check` of the same change",
-            1.5,
-            measured.ratios(f"verify{name}", f"check{name}"),
-        )
-        for name in ("", ", an intent")
-    ]
-    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the two repositories, and name what is timed in them."""
+    tasks: dict[str, Command] = {}
+    for declares, name in ((False, ""), (True, ", an intent")):
+        field = make_field(world, options.files, options.results, declares=declares)
+        # By the limits of people: ten files are more than an agent may touch.
+        check = (world.patchgate, "check", "--profile", "commit")
+        tasks[f"check{name}"] = Command(check, field, world.env)
+        tasks[f"verify{name}"] = Command((world.patchgate, "verify"), field, world.env)
+    about = f"{options.files:,} files, {options.results:,} results before and after, both kept"
+
+    def rows(measured: Rounds) -> list[Row]:
+        return [
+            Row(
+                f"`verify`{name}, {about}",
+                "`check` of the same change",
+                1.5,
+                measured.ratios(f"verify{name}", f"check{name}"),
+            )
+            for name in ("", ", an intent")
+        ]
+
+    return Measurement(tasks, rows)
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    run_alone(__doc__, add_options, prepare, 21)
 
 
 if __name__ == "__main__":
