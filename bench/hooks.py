@@ -31,13 +31,12 @@ from collections.abc import Mapping, Sequence
 from bench.hooks_peers import Peer, find_peers, require_equal
 from bench.hooks_place import Place, make_base, make_warm
 from bench.hooks_refs import Commits, LongPush, PushOfOne, RefCommands
-from bench.pairs import Command, Rounds, Spread, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Command, Rounds, Spread
+from bench.tables import Row
 from bench.worlds import Wide, World
-from patchgate import __version__
 
 PYTHON, GIT = "python -I -S -c pass", "git diff --cached --raw -z"
-_COMMAND = "sh scripts/in-venv.sh . python -m bench.hooks --rounds {} --files {} --write bench/results.md"
 _HOOK = ".git/hooks/pre-commit"
 _REFUSED = ".git/index-refused"
 _PUSH = "hook pre-push of one commit"
@@ -197,75 +196,51 @@ def require_same(before: Mapping[str, bool], after: Mapping[str, bool]) -> None:
         raise SystemExit(f"another path answers after the rounds than before: {', '.join(other)}")
 
 
-def written(
-    rows: Sequence[Row], rounds: Rounds, peers: Sequence[Peer], paths: Mapping[str, bool], command: str
-) -> str:
-    """Write all that was found: how, on what, the rows, the plain times."""
-    taken = max(len(each) for each in rounds.seconds.values())
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
+    parser.add_argument("--files", default="5000,100000", help="sizes of the repositories, by commas")
+    parser.add_argument("--commits", type=int, default=10_000, help="length of the long push")
+    parser.add_argument("--peers", help="a virtual environment with some of the peers; `none`: without them")
+    parser.add_argument("--any-path", action="store_true", help="go on where the fast path does not answer")
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the repositories, and name what is timed in them."""
+    sizes = [int(size) for size in options.files.split(",")]
+    peers: Sequence[Peer] = ()
+    if options.peers != "none":
+        peers = find_peers(world, options.peers and os.path.abspath(options.peers))
+    bench = Bench(world, sizes, peers, options.commits)
+    paths = bench.paths()
+    if not options.any_path:
+        require_fast(paths)
+        bench.refs.require_quiet()
+
+    def require_valid() -> None:
+        bench.require_unchanged()
+        require_same(paths, bench.paths())
+
+    return Measurement(bench.commands, bench.rows, require_valid, _notes(peers, paths))
+
+
+def _notes(peers: Sequence[Peer], paths: Mapping[str, bool]) -> str:
+    """Say what answers, and how the peers are run."""
     fast = [name for name, is_fast in paths.items() if is_fast]
-    slow = [name for name, is_fast in paths.items() if not is_fast]
+    slow = [*(name for name, is_fast in paths.items() if not is_fast), "the long pushes", "the refusals"]
     versions = dict.fromkeys(f"{peer.name} {peer.version}" for peer in peers)
     return f"""\
-# What the hooks cost
-
-Whole processes in one interleaved run of {taken} rounds (every third one for the long push): the ratio is
-formed within a round, *measured* is the median of these ratios, *spread* reaches from the least to the 90th
-percentile. In brackets beside a target: what would be better still. Made by
-
-```sh
-{command}
-```
-
-{machine().rstrip()} {_processor()}patchgate {__version__}. Peers: {", ".join(versions) or "none"}.
-
-The fast path answers (proved where git-patchgate cannot be started): {", ".join(fast) or "nothing"}.
-The full tier answers: {", ".join([*slow, "the long pushes", "the refusals"])}.
-
-{ratio_table(rows)}
+Peers: {", ".join(versions) or "none"}. The fast path answers (proved where git-patchgate cannot be
+started): {", ".join(fast) or "nothing"}. The full tier answers: {", ".join(slow)}.
 The peers refuse the same paths and large added files. prek uses its built-in check, lefthook runs without the
 Python wrapper of its wheel, and none of them is started through a shim of its own; our hook is. Where there
 are peers, all files lie in the working tree. A push is measured without any network: the hook gets the line
 that git sends, and writes its record.
-
-## Times
-
-{time_table(rounds)}"""
-
-
-def _processor() -> str:
-    """Name the processor, where the system tells."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        return ""
-    return f"{names[0]}. " if names else ""
+"""
 
 
 def main() -> None:
     """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--files", default="5000,100000", help="sizes of the repositories, by commas")
-    parser.add_argument("--commits", type=int, default=10_000, help="length of the long push")
-    parser.add_argument("--peers", help="a virtual environment with some of the peers")
-    parser.add_argument("--any-path", action="store_true", help="go on where the fast path does not answer")
-    parser.add_argument("--write", help="write what is printed to this file too")
-    arguments = parser.parse_args()
-    sizes = [int(size) for size in arguments.files.split(",")]
-    with World() as world:
-        peers = find_peers(world, arguments.peers and os.path.abspath(arguments.peers))
-        bench = Bench(world, sizes, peers, arguments.commits)
-        paths = bench.paths()
-        if not arguments.any_path:
-            require_fast(paths)
-            bench.refs.require_quiet()
-        rounds = run_rounds(bench.commands, arguments.rounds)
-        bench.require_unchanged()
-        require_same(paths, bench.paths())
-    command = _COMMAND.format(arguments.rounds, arguments.files)
-    text = written(bench.rows(rounds), rounds, peers, paths, command)
-    put_out(text, arguments.write)
+    run_alone(__doc__, add_options, prepare, 21)
 
 
 if __name__ == "__main__":

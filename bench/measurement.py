@@ -7,7 +7,7 @@ same `prepare`, for two revisions at once if it has to compare them.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.pairs import Rounds, Task, run_rounds
@@ -31,6 +31,22 @@ class Measurement:
     rows: Callable[[Rounds], list[Row]]
     require_valid: Callable[[], None] = field(default=_nothing)
     notes: str = ""
+
+
+def joined(parts: Sequence[Measurement]) -> Measurement:
+    """Join measurements into one, whose tasks run in the same rounds; no two have a task of one name."""
+    tasks = {name: task for part in parts for name, task in part.tasks.items()}
+
+    def require_valid() -> None:
+        for part in parts:
+            part.require_valid()
+
+    return Measurement(
+        tasks,
+        lambda measured: [row for part in parts for row in part.rows(measured)],
+        require_valid,
+        "\n".join(part.notes for part in parts if part.notes),
+    )
 
 
 AddOptions = Callable[[argparse.ArgumentParser], None]

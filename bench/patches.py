@@ -31,8 +31,9 @@ import subprocess
 from collections.abc import Iterator
 from typing import IO
 
-from bench.pairs import Command, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, joined, run_alone
+from bench.pairs import Command, Rounds
+from bench.tables import Row
 from bench.worlds import Prose, World, make_wide, write_commit
 
 _FILES = 10_000
@@ -60,6 +61,7 @@ max_added_lines = 100000000
 secrets = true
 conflict_markers = true
 """
+_ALONE = "git apply --cached, diff-index"
 _EFFECT = """set -e
 mkdir -p {private}/objects
 export GIT_INDEX_FILE={private}/index GIT_OBJECT_DIRECTORY={private}/objects
@@ -116,8 +118,8 @@ def make_rewrite(world: World, size: int) -> str:
     return directory
 
 
-def rewrite_rows(world: World, size: int, rounds: int) -> tuple[list[Row], str]:
-    """Measure the rows of the large patch."""
+def rewrite(world: World, size: int) -> Measurement:
+    """Make the large patch, and name what is timed with it."""
     directory = make_rewrite(world, size)
     patch = world.place("rewrite.patch")
     names = {"private": world.place("private"), "directory": directory, "listed": world.place("listed")}
@@ -125,43 +127,43 @@ def rewrite_rows(world: World, size: int, rounds: int) -> tuple[list[Row], str]:
     grammar = "from patchgate.patches.patch_parser import parse"
     check = (world.patchgate, "check", "-q", "--patch", patch)
     program = f"{grammar}; {reading}; assert not isinstance(parse(raw), tuple)"
-    measured = run_rounds(
-        {
-            "git apply --cached, diff-index": Command(
-                ("sh", "-c", _EFFECT.format(patch=patch, **names)), directory, world.env
-            ),
-            "check --patch": Command(check, directory, world.env),
-            "check --patch --base HEAD": Command((*check, "--base", "HEAD"), directory, world.env),
-            "check --patch, lines and content": Command(
-                (*check, "--policy-from", "strict"), directory, world.env
-            ),
-            "git apply --numstat": Command(("git", "apply", "--numstat", patch), directory, world.env),
-            "read": Command((world.python, "-c", f"{grammar}; {reading}"), directory, world.env),
-            "read and parse": Command((world.python, "-c", program), directory, world.env),
-        },
-        rounds,
-    )
+    script = _EFFECT.format(patch=patch, **names)
+    tasks = {
+        _ALONE: Command(("sh", "-c", script), directory, world.env),
+        "check --patch": Command(check, directory, world.env),
+        "check --patch --base HEAD": Command((*check, "--base", "HEAD"), directory, world.env),
+        "check --patch, lines and content": Command(
+            (*check, "--policy-from", "strict"), directory, world.env
+        ),
+        "git apply --numstat": Command(("git", "apply", "--numstat", patch), directory, world.env),
+        "read": Command((world.python, "-c", f"{grammar}; {reading}"), directory, world.env),
+        "read and parse": Command((world.python, "-c", program), directory, world.env),
+    }
     megabytes = os.path.getsize(patch) / 1e6
-    reference = "git apply --cached, diff-index"
     against = "the effect by git alone, in private"
-    what = f"`check --patch`, {megabytes:.0f} MB in {_FILES:,} files"
-    numstat = measured.ratios("read and parse", "git apply --numstat", less="read")
-    return [
-        Row(f"{what}, limits and content off", against, 1.25, measured.ratios("check --patch", reference)),
-        Row(
-            "the same with `--base HEAD`",
-            against,
-            None,
-            measured.ratios("check --patch --base HEAD", reference),
-        ),
-        Row(
-            "the same with budgets of lines, sizes and content rules",
-            against,
-            None,
-            measured.ratios("check --patch, lines and content", reference),
-        ),
-        Row("the grammar alone, without Python's start", "`git apply --numstat`", 4.0, numstat),
-    ], time_table(measured)
+    what = f"`check --patch`, {megabytes:.0f} MB in {_FILES:,} files, limits and content off"
+
+    def rows(measured: Rounds) -> list[Row]:
+        found = [
+            Row(name, against, limit, measured.ratios(ours, _ALONE), reach=reach)
+            for name, ours, limit, reach in (
+                (what, "check --patch", 1.4, 1.25),
+                ("the same with `--base HEAD`", "check --patch --base HEAD", None, None),
+                (
+                    "the same with budgets of lines, sizes and content rules",
+                    "check --patch, lines and content",
+                    None,
+                    None,
+                ),
+            )
+        ]
+        numstat = measured.ratios("read and parse", "git apply --numstat", less="read")
+        return [
+            *found,
+            Row("the grammar alone, without Python's start", "`git apply --numstat`", 4.0, numstat),
+        ]
+
+    return Measurement(tasks, rows)
 
 
 def loaded_modules(world: World, command: Command) -> list[str]:
@@ -184,8 +186,8 @@ def _is_there(name: str) -> bool:
         return False
 
 
-def small_rows(world: World, files: int, rounds: int) -> tuple[list[Row], str]:
-    """Measure the row of a one-file patch in a repository of so many files."""
+def small(world: World, files: int) -> Measurement:
+    """Make a one-file patch in a repository of so many files, and name what is timed with it."""
     wide = make_wide(world, files)
     path = wide.changed[0]
     patch = world.place("small.patch")
@@ -196,38 +198,41 @@ def small_rows(world: World, files: int, rounds: int) -> tuple[list[Row], str]:
     ours = Command((world.patchgate, "check", "-q", "--patch", patch), wide.directory, world.env)
     modules = loaded_modules(world, ours)
     script = f"{world.python} -c 'import {', '.join(modules)}' && git apply --check {patch}"
-    measured = run_rounds(
-        {
-            "imports, git apply --check": Command(("sh", "-c", script), wide.directory, world.env),
-            "check --patch, one file": ours,
-        },
-        rounds,
-    )
-    ratios = measured.ratios("check --patch, one file", "imports, git apply --check")
+    tasks = {
+        "imports, git apply --check": Command(("sh", "-c", script), wide.directory, world.env),
+        "check --patch, one file": ours,
+    }
     against = f"a Python that imports the same {len(modules)} modules, then `git apply --check`"
-    row = Row(f"`check --patch`, one file, {files:,} files in the repository", against, 1.3, ratios)
-    return [row], time_table(measured)
+    what = f"`check --patch`, one file, {files:,} files in the repository"
+
+    def rows(measured: Rounds) -> list[Row]:
+        return [
+            Row(what, against, 1.3, measured.ratios("check --patch, one file", "imports, git apply --check"))
+        ]
+
+    return Measurement(tasks, rows)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
+    parser.add_argument("--files", type=int, default=100_000, help="files beside a one-file patch")
+    parser.add_argument("--megabytes", type=int, default=100, help="size of the large patch")
+    parser.add_argument("--only", choices=["large", "small"], help="measure only these rows")
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the repositories and patches, and name what is timed with them."""
+    parts = []
+    if options.only != "small":
+        parts.append(rewrite(world, options.megabytes * 10**6))
+    if options.only != "large":
+        parts.append(small(world, options.files))
+    return joined(parts)
 
 
 def main() -> None:
     """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--files", type=int, default=100_000, help="files beside a one-file patch")
-    parser.add_argument("--megabytes", type=int, default=100, help="size of the large patch")
-    parser.add_argument("--only", choices=["large", "small"], help="measure only these rows")
-    parser.add_argument("--write", help="write the tables to this file too")
-    arguments = parser.parse_args()
-    rows: list[Row] = []
-    times = ""
-    with World() as world:
-        if arguments.only != "small":
-            rows, times = rewrite_rows(world, arguments.megabytes * 10**6, arguments.rounds)
-        if arguments.only != "large":
-            more, taken = small_rows(world, arguments.files, arguments.rounds * 2)
-            rows, times = rows + more, times + "\n" + taken
-    text = f"{ratio_table(rows)}\n{machine()}\n{times}"
-    put_out(text, arguments.write)
+    run_alone(__doc__, add_options, prepare, 9)
 
 
 if __name__ == "__main__":

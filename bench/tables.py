@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.pairs import Rounds, Spread
+from patchgate import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,18 @@ def put_out(text: str, place: str | None) -> None:
 def machine() -> str:
     """Say on what this was measured."""
     git = subprocess.run(["git", "version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
-    return f"Python {platform.python_version()}, {git}, {os.cpu_count()} processors, {platform.system()}.\n"
+    own = f"Python {platform.python_version()}, {git}, {os.cpu_count()} processors, {platform.system()}."
+    return f"{own}{_processor()} patchgate {__version__}.\n"
+
+
+def _processor() -> str:
+    """Name the processor, where the system tells."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        return ""
+    return f" {names[0]}." if names else ""
 
 
 def _cell(text: str) -> str:

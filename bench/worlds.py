@@ -40,13 +40,16 @@ class World:
     """A temporary folder with an environment of its own; a context manager that removes both.
 
     `python` and `patchgate` are this interpreter and the `git-patchgate` beside it.
+
+    Args:
+        patchgate: another `git-patchgate`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patchgate: str | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="bench-")
         self.path = self._folder.name
         self.python = sys.executable
-        self.patchgate = os.path.join(os.path.dirname(sys.executable), "git-patchgate")
+        self.patchgate = patchgate or os.path.join(os.path.dirname(sys.executable), "git-patchgate")
         if not os.path.exists(self.patchgate):
             raise SystemExit(f"there is no git-patchgate beside {sys.executable}: install patchgate there")
         self.env = {
