@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench.hooks_place import OFF, Place, calling, make_warm, silence_messages, ten_files
 from bench.pairs import Command, Rounds
 from bench.ranges import NUMSTAT, RAW
 from bench.tables import Row
-from bench.worlds import Wide, World, make_history
+from bench.worlds import Wide, World, forget_ranges, make_history
 
 _HOOK = "reference-transaction"
 _ENDS = "#!/bin/sh\nexit 0\n"
@@ -180,6 +181,8 @@ class LongPush:
                 place.directory,
                 place.push_env,
                 stdin,
+                # A push that was judged before is remembered.
+                before=partial(forget_ranges, place.inside()),
                 every=_LONG,
             )
             self._directory = place.directory

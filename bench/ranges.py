@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bench.measurement import Measurement, run_alone
 from bench.pairs import Command, Rounds
 from bench.tables import Row
-from bench.worlds import World, make_history, make_worst_history
+from bench.worlds import World, forget_ranges, make_history, make_worst_history
 
 RAW = "--raw -z --no-renames --no-abbrev --ignore-submodules=none -O/dev/null"
 NUMSTAT = "--numstat --no-ext-diff --no-textconv --no-indent-heuristic --diff-algorithm=myers"
@@ -153,22 +153,14 @@ class Range:
     def _check(self, revision: str, *options: str) -> Command:
         # A generated or a real history may break a rule: that changes nothing about its cost.
         argv = (self.world.patchgate, "check", "-q", "--exit-zero", *options, revision)
-        return Command(argv, self.directory, self.world.env, before=self._forget)
+        return Command(argv, self.directory, self.world.env, before=partial(forget_ranges, self.directory))
 
     def _hook(self, name: str, line: str) -> Command:
         """Name a hook with what git says to it."""
         arguments = " file:///nowhere file:///nowhere" if name == "pre-push" else ""
         hook = f"{self.world.patchgate} hook {name}{arguments}"
         argv = ("sh", "-c", f"echo '{line}' | {hook}; true")
-        return Command(argv, self.directory, self.world.env, before=self._forget)
-
-    def _forget(self) -> None:
-        """Remove what earlier rounds remembered, but for the policies: each check is a first one."""
-        kept = os.path.join(self.directory, "patchgate")
-        for name in os.listdir(kept) if os.path.isdir(kept) else ():
-            if name != "policies":
-                place = os.path.join(kept, name)
-                shutil.rmtree(place) if os.path.isdir(place) else os.unlink(place)
+        return Command(argv, self.directory, self.world.env, before=partial(forget_ranges, self.directory))
 
     def rows(self, measured: Rounds) -> list[Row]:
         """Compare the range, and the hooks, with git; Python's start is taken off."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -249,3 +250,8 @@ def make_history(world: World, commits: int, files: int = 3000, *, policy: bytes
             write_commit(out, number, changes())
 
     return world.make("history" if policy is None else "history-with-policy", write)
+
+
+def forget_ranges(git_dir: str) -> None:
+    """Remove what patchgate remembers of ranges and pushes, so that the next check is a first one."""
+    shutil.rmtree(os.path.join(git_dir, "patchgate", "ranges"), ignore_errors=True)
