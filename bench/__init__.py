@@ -1,8 +1,7 @@
 """Benchmarks: what patchgate costs, as ratios to what must be paid anyway; and what other managers let pass.
 
-`check`, `patches` and `hooks` print the tables of the page on speed, `patterns` what a pattern set costs;
-`pairs` is the method, `worlds` makes the repositories, `tables` prints. `bypasses` prints the grid of ways
-past a gate; its cases (`bypass_cases`, `bypass_place`, `bypass_managers`) are run by our tests too, nothing
-else here is. `components`, `verify`, `compare` and `claims` print what components, verifications and claims
-cost.
+`run` makes all tables of the documentation, each of which is a module with `prepare`; `pairs` is the method,
+`measurement` what one benchmark is, `worlds` makes the repositories, `tables` prints. `patterns` prints what
+a pattern set costs, `git_access` what libgit2 does. `bypasses` prints the grid of ways past a gate and
+`lost_work` who loses work; their cases are run by our tests too.
 """
