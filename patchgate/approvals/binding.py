@@ -10,7 +10,7 @@ import hashlib
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, commits_at, default_branch, remote_of
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import resolve
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
@@ -81,7 +81,8 @@ def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
             found = resolve(objects, f"refs/remotes/{remote}/{default.removeprefix(BRANCHES)}")
     if found is None:
         shown = printable(place, 200)
-        raise UsageError(f"there is no {shown} here", f"git fetch {remote}" if remote else "name a branch")
+        hint = "name a branch" if remote is None else f"git fetch {in_shell(remote, 'REMOTE')}"
+        raise UsageError(f"there is no {shown} here", hint)
     return branch, found.oid
 
 

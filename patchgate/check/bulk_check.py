@@ -146,7 +146,8 @@ class BulkCheck:
         self._asked = asked
         self._ref_of = ref_of
         self._chain = TreeChain(repository.object_format)
-        self._terms: dict[Key, _Terms | None] = {}
+        # By the policies of all parents: a merge into a line without one is judged by what it merges.
+        self._terms: dict[tuple[Key, ...], _Terms | None] = {}
         self._number = 0
         self._paths: set[bytes] = set()
         self._origins: set[str] = set()
@@ -283,9 +284,10 @@ class BulkCheck:
     def _terms_after(self, history: CommitHistory, parent: str, commit: Commit) -> _Terms | None:
         """Return how a commit is judged, by the policy of a parent; None where no commit can be cleared."""
         key = history.key_of(parent)
-        if key not in self._terms:
-            self._terms[key] = self._terms_for(history, key, commit)
-        return self._terms[key]
+        keys = (key,) if len(commit.parents) == 1 else tuple(map(history.key_of, commit.parents))
+        if keys not in self._terms:
+            self._terms[keys] = self._terms_for(history, key, commit)
+        return self._terms[keys]
 
     def _is_agents(self, history: CommitHistory, commit: Commit) -> bool:
         """Return whether a commit is an agent's by its trailers."""

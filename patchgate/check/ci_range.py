@@ -7,19 +7,19 @@ the engine claims is compared with what is here; what is missing is undecided, w
 from __future__ import annotations
 
 import os
-import shlex
+from contextlib import suppress
 
 from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, is_ancestor
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.tree_policies import TreePolicies
-from patchgate.report.verdict import Report
+from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
@@ -86,9 +86,14 @@ def with_forced_push(repository: Repository, found: CiRange, report: Report) -> 
     old, ref = found.forced_from, found.target
     with Objects(repository) as objects:
         there = Destination("origin", default=ref, had={ref: old}, judges_all=True)
-        asked = CheckOptions(policy_from=old)
-        rules = RefRules(repository, objects, there, {old: old, found.head: found.head}, asked)
-        moved = rules.verdict_on(RefUpdate(ref, old, found.head))
+        moved = None
+        # On a server the default branch's policy names the protected refs; here the host may protect others.
+        for governing in filter(None, (found.default, old)):
+            asked = CheckOptions(policy_from=governing)
+            rules = RefRules(repository, objects, there, {old: old, found.head: found.head}, asked)
+            verdict = rules.verdict_on(RefUpdate(ref, old, found.head))
+            if moved is None or (verdict is not None and verdict.verdict is not Verdict.ACCEPTED):
+                moved = verdict
     landing = tuple(replace(each, base=old, is_forced=True) for each in report.lands_on)
     changes = report.changes if moved is None else (moved, *report.changes)
     return replace(report, changes=changes, lands_on=landing)
@@ -137,9 +142,8 @@ class _Finder:
         pre-receive.
         """
         branch = found.policy_from
-        if self.event.default is not None:
-            here = resolve(self.objects, _REMOTE + self.event.default)
-            found = replace(found, default=here.oid if here is not None else None)
+        with suppress(UndecidedError):
+            found = replace(found, default=self._tip_of(self.event.default or self._default_of_origin()))
         if branch is None or not self._has_no_policy(branch):
             return found
         default = self.event.default or self._default_of_origin()
@@ -216,7 +220,7 @@ class _Finder:
         if self.repository.git("symbolic-ref", "--quiet", ref, answers=(0, 1, 128)).code == 0:
             raise UndecidedError(
                 f"{printable(ref)} is a symbolic ref, which names another branch",
-                f"git symbolic-ref --delete {printable(shlex.quote(ref))} && {self._fetch(branch)}",
+                f"git symbolic-ref --delete {in_shell(ref, 'REF')} && {self._fetch(branch)}",
             )
         return found.oid
 
@@ -306,5 +310,5 @@ class _Finder:
 
     def _fetch(self, branch: str) -> str:
         """Return the command that brings a base branch, and the missing history with it."""
-        refspec = shlex.quote(f"+{BRANCHES}{branch}:{_REMOTE}{branch}")
-        return f"{_UNSHALLOW if self.repository.shallow else 'git fetch origin'} {printable(refspec)}"
+        refspec = in_shell(f"+{BRANCHES}{branch}:{_REMOTE}{branch}", "REFSPEC")
+        return f"{_UNSHALLOW if self.repository.shallow else 'git fetch origin'} {refspec}"

@@ -16,7 +16,7 @@ from patchgate.git.change_sources import LoadedChange, carried_files, solver
 from patchgate.git.diff import Detail
 from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges, automatic_merges
-from patchgate.git.model import Change, FileChange, Source
+from patchgate.git.model import GITLINK, Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import Repository
@@ -43,7 +43,8 @@ def add_coming_merge(
     but for those that not everybody may change.
 
     Args:
-        attributes_from: a revision whose `.gitattributes` a host may follow, besides those of both sides.
+        attributes_from: a revision whose `.gitattributes` a host may follow, besides those of both sides;
+            empty: one that is not here, so a host may join every conflict.
 
     Raises:
         UsageError: there is no such revision.
@@ -120,14 +121,17 @@ def _joined_by_host(
     default branch, which a bare repository follows (git 2.43 to 2.45; GitLab).
     """
     merged = merges.of(*sides)
-    named = [f"{each}^{{tree}}" for each in (*sides, attributes_from) if each is not None]
+    named = [f"{each}^{{tree}}" for each in (*sides, attributes_from) if each]
     trees = [header.oid for header in objects.headers(named) if header is not None]
     folders: dict[bytes, bool] = {}
 
     def asks(folder: bytes) -> bool:
         if folder not in folders:
             place = folder + b".gitattributes"
-            entries = {entry for tree in trees if (entry := objects.entry(tree, place)) and entry.is_file}
+            # In a bare repository git reads the text of a symlink too.
+            entries = {
+                entry for tree in trees if (entry := objects.entry(tree, place)) and entry.mode != GITLINK
+            }
             folders[folder] = any(b"union" in objects.read(entry.oid) for entry in entries)
         return folders[folder]
 
@@ -135,7 +139,8 @@ def _joined_by_host(
         names = path.split(b"/")[:-1]
         return any(asks(b"".join(name + b"/" for name in names[:depth])) for depth in range(len(names) + 1))
 
-    asked = {path: commits for path, commits in merged.conflicts.items() if is_asked(path)}
+    is_unknown = attributes_from == ""
+    asked = {path: commits for path, commits in merged.conflicts.items() if is_unknown or is_asked(path)}
     if not asked:
         return Merged(merged.tree)
     (joined,) = automatic_merges(merges.store, [sides], "* merge=union")

@@ -10,7 +10,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
 from patchgate.policy.policy import Policy, Profile
@@ -180,11 +180,11 @@ def trusted_options(repository: Repository) -> CheckOptions:
     if found.code != 0:
         remote, _, name = ref.removeprefix("refs/remotes/").partition("/")
         hint = (
-            f"git fetch {remote} {name}" if ref.startswith("refs/remotes/") else f"git config {TRUST_KEY} REF"
+            f"git fetch {in_shell(remote, 'REMOTE')} {in_shell(name, 'BRANCH')}"
+            if ref.startswith("refs/remotes/")
+            else f"git config {TRUST_KEY} REF"
         )
-        raise UndecidedError(
-            f"the policy is read from {printable(ref)}, but there is no such ref here", printable(hint)
-        )
+        raise UndecidedError(f"the policy is read from {printable(ref)}, but there is no such ref here", hint)
     return CheckOptions(found.out.decode("ascii").strip(), policy_name=ref)
 
 

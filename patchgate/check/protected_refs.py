@@ -16,7 +16,7 @@ from patchgate.errors import ConfigError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, NOTES, TAGS, FirstParentLines, RefUpdate, is_ancestor, type_of
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
@@ -415,7 +415,8 @@ class RefRules:
         old, name = update.old or "", self.destination.name
         if type_of(self.objects, old) is not None:
             return None
-        return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: git fetch {name}"
+        fetch = f"git fetch {in_shell(name, 'REMOTE')}"
+        return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: {fetch}"
 
     def _not_judged(self, update: RefUpdate) -> str | None:
         """Say why the new commits of a ref cannot be judged; None if they can."""

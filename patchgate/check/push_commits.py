@@ -6,7 +6,6 @@ moves.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from enum import Enum
@@ -17,7 +16,7 @@ from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
 from patchgate.errors import UndecidedError
 from patchgate.git.commit_lists import Commit, commits_not_in, count_commits_not_in
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.report.rules import Level
@@ -414,7 +413,7 @@ def with_fetch(
     if not foreign:
         return report
     hint = (
-        f"git fetch {printable(shlex.quote(remote.name))}, then push again: what {remote.shown} has already "
+        f"git fetch {in_shell(remote.name, 'REMOTE')}, then push again: what {remote.shown} has already "
         "is not judged again"
     )
     changes = (_hinted(each, hint) if each.source.commit in foreign else each for each in report.changes)

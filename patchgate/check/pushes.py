@@ -6,7 +6,6 @@ Which policy judges which commit; a commit that several refs bring is judged onc
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
@@ -32,6 +31,7 @@ from patchgate.git.history import Walk
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
+from patchgate.git.quoting import in_shell
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import has_commits
 from patchgate.policy.tree_policies import Key
@@ -118,7 +118,7 @@ def _with_deepen_hint(repository: Repository, remote: Remote, push: PushVerdict)
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
     if not repository.shallow or all(change.verdict is not Verdict.UNDECIDED for change in refs):
         return push
-    named = " " + shlex.quote(remote.name) if remote.is_named else ""
+    named = " " + in_shell(remote.name, "REMOTE") if remote.is_named else ""
     way = RecoveryStep("fetch more of the history, then push again:", f"git fetch --deepen=50{named}")
     return replace(push, report=replace(push.report, recovery=(way,)))
 

@@ -22,7 +22,7 @@ from patchgate.git.new_commits import (
     had_value,
 )
 from patchgate.git.objects import Objects
-from patchgate.git.quoting import first_of, printable
+from patchgate.git.quoting import first_of, in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.policy.tree_policies import TreePolicies
@@ -87,10 +87,11 @@ def judge_update(
     if brought.upstream:
         warnings += _upstream_note(repository, brought.upstream, known, asked)
     if brought.fetched:
-        name = printable(update.ref.removeprefix("refs/heads/"))
+        branch = update.ref.removeprefix("refs/heads/")
+        name = printable(branch)
         warnings.append(
             f"{name} brings {count(len(brought.fetched), 'commit')} by a fetch, not judged "
-            f"({_names(brought.fetched)}): git patchgate check HEAD..{name}"
+            f"({_names(brought.fetched)}): git patchgate check {in_shell(f'HEAD..{branch}', 'BRANCH')}"
         )
     return Report(changes, tuple(warnings))
 

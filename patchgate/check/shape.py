@@ -171,7 +171,7 @@ def _mode(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]
         was = False
     if was != now:
         key = case.policy.key_of("allow_modes", case.profile, limits.owner)
-        command = f"git update-index --chmod={'-x' if now else '+x'} -- {file.path.quoted}"
+        command = f"git update-index --chmod={'-x' if now else '+x'} -- {file.path.in_shell}"
         keep = "leave the mode lines out of the patch" if case.from_text else f"keep the mode: {command}"
         yield find(
             "mode-change",

@@ -328,13 +328,13 @@ def _explaining_files(name: str, directory: str) -> Iterator[None]:
         is_unknown = error.message.startswith("unknown revision") and "\0" not in name
         if not (is_unknown and os.path.lexists(os.path.join(directory, name))):
             raise
-        from patchgate.git.quoting import printable
+        from patchgate.git.quoting import in_shell, printable
 
-        shown = printable(name)
+        shown, word = printable(name), in_shell(name, "PATH")
         if name.endswith((".patch", ".diff")):
-            hint = f"git patchgate check --patch {shown}"
+            hint = f"git patchgate check --patch {word}"
         else:
-            hint = f"git add {shown} && git patchgate check, or git patchgate explain --path {shown}"
+            hint = f"git add {word} && git patchgate check, or git patchgate explain --path {word}"
         raise UsageError(f"{shown} is a file, but check takes a commit or a range", hint) from error
 
 

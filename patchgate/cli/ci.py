@@ -73,7 +73,7 @@ def check_ci(
                 is_whole=True,
                 quiet=quiet,
                 is_merged=found.is_merged,
-                attributes_from=found.default,
+                attributes_from=found.default or "",
             )
             report = with_forced_push(repository, found, report)
         judged.append((replace(report, warnings=(*found.notes, *report.warnings)), asked))

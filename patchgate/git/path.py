@@ -8,13 +8,12 @@ There is one constructor for each origin. A `RepoPath` may be hostile: git can s
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
 from patchgate.errors import UsageError
-from patchgate.git.quoting import printable, quote_path
+from patchgate.git.quoting import in_shell, quote_path
 from patchgate.values import dataclass
 
 MAX_COMPONENT = 255
@@ -85,10 +84,8 @@ class RepoPath:
     def in_shell(self) -> str:
         """The path as one word of a git command in a shell; `PATH` if it must be escaped for a terminal."""
         text = self.raw.decode("utf-8", "surrogateescape")
-        if printable(text) != text:
-            return "PATH"
         # A leading dash would be an option of git, a leading colon pathspec magic.
-        return shlex.quote(f"./{text}" if text.startswith(("-", ":")) else text)
+        return in_shell(f"./{text}" if text.startswith(("-", ":")) else text, "PATH")
 
     @property
     def is_plain(self) -> bool:

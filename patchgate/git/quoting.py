@@ -8,6 +8,7 @@ only in the form that git writes (`quote_c_style`): other readers may decode oth
 from __future__ import annotations
 
 import re
+import shlex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,6 +226,13 @@ def printable(raw: bytes | str, limit: int = 400) -> str:
         else:
             pieces.append(_escape(code))
     return "".join(pieces) + ("…" if cut else "")
+
+
+def in_shell(text: str, instead: str) -> str:
+    """Write untrusted text as one word of a command for a shell; `instead` if it must be escaped for a
+    terminal.
+    """
+    return shlex.quote(text) if printable(text) == text else instead
 
 
 def first_of(items: Sequence[Item], most: int, show: Callable[[Item], str] = str, between: str = ", ") -> str:

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.values import replace
 
@@ -278,8 +278,10 @@ def target_of(repository: Repository, ref: str) -> str | None:
         return os.fsdecode(done.out.rstrip(b"\n"))
     if done.code == 1:
         return None
-    shown = printable(ref)
-    raise UndecidedError(f"git cannot follow the symbolic ref {shown}", f"git symbolic-ref --delete {shown}")
+    raise UndecidedError(
+        f"git cannot follow the symbolic ref {printable(ref)}",
+        f"git symbolic-ref --delete {in_shell(ref, 'REF')}",
+    )
 
 
 def _may_be_symbolic(repository: Repository, ref: str) -> bool:

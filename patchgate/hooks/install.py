@@ -16,7 +16,7 @@ from patchgate import __version__
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.active_hooks import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.objects import Objects
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import is_name, resolve
 from patchgate.hooks.fast.renewal import install_copy, remove_copy
@@ -244,8 +244,9 @@ def resolve_ref(repository: Repository, ref: str) -> str:
         found = resolve(objects, ref)
         if found is None:
             remote, _, branch = ref.removeprefix("refs/remotes/").partition("/")
-            fetch = f"git fetch {remote} {branch}" if branch else "git branch --all lists the branches"
-            raise UsageError(f"unknown ref {shown}", printable(fetch))
+            words = f"{in_shell(remote, 'REMOTE')} {in_shell(branch, 'BRANCH')}"
+            fetch = f"git fetch {words}" if branch else "git branch --all lists the branches"
+            raise UsageError(f"unknown ref {shown}", fetch)
         if found.ref is None:
             raise UsageError(f"{shown} is not a ref, so it would never move", _LIKE)
         if objects.header(found.oid + "^{commit}") is None:

@@ -18,7 +18,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell, printable
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.policy.tree_policies import TreePolicies
@@ -130,7 +130,7 @@ def _require_new_default(repository: Repository, head: str | None, *, is_signed:
             if is_signed or (header is not None and (has_owners or has_signers(objects, header.oid))):
                 raise UndecidedError(
                     f"HEAD names {_shown(head)}: a new branch could choose whose policy counts",
-                    f"an administrator runs, on the server: git symbolic-ref HEAD {printable(ref, 200)}",
+                    f"an administrator runs, on the server: git symbolic-ref HEAD {in_shell(ref, 'REF')}",
                 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from patchgate.errors import UndecidedError
 from patchgate.git.new_commits import BRANCHES, BranchUpdate, ref_value
 from patchgate.git.operations import Operation, is_past_aborting, operation_in_progress
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import in_shell
 from patchgate.git.repository import Repository
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, RecoveryStep, Report, Verdict
@@ -48,7 +47,7 @@ def recovery_steps(repository: Repository, update: BranchUpdate, command: str) -
     # For a command outside the operation in progress (`git branch x`), that is not aborted.
     operation = operation_in_progress(repository) if command in _OF_OPERATIONS else None
     if operation is Operation.REBASE and is_past_aborting(repository):
-        branch = shlex.quote(printable(update.ref.removeprefix(BRANCHES)))
+        branch = in_shell(update.ref.removeprefix(BRANCHES), "BRANCH")
         return (
             RecoveryStep(
                 "end the rebase and return to the branch:", f"git rebase --quit && git checkout -q {branch}"

@@ -10,6 +10,7 @@ from patchgate.check.bulk_check import BulkCheck, check_range
 from patchgate.check.commits import CommitHistory, check_revision
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
+from patchgate.git import commit_lists
 from patchgate.git.commit_lists import list_commits
 from patchgate.git.history import Walk
 from patchgate.git.repository import open_repository
@@ -48,6 +49,29 @@ def _rules(repo: Repo, first: str) -> tuple[str, list[tuple[str, str]]]:
 def test_a_random_history_is_judged_alike_in_bulk_and_one_by_one(tmp_path: Path, seed: int) -> None:
     found = list(compare_history(tmp_path, seed))
     assert all(each.cleared <= each.commits for each in found)
+
+
+def test_a_merge_in_an_earlier_block_does_not_decide_for_commits_without_a_policy(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A merge into a line without a policy is judged by what it merges, a commit on that line is not."""
+    monkeypatch.setattr(commit_lists, "AT_ONCE", 4)
+    monkeypatch.setattr(commit_lists, "_READ_AT_ONCE", 100)
+    root = repo.commit({"a": "0\n"})
+    first = repo.commit({"a": "1\n"})
+    repo.stage({"patchgate.toml": "[content]\nsecrets = false\nconflict_markers = false\n"})
+    tree = repo.ask("write-tree")
+    policy = repo.ask("commit-tree", tree, "-p", first, "-p", root, "-m", "Policy")
+    last = repo.ask("commit-tree", tree, "-p", first, "-p", policy, "-m", "Merge")
+    for number in range(8):
+        last = repo.ask("commit-tree", tree, "-p", last, "-m", f"Empty {number}")
+    repo.git("reset", "-q", "--hard", first)
+    bad = repo.commit({"c": _SECRET})
+    repo.git("reset", "-q", "--hard", last)
+    repo.git("merge", "-q", "--no-edit", "--no-ff", bad)
+    listed = repo.ask("rev-list", "--topo-order", "--reverse", f"{first}..HEAD").split()
+    assert listed.index(bad) > listed.index(policy) + 4
+    assert _rules(repo, first) == ("rejected", [(bad, "secret")])
 
 
 def test_boring_commits_are_cleared_and_counted_and_the_others_have_a_verdict(repo: Repo) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from patchgate.git.quoting import exact_text, is_printable, printable, quote_path
+from patchgate.git.quoting import exact_text, in_shell, is_printable, printable, quote_path
 from tests.amount import often
 
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
@@ -188,3 +188,17 @@ def test_exact_text_holds_what_may_be_printed_and_nothing_else(text: str) -> Non
     raw = text.encode("utf-8", "surrogatepass")
     is_exact = all(map(is_printable, text)) and not any(0xD800 <= ord(each) < 0xE000 for each in text)
     assert exact_text(raw) == (text if is_exact else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("main", "main"),
+        ("x$(touch y)", "'x$(touch y)'"),
+        ("a'b", "'a'\"'\"'b'"),
+        ("a\x1b", "REF"),
+        ("\u202e", "REF"),
+    ],
+)
+def test_a_name_in_a_command_is_one_word_that_runs_nothing(text: str, word: str) -> None:
+    assert in_shell(text, "REF") == word

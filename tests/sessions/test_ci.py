@@ -505,6 +505,51 @@ def test_a_conflict_is_joined_as_the_default_branch_asks(host: Host) -> None:
     answer = host.check(said)
     assert (answer.errors, judged(answer)) == (["deny-content"], [head])
     assert there == host.ci.ask("rev-parse", "refs/remotes/origin/v1")
+    # An engine that does not name it, and a clone that does not have it.
+    jenkins = {
+        "JENKINS_URL": "http://ci.invalid",
+        "CHANGE_ID": "1",
+        "CHANGE_TARGET": "v1",
+        "GIT_COMMIT": head,
+    }
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    assert host.check(jenkins).errors == ["deny-content"]
+    host.ci.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    host.ci.git("update-ref", "-d", "refs/remotes/origin/main")
+    assert host.check(said).errors == ["deny-content"]
+
+
+def test_git_reads_the_attributes_that_are_the_text_of_a_link(host: Host) -> None:
+    host.land({"patchgate.toml": '[content]\ndeny = ["verify=False"]\n'})
+    os.symlink("* merge=union", host.dev.path / ".gitattributes")
+    body = "".join(f"{number}\n" for number in range(30))
+    base = host.land({"a.py": f"x\nverify=False\ny\n{body}"})
+    host.main = host.land({"a.py": f"x\ny\n{body}"})
+    head = host.push("feature", {"a.py": f"x2\nverify=False\ny\n{body}"}, onto=base)
+    host.clone(head)
+    said = host.pull(head, head) | {
+        "GITHUB_EVENT_NAME": "pull_request_target",
+        "GITHUB_REF": "refs/heads/main",
+    }
+    assert "deny-content" in host.check(said).errors
+
+
+@pytest.mark.parametrize("level", ["error", "warning"])
+def test_a_forced_push_is_judged_by_what_the_default_branch_protects_now(host: Host, level: str) -> None:
+    old = '[push]\nprotected_refs = ["refs/heads/main"]\n[rules]\nref-forced = "warning"\n'
+    base = host.land({"patchgate.toml": POLICY + old})
+    lost = host.push("release/1", GOOD, onto=base)
+    after = host.push("release/1", {"b.txt": "x\n"}, onto=base)
+    listed = f'[push]\nprotected_refs = ["refs/heads/*"]\n[rules]\nref-forced = "{level}"\n'
+    host.land({"patchgate.toml": POLICY + listed})
+    host.clone(after)
+    host.ci.git("fetch", "-q", "origin", lost)
+    said = host.pushed("refs/heads/release/1", lost, after, forced=True) | {"GITHUB_REF_PROTECTED": "true"}
+    answer = host.check(said)
+    assert (answer.code, [each["rule"] for each in answer.findings]) == (
+        int(level == "error"),
+        ["ref-forced"],
+    )
 
 
 def test_a_submodule_of_what_ci_builds_is_not_checked_in_its_place(host: Host) -> None:
