@@ -29,7 +29,10 @@ WITHOUT_CONTENT = b"[content]\nsecrets = false\nconflict_markers = false\n"
 
 
 class RefCommands:
-    """`git stash`, `git fetch` and `git tag` in one repository, under one hook or another."""
+    """Commands that bring no commit to a branch, in one repository, under one hook or another."""
+
+    # What may cost more than a hook that ends at once: these make or move a branch.
+    _BRANCHES = ("branch", "branch further back", "switch -c", "worktree add", "reset")
 
     def __init__(self, place: Place, wide: Wide) -> None:
         self._place = place
@@ -43,21 +46,33 @@ class RefCommands:
             "ours": self._folder("ours", self._shim),
             "ends": self._folder("ends", _ENDS.encode("ascii")),
         }
+        self._worktree = world.place("refs-worktree")
+        self._tip = place.git("rev-parse", "main")
         self._git: dict[str, tuple[tuple[str, ...], Callable[[], None]]] = {
             "stash": (("stash", "push", "-q"), self._before_stash),
             "fetch": (("fetch", "-q", "origin"), self._before_fetch),
-            "tag": (("tag", "bench"), self._before_tag),
+            "tag": (("tag", "bench"), self._start_over),
+            "branch": (("branch", "bench"), self._start_over),
+            "branch further back": (("branch", "bench", "main~2"), self._start_over),
+            "switch -c": (("switch", "-q", "-c", "bench"), self._start_over),
+            "worktree add": (
+                ("worktree", "add", "-q", "--no-checkout", "-b", "bench", self._worktree),
+                self._start_over,
+            ),
+            "reset": (("reset", "-q", "--soft", "main~1"), self._start_over),
         }
 
     def commands(self) -> dict[str, Command]:
         """Name each command under each hook, and each hook with what the command sends it."""
         found = {}
         for verb, (argv, before) in self._git.items():
-            script = self._replay(verb, argv, before)
+            script = "" if verb in self._BRANCHES else self._replay(verb, argv, before)
             for whose, folder in self._folders.items():
                 whole = ("git", "-c", f"core.hooksPath={folder}", *argv)
                 env = self._place.world.env
                 found[f"git {verb}, hook {whose}"] = Command(whole, self._place.directory, env, before=before)
+                if not script:
+                    continue
                 again = ("sh", script, os.path.join(folder, _HOOK))
                 found[f"hook {whose} as at {verb}, {_TIMES} times"] = Command(
                     again, self._place.directory, env, before=before
@@ -70,8 +85,11 @@ class RefCommands:
         for verb in self._git:
             ratios = rounds.ratios(f"git {verb}, hook ours", f"git {verb}, hook ends")
             against = f"the same with `{' '.join(_ENDS.split()[1:])}` as the hook"
-            found.append(Row(f"`git {verb}`, {_HOOK} alone", against, 1.3, ratios, reach=1.1))
+            limit = 1.5 if verb in self._BRANCHES else 1.3
+            found.append(Row(f"`git {verb}`, {_HOOK} alone", against, limit, ratios, reach=1.1))
         for verb in self._git:
+            if verb in self._BRANCHES:
+                continue
             ours, ends = (f"hook {whose} as at {verb}, {_TIMES} times" for whose in self._folders)
             what = f"hook {_HOOK} alone, with the input of `git {verb}`"
             found.append(Row(what, "that hook alone", 1.3, rounds.ratios(ours, ends), reach=1.1))
@@ -92,8 +110,9 @@ class RefCommands:
             self._place.world.git(self._place.directory, "-c", f"core.hooksPath={folder}", *argv)
             if called.exists():
                 raise SystemExit(f"{_HOOK} calls git-patchgate at git {verb}: there is nothing to measure")
-        env = {**self._place.env, "PATCHGATE_FULL": "1"}
-        argv = ("git", "-c", f"core.hooksPath={folder}", "branch", "-f", "bench", "main~1")
+        env = self._place.env
+        unknown = self._place.git("commit-tree", "-p", "main", "-m", "Unknown", "main^{tree}")
+        argv = ("git", "-c", f"core.hooksPath={folder}", "update-ref", "refs/heads/unknown", unknown)
         subprocess.run(argv, cwd=self._place.directory, env=env, stderr=subprocess.DEVNULL, check=False)
         if not called.exists():
             raise SystemExit(f"{_HOOK} calls nobody at a new branch either: this benchmark proves nothing")
@@ -121,16 +140,25 @@ class RefCommands:
         Path(script).write_text(f"for each in {'x ' * _TIMES}; do\n{lines}done\n", encoding="utf-8")
         return script
 
+    def _start_over(self) -> None:
+        """Go back to main as it was, with nothing of an earlier command; HEAD follows without a checkout."""
+        if os.path.exists(self._worktree):
+            self._place.git("worktree", "remove", "--force", self._worktree)
+        self._place.git("symbolic-ref", "HEAD", "refs/heads/main")
+        self._place.git("update-ref", "refs/heads/main", self._tip)
+        for ref in ("refs/stash", "refs/tags/bench", "refs/heads/bench"):
+            self._drop(ref)
+        # What a branch had is another answer than what it has.
+        Path(self._place.inside("logs/refs/heads/main")).unlink(missing_ok=True)
+
     def _before_stash(self) -> None:
-        self._drop("refs/stash")
+        self._start_over()
         for name, content in self._files.items():
             Path(self._place.directory, name).write_bytes(content)
 
     def _before_fetch(self) -> None:
+        self._start_over()
         self._place.git("update-ref", "refs/remotes/origin/main", "main~1")
-
-    def _before_tag(self) -> None:
-        self._drop("refs/tags/bench")
 
     def _drop(self, ref: str) -> None:
         if os.path.exists(self._place.inside(ref)):

@@ -366,7 +366,7 @@ def test_a_replacement_does_not_hide_a_commit(session: Session) -> None:
 
 
 def test_a_tag_does_not_pass_for_the_branch_that_is_made(session: Session) -> None:
-    commit = session.commit()
+    commit = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
     session.repo.git("update-ref", "refs/tags/refs/heads/new", commit)
     session.recorder.forget()
     session.repo.git("update-ref", "refs/heads/new", commit)
