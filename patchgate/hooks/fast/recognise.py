@@ -1,6 +1,6 @@
 """Recognise a boring change before a commit: exit code 99 is *accepted*, any other hands it on.
 
-Started by hooks/pre-commit. On standard input: a pinned `git diff-index`; NUL and `whole` if it ended well.
+Started by two hooks. On standard input: a pinned `git diff-index` or `diff-tree`; then NUL and `whole`.
 Each `require` is one condition; a change that fails one, or raises anything, goes to the full tier.
 `policy.compiled_policy` describes a compiled policy, `hooks.fast.cache_files` what it is bound to.
 """
@@ -153,26 +153,44 @@ def load_policy(folder: str, root: dict[bytes, str], version: str) -> "Policy":
     return policy
 
 
+def renamed(gone: list[bytes], new: list[bytes]) -> set[bytes]:
+    """Choose the rows, of mode and blob, that are removed once and added once: an exact rename each."""
+    return {row for row in new if gone.count(row) == new.count(row) == 1} if gone else set()
+
+
+def without_moved(patch: bytes, rows: list[bytes], moved: set[bytes]) -> bytes:
+    """Leave out the files of a patch that are exact renames."""
+    # Every line of a text has a sign before it.
+    sections = patch.split(b"\ndiff --git ")
+    return b"\n".join([text for text, row in zip(sections, rows, strict=True) if row not in moved])
+
+
 def read_difference(output: bytes) -> tuple[bytes, list[tuple[bytes, bytes, bytes]], int, bytes]:
-    """Part git's answer: the raw part as it is, path, status, new blob of each file, added lines, patch."""
+    """Part git's answer: the raw part as it is, path, status, new blob of each file, added lines, patch.
+
+    An exact rename adds no line, and the patch is without its text.
+    """
     words = output.split(b"\0")
     require(words.pop() == ENDED and words[-1][-1:] in (b"", b"\n"))
-    files, at = [], 0
+    files, gone, rows, at = [], [], [], 0
     while words[at].startswith(b":"):
-        old_mode, new_mode, _, new, status = words[at][1:].split(b" ")
+        old_mode, new_mode, old, new, status = words[at][1:].split(b" ")
         path = words[at + 1]
         require(b" ".join((old_mode, new_mode, status)) in FORMS and not path.translate(None, PLAIN))
         files.append((path, status, new))
+        gone += [old_mode + old] if status == b"D" else []
+        rows.append(new_mode + new if status == b"A" else b"")
         at += 2
+    moved = renamed(gone, rows)
     raw = output[: sum(map(len, words[:at])) + at]
     added = 0
-    for path, _, _ in files:
+    for (path, _, _), row in zip(files, rows, strict=True):
         count, removed, name = words[at].split(b"\t", 2)
         require(count.isdigit() and removed.isdigit() and name == path)
-        added += int(count)
+        added += int(count) if row not in moved else 0
         at += 1
     require(len(words) == at + (2 if files else 1) and not words[at])
-    return raw, files, added, words[-1]
+    return raw, files, added, without_moved(words[-1], rows, moved) if moved else words[-1]
 
 
 def check_names(paths: list[bytes], policy: "Policy") -> None:
@@ -321,7 +339,35 @@ def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
     leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")
 
 
+def recognise_commit(git_dir: str, common_dir: str, version: str, ref: str, commit: str, old: str) -> None:
+    """Recognise the one commit that a branch gets, on what it has or in its place; leave its receipt."""
+    wanted = [b"contents %s\n" % each.encode() for each in (commit, old, old + "^{tree}")]
+    answers = ask(git_dir, wanted)
+    output = bytes(listen(0))
+    said = listen(answers)
+    made, had, root = [take(said, with_content=True)[3] for _ in wanted]
+    # As git reads a commit: parents come after the tree, and nowhere else.
+    tree, parent, author = made.split(b"\n", 3)[:3]
+    require(parent[:7] == b"parent " and author[:7] == b"author ")
+    require(parent[7:] == old.encode() or parent == had.split(b"\n", 2)[1])
+    policy, head, result, _ = recognise(output, parent[7:], parent[7:], git_dir, common_dir, version)
+    # A tree that git did not write can be malformed: its difference may be wrong.
+    require(tree == b"tree " + result)
+    # The policy of the branch counts for a commit that had none before it.
+    there = dict(entries(root, len(head) // 2))
+    require(load_policy(common_dir + "/patchgate/fast", there, version) == policy)
+    require(not policy["refuses_messages"])
+    # A trailer of ours can ask for other limits, another encoding can hide one.
+    require(b"\npatchgate-" not in made.lower())
+    require(b"\nencoding " not in made.partition(b"\n\n")[0])
+    require(not read(f"{common_dir}/{ref}").startswith(b"ref:"))
+    check_answered(common_dir, old.encode(), ref, ref.encode("utf-8", "surrogateescape"))
+    if policy["reserves"]:
+        check_intents(common_dir)
+    leave(git_dir + "/patchgate-landing", b"%s %s %s\n" % (commit.encode(), result, head))
+
+
 if __name__ == "__main__":
     sys.excepthook = lambda *_: posix._exit(1)
-    main(*sys.argv[1:])
+    (main if len(sys.argv) == 5 else recognise_commit)(*sys.argv[1:])
     posix._exit(ACCEPTED)

@@ -44,6 +44,12 @@ def removed(name: str) -> Arrange:
     return arrange
 
 
+def moved_beside_a_marker(world: World) -> None:
+    """Stage a rename, after a file with a conflict marker."""
+    world.repo.git("mv", "b", "new")
+    world.repo.stage({"a": "<<<<<<< HEAD\n"})
+
+
 def then(*steps: Arrange) -> Arrange:
     """Do one after another."""
 

@@ -100,14 +100,31 @@ class World:
         """Let the full tier judge what is staged."""
         return self.hook(PATCHGATE_FULL="1")
 
-    def listen(self) -> Heard:
-        """Hear what the shim says to the recogniser of what is staged."""
+    def land(self, commit: str, *shell: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+        """Run the installed reference-transaction as git does when main is about to get a commit."""
+        old = self.repo.ask("rev-parse", "refs/heads/main")
+        return subprocess.run(
+            [*shell, self.state.parent / "hooks" / "reference-transaction", "prepared"],
+            input=f"{old} {commit} refs/heads/main\n".encode("ascii"),
+            cwd=self.repo.path,
+            env=self.repo.env | {"GIT_DIR": str(self.git_dir)} | env,
+            capture_output=True,
+            check=False,
+        )
+
+    def landing(self) -> bytes | None:
+        """What the transaction has left for the receipts."""
+        return _content(self.git_dir / "patchgate-landing")
+
+    def listen(self, commit: str | None = None) -> Heard:
+        """Hear what the shim says to the recogniser: of what is staged, or of a commit that main gets."""
         active = self.state / "fast" / "active"
         kept = active.read_bytes()
         meaning, version, _ = kept.split(b" ", 2)
         active.write_bytes(b"%s %s %s\n" % (meaning, version, os.fsencode(self._ear)))
         try:
-            assert self.hook().returncode == HANDED_ON
+            done = self.hook() if commit is None else self.land(commit)
+            assert done.returncode == HANDED_ON
         finally:
             active.write_bytes(kept)
         # The options of Python and the copy come first.
@@ -170,12 +187,13 @@ class Worlds:
         """Install the hooks in a repository, and make ready what the fast path needs."""
         repo.install()
         world = World(repo, self._ear)
-        hook = world.state.parent / "hooks" / "pre-commit"
-        text = hook.read_text(encoding="utf-8")
         line = f"patchgate={shlex.quote(str(self._stub))}"
-        text, number = re.subn(r"(?m)^patchgate=.*$", lambda _: line, text)
-        assert number == 1
-        hook.write_text(text, encoding="utf-8")
+        for name in ("pre-commit", "reference-transaction"):
+            hook = world.state.parent / "hooks" / name
+            text = hook.read_text(encoding="utf-8")
+            text, number = re.subn(r"(?m)^patchgate=.*$", lambda _: line, text)
+            assert number == 1
+            hook.write_text(text, encoding="utf-8")
         assert renew_all(open_repository(repo.env, str(repo.path))).warning is None
         return world
 

@@ -7,6 +7,7 @@ condition is dropped: everything else about it is boring.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.hooks.fast.arrangements import (
@@ -27,6 +28,7 @@ from tests.hooks.fast.arrangements import (
     kept,
     long_path,
     merging,
+    moved_beside_a_marker,
     named,
     of_another,
     origin_has,
@@ -49,7 +51,7 @@ from tests.hooks.fast.arrangements import (
     with_long_config,
     without_config,
 )
-from tests.hooks.fast.boring_world import Arrange
+from tests.hooks.fast.boring_world import Arrange, World
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Case:
     """How a repository is arranged, under which policy, and what becomes of what git says.
 
     `craft` changes the difference, `alter` what cat-file answers. `is_disk_full`: nothing longer than a
-    kilobyte can be written.
+    kilobyte can be written. `lands` makes a commit of what is arranged, which main is about to get.
     """
 
     arrange: Arrange
@@ -65,6 +67,7 @@ class Case:
     craft: Craft | None = None
     alter: Craft | None = None
     is_disk_full: bool = False
+    lands: Callable[[World], str] | None = None
 
 
 _NO_COUNT = '[rules]\nmax-files = "off"\nmax-added-lines = "off"\nmax-file-bytes = "off"\n'
@@ -199,6 +202,10 @@ CASES: dict[str, Case] = {
         '[policy.commit]\ndeny_classes = ["binary"]\n',
     ),
     "a folder where a file was": Case(file_for_folder),
+    "a text that looks like the start of a file, beside a rename": Case(
+        moved_beside_a_marker,
+        craft=replaced(b"\n+<<<<<<<", b"\ndiff --git \ndiff --git \n+<<<<<<<"),
+    ),
 }
 
 # Which case needs which condition. A condition is named by its function and its text.

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.hooks.fast.boring_world import ACCEPTED, Heard, World, Worlds
-from tests.hooks.fast.cases import CASES, NEEDED, STAYS
+from tests.hooks.fast.cases import STAYS
+from tests.hooks.fast.landing_cases import ALL_CASES as CASES
+from tests.hooks.fast.landing_cases import ALL_NEEDED as NEEDED
 from tests.hooks.fast.mutants import mutants, source, write_copy
 
 MUTANTS = {each.condition: each for each in mutants(source())}
@@ -38,7 +40,7 @@ _ALTERING = """\
 #!{python}
 import subprocess, sys
 sys.path.insert(0, {root!r})
-from tests.hooks.fast.cases import CASES
+from tests.hooks.fast.landing_cases import ALL_CASES as CASES
 said = subprocess.run([{git!r}, *sys.argv[1:]], stdout=subprocess.PIPE, check=True).stdout
 sys.stdout.buffer.write(CASES[{name!r}].alter(said))
 """
@@ -69,7 +71,7 @@ class Cases:
             case = CASES[name]
             world = self._worlds(case.policy)
             case.arrange(world)
-            heard = world.listen()
+            heard = world.listen(None if case.lands is None else case.lands(world))
             if case.craft is not None:
                 heard = replace(heard, said=case.craft(heard.said))
             git = None if case.alter is None else altering_git(world.repo.path.parent, name)

@@ -167,6 +167,8 @@ def test_one_commit_after_another_is_recognised(worlds: Worlds) -> None:
 )
 def test_each_form_of_commit_is_recognised(worlds: Worlds, arguments: tuple[str, ...]) -> None:
     world = worlds()
+    world.repo.stage({"a": "1.5\n"})
+    world.repo.git("commit", "-q", "-m", "Second")
     world.repo.stage({"a": "2\n"})
     world.repo.write("b", "2\n")
     before = world.repo.head()
