@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.binary_files import binaries_shown_as_text, count_hidden_lines
-from patchgate.git.diff import Detail, is_text_candidate, read_difference
+from patchgate.git.diff import Detail, Records, is_text_candidate, read_difference
 from patchgate.git.model import (
     EXECUTABLE,
     GITLINK,
@@ -172,7 +172,14 @@ def read_staged(repository: Repository, objects: Objects, base: PendingBase, det
     """
     _require_work_tree(repository)
     variables = {} if base.store is None else base.store.variables
-    reading = _against_index(repository, objects, base, detail, variables)
+    known = None
+    is_plain = base.commit is not None and base.store is None
+    # Imported here: only a hook may have an answer.
+    if is_plain and os.path.exists(os.path.join(repository.git_dir, "patchgate-asked")):
+        from patchgate.git.kept_answer import take_difference
+
+        known = take_difference(repository, detail)
+    reading = _against_index(repository, objects, base, detail, variables, known)
     kind = "merge" if base.heads else "staged"
     return replace(reading, source=Source(kind, None, base.commit))
 
@@ -228,13 +235,18 @@ def _require_work_tree(repository: Repository) -> None:
 
 
 def _against_index(
-    repository: Repository, objects: Objects, base: PendingBase, detail: Detail, variables: Mapping[str, str]
+    repository: Repository,
+    objects: Objects,
+    base: PendingBase,
+    detail: Detail,
+    variables: Mapping[str, str],
+    known: Records | None = None,
 ) -> LoadedChange:
     if base.tree == objects.empty_tree:
         _require_index(repository, variables)
     # What is only intended to be added (`git add -N`) is not part of the next commit.
     command = ("diff-index", "--cached", "--ita-invisible-in-index")
-    records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
+    records, binary = known or read_difference(repository, objects, command, [base.tree], detail, variables)
     # The result of a merge is read from its tree, which is not written yet.
     result = resulting_tree(objects, base.tree, records, base.store.write if base.store else None)
     folders, overlay = result.folders, None

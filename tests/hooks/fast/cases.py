@@ -275,8 +275,8 @@ NEEDED: dict[str, str] = {
     "recognise: [take(said)[0], take(said)[0]] == [head, head], element 2 (head)": (
         "HEAD is another after its tree was read"
     ),
-    "main: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
-    "main: not any((path.endswith(policy['commands']) for path in raw.split(b'\\x00')[1::2]))": (
+    "recognise_staged: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
+    "recognise_staged: not any((path.endswith(policy['commands']) for path in raw.split(b'\\x00')[1::2]))": (
         "a command may be for a changed file"
     ),
     "check_trust: files[0]": "no config is there",
@@ -286,7 +286,9 @@ NEEDED: dict[str, str] = {
     "check_trust: max(map(len, files)) < WHOLE_FILE": "the config is long",
     "check_trust: b'trustref' not in said": "another ref is trusted",
     "check_trust: b'core.' in said": "git cannot read a config that another includes",
-    "main: not read(f'{common_dir}/{ref}').startswith(b'ref:')": "the branch is another one's name",
+    "recognise_staged: not read(f'{common_dir}/{ref}').startswith(b'ref:')": (
+        "the branch is another one's name"
+    ),
     "recognise: not any((text in patch for text in policy['texts']))": "a conflict marker",
     "recognise: not (small := policy['small_texts']) or not any(map(patch.lower().__contains__, small))": (
         "a denied word in other case"
