@@ -70,7 +70,7 @@ class DailyCommits:
             for path in wide.changed[8:10]:
                 place.git("mv", path, f"{path}.moved.py")
         if name == "warning":
-            one = {"large.txt": b"words and more words\n" * 60_000}
+            one = {"large.txt": (b"words and more words " * 500 + b"\n") * 110}
         if name == "refused":
             one = {"vault/token.txt": b"nothing\n"}
         place.make_ready({} if name in ("merge", "rename") else one)
