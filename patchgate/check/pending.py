@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _NAME = "patchgate-pending"
 _QUIET = "patchgate-quiet"
+_MERGING = "patchgate-merging"
 _KIND = slice(0, 3)
 
 
@@ -231,9 +232,25 @@ def leave_pending(
     return None
 
 
+def leave_merge(repository: Repository, change: Change, head: str, branch: str, other: str) -> None:
+    """Leave the pending receipt of a clean merge whose commits have all been judged; it may be lost.
+
+        patchgate.merging/1 VERSION TREE
+        HEAD-OID BRANCH OTHER-OID
+
+    Args:
+        head: HEAD's commit, the first parent.
+        branch: the full name of the branch that HEAD names.
+        other: the second parent.
+    """
+    body = f"patchgate.merging/1 {__version__} {change.after}\n{head} {branch} {other}\n"
+    with suppress(OSError):
+        write_atomically(Path(repository.git_dir, _MERGING), os.fsencode(body), mode=0o600)
+
+
 def drop_pending(repository: Repository) -> None:
     """Remove what an earlier commit left."""
-    for name in (_NAME, _QUIET):
+    for name in (_NAME, _QUIET, _MERGING):
         with suppress(OSError):
             Path(repository.git_dir, name).unlink(missing_ok=True)
 

@@ -291,6 +291,12 @@ def drop_all_pending(repository: Repository) -> None:
     """Remove the pending receipts of every worktree."""
     common = Path(repository.common_dir)
     for git_dir in (common, *common.glob("worktrees/*")):
-        for name in ("patchgate-pending", "patchgate-landing", "patchgate-shown", "patchgate-asked"):
+        for name in (
+            "patchgate-pending",
+            "patchgate-landing",
+            "patchgate-shown",
+            "patchgate-asked",
+            "patchgate-merging",
+        ):
             with suppress(OSError):
                 (git_dir / name).unlink(missing_ok=True)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.check.hook_decision import HookDecision, decide
-from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
+from patchgate.check.pending import check_pending, drop_pending, leave_merge, leave_pending, leave_quiet
 from patchgate.check.policy_lookup import CheckOptions, trusted_options
 from patchgate.check.ref_updates import JudgedCommits, judge_without_receipt
+from patchgate.git.change_sources import merge_heads
+from patchgate.git.commit_lists import commits_not_in
 from patchgate.git.new_commits import commits_merged_in, current_branch
 from patchgate.git.objects import Objects
 from patchgate.git.operations import is_replaying
@@ -22,6 +24,7 @@ from patchgate.hooks.recovery_steps import forget_shown, recovery_of_commit, rem
 from patchgate.hooks.unchecked_commits import report_unchecked
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.ledger import Ledger
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, Verdict
 from patchgate.values import replace
@@ -81,6 +84,8 @@ def judge_commit(
     if leaves_receipt and branch is not None and not (stops or is_merge):
         status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
         warnings += _leave(repository, report.changes[0], asked, status, branch)
+    elif leaves_receipt and branch is not None and is_merge and not stops:
+        _leave_merge(repository, report, heads, asked, branch)
     warnings += report_unchecked(repository, staged.source.base_commit, branch, lambda: asked)
     if leaves and not stops:
         # 8 ms to import: a refusal need not wait for them.
@@ -158,8 +163,6 @@ def record_skipped_commands(
 
 
 def _with_merged(repository: Repository, report: Report, heads: Sequence[str], asked: CheckOptions) -> Report:
-    from patchgate.git.change_sources import merge_heads
-
     known = JudgedCommits.at(repository)
     commits = commits_merged_in(repository, [*heads, *merge_heads(repository)], known.settled)
     merged = judge_without_receipt(repository, commits, known, lambda: asked, "HEAD")
@@ -190,6 +193,37 @@ def _takes_back(repository: Repository, staged: ChangeVerdict, findings: Sequenc
             path is not None and path in becomes and objects.entry(tree, path.raw) == becomes[path]
             for path in paths
         )
+
+
+def _leave_merge(
+    repository: Repository, report: Report, heads: Sequence[str], asked: CheckOptions, branch: str
+) -> None:
+    """Leave the pending receipt of a merge, if the transaction has nothing else to judge or to report.
+
+    It judges what the merge itself changes, reports commits of a remote, gives receipts to commits that have
+    none, and compares components.
+    """
+    staged = report.changes[-1]
+    other = [*heads] or merge_heads(repository)
+    head = staged.source.base_commit
+    if head is None or len(other) != 1 or len(report.changes) > 1 or staged.change.files:
+        return
+    if report.verdict is not Verdict.ACCEPTED or _says_anything(report):
+        return
+    if staged.policy.refuses_messages or asked.policy_from is not None:
+        return
+    known = JudgedCommits.at(repository)
+    brought = commits_not_in(repository, other, [head, *known.settled])
+    if not all(known.receipts.has(commit.oid) for commit in brought):
+        return
+    with Objects(repository) as objects:
+        policies = TreePolicies(objects)
+        for commit in (head, *other):
+            tree = objects.header(commit + "^{tree}")
+            found = None if tree is None else policies.at(policies.key(tree.oid))
+            if found is None or found.fault is not None or (found.policy and found.policy.config.components):
+                return
+    leave_merge(repository, staged.change, head, branch, other[0])
 
 
 def _leave(

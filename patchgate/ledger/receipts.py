@@ -49,7 +49,7 @@ class Receipts:
     A receipt is `<commit> <tree> <parent>` and LF, `-` for the parent of a root commit: the change from
     parent to commit was *accepted*. That of a merge has a fourth word, `merge`: it says nothing about the
     other parents, so `AnnouncedTips.covers` stops there. The shim of reference-transaction adds a receipt
-    by `printf`, in one write, and never for a merge.
+    by `printf`, in one write; for a merge, only the one that pre-merge-commit has judged.
 
     Args:
         common_dir: git's common directory; nothing is created in it before the first receipt.
