@@ -129,7 +129,7 @@ def _dataclass(
         )
         new = _with_slots(cls, own, added) if slots else _extended(cls, own, added)
         if "__init__" not in cls.__dict__:
-            new.__init__ = _init(new, list(every.values()), frozen=frozen)
+            new.__init__ = _init_at_first_use(new, list(every.values()), frozen=frozen)
         same: _Class = new
         return same
 
@@ -205,6 +205,19 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
         return compare(self, other) if other.__class__ is self.__class__ else NotImplemented
 
     return compared
+
+
+def _init_at_first_use(cls: Any, every: list[Field], *, frozen: bool) -> Any:
+    """Return an `__init__` that compiles the real one: most classes that a hook imports make no value."""
+
+    def __init__(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807 - its name in a traceback
+        if cls.__dict__["__init__"] is first:
+            cls.__init__ = _init(cls, every, frozen=frozen)
+        cls.__init__(self, *arguments, **named)
+
+    first = __init__
+    first.__qualname__ = f"{cls.__qualname__}.__init__"
+    return first
 
 
 def _init(cls: type, every: list[Field], *, frozen: bool) -> Any:

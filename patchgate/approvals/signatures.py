@@ -6,10 +6,8 @@ A signature counts if ssh-keygen finds a principal of `.patchgate/allowed_signer
 
 from __future__ import annotations
 
-import base64
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 
 from patchgate.approvals.approvals import SignedStatement, Statement
@@ -86,6 +84,9 @@ def check_signature(
         UndecidedError: ssh-keygen is missing, or did not end.
     """
     env = _without_git(environment)
+    # Imported where it is used, as below: a refusal without any approval needs neither.
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="patchgate-") as folder:
         lists = (("signers", signers), ("exact", _without_patterns(signers)))
         for name, content in (*lists, ("signature", signed.signature.encode("ascii"))):
@@ -143,6 +144,8 @@ def public_key_of(signature: str) -> bytes:
 
     Source: OpenSSH, PROTOCOL.sshsig: the magic word, a version, then the key as a string with its length.
     """
+    import base64
+
     try:
         raw = base64.b64decode("".join(signature.split("\n")[1:-2]), validate=True)
     except ValueError:
@@ -228,6 +231,8 @@ def sign_bytes(repository: Repository, content: bytes, namespace: str, agent: st
     environment = _without_git(repository.environment)
     if agent:
         environment["SSH_AUTH_SOCK"] = agent
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="patchgate-") as folder:
         place = named
         if (literal := _literal(named)) is not None:

@@ -6,7 +6,6 @@ SIGNERS; RFC 4253, section 6.6, for the form of a key.
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 from collections.abc import Sequence
@@ -176,6 +175,8 @@ def _line(text: str, place: str) -> bytes:
 
 def _is_key(kind: str, written: str) -> bool:
     """Return whether a key's base64 begins with the name of its kind."""
+    import base64
+
     try:
         raw = base64.b64decode(written, validate=True)
     except ValueError:

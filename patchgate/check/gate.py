@@ -5,7 +5,6 @@ A gate that raises makes the verdict undecided. Only here is every exception cau
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable
 
 from patchgate.check import content, denied_paths, governance, shape, unsafe_paths
@@ -76,6 +75,9 @@ def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
         return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), found
     except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
         reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
+        # Imported here: only for a fault.
+        import traceback
+
         trace = "".join(traceback.format_exception(error))
         # The findings of a gate that crashed are not reliable.
         return GateOutcome(gate=gate.name, outcome=Outcome.UNDECIDED, reason=reason, trace=trace), []

@@ -81,11 +81,8 @@ def judge_commit(
     if leaves_receipt and not staged.policy.judges_messages:
         leave_quiet(repository)
     warnings: tuple[str, ...] = ()
-    if leaves_receipt and branch is not None and not (stops or is_merge):
-        status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
-        warnings += _leave(repository, report.changes[0], asked, status, branch)
-    elif leaves_receipt and branch is not None and is_merge and not stops:
-        _leave_merge(repository, report, heads, asked, branch)
+    if leaves_receipt and branch is not None and not stops:
+        warnings += _leave(repository, report, heads, asked, branch)
     warnings += report_unchecked(repository, staged.source.base_commit, branch, lambda: asked)
     if leaves and not stops:
         # 8 ms to import: a refusal need not wait for them.
@@ -227,8 +224,13 @@ def _leave_merge(
 
 
 def _leave(
-    repository: Repository, change: ChangeVerdict, asked: CheckOptions, status: str, branch: str
+    repository: Repository, report: Report, heads: Sequence[str], asked: CheckOptions, branch: str
 ) -> tuple[str, ...]:
+    change = report.changes[-1]
+    if change.source.kind == "merge":
+        _leave_merge(repository, report, heads, asked, branch)
+        return ()
+    status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
     if change.policy.refuses_messages:
         # The message is not written yet, and `commit -n` would bypass commit-msg.
         return ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -63,7 +62,7 @@ def write_atomically(
     faults = faults or FaultPoints()
     sweep(path.parent, faults)
     owner = Owner.current()
-    stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{secrets.token_hex(8)}"
+    stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{os.urandom(8).hex()}"
     new, old = path.with_name(f"{stem}.new"), path.with_name(f"{stem}.old")
     # A signal in the middle would leave the temporary file.
     with defer_signals(), ExitStack() as undo:
