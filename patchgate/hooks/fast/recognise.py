@@ -390,8 +390,8 @@ def recognise_commit(git_dir: str, common_dir: str, version: str, ref: str, comm
     require(b"\nencoding " not in made.partition(b"\n\n")[0])
     require(not read(f"{common_dir}/{ref}").startswith(b"ref:"))
     check_answered(common_dir, old.encode(), ref, ref.encode("utf-8", "surrogateescape"))
-    if policy["reserves"]:
-        check_intents(common_dir)
+    # An intent binds what its worktree pushes into this one too.
+    check_intents(common_dir)
     leave(git_dir + "/patchgate-landing", b"%s %s %s\n" % (commit.encode(), result, head))
 
 

@@ -190,15 +190,14 @@ def some_commit(world: World, chance: random.Random) -> str:
     return made(world, chance.choice(["HEAD", "HEAD", "HEAD^", "HEAD^^"]), message)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 4])
-def test_what_is_recognised_the_full_check_accepts_in_silence(worlds: Worlds, seed: int) -> None:
-    chance = random.Random(seed)
+def test_what_is_recognised_the_full_check_accepts_in_silence(worlds: Worlds) -> None:
+    chance = random.Random(1)
     world = second(worlds, POLICY)
     world.repo.git("commit", "-q", "-m", "Say three")
     repository = open_repository(world.repo.env, str(world.repo.path))
     receipts = (world.state / "receipts").read_bytes()
     recognised = 0
-    for _ in range(20):
+    for _ in range(60):
         (world.state / "receipts").write_bytes(receipts if chance.random() < 0.9 else b"")
         kept = (world.state / "receipts").read_bytes()
         commit = some_commit(world, chance)
@@ -217,4 +216,4 @@ def test_what_is_recognised_the_full_check_accepts_in_silence(worlds: Worlds, se
         if left is not None and decision.report.changes:
             assert (world.state / "receipts").read_bytes() == kept + left
         Path(world.git_dir, "patchgate-landing").unlink(missing_ok=True)
-    assert recognised
+    assert recognised >= 5
