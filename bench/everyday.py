@@ -1,6 +1,6 @@
 """Print what the hooks cost at what is not boring, but done every day.
 
-    python -m bench.everyday [--rounds 21] [--files 5000] [--only refs,commits,refusal]
+    python -m bench.everyday [--rounds 21] [--files 5000,100000] [--only refs,commits,refusal]
 
 Whole processes in interleaved rounds, in repositories that are made here, with the default set of hooks:
 
@@ -23,8 +23,9 @@ from pathlib import Path
 
 from bench.hooks_place import OFF, Place, make_base, make_warm, ten_files
 from bench.hooks_refs import RefCommands
-from bench.pairs import Command, Rounds, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Command, Rounds, Task
+from bench.tables import Row
 from bench.worlds import Wide, World
 
 _PYTHON = "python -I -S -c pass"
@@ -151,39 +152,41 @@ class Refusals:
         return found
 
 
-def main() -> None:
-    """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=21)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
     parser.add_argument("--files", default="5000", help="sizes of the repositories of refusals, by commas")
     parser.add_argument("--only", default=",".join(_ALL), help="which parts, by commas")
-    parser.add_argument("--write", help="write what is printed to this file too")
-    arguments = parser.parse_args()
-    parts = arguments.only.split(",")
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the repositories, and name what is timed in them."""
+    parts = options.only.split(",")
     measured: list[RefCommands | DailyCommits | Refusals] = []
-    with World() as world:
-        if "refs" in parts or "commits" in parts:
-            base, wide = make_base(world, 5000, checkout=True)
-        if "commits" in parts:
-            measured.append(DailyCommits(base, wide))
-        if "refs" in parts:
-            place = base.copy("refs")
-            place.install()
-            make_warm(place, wide)
-            place.git("reset", "-q", "--hard")
-            place.make_ready({})
-            measured.append(RefCommands(place, wide))
-        if "refusal" in parts:
-            # The repository of the other parts has this name too.
-            if measured:
-                os.rename(base.directory, world.place("base"))
-            measured.append(Refusals(world, [int(size) for size in arguments.files.split(",")]))
-        commands: dict[str, Command] = {}
-        for each in measured:
-            commands |= each.commands()
-        rounds = run_rounds(commands, arguments.rounds)
-    rows = [row for each in measured for row in each.rows(rounds)]
-    put_out(f"{machine()}\n{ratio_table(rows)}\n{time_table(rounds)}", arguments.write)
+    if "refs" in parts or "commits" in parts:
+        base, wide = make_base(world, 5000, checkout=True)
+    if "commits" in parts:
+        measured.append(DailyCommits(base, wide))
+    if "refs" in parts:
+        place = base.copy("refs")
+        place.install()
+        make_warm(place, wide)
+        place.git("reset", "-q", "--hard")
+        place.make_ready({})
+        measured.append(RefCommands(place, wide))
+    if "refusal" in parts:
+        # The repository of the other parts has this name too.
+        if measured:
+            os.rename(base.directory, world.place("base"))
+        measured.append(Refusals(world, [int(size) for size in options.files.split(",")]))
+    tasks: dict[str, Task] = {}
+    for each in measured:
+        tasks |= each.commands()
+    return Measurement(tasks, lambda rounds: [row for each in measured for row in each.rows(rounds)])
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    run_alone(__doc__, add_options, prepare, 21)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,12 @@ TABLES = (
         "--rounds 15 --files 5000,100000,500000",
         "--rounds 3 --files 5000 --commits 1000 --peers none",
     ),
+    Table(
+        "everyday",
+        "everyday",
+        "--rounds 15 --files 5000,100000,500000",
+        "--rounds 3 --only refs,commits",
+    ),
     Table("check", "check", "--rounds 11", "--rounds 5 --files 5000"),
     Table("patches", "patches", "--rounds 5", "--rounds 3 --only small --files 20000"),
     Table("apply", "apply", "--rounds 9"),

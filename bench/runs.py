@@ -85,7 +85,8 @@ def seconds_of_run(world: World, scheduling: str, unit: float) -> float:
 
 
 def make_ledger(world: World, events: int, unfinished: int = 0) -> str:
-    """Make a repository whose ledger has so many events; each fourth is one of a run."""
+    """Make a repository whose ledger has so many events: each fourth of a run, each twentieth an attempt."""
+    from patchgate.apply.attempt_records import AttemptRecord
     from patchgate.ledger.ledger import written_forms
     from patchgate.runs.phases import PHASES
     from patchgate.storage.record import START, canonical_event, line_of
@@ -109,6 +110,12 @@ def make_ledger(world: World, events: int, unfinished: int = 0) -> str:
             about: dict[str, object] = {"run": f"r-{number // 4 // len(steps):08x}"}
             if number % 4:
                 kind, about = "captured", {"component": "a", "baseline": "0" * 40, "dependencies": {}}
+                if number % 20 == 1:
+                    name = f"a-{number:06x}"
+                    tried = AttemptRecord(
+                        name, name, None, 1, "rejected", False, True, False, "patch", "0" * 64
+                    )
+                    kind, about = "attempted", {**tried.plain()}
             else:
                 run, step = divmod(number // 4, len(steps))
                 is_left = unfinished > 0 and run % apart == 0 and step == len(steps) - 1
@@ -140,6 +147,9 @@ def prepare(world: World, options: argparse.Namespace) -> Measurement:
     tasks = {
         "status": Command((world.patchgate, "status"), directory, world.env),
         unfinished: Command((world.patchgate, "status"), other, world.env),
+        "log -n 20": Command((world.patchgate, "log", "-n", "20"), directory, world.env),
+        "log": Command((world.patchgate, "log"), directory, world.env),
+        "attempts list": Command((world.patchgate, "attempts", "list"), directory, world.env),
         "run rebuild": Command((world.patchgate, "run", "rebuild", "--dry-run"), directory, world.env),
         "python reads the JSON": Command((world.python, "-c", _READ, ledger), directory, world.env),
     }
@@ -148,7 +158,7 @@ def prepare(world: World, options: argparse.Namespace) -> Measurement:
         what = f"`run rebuild`, {events:,} events"
         ratios = measured.ratios("run rebuild", "python reads the JSON")
         found = [Row(what, "a Python that reads their JSON", 3.0, ratios)]
-        for name in ("status", unfinished):
+        for name in ("status", unfinished, "log -n 20", "log", "attempts list"):
             times = measured.milliseconds(name)
             found.append(Row(f"`{name}`, {events:,} events", "nothing", MOST_STATUS * 1e3, times, "ms"))
         return found

@@ -194,9 +194,7 @@ def list_events(
     found: list[list[Event] | ResetRecord | RecoveredRecord] = []
     begun: dict[Json, list[Event]] = {}
     for event in ledger.find_events({ATTEMPTED, RESET, RECOVERED}, containing, since=since):
-        attempt, chain, reason, by, outcome = (
-            _text(event.about.get(name)) for name in ("attempt", "chain", "reason", "by", "outcome")
-        )
+        attempt = _text(event.about.get("attempt"))
         if event.kind == ATTEMPTED:
             # Each part is a separate event, so another attempt's event may be between two of them.
             if _part(event)[0] > 1 and attempt in begun:
@@ -204,10 +202,12 @@ def list_events(
             else:
                 begun[attempt] = [event]
                 found.append(begun[attempt])
-        elif event.kind == RESET and ID.fullmatch(chain):
-            found.append(ResetRecord(chain, reason, by, at=event.at))
+        elif event.kind == RESET:
+            chain, reason, by = (_text(event.about.get(name)) for name in ("chain", "reason", "by"))
+            if ID.fullmatch(chain):
+                found.append(ResetRecord(chain, reason, by, at=event.at))
         elif event.kind == RECOVERED and ID.fullmatch(attempt):
-            found.append(RecoveredRecord(attempt, outcome, event.at))
+            found.append(RecoveredRecord(attempt, _text(event.about.get("outcome")), event.at))
     read = (_joined(each) if isinstance(each, list) else each for each in found)
     return [each for each in read if each is not None]
 
@@ -279,6 +279,8 @@ def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
     of = _part(parts[0])[1]
     if [_part(event) for event in parts] != [(number, of) for number in range(1, of + 1)]:
         return replace(read[0], files=(), patch_id=None)
+    if len(read) == 1 and len(set(read[0].rules)) == len(read[0].rules):
+        return read[0]
     # A list of rules is never split in practice; if it was, each part has some of them.
     rules = tuple(dict.fromkeys(rule for each in read for rule in each.rules))
     return replace(read[0], rules=rules, files=tuple(file for each in read for file in each.files))

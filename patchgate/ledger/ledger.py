@@ -76,14 +76,9 @@ class Event(Value):
     @classmethod
     def from_record(cls, written: Mapping[str, Json], digest: str) -> Event:
         """Read a record; it may come from a newer patchgate, or from another program."""
-        about = {key: value for key, value in written.items() if key not in {"kind", "at", "version"}}
-        return cls(
-            kind=_text(written.get("kind")),
-            about=about,
-            at=_text(written.get("at")),
-            version=_text(written.get("version")),
-            digest=digest,
-        )
+        about = dict(written)
+        kind, at, version = (_text(about.pop(key, None)) for key in ("kind", "at", "version"))
+        return cls(kind, about, at, version, digest)
 
     def plain(self) -> dict[str, Json]:
         """Return the flat object: `schema`, `hash`, `kind`, `at` and `version`, then the rest."""

