@@ -71,7 +71,7 @@ class DailyCommits:
             for path in wide.changed[8:10]:
                 place.git("mv", path, f"{path}.moved.py")
         if name == "warning":
-            one = {"large.txt": (b"words and more words " * 500 + b"\n") * 110}
+            one = {f"many/{number}.txt": b"words\n" for number in range(51)}
         if name == "refused":
             one = {"vault/token.txt": b"nothing\n"}
         place.make_ready({} if name in ("merge", "rename") else one)
