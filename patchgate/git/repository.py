@@ -177,13 +177,15 @@ class Repository:
     def child(
         self,
         *arguments: str,
+        stdin: bytes | None = None,
         variables: Mapping[str, str] | None = None,
         memory: int = DEFAULT_MEMORY,
         seconds: float = DEFAULT_SECONDS,
     ) -> Child:
         """Start git plumbing as a `Child`; use it as a context manager."""
         env = {**self.environment, **(variables or {})}
-        return Child(self.argv(arguments), cwd=self.git_dir, env=env, memory=memory, seconds=seconds)
+        argv = self.argv(arguments)
+        return Child(argv, cwd=self.git_dir, env=env, stdin=stdin, memory=memory, seconds=seconds)
 
 
 class MemoryLimitError(UndecidedError):

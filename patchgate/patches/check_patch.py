@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 
-from patchgate.check.features import worktree_scope
+from patchgate.check.features import WorktreeScope, worktree_scope
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UsageError
 from patchgate.git.base_files import base_files_on_disk, staged_files
@@ -146,12 +146,15 @@ def judge_patch(
         UndecidedError: something could not be read.
     """
     with ExitStack() as stack:
+        in_full = asked.in_full or lands
         store = stack.enter_context(PrivateStore(repository))
         objects = stack.enter_context(_objects_of(repository, store))
-        patch_id = stack.enter_context(PatchId(repository, raw)) if kind == PATCH else None
+        patch_id = stack.enter_context(PatchId(repository, raw)) if in_full and kind == PATCH else None
         stamp = _stamp(repository)
         patch_base = find_patch_base(repository, objects, base, lands=lands)
-        start = partial(DryRun, repository, objects, store, patch_base=patch_base, asked=asked)
+        work = worktree_scope(repository) if lands or patch_base.on_disk else None
+        options = replace(asked, in_full=in_full or (work is not None and work.counts_lines))
+        start = partial(DryRun, repository, objects, store, patch_base=patch_base, asked=options)
         dry_run = start(kind=PATCH if kind == AUTO else kind)
         read = _read(repository, dry_run, raw, kind, repair, lands=lands, now=now)
         dry_run = start(kind=read.kind)
@@ -160,13 +163,15 @@ def judge_patch(
             verdict = _refuse(dry_run, read)
         else:
             judged = narrow(read.diff) if narrow else read.diff
-            if patch_id is None or judged is not raw:
+            if in_full and (patch_id is None or judged is not raw):
                 patch_id = stack.enter_context(PatchId(repository, judged))
             candidate = raw if read.kind == EDITS else judged
-            verdict = replace(_judge(dry_run, judged, read.notes), patch_id=patch_id.read())
+            verdict = _judge(dry_run, judged, read.notes)
+            if patch_id is not None:
+                verdict = replace(verdict, patch_id=patch_id.read())
             patch = strip_carriage_returns(judged)
-        if lands or patch_base.on_disk:
-            verdict = _under_intents(repository, objects, dry_run, verdict)
+        if work is not None and verdict.change.files:
+            verdict = _under_intents(work, objects, dry_run, verdict)
         about = (dry_run.policy, patch_base, objects, store, stamp, dry_run.index)
         yield PatchVerdict(verdict, patch, candidate, read.kind, *about)
 
@@ -227,12 +232,9 @@ def _judge(dry_run: DryRun, raw: bytes, notes: tuple[Fault, ...]) -> ChangeVerdi
 
 
 def _under_intents(
-    repository: Repository, objects: Objects, dry_run: DryRun, verdict: ChangeVerdict
+    work: WorktreeScope, objects: Objects, dry_run: DryRun, verdict: ChangeVerdict
 ) -> ChangeVerdict:
     """Check what is proposed for this worktree against its intents."""
-    work = worktree_scope(repository) if verdict.change.files else None
-    if work is None:
-        return verdict
     controls = frozenset(file.path for file in verdict.change.files if is_control_by_name(file.path))
     policy = dry_run.policy or built_in()
     return work.check_scope(verdict, policy, Profile(verdict.profile), objects, controls)

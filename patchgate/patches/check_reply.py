@@ -15,7 +15,7 @@ from patchgate.report.json import document, finding_documents, plain_json
 from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, maybe
 from patchgate.report.schema import json_schema as report_schema
 from patchgate.report.verdict import Finding, Json, Report, Verdict
-from patchgate.values import dataclass
+from patchgate.values import dataclass, replace
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
@@ -63,7 +63,8 @@ def check_reply(
     from patchgate.patches.check_patch import check_patch
 
     raw, kind = reading.proposal.raw, reading.proposal.kind
-    report = check_patch(repository, raw, trusted_options(repository), base=base, kind=kind, now=now)
+    asked = replace(trusted_options(repository), in_full=True)
+    report = check_patch(repository, raw, asked, base=base, kind=kind, now=now)
     return ReplyVerdict(reading, (), report)
 
 

@@ -108,6 +108,7 @@ class DryRun:
         self._patch_base = patch_base
         self._source = Source(kind, None, patch_base.commit)
         self._profile = asked.profile or Profile.AGENT
+        self._in_full = asked.in_full
         self._policies = TreePolicies(objects)
         self._before, self._place, self._is_borrowed = policy_before(
             objects,
@@ -170,8 +171,7 @@ class DryRun:
         return replace(verdict, gates=(*gates, *verdict.gates), findings=(*tried.findings, *verdict.findings))
 
     def _detail(self, judging: list[Policy]) -> Detail:
-        # A proposal is small, and its report is saved as evidence.
-        return detail_for(judging, self._profile, in_full=True)
+        return detail_for(judging, self._profile, in_full=self._in_full)
 
     def _key(self, root: Mapping[bytes, Entry | None]) -> tuple[str | None, str | None]:
         return self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))

@@ -99,8 +99,7 @@ class GitApply(_GitChild):
         self._variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
         self._base = fill_index(repository, entries, self._variables)
         arguments = (*_APPLY, "-R") if reverse else _APPLY
-        self._child = repository.child(*arguments, variables=self._variables, memory=_MEMORY)
-        self._child.feed(patch)
+        self._child = repository.child(*arguments, stdin=patch, variables=self._variables, memory=_MEMORY)
 
     def read(self, objects: Objects, detail: Detail) -> Effect:
         """Wait for git, and read back what became of the entries.
@@ -175,8 +174,8 @@ class PatchId(_GitChild):
 
     def __init__(self, repository: Repository, patch: bytes) -> None:
         self._size = len(repository.zero_oid)
-        self._child = repository.child("patch-id", "--stable")
-        self._child.feed(_with_plain_names(strip_carriage_returns(patch)))
+        plain = _with_plain_names(strip_carriage_returns(patch))
+        self._child = repository.child("patch-id", "--stable", stdin=plain)
 
     def read(self) -> str | None:
         """Wait for the id; None if the patch has none (no hunks).

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from patchgate.git.model import GITLINK, REGULAR
 from patchgate.git.path import RepoPath
@@ -17,6 +18,8 @@ from patchgate.patches.line_ends import FileLines, HunkLines, adapt_line_ends, r
 from patchgate.patches.patch_model import (
     MARKER,
     MAX_FAULTS,
+    NEW_INCOMPLETE,
+    OLD_INCOMPLETE,
     Detail,
     Fault,
     Hunk,
@@ -37,10 +40,11 @@ _SEARCH_BUDGET = 4_000_000
 # For how many hunks the longest run is looked for, each at the cost of one pass over the file.
 _SEARCHED = 3
 _PIECE = 1 << 20
+_INCOMPLETE = OLD_INCOMPLETE | NEW_INCOMPLETE
+_CONTEXT, _PLUS, _MINUS = b" +-"
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """The place of one hunk: its number, its line in the old file, and its distance from the header's line.
 
     Both count from 1. For a hunk without old lines, `line` is the line before it (0 at the file's
@@ -81,6 +85,9 @@ def fit(section: PatchSection, preimage: bytes) -> Fitted | tuple[Fault, ...]:
     if whole is not None:
         return whole
     file = FileLines(preimage)
+    stated = _fit_as_stated(section, file)
+    if stated is not None:
+        return stated
     search = _HunkSearch(file)
     pieces: list[bytes] = []
     placements: list[Placement] = []
@@ -129,6 +136,37 @@ def _fit_whole_file(section: PatchSection, preimage: bytes) -> Fitted | None:
     if section.kind is SectionKind.ADD:
         return Fitted(text, (Placement(1, hunk.old_start, 0),)) if not preimage else None
     return Fitted(b"", (Placement(1, hunk.old_start, 0),)) if text == preimage else None
+
+
+def _fit_as_stated(section: PatchSection, file: FileLines) -> Fitted | None:
+    """Fit hunks that all apply on the line that their header says, as nearly always; None for any other.
+
+    The conditions are those of `_HunkSearch.place`; without its values, it takes two thirds of the time.
+    """
+    raw, lines, count = section.raw, file.lines, file.count
+    pieces: list[bytes] = []
+    placements: list[Placement] = []
+    done = drift = 0
+    for old_start, old_count, new_start, new_count, _, _, start, end, form, _ in section.rows:
+        place = old_start - 1 if old_count else old_start
+        is_sound = (new_start - 1 if new_count else new_start) == place + drift
+        if form & _INCOMPLETE or place < done or not is_sound or (place and old_start <= 1):
+            return None
+        body = raw[raw.index(b"\n", start) + 1 : end - 1].split(b"\n")
+        below = place + old_count
+        # Only at the file's end may a hunk end without context, and only there the last LF may be missing.
+        may_end = file.is_complete if below == count else below < count and body[-1][0] == _CONTEXT
+        if not may_end or lines[place:below] != [line[1:] for line in body if line[0] != _PLUS]:
+            return None
+        placements.append(Placement(len(placements) + 1, old_start, 0))
+        pieces += lines[done:place]
+        pieces += [line[1:] for line in body if line[0] != _MINUS]
+        done = below
+        drift += new_count - old_count
+    pieces += lines[done:count]
+    if file.is_complete and pieces:
+        pieces.append(b"")
+    return Fitted(b"\n".join(pieces), tuple(placements))
 
 
 def _without_signs(raw: bytes, start: int, end: int, sign: bytes) -> bytes:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO
 
 from patchgate.errors import UndecidedError
+from patchgate.process.child_input import open_input
 from patchgate.values import dataclass
 
 _ALLOWED = (
@@ -201,7 +202,8 @@ class Child:
     """A child that runs while it is written to and read from; a context manager that ends it.
 
     `out` is its standard output, unbuffered. Its standard error is drained by a thread, so that it never
-    blocks.
+    blocks. With `stdin`, its whole input, it reads at its own pace, whatever this process does; otherwise its
+    input is written or fed.
     """
 
     def __init__(
@@ -210,11 +212,17 @@ class Child:
         *,
         cwd: str | None,
         env: Mapping[str, str],
+        stdin: bytes | None = None,
         seconds: float = DEFAULT_SECONDS,
         memory: int = DEFAULT_MEMORY,
     ) -> None:
         self._name = " ".join(argv[:1])
-        self._child = _start(argv, cwd, env, subprocess.PIPE, memory)
+        source = None if stdin is None else open_input(stdin)
+        try:
+            self._child = _start(argv, cwd, env, subprocess.PIPE if source is None else source, memory)
+        finally:
+            if source is not None:
+                os.close(source)
         self._errors = bytearray()
         self._late = False
         self._ended = False
@@ -225,6 +233,8 @@ class Child:
         self._watch = threading.Timer(seconds, self._overrun)
         self._watch.daemon = True
         self._watch.start()
+        if stdin is not None and source is None:
+            self.feed(stdin)
 
     def _drain_errors(self) -> None:
         assert self._child.stderr is not None

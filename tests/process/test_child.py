@@ -124,6 +124,25 @@ def test_a_grandchild_in_the_background_does_not_outlive_the_run(tmp_path: Path)
     assert line.is_cut()
 
 
+@pytest.mark.parametrize("has_memory_files", [True, False])
+def test_a_child_reads_its_whole_input_while_nobody_feeds_it(
+    has_memory_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_memory_files:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    sent = bytes(range(256)) * 4096
+    with Child(["cat"], cwd=None, env=ENV, stdin=sent) as child:
+        said = b"".join(iter(lambda: child.out.read(1 << 16), b""))
+        assert child.finish().code == 0
+    assert said == sent
+
+
+def test_a_child_with_an_empty_input_ends() -> None:
+    with Child(["cat"], cwd=None, env=ENV, stdin=b"") as child:
+        assert child.out.read(1) == b""
+        assert child.finish().code == 0
+
+
 def test_a_child_that_is_spoken_with_answers_and_ends() -> None:
     with Child(["cat"], cwd=None, env=ENV) as child:
         child.write(b"one\n")
