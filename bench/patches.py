@@ -49,6 +49,9 @@ allow_modes = true
 [content]
 secrets = false
 conflict_markers = false
+
+[placeholders]
+level = "off"
 """
 _STRICT = b"""[policy]
 max_file_bytes = 1000000
