@@ -44,7 +44,7 @@ class Objects:
         self.repository = repository
         self.variables = variables
         self._child = repository.child("cat-file", "--batch-command", variables=variables)
-        self._buffer = b""
+        self._buffer, self._at = b"", 0
         self._trees: dict[str, dict[bytes, Entry]] = {}
         self._texts: dict[str, bool] = {}
         self.empty_tree = self.hash("tree", b"")
@@ -138,8 +138,7 @@ class Objects:
         found: dict[str, bytes] = {}
         headers: list[Header] = []
         for oid in chosen:
-            (line,) = self._lines(1)
-            header = _header(line)
+            header = _header(self._line())
             if header is None:
                 continue
             headers.append(header)
@@ -189,7 +188,7 @@ class Objects:
             # A new child costs less than skipping the rest of a large object.
             self._child.end()
             self._child = self.repository.child("cat-file", "--batch-command", variables=self.variables)
-            self._buffer = b""
+            self._buffer, self._at = b"", 0
             return found
         self._take(left)
         return found
@@ -265,30 +264,37 @@ class Objects:
 
     def _next_header(self, oid: str) -> Header:
         """Read the header line of a requested content."""
-        (line,) = self._lines(1)
-        header = _header(line)
+        header = _header(self._line())
         if header is None:
             raise _missing(oid)
         return header
 
     def _take(self, size: int) -> bytes:
-        if len(self._buffer) < size:
-            pieces = [self._buffer]
-            have = len(self._buffer)
+        have = len(self._buffer) - self._at
+        if have < size:
+            pieces = [self._buffer[self._at :]]
             while have < size:
                 data = os.read(self._child.out.fileno(), min(1 << 20, max(1 << 16, size - have)))
                 if not data:
                     raise failed("cat-file", self._child.finish())
                 pieces.append(data)
                 have += len(data)
-            self._buffer = b"".join(pieces)
-        taken, self._buffer = self._buffer[:size], self._buffer[size:]
-        return taken
+            self._buffer, self._at = b"".join(pieces), 0
+        start, self._at = self._at, self._at + size
+        return self._buffer[start : self._at]
+
+    def _line(self) -> bytes:
+        """Read one line of an answer; what follows it in the buffer is not copied."""
+        end = self._buffer.find(b"\n", self._at)
+        if end < 0:
+            return self._lines(1)[0]
+        start, self._at = self._at, end + 1
+        return self._buffer[start:end]
 
     def _lines(self, count: int) -> list[bytes]:
         """Read so many lines of an answer."""
-        pieces = [self._buffer]
-        have = self._buffer.count(b"\n")
+        pieces = [self._buffer[self._at :]]
+        have = pieces[0].count(b"\n")
         while have < count:
             data = os.read(self._child.out.fileno(), 1 << 16)
             if not data:
@@ -296,6 +302,7 @@ class Objects:
             pieces.append(data)
             have += data.count(b"\n")
         *lines, self._buffer = b"".join(pieces).split(b"\n", count)
+        self._at = 0
         return lines
 
 

@@ -223,10 +223,11 @@ def _refuse(dry_run: DryRun, refused: RefusedProposal) -> ChangeVerdict:
 
 def _judge(dry_run: DryRun, raw: bytes, notes: tuple[Fault, ...]) -> ChangeVerdict:
     """Judge a patch as it came, or as it was read or repaired."""
-    parsed = parse(raw)
-    if isinstance(parsed, tuple):
-        return dry_run.refuse_unreadable(parsed)
-    verdict = replace(dry_run.judge(parsed), n_hunks=parsed.n_hunks)
+    with dry_run.started_early(raw):
+        parsed = parse(raw)
+        if isinstance(parsed, tuple):
+            return dry_run.refuse_unreadable(parsed)
+        verdict = replace(dry_run.judge(parsed), n_hunks=parsed.n_hunks)
     verdict = verdict if parsed.raw is raw else with_crlf_fixes(verdict)
     return replace(verdict, findings=(*map(finding_of, notes), *verdict.findings)) if notes else verdict
 

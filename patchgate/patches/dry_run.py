@@ -6,10 +6,12 @@ findings are given. Nothing is written outside a private store.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from patchgate.check.judging_policy import PolicySides, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for, policy_before
+from patchgate.errors import PatchgateError
 from patchgate.git.base_files import BaseFiles, base_files_of_tree, base_files_on_disk
 from patchgate.git.change_sources import LoadedChange, fill_in_details
 from patchgate.git.diff import Detail
@@ -35,6 +37,8 @@ from patchgate.patches.patch_base import (
     report_existing,
     suggest_base,
 )
+from patchgate.patches.patch_headers import PatchNames, glance_at_names
+from patchgate.patches.patch_hunks import strip_carriage_returns
 from patchgate.patches.patch_model import Fault, Patch
 from patchgate.patches.planning import (
     PatchTargets,
@@ -58,6 +62,9 @@ from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 from patchgate.values import dataclass, replace
+
+# git begins while a patch of so many bytes is still being read.
+_LARGE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,28 @@ class _PatchPlan:
     notes: tuple[Finding, ...]
     copied: tuple[RepoPath, ...]
     adapted: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _StartedGit:
+    """A patch that git is applying: its bytes, its names, the files that it is applied to."""
+
+    patch: bytes
+    names: PatchNames
+    ground: BaseFiles
+    git: GitApply
+
+    def is_of(self, patch: bytes, names: PatchNames) -> bool:
+        """Return whether this is the same patch, read with the same names; if not, end it."""
+        if self.patch == patch and self.names == names:
+            return True
+        self.git.end()
+        return False
+
+
+def _has_forbidden_name(names: PatchNames) -> bool:
+    """Return whether a name must be looked up neither on disk nor by git."""
+    return any(faults(path, from_text=True) for path in names.paths)
 
 
 class DryRun:
@@ -117,6 +146,7 @@ class DryRun:
             patch_base.commit,
             (patch_base.policy_tree, patch_base.policy_place),
         )
+        self._started: _StartedGit | None = None
         self.index: str | None = None
 
     @property
@@ -128,6 +158,26 @@ class DryRun:
     def is_on_disk(self) -> bool:
         """Whether the patch is applied to the files on disk."""
         return self._patch_base.on_disk
+
+    @contextmanager
+    def started_early(self, raw: bytes) -> Iterator[None]:
+        """Let git begin to apply a large patch, while the caller reads and judges it.
+
+        Its names are enough for that. What git does counts only if the patch is read with the same names; no
+        fault is reported here.
+        """
+        text = strip_carriage_returns(raw)
+        names = glance_at_names(text) if len(text) >= _LARGE else None
+        if names is not None and names.paths and not _has_forbidden_name(names):
+            with suppress(PatchgateError):
+                ground = self._base_files(names.paths, names.removed)
+                if not ground.blocked:
+                    self._started = self._start_git(text, names, ground)
+        try:
+            yield
+        finally:
+            if self._started is not None:
+                self._started.git.end()
 
     def refuse_unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
         """Refuse what cannot be read as a patch or as edits; nothing else was checked."""
@@ -196,23 +246,26 @@ class DryRun:
 
     def _try(self, patch: Patch, detail: Detail) -> DryRunResult:
         """Plan every section, let git apply the patch, and compare the two."""
-        paths = list_paths(patch)
-        if any(faults(path, from_text=True) for path in paths):
-            # A forbidden name is never looked up, neither on disk nor by git.
-            return self._proposed(patch, BaseFiles(self._patch_base.tree, {}, {}, blocked={}), {}, (), detail)
-        removed = list_removed_paths(patch.sections)
-        ground = self._base_files(paths, removed)
-        ground = replace(ground, blocked={**ground.blocked, **find_paths_behind_links(patch)})
-        if ground.blocked:
-            return self._refuse_mismatch(patch, ground, self._plan(patch, ground, removed), detail)
+        names = PatchNames(list_paths(patch), list_removed_paths(patch.sections))
+        started, self._started = self._started, None
+        if started is None or not started.is_of(patch.raw, names):
+            if _has_forbidden_name(names):
+                base = BaseFiles(self._patch_base.tree, {}, {}, blocked={})
+                return self._proposed(patch, base, {}, (), detail)
+            ground, removed = self._base_files(names.paths, names.removed), names.removed
+            ground = replace(ground, blocked={**ground.blocked, **find_paths_behind_links(patch)})
+            if ground.blocked:
+                return self._refuse_mismatch(patch, ground, self._plan(patch, ground, removed), detail)
+            started = self._start_git(patch.raw, names, ground)
+        ground, removed = started.ground, names.removed
         # git works while we plan: neither sees the other's result.
-        with GitApply(self._repository, self._store, ground.entries, patch=patch.raw) as git:
+        with started.git as git:
             plan = self._plan(patch, ground, removed)
             if plan.found:
                 return self._refuse_mismatch(patch, ground, plan, detail, git.last_words())
             effect = git.read(self._objects, detail) if plan.adapted is None else None
         if effect is None:
-            with GitApply(self._repository, self._store, ground.entries, patch=plan.adapted or b"") as git:
+            with self._start_git(plan.adapted or b"", names, ground).git as git:
                 effect = git.read(self._objects, detail)
         if effect.refused:
             refusal = add_git_output([report_git_refusal(effect.said)], effect)
@@ -223,6 +276,10 @@ class DryRun:
                 patch, ground, plan.entries, (report_wrong_effect(wrong), *plan.notes), detail
             )
         return self._read_effect(effect, ground, plan, detail)
+
+    def _start_git(self, patch: bytes, names: PatchNames, ground: BaseFiles) -> _StartedGit:
+        git = GitApply(self._repository, self._store, ground.entries, patch=patch)
+        return _StartedGit(patch, names, ground, git)
 
     def _plan(self, patch: Patch, ground: BaseFiles, removed: frozenset[RepoPath]) -> _PatchPlan:
         """Plan every section that can be reached."""

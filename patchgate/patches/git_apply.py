@@ -71,6 +71,10 @@ class _GitChild:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End git, if it still runs; doing it twice changes nothing."""
         self._child.end()
 
 

@@ -42,6 +42,7 @@ SECTION = re.compile(
 )
 # Not from `model`: its import of hashlib is a tenth of what starting the grammar costs.
 _FILE_MODES = {b"100644", b"100755"}
+_OTHER_MODES = {b"120000", b"160000"}
 _PLAIN_NAME = re.compile(rb'[^\x00-\x20\x7f-\xff"\\]++')
 _EMPTY_BLOBS = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -58,6 +59,46 @@ class HeaderNames(NamedTuple):
     quotes_high: bool = True
     old_tab: bool = False
     new_tab: bool = False
+
+
+class PatchNames(NamedTuple):
+    """The paths that a patch names, each once, in its order, and those of them that it removes."""
+
+    paths: list[RepoPath]
+    removed: frozenset[RepoPath]
+
+
+def glance_at_names(raw: bytes) -> PatchNames | None:
+    """Read the names of a patch from its headers alone, in a quarter of the time that reading it takes.
+
+    Nothing is checked: if the patch can be read, these are its names. None for a patch that has links,
+    submodules, CR in headers, or what is certainly no patch.
+    """
+    paths: dict[RepoPath, None] = {}
+    removed: list[RepoPath] = []
+    position = len(raw) - len(raw.lstrip(b"\n")) if raw.startswith(b"\n") else 0
+    while position < len(raw):
+        match = SECTION.match(raw, position)
+        if match is None or b"\r" in match[0]:
+            return None
+        groups = match.groups()
+        git_line, old_mode, new_mode, added, deleted, _, word, source, target, _ = groups[:10]
+        minus, plus = groups[13:]
+        kind = _kind(added, deleted, word, old_mode, minus is not None)
+        names = _read_names(kind, git_line, source, target, minus, plus, 1)
+        if isinstance(names, Fault) or not _OTHER_MODES.isdisjoint((old_mode, new_mode, added, groups[12])):
+            return None
+        old = RepoPath.from_patch(names.old)
+        if kind is not SectionKind.ADD:
+            paths[old] = None
+        if kind is not SectionKind.DELETE:
+            paths[old if names.new == names.old else RepoPath.from_patch(names.new)] = None
+        if kind is SectionKind.DELETE or kind is SectionKind.RENAME:
+            removed.append(old)
+        position = match.end()
+        if raw.startswith(b"@@ -", position):
+            position = raw.find(b"\ndiff --git ", position) + 1 or len(raw)
+    return PatchNames(list(paths), frozenset(removed))
 
 
 def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: int) -> PatchSection | Fault:

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
 from patchgate.patches import patch_model
+from patchgate.patches.patch_headers import glance_at_names
 from patchgate.patches.patch_model import PatchFix
 from patchgate.patches.patch_parser import Patch, SectionKind, parse, print_patch
-from patchgate.patches.planning import Fitted, fit
+from patchgate.patches.planning import Fitted, fit, list_removed_paths
+from patchgate.patches.proposed_files import list_paths
 from tests.amount import often
 from tests.patches.patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
 
@@ -282,6 +284,16 @@ def _without_type_changes(
     return {name: (before[name][0] if name in before else mode, text) for name, (mode, text) in after.items()}
 
 
+def _assert_a_glance_shows_its_names(patch: Patch) -> None:
+    """Demand that the headers alone give the names of a patch, unless it has links or submodules."""
+    seen = glance_at_names(patch.raw)
+    modes = {mode for section in patch.sections for mode in (section.old_mode, section.new_mode)}
+    if seen is None:
+        assert modes & {"120000", "160000"} or b"\r" in patch.raw, patch.raw
+    else:
+        assert seen == (list_paths(patch), list_removed_paths(patch.sections))
+
+
 @_REAL_GIT
 @given(before=_TREES, after=_TREES, options=_OPTIONS, quote=st.booleans())
 def test_what_git_writes_is_accepted_and_printed_back_byte_for_byte(
@@ -297,6 +309,7 @@ def test_what_git_writes_is_accepted_and_printed_back_byte_for_byte(
     patch = parse(raw)
     if isinstance(patch, Patch):
         assert print_patch(patch) == raw
+        _assert_a_glance_shows_its_names(patch)
         starts = [0, *(raw.count(b"\n", 0, section.end) for section in patch.sections)]
         assert [section.line for section in patch.sections] == [start + 1 for start in starts[:-1]]
     elif raw:
@@ -384,6 +397,7 @@ def test_any_single_damaged_byte_is_refused_or_harmless(
     if not isinstance(patch, Patch):
         return
     assert print_patch(patch) == damaged
+    _assert_a_glance_shows_its_names(patch)
     effect = _effect(patch, _SAMPLE)
     world.put(_SAMPLE)
     if effect is not None and world.apply(damaged):
@@ -398,6 +412,7 @@ def test_any_single_damaged_byte_is_refused_or_harmless(
 )
 def test_any_bytes_are_a_patch_or_faults_never_an_exception(raw: bytes) -> None:
     patch = parse(raw)
+    glance_at_names(raw)
     if isinstance(patch, Patch):
         assert print_patch(patch) == raw
     else:
