@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from patchgate.check.case import Case, find
 from patchgate.check.content import suppressed
@@ -17,12 +18,14 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import FileChange, Line
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
-from patchgate.placeholders.placeholder_matches import Match, is_python
-from patchgate.policy.placeholder_markers import FUNCTIONS, Markers
+from patchgate.policy.placeholder_markers import FUNCTIONS, Markers, is_python
 from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding
 from patchgate.values import dataclass, field
+
+if TYPE_CHECKING:
+    from patchgate.placeholders.placeholder_matches import Match
 
 _MESSAGES = {
     "placeholder-word": "a placeholder is left in",

@@ -34,6 +34,7 @@ from patchgate.policy.placeholder_markers import (
     Bodies,
     Marker,
     Markers,
+    is_python,
 )
 from patchgate.values import dataclass
 
@@ -327,11 +328,6 @@ def find_matches(
         for body in find_empty_functions(text, is_time_up):
             search.add(body.line, BODY, body.marker, body.key, body.head)
     return search.found()
-
-
-def is_python(name: bytes) -> bool:
-    """Return whether a file is searched for empty Python functions."""
-    return name.lower().endswith((b".py", b".pyw"))
 
 
 def _defines_markers(text: bytes, name: bytes) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.binary_files import is_binary, split_lines
@@ -23,10 +24,12 @@ from patchgate.placeholders.placeholder_gate import (
     begins_function,
     is_suspicious,
 )
-from patchgate.placeholders.placeholder_matches import find_matches, to_utf8
 from patchgate.policy.placeholder_markers import FUNCTIONS, Markers
 from patchgate.policy.policy import Policy, Profile
 from patchgate.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from patchgate.placeholders.placeholder_matches import Match
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _AT_ONCE = 200
@@ -61,11 +64,20 @@ def readable_text(content: bytes) -> bytes:
     """Convert a text to UTF-8, also where no claim is checked against it: broken UTF-16, and bytes of an
     older encoding, in which markers are ASCII too.
     """
+    from patchgate.placeholders.placeholder_matches import to_utf8
+
     text = to_utf8(content)
     if text is None and content.startswith(UTF_16):
         # The byte-order mark decides between the two byte orders.
         text = content.decode("utf-16", "replace").replace("\0", " ").encode("utf-8", "replace")
     return content if text is None else text
+
+
+def _find_matches(text: bytes, name: bytes, markers: Markers) -> list[Match]:
+    """Find the placeholders of one text; most changes have no suspicious line, and load no expression."""
+    from patchgate.placeholders.placeholder_matches import find_matches
+
+    return find_matches(text, name, markers)
 
 
 def suspicious_lines(markers: Markers, lines: Sequence[bytes]) -> list[int]:
@@ -157,7 +169,7 @@ class _ChangeSearch:
             return self._by_growth(file, readable_text(content))
         if file.binary:
             return _TextResult((), Counter())
-        matches = find_matches(readable_text(content), file.path.raw, self._markers)
+        matches = _find_matches(readable_text(content), file.path.raw, self._markers)
         lines = {line.number: line for line in file.watched}
         numbers = sorted(lines)
         added: list[AddedPlaceholder] = []
@@ -171,7 +183,7 @@ class _ChangeSearch:
 
     def _by_growth(self, file: FileChange, text: bytes) -> _TextResult:
         """Count the last placeholders of each key as added, as many as there are more than before."""
-        matches = find_matches(text, file.path.raw, self._markers)
+        matches = _find_matches(text, file.path.raw, self._markers)
         keys = Counter(match.key for match in matches)
         before: Counter[bytes] = Counter()
         if matches and file.old is not None and file.old.is_file:
@@ -189,7 +201,7 @@ class _ChangeSearch:
         added = tuple(
             AddedPlaceholder(replace(match, line=line.number), line)
             for line in file.watched
-            for match in find_matches(line.text, file.path.raw, self._markers)
+            for match in _find_matches(line.text, file.path.raw, self._markers)
         )
         return _TextResult(added, Counter(each.match.key for each in added))
 
@@ -223,4 +235,4 @@ class _ChangeSearch:
     def _keys(self, path: RepoPath, content: bytes) -> Counter[bytes]:
         if is_binary(content) and not content.startswith(UTF_16):
             return Counter()
-        return Counter(match.key for match in find_matches(readable_text(content), path.raw, self._markers))
+        return Counter(match.key for match in _find_matches(readable_text(content), path.raw, self._markers))

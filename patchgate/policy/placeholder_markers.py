@@ -413,6 +413,12 @@ class Markers:
 FUNCTIONS = tuple(b"def" + sign for sign in (b" ", b"\t", b"\f", b"\\"))
 """The start of a Python function: git may align its body with an old one, so that it is not an added line."""
 
+
+def is_python(name: bytes) -> bool:
+    """Return whether a file is searched for empty Python functions."""
+    return name.lower().endswith((b".py", b".pyw"))
+
+
 _BUILT_IN = _needed(MARKERS)
 
 
