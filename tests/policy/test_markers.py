@@ -21,6 +21,7 @@ from tests.placeholders.marker_cases import MUST
 ALL = Markers()
 BLIND = Markers((MarkerSettings("digits", r"\d+", "1"),))
 TODO = MARKERS[0]
+OWN = Markers((MarkerSettings("ours", r"QQQ|Später", "QQQ"),))
 
 
 def test_every_marker_has_a_name_of_its_own_a_rule_and_literals() -> None:
@@ -159,3 +160,12 @@ def test_the_one_expression_for_grep_finds_nearly_the_same() -> None:
         ["grep", "-cE", EXTENDED_EXPRESSION], input="\n".join(lines).encode(), capture_output=True, check=True
     )
     assert int(run.stdout) > 0.9 * len(lines)
+
+
+@pytest.mark.parametrize("markers", [ALL, OWN], ids=["built-in", "custom"])
+def test_each_literal_is_suspected_on_its_own(markers: Markers) -> None:
+    literals = markers.literals_of_all()
+    assert literals is not None
+    for literal in (each for texts in literals for each in texts):
+        block = b"+x" + literal + b"x\n"
+        assert markers.may_suspect(block, 0, len(block)), literal
