@@ -372,7 +372,7 @@ def _require_index(repository: Repository, variables: Mapping[str, str]) -> None
 
 
 def fill_in_details(
-    objects: Objects, records: list[FileChange], binary: set[int], detail: Detail
+    objects: Objects, records: list[FileChange], binary: set[int], detail: Detail, *, are_hashed: bool = False
 ) -> list[FileChange]:
     """Fill in what the diff itself does not say: hidden lines, sizes, the targets of symlinks.
 
@@ -380,6 +380,8 @@ def fill_in_details(
 
     Args:
         binary: the positions whose lines the diff does not show, because git calls them binary.
+        are_hashed: the ids of new files and links were computed here, from contents, so they are those of
+            blobs.
     """
     done = list(records)
     if detail.lines:
@@ -388,7 +390,8 @@ def fill_in_details(
         record = done[index]
         watch = detail.watch if is_text_candidate(record) else None
         done[index] = count_hidden_lines(objects, record, watch)
-    _fill_in_sizes(objects, done, is_required=detail.sizes)
+    if detail.sizes or not are_hashed or any(file.new and file.new.mode == GITLINK for file in done):
+        _fill_in_sizes(objects, done, is_required=detail.sizes)
     for index, file in enumerate(done):
         if file.new is not None and file.new.mode == SYMLINK:
             size = objects.sizes([file.new.oid])[file.new.oid]

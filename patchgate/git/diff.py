@@ -12,7 +12,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import GITLINK, NO_MODE, TREE_MODE, Entry, FileChange, Line
+from patchgate.git.model import (
+    EXECUTABLE,
+    GITLINK,
+    NO_MODE,
+    REGULAR,
+    SYMLINK,
+    TREE_MODE,
+    Entry,
+    FileChange,
+    Line,
+)
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed, finish
@@ -286,6 +296,10 @@ class DiffReader:
 _HEADERS = (b"index ", b"--- ", b"+++ ", b"old mode", b"new mode", b"new file ", b"deleted fil")
 
 
+# One text for each mode, instead of one for each side of each file.
+_SAME = {mode: mode for mode in (REGULAR, EXECUTABLE, SYMLINK, GITLINK, TREE_MODE)}
+
+
 def _record(about: bytes, name: bytes) -> FileChange:
     """Read one raw record: `:<old mode> <new mode> <old oid> <new oid> <status>`, and its path."""
     old_mode, new_mode, old, new, status = about[1:].decode("ascii").split(" ")
@@ -297,8 +311,8 @@ def _record(about: bytes, name: bytes) -> FileChange:
         )
     return FileChange(
         path,
-        None if old_mode == NO_MODE else Entry(old_mode, old),
-        None if new_mode == NO_MODE else Entry(new_mode, new),
+        None if old_mode == NO_MODE else Entry(_SAME.get(old_mode, old_mode), old),
+        None if new_mode == NO_MODE else Entry(_SAME.get(new_mode, new_mode), new),
     )
 
 

@@ -170,9 +170,12 @@ class Objects:
             self._ask("".join([f"contents {oid}\n" for oid in batch]).encode("ascii"))
             for oid in batch:
                 header = self._next_header(oid)
-                content = self._take(header.size + 1)
-                self._texts[oid] = content.find(b"\0", 0, min(SNIFFED, header.size)) < 0
+                self.know_text(oid, self._take(header.size + 1)[:-1])
         return {oid for oid in wanted if not self._texts[oid]}
+
+    def know_text(self, oid: str, content: bytes) -> None:
+        """Remember whether a blob is text, for `without_text`, because its content is known."""
+        self._texts[oid] = len(content) <= BIG_FILE and content.find(b"\0", 0, SNIFFED) < 0
 
     def head(self, oid: str, most: int) -> bytes:
         """Read the first `most` bytes of an object of any size, all where it has no more.

@@ -255,14 +255,19 @@ class DryRun:
             ground, removed = self._base_files(names.paths, names.removed), names.removed
             ground = replace(ground, blocked={**ground.blocked, **find_paths_behind_links(patch)})
             if ground.blocked:
-                return self._refuse_mismatch(patch, ground, self._plan(patch, ground, removed), detail)
+                return self._refuse_mismatch(
+                    patch, ground, self._plan(patch, ground, removed, detail), detail
+                )
             started = self._start_git(patch.raw, names, ground)
         ground, removed = started.ground, names.removed
         # git works while we plan: neither sees the other's result.
         with started.git as git:
-            plan = self._plan(patch, ground, removed)
+            plan = self._plan(patch, ground, removed, detail)
             if plan.found:
                 return self._refuse_mismatch(patch, ground, plan, detail, git.last_words())
+            for path in plan.entries:
+                # The gates ask for it; it is remembered, and git still works.
+                (self._before.policy or built_in()).ruling(path)
             effect = git.read(self._objects, detail) if plan.adapted is None else None
         if effect is None:
             with self._start_git(plan.adapted or b"", names, ground).git as git:
@@ -281,9 +286,12 @@ class DryRun:
         git = GitApply(self._repository, self._store, ground.entries, patch=patch)
         return _StartedGit(patch, names, ground, git)
 
-    def _plan(self, patch: Patch, ground: BaseFiles, removed: frozenset[RepoPath]) -> _PatchPlan:
+    def _plan(
+        self, patch: Patch, ground: BaseFiles, removed: frozenset[RepoPath], detail: Detail
+    ) -> _PatchPlan:
         """Plan every section that can be reached."""
-        targets = PatchTargets(Preimages(self._objects, ground.entries), removed)
+        counts = detail.lines
+        targets = PatchTargets(Preimages(self._objects, ground.entries, knows_texts=counts), removed)
         plans: list[SectionPlan] = []
         planned: dict[RepoPath, Entry | None] = {}
         found: list[tuple[Fault, RepoPath]] = []
@@ -294,7 +302,7 @@ class DryRun:
             if isinstance(plan, tuple):
                 found.extend((fault, section.path) for fault in plan)
             else:
-                self._enter(plan, planned)
+                self._enter(plan, planned, knows_texts=counts)
                 # All results together would take as much memory as the patch.
                 plans.append(replace(plan, steps=()))
         adapted = None
@@ -324,11 +332,13 @@ class DryRun:
             return base_files_on_disk(self._repository, self._objects, self._store, tree, paths, removed)
         return base_files_of_tree(self._objects, tree, paths, removed)
 
-    def _enter(self, plan: SectionPlan, planned: dict[RepoPath, Entry | None]) -> None:
+    def _enter(self, plan: SectionPlan, planned: dict[RepoPath, Entry | None], *, knows_texts: bool) -> None:
         """Turn a plan into entries; a path that is removed and added again (by a rename) is added."""
         for step in plan.steps:
             if step.mode is not None:
-                planned[step.path] = Entry(step.mode, self._oid_of(step))
+                planned[step.path] = entry = Entry(step.mode, self._oid_of(step))
+                if knows_texts and entry.is_file:
+                    self._objects.know_text(entry.oid, step.content)
             elif planned.get(step.path) is None:
                 planned[step.path] = None
 
@@ -363,7 +373,8 @@ class DryRun:
         self, effect: Effect, ground: BaseFiles, plan: _PatchPlan, detail: Detail
     ) -> DryRunResult:
         """Read git's result in full: the change from the base files to it."""
-        files = fill_in_details(self._objects, effect.files, effect.binary, detail)
+        # They equal the plan, whose ids are those of its contents.
+        files = fill_in_details(self._objects, effect.files, effect.binary, detail, are_hashed=True)
         pending = dict(ground.pending)
         base = resulting_tree(self._objects, ground.tree, pending.values()).tree
         pending.update({file.path: file for file in files})

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str | int, ...]
 _MANY_PATHS = 200_000
+# From so many on it pays to ask first whether a path is in any class.
+_SOME_PATHS = 500
 _Value = TypeVar("_Value")
 _WEIGHTS = ("off", "note", "warning", "error")
 
@@ -101,6 +103,12 @@ class FileLimits:
 @cache
 def _classes() -> tuple[tuple[str, PatternSet], ...]:
     return tuple((name, PatternSet(patterns, folded=True)) for name, patterns in CLASSES.items())
+
+
+@cache
+def _any_class() -> PatternSet:
+    """The patterns of all classes: nearly every path is in none."""
+    return PatternSet([pattern for patterns in CLASSES.values() for pattern in patterns], folded=True)
 
 
 class Policy:
@@ -279,6 +287,8 @@ class Policy:
         return [PatternSet(patterns, folded=True) for patterns in written]
 
     def _classes_of(self, raw: bytes) -> frozenset[str]:
+        if len(self._rulings) >= _SOME_PATHS and _any_class().match(raw) is None:
+            return frozenset()
         found = frozenset(name for name, names in _classes() if names.match(raw) is not None)
         # A policy that allows lock files allows new ones too.
         return found - {"output"} if "lock" in found else found
