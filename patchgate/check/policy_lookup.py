@@ -33,10 +33,10 @@ class CheckOptions:
     counts lines and computes patch ids even if the policy does not need them, for a JSON report. `target` is
     the full name (refs/heads/…) of the branch in which the change lands, where that is known. `branches` are
     what the branches have that get the commits; without them, it is what `policy_from` has. `counted` is
-    called after every hundred commits, with how many are judged, and of how many. `environ` is the
-    environment of a commit that is about to be made, which can say that an agent makes it. `in_bulk` is
-    whether commits about which no rule can say anything need no verdict of their own, `remembers` whether an
-    earlier check of the same commits counts.
+    called after every hundred commits, or files of a patch, with how many are judged, and of how many.
+    `environ` is the environment of a commit that is about to be made, which can say that an agent makes it.
+    `in_bulk` is whether commits about which no rule can say anything need no verdict of their own,
+    `remembers` whether an earlier check of the same commits counts.
     """
 
     policy_from: str | None = None

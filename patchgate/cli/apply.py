@@ -24,6 +24,7 @@ from patchgate.cli.options import (
 from patchgate.cli.output import cache_folder, read_input, show, warn, write, write_error, write_lines
 from patchgate.cli.progress import Progress
 from patchgate.errors import UsageError
+from patchgate.values import replace
 
 
 @click.command("apply")
@@ -89,9 +90,10 @@ def apply_command(
     from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
     from patchgate.check.policy_lookup import trusted_options
 
+    progress = Progress(quiet=quiet, counts="files")
     request = ApplyRequest(
         raw,
-        trusted_options(repository),
+        replace(trusted_options(repository), counted=progress.count),
         kind=kind,
         repair=repair,
         base=base,
@@ -103,7 +105,7 @@ def apply_command(
         is_fine_if_applied=if_applied == "ok",
         keeps_scratch=keep_scratch,
     )
-    with Progress(quiet=quiet) as progress:
+    with progress:
         place = ApplyEnvironment(os.environ, cache_folder(), progress.report)
         report = apply(repository, request, place)
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)

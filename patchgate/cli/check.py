@@ -104,7 +104,7 @@ def check_command(
         judged, form, summary = _of_engine(repository, asked, chosen, quiet=quiet)
     elif is_proposal:
         raw = read_input(patch if patch is not None else edits or "-", directory_of(context))
-        judged = [(_check_proposal(repository, raw, asked, base, *reading), asked)]
+        judged = [(_check_proposal(repository, raw, asked, base, *reading, quiet=quiet), asked)]
     elif revision is not None:
         is_whole = policy_from is not None
         with _explaining_files(revision, directory_of(context)):
@@ -244,12 +244,21 @@ def _require_one_source(named: Sequence[bool], files: Sequence[bool], *, ci: boo
 
 
 def _check_proposal(
-    repository: Repository, raw: bytes, asked: CheckOptions, base: str | None, kind: str, repair: bool | None
+    repository: Repository,
+    raw: bytes,
+    asked: CheckOptions,
+    base: str | None,
+    kind: str,
+    repair: bool | None,
+    *,
+    quiet: bool,
 ) -> Report:
     """Check a patch or structured edits."""
     from patchgate.patches.check_patch import check_patch
 
-    return check_patch(repository, raw, asked, base=base, kind=kind, repair=repair, now=time.time())
+    with Progress(quiet=quiet, counts="files") as progress:
+        asked = replace(asked, counted=progress.count)
+        return check_patch(repository, raw, asked, base=base, kind=kind, repair=repair, now=time.time())
 
 
 def _check_files(repository: Repository, asked: CheckOptions, *, everything: bool, worktree: bool) -> Report:

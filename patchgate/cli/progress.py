@@ -41,15 +41,19 @@ def _doing(what: str) -> str:
 
 
 class Progress:
-    """Reports running commands, and how many commits are checked.
+    """Reports running commands, and how many commits or files are checked.
 
     Args:
         quiet: reports nothing.
+        counts: what is counted.
         clock: gives seconds.
     """
 
-    def __init__(self, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, quiet: bool, counts: str = "commits", clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._quiet = quiet
+        self._counts = counts
         self._clock = clock
         self._begun = clock()
         self._is_terminal = (
@@ -57,6 +61,7 @@ class Progress:
         )
         self._reported: dict[str, float] = {}
         self._seen: dict[str, float] = {}
+        self._first: tuple[float, int] | None = None
         self._counted = self._begun if not self._is_terminal else -_SELDOM
 
     def __enter__(self) -> Progress:
@@ -85,18 +90,21 @@ class Progress:
         return _doing(", ".join(parts))
 
     def count(self, done: int, total: int) -> None:
-        """Report how many commits are checked, and of how many, if that takes long."""
+        """Report how many are checked, and of how many, if that takes long."""
         now = self._clock()
+        # What is done before the first count, such as reading the patch, does not go on.
+        self._first = self._first or (now, done)
         apart = _OFTEN if self._is_terminal else _SELDOM
         if self._quiet or now - self._begun < _PATIENCE or now - self._counted < apart:
             return
         self._counted = now
-        spent = now - self._begun
-        text = f"{done:,} of {total:,} commits checked"
-        if 0 < done < total and spent >= _LEAST_GUESSED:
-            text += f", about {spent / done * (total - done):.0f} s left"
+        since, before = self._first
+        spent, more = now - since, done - before
+        text = f"{done:,} of {total:,} {self._counts} checked"
+        if 0 < more and done < total and spent >= _LEAST_GUESSED:
+            text += f", about {spent / more * (total - done):.0f} s left"
         if self._is_terminal:
-            self._reported["commits"] = done
+            self._reported[self._counts] = done
             self._write(f"{_ERASE}{_bar(done, total)} {text} …\r")
         else:
             write_error(f"{text} …")

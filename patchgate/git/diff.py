@@ -60,6 +60,8 @@ _HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new fi
 _WHOLE_HUNK = re.compile(
     _HUNK.pattern + rb"[^\n]*+\n((?:-[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?((?:\+[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?"
 )
+COUNTED = 100
+"""After how many files progress is reported."""
 # Git writes 4 KiB at a time, and a hunk that is cut by the end of a buffer is read line by line. Git
 # needs no answer, so that many bytes, or its end, will arrive.
 _AT_ONCE = 1 << 16
@@ -106,6 +108,7 @@ class DiffReader:
         child: its input must be sent completely, or be on its way.
         glance: as in `Detail`.
         at_once: so many bytes are waited for.
+        counted: is called after every hundred files of a patch, with how many are read.
         has_folders: git lists folders too (`-t`); otherwise a folder in its answer is an error.
     """
 
@@ -115,8 +118,10 @@ class DiffReader:
         glance: Glance | None = None,
         at_once: int = _AT_ONCE,
         *,
+        counted: Callable[[int], None] | None = None,
         has_folders: bool = False,
     ) -> None:
+        self._counted = counted
         self._child = child
         self._glance = glance
         self._at_once = at_once
@@ -183,6 +188,8 @@ class DiffReader:
                 n_hunks=hunks,
                 watched=tuple(watched),
             )
+            if self._counted is not None and index % COUNTED == 0:
+                self._counted(index)
         return binary
 
     def _section(self, watch: Watch | None, watched: list[Line]) -> tuple[int, int, int] | None:
@@ -345,18 +352,20 @@ def read_difference(
     trees: Sequence[str],
     detail: Detail,
     variables: Mapping[str, str] | None = None,
+    counted: Callable[[int], None] | None = None,
 ) -> Records:
     """Run a diff command: return the records, and the positions of those that git calls binary.
 
     Args:
         command: `diff-index` or `diff-tree` with its own options.
         trees: what is compared.
+        counted: is called now and then, with the number of files whose lines are read.
 
     Raises:
         UndecidedError: git failed.
     """
     try:
-        return _read(repository, command, trees, detail, variables)
+        return _read(repository, command, trees, detail, variables, counted)
     except MemoryLimitError:
         if not detail.lines:
             raise
@@ -393,11 +402,12 @@ def _read(
     trees: Sequence[str],
     detail: Detail,
     variables: Mapping[str, str] | None,
+    counted: Callable[[int], None] | None = None,
 ) -> Records:
     arguments = (*command, *detail.flags, *trees)
     with repository.child(*arguments, variables=variables, memory=_MEMORY) as child:
         child.close_input()
-        reader = DiffReader(child, detail.glance)
+        reader = DiffReader(child, detail.glance, counted=counted)
         records = reader.records()
         binary: set[int] = set()
         if detail.lines:

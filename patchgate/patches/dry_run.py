@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from patchgate.check.judging_policy import PolicySides, judge_reading
 from patchgate.check.policy_lookup import CheckOptions, detail_for, policy_before
 from patchgate.errors import PatchgateError
 from patchgate.git.base_files import BaseFiles, base_files_of_tree, base_files_on_disk
 from patchgate.git.change_sources import LoadedChange, fill_in_details
-from patchgate.git.diff import Detail
+from patchgate.git.diff import COUNTED, Detail
 from patchgate.git.model import GITLINK, REGULAR, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
@@ -138,6 +139,7 @@ class DryRun:
         self._source = Source(kind, None, patch_base.commit)
         self._profile = asked.profile or Profile.AGENT
         self._in_full = asked.in_full
+        self._counted = asked.counted
         self._policies = TreePolicies(objects)
         self._before, self._place, self._is_borrowed = policy_before(
             objects,
@@ -260,6 +262,7 @@ class DryRun:
                 )
             started = self._start_git(patch.raw, names, ground)
         ground, removed = started.ground, names.removed
+        counted = partial(self._count, patch, detail, len(patch.sections))
         # git works while we plan: neither sees the other's result.
         with started.git as git:
             plan = self._plan(patch, ground, removed, detail)
@@ -268,10 +271,10 @@ class DryRun:
             for path in plan.entries:
                 # The gates ask for it; it is remembered, and git still works.
                 (self._before.policy or built_in()).ruling(path)
-            effect = git.read(self._objects, detail) if plan.adapted is None else None
+            effect = git.read(self._objects, detail, counted) if plan.adapted is None else None
         if effect is None:
             with self._start_git(plan.adapted or b"", names, ground).git as git:
-                effect = git.read(self._objects, detail)
+                effect = git.read(self._objects, detail, counted)
         if effect.refused:
             refusal = add_git_output([report_git_refusal(effect.said)], effect)
             return self._proposed(patch, ground, plan.entries, (*refusal, *plan.notes), detail)
@@ -295,7 +298,9 @@ class DryRun:
         plans: list[SectionPlan] = []
         planned: dict[RepoPath, Entry | None] = {}
         found: list[tuple[Fault, RepoPath]] = []
-        for section in patch.sections:
+        for number, section in enumerate(patch.sections):
+            if number % COUNTED == 0:
+                self._count(patch, detail, 0, number)
             if section.path in ground.blocked or section.old_path in ground.blocked:
                 continue
             plan = plan_section(section, targets)
@@ -325,6 +330,12 @@ class DryRun:
         found = [finding_of(fault, path, also=hint) for fault, path in plan.found]
         findings = (*add_git_output(found, effect), *plan.notes)
         return self._proposed(patch, ground, plan.entries, findings, detail)
+
+    def _count(self, patch: Patch, detail: Detail, planned: int, read: int) -> None:
+        """Report how far the patch is: its files are planned, and then perhaps their lines are read."""
+        if self._counted is not None:
+            steps = 2 if detail.lines else 1
+            self._counted((planned + read) // steps, len(patch.sections))
 
     def _base_files(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> BaseFiles:
         tree = self._patch_base.tree

@@ -8,7 +8,7 @@ one side of a rename; the exit code is 0 even if a section was skipped).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from patchgate.errors import UndecidedError
@@ -105,8 +105,11 @@ class GitApply(_GitChild):
         arguments = (*_APPLY, "-R") if reverse else _APPLY
         self._child = repository.child(*arguments, stdin=patch, variables=self._variables, memory=_MEMORY)
 
-    def read(self, objects: Objects, detail: Detail) -> Effect:
+    def read(self, objects: Objects, detail: Detail, counted: Callable[[int], None] | None = None) -> Effect:
         """Wait for git, and read back what became of the entries.
+
+        Args:
+            counted: is called now and then, with the number of files whose lines are read.
 
         Raises:
             UndecidedError: git took too long, or its diff failed.
@@ -115,8 +118,9 @@ class GitApply(_GitChild):
         said = _last_words(applied.err)
         if _is_refused(applied):
             return Effect(refused=True, said=said, code=applied.code)
+        command = ("diff-index", "--cached")
         files, binary = read_difference(
-            self._repository, objects, ("diff-index", "--cached"), [self._base], detail, self._variables
+            self._repository, objects, command, [self._base], detail, self._variables, counted
         )
         return Effect(files, binary, said=said)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +102,20 @@ def test_git_begins_early_with_an_ordinary_patch_and_is_ended_with_one_that_cann
     assert check_patch(repository, M + b"That is all.\n", CheckOptions()).verdict == "rejected"
     assert began == ended
     assert len(began) == 2
+
+
+def test_the_files_of_a_patch_are_counted_while_they_are_planned_and_read(tmp_path: Path) -> None:
+    made = Repo.create(tmp_path)
+    made.commit({f"many/{number}": ABC for number in range(150)})
+    patch = b"".join(change_of(b"many/%d" % number) for number in range(150))
+    seen: list[tuple[int, int]] = []
+
+    def counted(done: int, total: int) -> None:
+        seen.append((done, total))
+
+    asked = CheckOptions(counted=counted, in_full=True)
+    check_patch(open_repository(made.env, str(made.path)), patch, asked)
+    assert seen == [(0, 150), (50, 150), (75, 150), (125, 150)]
 
 
 def test_a_glance_at_a_patch_whose_lines_end_in_cr_lf_reads_no_names() -> None:
