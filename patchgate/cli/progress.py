@@ -101,7 +101,7 @@ class Progress:
         since, before = self._first
         spent, more = now - since, done - before
         text = f"{done:,} of {total:,} {self._counts} checked"
-        if 0 < more and done < total and spent >= _LEAST_GUESSED:
+        if more > 0 and done < total and spent >= _LEAST_GUESSED:
             text += f", about {spent / more * (total - done):.0f} s left"
         if self._is_terminal:
             self._reported[self._counts] = done

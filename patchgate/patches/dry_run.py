@@ -59,7 +59,7 @@ from patchgate.patches.proposed_files import (
     pair_renamed_paths,
 )
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import TreePolicies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 from patchgate.values import dataclass, replace
@@ -208,7 +208,11 @@ class DryRun:
         """Judge a patch that could be read."""
         tried = self._try(patch, self._detail([self._before.policy or built_in()]))
         after = self._policies.at(self._key(tried.after_root))
-        if after.policy is not None and after.policy is not self._before.policy:
+        known = [self._before.policy]
+        if self._before.policy is not None:
+            # With `--policy-from` it is another one, which judges only where the change replaces it.
+            known.append(self._base_policy.policy)
+        if after.policy is not None and all(after.policy is not each for each in known):
             # The change contains a new policy: also read what that one needs.
             judging = [each for each in (self._before.policy, after.policy) if each is not None]
             tried = self._try(patch, self._detail(judging))
@@ -222,6 +226,10 @@ class DryRun:
         )
         return replace(verdict, gates=(*gates, *verdict.gates), findings=(*tried.findings, *verdict.findings))
 
+    @property
+    def _base_policy(self) -> FoundPolicy:
+        return self._policies.at(self._policies.key(self._patch_base.policy_tree))
+
     def _detail(self, judging: list[Policy]) -> Detail:
         return detail_for(judging, self._profile, in_full=self._in_full)
 
@@ -231,7 +239,7 @@ class DryRun:
     def _apply_policy(
         self, reading: LoadedChange, root: Mapping[bytes, Entry | None], *, judged: bool
     ) -> ChangeVerdict:
-        base = self._policies.at(self._policies.key(self._patch_base.policy_tree))
+        base = self._base_policy
         rules = PolicySides(
             self._before,
             self._policies.at(self._key(root)) if judged else base,

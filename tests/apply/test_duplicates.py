@@ -38,7 +38,7 @@ class World:
 
     def apply(self, patch: bytes, *, work_tree: str | None = None, kind: str = "patch") -> str:
         """Apply a patch with git, and record it as the apply of ours does."""
-        with judge_patch(self.repository, patch, CheckOptions(), kind=kind) as judged:
+        with judge_patch(self.repository, patch, CheckOptions(in_full=True), kind=kind) as judged:
             verdict = judged.verdict
             self.repo.git("apply", "--whitespace=nowarn", "-", stdin=judged.patch)
         self.number += 1
@@ -64,7 +64,7 @@ class World:
     def find(self, patch: bytes, kind: str = "patch") -> Finding | None:
         """Ask whether a patch is a duplicate, as an apply would, from a new process's view."""
         repository = open_repository(self.repo.env, str(self.repo.path))
-        with judge_patch(repository, patch, CheckOptions(), kind=kind) as judged:
+        with judge_patch(repository, patch, CheckOptions(in_full=True), kind=kind) as judged:
             digest = hashlib.sha256(patch).hexdigest()
             return find_duplicate(repository, judged, Ledger(repository.common_dir), digest)
 
@@ -133,7 +133,7 @@ def test_the_id_says_nothing_of_white_space_so_the_files_are_asked(world: World)
     there = b"diff --git a/tabs b/tabs\n--- a/tabs\n+++ b/tabs\n@@ -1,3 +1,3 @@\n a\n-    b\n+\tb\n c\n"
     back = there.replace(b"-    b\n+\tb", b"-\tb\n+    b")
     world.apply(there)
-    with judge_patch(world.repository, back, CheckOptions()) as judged:
+    with judge_patch(world.repository, back, CheckOptions(in_full=True)) as judged:
         assert judged.verdict.verdict == "accepted"
         with PatchId(world.repository, there) as other:
             assert judged.verdict.patch_id == other.read()
@@ -187,7 +187,7 @@ def test_what_was_only_tried_is_none(world: World) -> None:
     refused = AttemptRecord.from_plain({**attempt.about, "applied": False})
     fresh = Ledger(str(world.repo.path.parent))
     assert record(fresh, replace(refused, attempt="a-ffff")) is None
-    with judge_patch(world.repository, PATCH, CheckOptions()) as judged:
+    with judge_patch(world.repository, PATCH, CheckOptions(in_full=True)) as judged:
         digest = hashlib.sha256(PATCH).hexdigest()
         assert find_duplicate(world.repository, judged, fresh, digest) is None
 
