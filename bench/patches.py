@@ -8,14 +8,15 @@ Each row compares whole processes that ran in the same round:
   no limits (files, added lines, sizes, classes, modes) and no content rules, against what git alone needs for
   the effect: a private index of the touched files, a private object directory with the repository's as
   alternate, `git -c core.looseCompression=0 apply --cached`, `git diff-index --cached --raw`; both throw the
-  private folder away at the end. Ours also reads the files on disk, plans every section by itself and
-  computes the patch id.
+  private folder away at the end. Ours also reads the files on disk and plans every section by itself.
 - *the same, laid on a commit*: with `--base HEAD`, where no file on disk is read.
 - *the same, lines and content on*: with a (high) budget of lines, sizes, and every content rule.
 - *the grammar alone*: a Python that reads the patch and parses it, less one that only reads it, against
   `git apply --numstat`. Python's start is not counted.
 - *a one-file patch*: `check --patch` in a repository of 100,000 files against a Python that imports every
   module which that command loads (found once by `-X importtime`), then `git apply --check`.
+- *tiny sections*: the memory that Python allocates to parse a patch of 100,000 sections, with the patch
+  itself, against its bytes.
 
 PYTHONDONTWRITEBYTECODE is not passed on, and one round before the first does not count: without .pyc files
 imports take several times as long.
@@ -28,15 +29,19 @@ import importlib.util
 import os
 import re
 import subprocess
+import tracemalloc
 from collections.abc import Iterator
 from typing import IO
 
 from bench.measurement import Measurement, joined, run_alone
-from bench.pairs import Command, Rounds
+from bench.pairs import Command, Rounds, Spread
 from bench.tables import Row
 from bench.worlds import Prose, World, make_wide, write_commit
+from patchgate.patches.patch_model import Patch
+from patchgate.patches.patch_parser import parse
 
 _FILES = 10_000
+_TINY = 100_000
 _POLICY = b"""[policy]
 max_file_bytes = "off"
 
@@ -164,9 +169,26 @@ def rewrite(world: World, size: int) -> Measurement:
         return [
             *found,
             Row("the grammar alone, without Python's start", "`git apply --numstat`", 4.0, numstat),
+            tiny_row(),
         ]
 
     return Measurement(tasks, rows)
+
+
+def tiny_row() -> Row:
+    """Measure the memory that the grammar takes for a patch of tiny sections."""
+    pieces = []
+    for number in range(_TINY):
+        path = b"src/d%d/file_%d.py" % (number % 1000, number)
+        pieces.append(b"diff --git a/%b b/%b\nindex 1234567..89abcde 100644\n" % (path, path))
+        pieces.append(b"--- a/%b\n+++ b/%b\n@@ -1 +1 @@\n-one\n+two\n" % (path, path))
+    raw = b"".join(pieces)
+    tracemalloc.start()
+    assert isinstance(parse(raw), Patch)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    what = f"the grammar, memory for {_TINY:,} sections of {len(raw) // _TINY} bytes, the patch included"
+    return Row(what, "the bytes of the patch", 2.0, Spread.of([1 + peak / len(raw)]))
 
 
 def loaded_modules(world: World, command: Command) -> list[str]:

@@ -56,6 +56,8 @@ class World:
         self.env = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": self.path,
+            # Both sides of a comparison write on the disk that `TMPDIR` names here.
+            "TMPDIR": self.path,
             "LC_ALL": "C",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
