@@ -160,6 +160,14 @@ def test_ten_thousand_misplaced_hunks_in_a_file_of_equal_lines_are_judged_within
     assert misfits(hunks.replace(b"other", b"same"), b"x\n" + b"same\n" * 10)[0].rule == "hunk-ambiguous"
 
 
+def test_a_hunk_whose_new_start_forgets_the_hunks_above_is_searched_for() -> None:
+    """git starts its search at the new start, so among equal lines it would find another place."""
+    first = b"@@ -2,2 +2,3 @@\n same\n+new\n same\n"
+    second = b"@@ -20,2 +%d,3 @@\n same\n+other\n same\n"
+    assert fitted(first + second % 21, b"same\n" * 40).moved == ()
+    assert [fault.rule for fault in misfits(first + second % 20, b"same\n" * 40)] == ["hunk-ambiguous"]
+
+
 _LINES = st.sampled_from(
     [b"a", b"b", b"c", b"", b"-- x", b"++ y", b"r\r", b"@@ -1 +1 @@", b"u1", b"u2", b"u3"]
 )
