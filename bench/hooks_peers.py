@@ -106,15 +106,14 @@ def _prek(world: World, folder: str) -> list[Peer]:
         f"- repo: builtin\n  hooks:\n  - id: {_LARGE}\n    args: ['--maxkb={_MOST_KB}']\n    types: [file]\n"
     )
     config = _write(world, "prek.yaml", _denying() + built_in)
-    return [Peer("prek", f"fail, {_LARGE} built in", _version(program), (program, "run", "-c", config))]
+    return [Peer("prek", f"fail, {_LARGE} built in", version_of(program), (program, "run", "-c", config))]
 
 
 def _lefthook(world: World, folder: str) -> list[Peer]:
     wrapper = os.path.join(folder, "bin", "lefthook")
     if not os.path.exists(wrapper):
         return []
-    native = sorted(Path(folder).glob("lib/python*/site-packages/lefthook/bin/*/lefthook"))
-    program = str(native[0]) if native else wrapper
+    program = native_lefthook(folder)
     script = _write(world, "refuse.sh", _JOB)
     hooks = {"pre-commit": "{staged_files}", "pre-push": "{push_files}"}
     text = "".join(
@@ -126,7 +125,7 @@ def _lefthook(world: World, folder: str) -> list[Peer]:
         Peer(
             "lefthook",
             "one script for both",
-            _version(program, "version"),
+            version_of(program, "version"),
             (*run, "pre-commit"),
             (("LEFTHOOK_CONFIG", _write(world, "lefthook.yml", text)),),
             (*run, "pre-push"),
@@ -148,7 +147,7 @@ def _pre_commit(world: World, folder: str) -> list[Peer]:
         hook = f"  - {{id: large, name: large, language: system, entry: '{entry}'}}\n"
         config = _write(world, f"pre-commit-{number}.yaml", _denying() + hook)
         argv = (program, "run", "-c", config)
-        found.append(Peer("pre-commit", f"fail, {job}", _version(program), argv))
+        found.append(Peer("pre-commit", f"fail, {job}", version_of(program), argv))
     return found
 
 
@@ -164,6 +163,13 @@ def _write(world: World, name: str, text: str) -> str:
     return path
 
 
-def _version(program: str, option: str = "--version") -> str:
+def native_lefthook(folder: str) -> str:
+    """Give lefthook itself, which a script in Python starts where it comes from a wheel."""
+    native = sorted(Path(folder).glob("lib/python*/site-packages/lefthook/bin/*/lefthook"))
+    return str(native[0]) if native else os.path.join(folder, "bin", "lefthook")
+
+
+def version_of(program: str, option: str = "--version") -> str:
+    """Ask a program for its version."""
     done = subprocess.run((program, option), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return done.stdout.decode("utf-8", "replace").split()[-1 if option == "version" else 1]

@@ -61,9 +61,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The seconds of every command, round by round."""
+    """The seconds of every command, round by round; `processor` are those that it and its children worked."""
 
     seconds: Mapping[str, Sequence[float]]
+    processor: Mapping[str, Sequence[float]]
+
+    def spent(self) -> Rounds:
+        """Give the processor times in place of those of the clock."""
+        return Rounds(self.processor, self.processor)
 
     def times(self, name: str) -> Spread:
         """Sum up one command, in seconds."""
@@ -98,6 +103,7 @@ def run_rounds(tasks: Mapping[str, Task], rounds: int, *, most_seconds: float = 
     for name in names:
         _seconds(name, tasks[name])
     found: dict[str, list[float]] = {name: [] for name in names}
+    processor: dict[str, list[float]] = {name: [] for name in names}
     began = time.monotonic()
     for number in range(max(1, rounds)):
         # Mixed, not turned: what a long command leaves behind must not meet the same one each time.
@@ -105,17 +111,22 @@ def run_rounds(tasks: Mapping[str, Task], rounds: int, *, most_seconds: float = 
         for name in names:
             task = tasks[name]
             if not isinstance(task, Command) or number % task.every == 0:
-                found[name].append(_seconds(name, task))
+                taken, worked = _seconds(name, task)
+                found[name].append(taken)
+                processor[name].append(worked)
         print(f"round {number + 1} of {rounds}", file=sys.stderr)
         if time.monotonic() - began > most_seconds:
             break
-    return Rounds(found)
+    return Rounds(found, processor)
 
 
-def _seconds(name: str, command: Task) -> float:
-    """Run one task to its end; one that fails ends the benchmark, for its time would mean nothing."""
+def _seconds(name: str, command: Task) -> tuple[float, float]:
+    """Run one task to its end; return its time, and how long its processes worked, where it is a command.
+
+    One that fails ends the benchmark, for its time would mean nothing.
+    """
     if not isinstance(command, Command):
-        return command()
+        return command(), 0.0
     if command.before is not None:
         command.before()
     with open(command.stdin, "rb") as stdin, tempfile.TemporaryFile() as said:
@@ -131,11 +142,12 @@ def _seconds(name: str, command: Task) -> float:
         # Not `wait(timeout)`: it polls, and rounds every time up to its 50 ms.
         watch = threading.Timer(MOST_SECONDS, child.kill)
         watch.start()
-        code = child.wait()
+        _, status, usage = os.wait4(child.pid, 0)
         taken = time.perf_counter() - begin
+        code = child.returncode = os.waitstatus_to_exitcode(status)
         watch.cancel()
         if code != command.code:
             said.seek(max(0, os.fstat(said.fileno()).st_size - 2000))
             words = said.read().decode("utf-8", "replace")
             raise SystemExit(f"{name}: exit code {code}, not {command.code}\n{words}")
-    return taken
+    return taken, usage.ru_utime + usage.ru_stime

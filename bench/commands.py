@@ -1,0 +1,216 @@
+"""Print what a linter costs at a commit: ten clean Python files, ruff, beside the peers that start the same ruff.
+
+    python -m bench.commands [--rounds 21] [--files 5000,100000] [--peers FOLDER] [--write FILE]
+
+*Cold* is the first time: patchgate remembers nothing, and ruff has no cache. *Remembered* is the same change
+again: patchgate finds its answer, and to the peers ruff finds its cache in the working tree. All are whole
+processes in one interleaved run, by their processor time and by the clock. The command is trusted because
+`origin` has it, and ruff may write its cache: the peers would lose most without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.bypass_managers import PEERS, peers
+from bench.hooks import require_fast
+from bench.hooks_peers import native_lefthook, version_of
+from bench.hooks_place import exit_code, make_base
+from bench.pairs import Command, Rounds, Spread, run_rounds
+from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.worlds import POLICY, World
+
+_HOOK = ".git/hooks/pre-commit"
+_FILES = 10
+_FUNCTIONS = 12
+_LIMITS = {"cold": 1.0, "remembered": 0.5}
+_LARGE = 100_000
+_LARGE_LIMIT = 0.5
+_MOST_OVER_RUFF = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Linter:
+    """One manager that starts ruff: its name and version, and how it is started."""
+
+    name: str
+    version: str
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+
+
+def find_linters(world: World, folder: str | None, ruff: str) -> list[Linter]:
+    """Find the peers in a virtual environment, without one in a new one; each is told to start this ruff.
+
+    Raises:
+        SystemExit: they had to be fetched, and could not be.
+    """
+    if folder is None:
+        peers(Path(folder := world.place("peers")))
+    entry = f"{ruff} check --no-fix"
+    hook = f"{{id: ruff, name: ruff, language: system, entry: '{entry}', types: [python], require_serial: true}}"
+    framework = _write(world, "framework.yaml", f"repos:\n- repo: local\n  hooks:\n  - {hook}\n")
+    job = f'{{name: ruff, glob: "*.py", run: "{entry} {{staged_files}}"}}'
+    lefthook = _write(world, "lefthook.yml", f"pre-commit:\n  jobs:\n    - {job}\n")
+    found = []
+    for name in PEERS:
+        program = os.path.join(folder, "bin", name)
+        if not os.path.exists(program):
+            print(f"not installed, so not measured: {name}", file=sys.stderr)
+        elif name == "lefthook":
+            argv = (native_lefthook(folder), "run", "--no-auto-install", "pre-commit")
+            found.append(Linter(name, version_of(argv[0], "version"), argv, (("LEFTHOOK_CONFIG", lefthook),)))
+        else:
+            found.append(Linter(name, version_of(program), (program, "run", "-c", framework)))
+    return found
+
+
+class LintedCommit:
+    """A repository in which ten clean Python files are staged, and what is timed there."""
+
+    def __init__(self, world: World, size: int, ruff: str) -> None:
+        self.files = f"{size:,} files"
+        self.size = size
+        self.place, _ = make_base(world, size, checkout=True)
+        words = f'["{ruff}", "check", "--no-fix", "{{files}}"]'
+        table = f'\n[commands.ruff]\nkind = "lint"\ncommand = {words}\nfiles = ["*.py"]\non = ["commit"]\n'
+        self.place.commit({"patchgate.toml": POLICY + table.encode()})
+        self.place.git("remote", "add", "origin", world.place("origin.git"))
+        self.place.git("update-ref", "refs/remotes/origin/main", "HEAD")
+        self.place.install()
+        self.place.commit(_modules(1))
+        self.place.commit(_modules(2))
+        self.place.make_ready(_modules(3))
+        self._ruff = ruff
+        self._memories = (
+            Path(self.place.inside("patchgate", "answers")),
+            Path(self.place.directory, ".ruff_cache"),
+        )
+
+    def commands(self, linters: Sequence[Linter]) -> dict[str, Command]:
+        """Name what is timed; each is started once, so that what it remembers can be put back."""
+        timed = {
+            "ruff": self.place.at_commit(self._ruff, "check", "--no-fix", *sorted(_modules(3))),
+            "patchgate": self.place.at_commit(_HOOK),
+            **{each.name: self.place.at_commit(*each.argv, **dict(each.env)) for each in linters},
+        }
+        self._forget()
+        for name, command in timed.items():
+            self.place.put_back()
+            if exit_code(command, command.env):
+                raise SystemExit(f"{name} refuses what is clean")
+        for memory in self._memories:
+            shutil.copytree(memory, f"{memory}-kept")
+        found: dict[str, Command] = {}
+        for state, prepare in (("cold", self._forget), ("remembered", self._remember)):
+            for name, command in timed.items():
+                found[f"{name}, {state}, {self.files}"] = replace(command, before=prepare)
+        return found
+
+    def _forget(self) -> None:
+        self.place.put_back()
+        for memory in self._memories:
+            shutil.rmtree(memory, ignore_errors=True)
+
+    def _remember(self) -> None:
+        self._forget()
+        for memory in self._memories:
+            shutil.copytree(f"{memory}-kept", memory)
+
+    def is_fast(self) -> dict[str, bool]:
+        """Tell for each state whether the fast path answers."""
+        hook = self.place.at_commit(_HOOK)
+        self._forget()
+        found = {f"cold, {self.files}": self.place.is_fast(hook)}
+        self._remember()
+        return {**found, f"remembered, {self.files}": self.place.is_fast(hook)}
+
+    def rows(self, rounds: Rounds, linters: Sequence[Linter]) -> list[Row]:
+        """Compare, in the order of the targets."""
+        found = []
+        for state in ("cold", "remembered"):
+            ours = f"patchgate, {state}, {self.files}"
+            for linter in linters:
+                limit = _LARGE_LIMIT if self.size >= _LARGE else _LIMITS[state]
+                ratios = rounds.ratios(ours, f"{linter.name}, {state}, {self.files}")
+                found.append(Row(f"ten files with ruff, {state}, {self.files}", linter.name, limit, ratios))
+        over = rounds.differences(f"patchgate, cold, {self.files}", f"ruff, cold, {self.files}")
+        over = Spread(*(1e3 * each for each in (over.least, over.median, over.high)))
+        found.append(Row(f"the same, cold, less ruff, {self.files}", "ruff alone", _MOST_OVER_RUFF, over, "ms"))
+        return found
+
+
+def _modules(number: int) -> dict[str, bytes]:
+    """Write ten modules about which ruff has nothing to say."""
+    return {f"linted/module_{name}.py": _module(name, number) for name in range(_FILES)}
+
+
+def _module(name: int, number: int) -> bytes:
+    lines = [f'"""Module {name}, edition {number}."""\n\n\n']
+    for each in range(_FUNCTIONS):
+        lines.append(f"def step_{each}(count: int) -> int:\n    return count + {name + each * number}\n\n\n")
+    return "".join(lines).rstrip("\n").encode() + b"\n"
+
+
+def _write(world: World, name: str, text: str) -> str:
+    path = world.place(name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def written(rows: Sequence[Row], spent: Sequence[Row], rounds: Rounds, linters: Sequence[Linter]) -> str:
+    """Write all that was found: how, on what, the rows, the plain times."""
+    versions = ", ".join(f"{each.name} {each.version}" for each in linters)
+    return f"""\
+# What a linter costs at a commit
+
+{machine()}Peers: {versions or "none"}.
+
+By the clock:
+
+{ratio_table(rows)}
+By processor time:
+
+{ratio_table(spent)}
+Times by the clock:
+
+{time_table(rounds)}
+Processor times:
+
+{time_table(rounds.spent())}"""
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--files", default="5000,100000", help="sizes of the repositories, by commas")
+    parser.add_argument("--peers", help="a virtual environment with some of the peers")
+    parser.add_argument("--ruff", default=os.path.join(os.path.dirname(sys.executable), "ruff"))
+    parser.add_argument("--any-path", action="store_true", help="go on where the fast path does not answer")
+    parser.add_argument("--write", help="write what is printed to this file too")
+    arguments = parser.parse_args()
+    with World() as world:
+        linters = find_linters(world, arguments.peers and os.path.abspath(arguments.peers), arguments.ruff)
+        commits = [LintedCommit(world, int(size), arguments.ruff) for size in arguments.files.split(",")]
+        commands: dict[str, Command] = {}
+        for commit in commits:
+            commands |= commit.commands(linters)
+        paths = {name: is_fast for commit in commits for name, is_fast in commit.is_fast().items()}
+        if not arguments.any_path:
+            require_fast(paths)
+        rounds = run_rounds(commands, arguments.rounds)
+    rows = [row for commit in commits for row in commit.rows(rounds, linters)]
+    spent = [row for commit in commits for row in commit.rows(rounds.spent(), linters)]
+    put_out(written(rows, spent, rounds, linters), arguments.write)
+
+
+if __name__ == "__main__":
+    main()
