@@ -1,4 +1,4 @@
-"""Print what a linter costs at a commit: ten clean Python files, ruff, beside the peers that start the same ruff.
+"""Print what a linter costs at a commit: ten clean Python files, and the peers that start the same ruff.
 
     python -m bench.commands [--rounds 21] [--files 5000,100000] [--peers FOLDER] [--write FILE]
 
@@ -54,8 +54,8 @@ def find_linters(world: World, folder: str | None, ruff: str) -> list[Linter]:
     if folder is None:
         peers(Path(folder := world.place("peers")))
     entry = f"{ruff} check --no-fix"
-    hook = f"{{id: ruff, name: ruff, language: system, entry: '{entry}', types: [python], require_serial: true}}"
-    framework = _write(world, "framework.yaml", f"repos:\n- repo: local\n  hooks:\n  - {hook}\n")
+    hook = f"id: ruff, name: ruff, language: system, entry: '{entry}', types: [python], require_serial: true"
+    framework = _write(world, "framework.yaml", f"repos:\n- repo: local\n  hooks:\n  - {{{hook}}}\n")
     job = f'{{name: ruff, glob: "*.py", run: "{entry} {{staged_files}}"}}'
     lefthook = _write(world, "lefthook.yml", f"pre-commit:\n  jobs:\n    - {job}\n")
     found = []
@@ -142,7 +142,8 @@ class LintedCommit:
                 found.append(Row(f"ten files with ruff, {state}, {self.files}", linter.name, limit, ratios))
         over = rounds.differences(f"patchgate, cold, {self.files}", f"ruff, cold, {self.files}")
         over = Spread(*(1e3 * each for each in (over.least, over.median, over.high)))
-        found.append(Row(f"the same, cold, less ruff, {self.files}", "ruff alone", _MOST_OVER_RUFF, over, "ms"))
+        what = f"the same, cold, less ruff, {self.files}"
+        found.append(Row(what, "ruff alone", _MOST_OVER_RUFF, over, "ms"))
         return found
 
 
@@ -152,10 +153,11 @@ def _modules(number: int) -> dict[str, bytes]:
 
 
 def _module(name: int, number: int) -> bytes:
-    lines = [f'"""Module {name}, edition {number}."""\n\n\n']
-    for each in range(_FUNCTIONS):
-        lines.append(f"def step_{each}(count: int) -> int:\n    return count + {name + each * number}\n\n\n")
-    return "".join(lines).rstrip("\n").encode() + b"\n"
+    steps = (
+        f"\n\ndef step_{each}(count: int) -> int:\n    return count + {name + each * number}\n"
+        for each in range(_FUNCTIONS)
+    )
+    return f'"""Module {name}, edition {number}."""\n{"".join(steps)}'.encode()
 
 
 def _write(world: World, name: str, text: str) -> str:

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MOST_SECONDS = 300.0
 
@@ -64,7 +64,7 @@ class Rounds:
     """The seconds of every command, round by round; `processor` are those that it and its children worked."""
 
     seconds: Mapping[str, Sequence[float]]
-    processor: Mapping[str, Sequence[float]]
+    processor: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def spent(self) -> Rounds:
         """Give the processor times in place of those of the clock."""

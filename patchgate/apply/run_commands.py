@@ -23,7 +23,8 @@ from patchgate.git.repository import Repository
 from patchgate.git.scratch import sweep
 from patchgate.ledger.masking import Masks
 from patchgate.patches.check_patch import PatchVerdict
-from patchgate.policy.command import CommandFiles, files_of, matching_files, ordered_commands
+from patchgate.policy.command import ordered_commands
+from patchgate.policy.command_files import CommandFiles, files_of, matching_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.policy import Profile
 from patchgate.report.rules import RULES, Level

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from patchgate.apply.apply_run import ApplyEnvironment
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
-from patchgate.commands.analysis import tool_identity
+from patchgate.commands.programs import tool_identity
 from patchgate.commands.runner import CommandOutcome, CommandStatus, run, runs_pytest
 from patchgate.commands.test_results import MOST_LOG, MOST_REPORT, Failures, FailureSource, failures_of
 from patchgate.errors import UndecidedError
@@ -29,7 +29,7 @@ from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
 from patchgate.patches.check_patch import PatchVerdict
-from patchgate.policy.command import expand, matching_files
+from patchgate.policy.command_files import expand, matching_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.report.rules import RULES, Level

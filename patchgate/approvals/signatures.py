@@ -18,7 +18,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
-from patchgate.process import Completed, run
+from patchgate.process.child import Completed, run
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.values import dataclass
 

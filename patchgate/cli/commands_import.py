@@ -93,7 +93,7 @@ def _remarks(planned: PlannedImport, repository: Repository) -> Iterator[str]:
 
 
 def _missing_programs(planned: PlannedImport, repository: Repository) -> list[str]:
-    from patchgate.commands.environment import NO_TREE, command_environment, find_program
+    from patchgate.commands.programs import NO_TREE, command_environment, find_program
 
     environment = command_environment(os.environ, {}, NO_TREE)
     found = []

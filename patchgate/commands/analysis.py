@@ -13,19 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
-from patchgate.commands.environment import NO_TREE, command_environment, find_program
-from patchgate.commands.runner import (
+from patchgate.commands.programs import (
     argument_room,
+    command_environment,
+    locate_program,
+    working_folder,
+)
+from patchgate.commands.runner import (
     describe_missing,
     describe_start_fault,
-    locate_program,
     new_file,
     signal_name,
     tail_lines,
-    working_folder,
 )
 from patchgate.git.quoting import printable
-from patchgate.policy.command import batches, expand, needs_files
+from patchgate.policy.command_files import batches, expand, needs_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.values import replace
 
@@ -39,40 +41,6 @@ _LAST_LINES = 3
 _MAX_SAID = 300
 _AGAIN = "run it again"
 _EXPECTED = "check what the command writes to standard output: it must be only what `format` says"
-
-
-def tool_identity(
-    settings: CommandSettings, environ: Mapping[str, str], place: str | None = None
-) -> str | None:
-    """Identify the programs that an analysis or a command runs; another version gives another text.
-
-    For the program and each of `required_tools`: where it was found, its real path, size and time. A program
-    of the tree (`./x`) is identified by the tree. The modules that a program loads (`python -m x`) are not
-    included: `required_tools` can name a program that is installed with them.
-
-    Args:
-        settings: what the config says of it.
-        environ: the caller's environment.
-        place: the scratch tree, whose own programs do not count; None if there is none yet.
-
-    Returns:
-        None if one of them is missing.
-    """
-    # If there is no tree yet, no folder of PATH can be in it.
-    environment = command_environment(environ, settings.env, place or NO_TREE)
-    program, missing = locate_program(settings, environment)
-    if missing or program is None:
-        return None
-    tools = [find_program(tool, environment) for tool in settings.required_tools]
-    files = []
-    for file in (program, *filter(None, tools)):
-        real = os.path.realpath(file)
-        try:
-            state = os.stat(real) if os.path.isabs(file) else None
-        except OSError:
-            return None
-        files.append(f"{file} {real} {state.st_size} {state.st_mtime_ns}" if state is not None else file)
-    return "\n".join(files)
 
 
 def run_analysis(

@@ -13,18 +13,12 @@ from typing import TYPE_CHECKING
 from patchgate.commands.command_answer import Answer, CommandAnswer
 from patchgate.commands.command_plan import CommandEnvironment, CommandPlan, answers_of, plan_command
 from patchgate.commands.command_target import CommandTarget
-from patchgate.commands.environment import NO_TREE, command_environment
-from patchgate.commands.remembered_answers import RememberedAnswers, digest
-from patchgate.commands.runner import (
-    describe_missing,
-    describe_start_fault,
-    locate_program,
-    show_command,
-    signal_name,
-)
+from patchgate.commands.programs import NO_TREE, command_environment, locate_program
+from patchgate.commands.remembered_answers import RememberedAnswers, answer_with_base
+from patchgate.commands.runner import describe_missing, describe_start_fault, show_command, signal_name
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
-from patchgate.policy.command import expand, needs_files
+from patchgate.policy.command_files import expand, needs_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.wording import count
@@ -33,6 +27,8 @@ from patchgate.values import dataclass, field, replace
 if TYPE_CHECKING:
     from patchgate.commands.command_findings import NewFindings
     from patchgate.commands.command_trial import CommandTrial
+    from patchgate.commands.remembered_answers import Seen
+    from patchgate.git.repository import Repository
 
 _NAMED = 5
 TO_TRUST = "git patchgate commands trust"
@@ -56,7 +52,7 @@ class CommandChecks:
     answers: RememberedAnswers = field(init=False)
 
     def __post_init__(self) -> None:
-        self.answers = RememberedAnswers(self.target.repository)
+        self.answers = _memory(self.target.repository)
 
     def run(self, commands: Sequence[Named]) -> tuple[CommandAnswer, ...]:
         """Return the answers of the commands that have something to check, in order.
@@ -142,11 +138,11 @@ class CommandChecks:
     ) -> dict[RepoPath | None, str]:
         """Return by what an answer is known that depends on the tree before, too."""
         if plan.takes_tree:
-            base: object = self.target.change.base
+            base: str | Seen = self.target.change.base
         else:
             moved = self.target.moved()
             base = self.target.before().seen([*(moved.get(path, path) for path in plan.files), *plan.needed])
-        return {path: digest([each, base]) for path, each in wanted.items()}
+        return {path: answer_with_base(each, base) for path, each in wanted.items()}
 
     def _keep(self, plan: CommandPlan, *, depends_on_base: bool) -> None:
         if plan.settings.remember:
@@ -216,6 +212,11 @@ class CommandChecks:
             self._keep(plan, depends_on_base=bool(found.old))
             return replace(answer, old=found.old)
         return _with_findings(answer, found, log)
+
+
+def _memory(repository: Repository) -> RememberedAnswers:
+    is_usable = repository.trusts_caches and not repository.is_receiving
+    return RememberedAnswers(repository.common_dir, is_usable=is_usable)
 
 
 def _failed(answer: CommandAnswer, reason: str, hint: str | None = None) -> CommandAnswer:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from patchgate.commands.analysis import tool_identity
 from patchgate.commands.command_target import CommandTarget
-from patchgate.commands.environment import NO_TREE, command_environment
+from patchgate.commands.programs import NO_TREE, command_environment, tool_identity
 from patchgate.commands.provided_folders import state_of
-from patchgate.commands.remembered_answers import FORM, digest, lasting_variables
+from patchgate.commands.remembered_answers import answer_on_files, answer_on_tree, context_of
 from patchgate.git.path import RepoPath
+from patchgate.policy.command import settings_text
 from patchgate.policy.command_settings import CommandSettings
-from patchgate.values import asdict, dataclass
+from patchgate.values import dataclass
 
 Mask = Callable[[bytes], bytes]
 
@@ -78,9 +78,8 @@ def plan_command(
     """
     needed, missing = target.needed(settings)
     tool = tool_identity(settings, environ)
-    environment = lasting_variables(command_environment(environ, settings.env, NO_TREE))
+    environment = command_environment(environ, settings.env, NO_TREE)
     provided = state_of(target.repository.work_tree, settings.provide)
-    context = [FORM, name, asdict(settings), tool, sorted(environment.items()), provided]
     return CommandPlan(
         name=name,
         settings=settings,
@@ -88,7 +87,7 @@ def plan_command(
         needed=tuple(needed),
         missing=tuple(missing),
         tool=tool,
-        context=digest(context),
+        context=context_of(name, settings_text(settings), tool, environment, provided),
     )
 
 
@@ -99,11 +98,11 @@ def answers_of(plan: CommandPlan, target: CommandTarget) -> dict[RepoPath | None
         UndecidedError: an object is missing.
     """
     if plan.takes_tree:
-        return {None: digest([target.tree(), [path.quoted for path in plan.files]])}
+        return {None: answer_on_tree(target.tree(), [path.quoted for path in plan.files])}
     needed = target.seen(plan.needed)
     if plan.settings.per_file:
-        return {path: digest([target.seen([path]), needed]) for path in plan.files}
-    return {None: digest([target.seen(plan.files), needed])}
+        return {path: answer_on_files(target.seen([path]), needed) for path in plan.files}
+    return {None: answer_on_files(target.seen(plan.files), needed)}
 
 
 def plan_before(plan: CommandPlan, target: CommandTarget, environ: Mapping[str, str]) -> CommandPlan:

@@ -9,7 +9,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.policy.command import CommandFiles, files_of, matching_files
+from patchgate.policy.command_files import CommandFiles, files_of, matching_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.values import dataclass, field, replace
 

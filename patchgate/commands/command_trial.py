@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from patchgate.commands.analysis import MAX_OUTPUT
 from patchgate.commands.command_plan import CommandEnvironment, CommandPlan
 from patchgate.commands.command_target import CommandTarget
-from patchgate.commands.environment import command_environment
+from patchgate.commands.programs import argument_room, command_environment, locate_program, working_folder
 from patchgate.commands.provided_folders import first_written, link_folders, moment, unlink_folders
-from patchgate.commands.runner import argument_room, locate_program, new_file, working_folder
+from patchgate.commands.runner import new_file
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import neutral, without_escapes
 from patchgate.git.scratch import copied_trees, sweep, whole_tree
-from patchgate.policy.command import batches, expand
+from patchgate.policy.command_files import batches, expand
 from patchgate.process.command import ProcessResult, run_command
 from patchgate.process.together import run_together
 from patchgate.storage.temporary_folder import TemporaryFolder

@@ -10,6 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from patchgate.commands.programs import (
+    NO_TREE,
+    command_environment,
+    decoded,
+    find_in,
+    find_program,
+    is_program,
+)
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.quoting import first_of, printable
 from patchgate.policy.run_settings import EnvironmentSettings
@@ -17,9 +25,6 @@ from patchgate.values import dataclass
 
 BARE_PATH = "/usr/bin:/bin"
 """The PATH of programs that were not started from a shell (launchd, most desktops)."""
-NO_TREE = os.path.join(os.sep, "nowhere", "tree")
-"""Stands for a scratch tree that contains no folder of PATH, so that none is left out."""
-_SCRUBBED = ("GIT_", "PATCHGATE_")
 _FOLDERS_NAMED = 8
 _SECONDS = 20.0
 _ASK = "import importlib.util as u, sys; sys.exit(u.find_spec('pytest') is None)"
@@ -51,36 +56,7 @@ def shared_environment(
     own = (_absolute(folder, root) for folder in first)
     extra = (_absolute(folder, root) for folder in settings.extra_path_dirs)
     folders = [*filter(None, own), *inherited.split(os.pathsep), *filter(None, extra)]
-    return {**environ, **_decoded(settings.env), "PATH": os.pathsep.join(dict.fromkeys(folders))}
-
-
-def command_environment(
-    environ: Mapping[str, str], own: Mapping[str, str], place: str, folder: str | None = None
-) -> dict[str, str]:
-    """Make the environment of one program.
-
-    Args:
-        environ: that of `prepare_environment`; variables of git and patchgate are left out.
-        own: the variables of its table in the config. A PATH among them replaces the other one.
-        place: the scratch tree, an absolute path.
-        folder: the working directory; None: the scratch tree.
-    """
-    kept = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
-    kept |= _decoded(own)
-    # An empty PATH would mean the working directory.
-    kept["PATH"] = os.pathsep.join(_safe_folders(kept.get("PATH", ""), place)) or os.defpath
-    kept.pop("OLDPWD", None)
-    kept["PWD"] = folder or place
-    above = os.path.dirname(place)
-    # git takes a list here, and cannot express a folder whose name contains the separator.
-    if os.pathsep not in above:
-        kept["GIT_CEILING_DIRECTORIES"] = above
-    return kept
-
-
-def _decoded(variables: Mapping[str, str]) -> dict[str, str]:
-    # The config is UTF-8 in every locale.
-    return {os.fsdecode(name.encode()): os.fsdecode(value.encode()) for name, value in variables.items()}
+    return {**environ, **decoded(settings.env), "PATH": os.pathsep.join(dict.fromkeys(folders))}
 
 
 def _absolute(path: str, root: str | None) -> str | None:
@@ -88,31 +64,6 @@ def _absolute(path: str, root: str | None) -> str | None:
     if os.path.isabs(decoded):
         return os.path.normpath(decoded)
     return None if root is None else os.path.normpath(os.path.join(root, decoded))
-
-
-def _safe_folders(path: str, place: str) -> list[str]:
-    """Keep the entries of PATH where a patch cannot put a program: absolute, and outside the tree."""
-    inside = os.path.join(os.path.realpath(place), "")
-    return [
-        entry
-        for entry in path.split(os.pathsep)
-        if os.path.isabs(entry) and not os.path.join(os.path.realpath(entry), "").startswith(inside)
-    ]
-
-
-def find_program(name: str, environment: Mapping[str, str]) -> str | None:
-    """Find a program on the PATH of an environment."""
-    return _find_in(environment.get("PATH", "").split(os.pathsep), name)
-
-
-def _find_in(folders: Iterable[str], name: str) -> str | None:
-    return next(
-        (file for folder in folders if folder and _is_program(file := os.path.join(folder, name))), None
-    )
-
-
-def _is_program(file: str) -> bool:
-    return os.path.isfile(file) and os.access(file, os.X_OK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +130,7 @@ def find_programs(
     python = settings.python_path
     if "/" in python:
         file = _absolute(python, root)
-        file = file if file is not None and _is_program(file) else None
+        file = file if file is not None and is_program(file) else None
     else:
         file = find_program(os.fsdecode(python.encode()), environ)
     starts = dict.fromkeys(found[each] if "/" not in each else each for each in pythons)
@@ -196,7 +147,7 @@ def find_programs(
 
 def _has_pytest(python: str, environ: Mapping[str, str]) -> bool:
     """Ask a Python whether it can import pytest; it takes as long as to start it (20 ms)."""
-    from patchgate.process import run
+    from patchgate.process.child import run
 
     try:
         # With -c the working directory is the first place for modules: it must not be the repository.
@@ -263,13 +214,13 @@ def suggest(places: ProgramPlaces, environ: Mapping[str, str], root: str | None)
     """
     lines = []
     if places.python is None:
-        other = next((name for name in _PYTHONS if _find_in(places.path, name)), None)
+        other = next((name for name in _PYTHONS if find_in(places.path, name)), None)
         fix = f'set [environment] python_path = "{other}"' if other else "install Python"
         lines.append(f"{fix}, or write the path of another one as python_path")
     folders = dict.fromkeys(_other_folders(environ, root))
     left = list(places.missing_tools)
     for folder in folders:
-        names = [name for name in left if _is_program(os.path.join(folder, name))]
+        names = [name for name in left if is_program(os.path.join(folder, name))]
         if names:
             left = [name for name in left if name not in names]
             shown = ", ".join(printable(name, 60) for name in names)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping
 
 from patchgate.commands.command_plan import CommandPlan
-from patchgate.commands.environment import NO_TREE, command_environment
-from patchgate.commands.remembered_answers import RememberedAnswers, digest
-from patchgate.commands.runner import locate_program
+from patchgate.commands.programs import NO_TREE, command_environment, locate_program
+from patchgate.commands.remembered_answers import RememberedAnswers, version_context
 from patchgate.errors import PatchgateError
 from patchgate.git.quoting import printable
 
@@ -30,7 +29,7 @@ def version_fault(
     if settings.version is None:
         return None
     asked = settings.version_command or (settings.command[0], "--version")
-    context = digest(["version", plan.tool, list(asked), settings.version])
+    context = version_context(plan.tool, asked, settings.version)
     if answers.known(context, ["ok"]):
         return None
     variables = command_environment(environ, settings.env, NO_TREE, os.sep)
@@ -54,7 +53,7 @@ def version_fault(
 def _version(
     plan: CommandPlan, asked: tuple[str, ...], program: str | None, variables: Mapping[str, str]
 ) -> str | None:
-    from patchgate.process import run
+    from patchgate.process.child import run
 
     # The same program is asked as runs.
     words = [program or asked[0], *asked[1:]] if asked[0] == plan.settings.command[0] else list(asked)

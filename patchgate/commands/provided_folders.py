@@ -6,12 +6,14 @@ can set. Their state is known by the lock files next to them.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
 
-from patchgate.git.quoting import printable
+from patchgate.storage.digest import sha256_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 _MOST_NAMES = 500_000
 # The clock of a file system may be one tick of the kernel behind the other one.
@@ -27,6 +29,9 @@ _INSIDE = (".package-lock.json", ".yarn-integrity", ".modules.yaml", "pyvenv.cfg
 
 def link_folders(work_tree: str | None, place: str, folders: Sequence[str]) -> str | None:
     """Link folders into a scratch tree; return why one could not be linked."""
+    # 8 ms to import: the fast path links nothing.
+    from patchgate.git.quoting import printable
+
     for folder in folders:
         name = os.fsdecode(folder.encode())
         target, link = os.path.join(work_tree or "", name), os.path.join(place, name)
@@ -99,7 +104,7 @@ def state_of(work_tree: str | None, folders: Sequence[str]) -> list[list[str]]:
 def _content(file: str) -> str:
     try:
         with open(file, "rb") as stream:
-            return hashlib.sha256(stream.read(_MOST_LOCK)).hexdigest()
+            return sha256_text(stream.read(_MOST_LOCK))
     except OSError:
         return ""
 

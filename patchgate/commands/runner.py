@@ -16,13 +16,12 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from patchgate.commands.environment import command_environment, find_program
+from patchgate.commands.programs import argument_room, command_environment, locate_program, working_folder
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable, without_escapes
-from patchgate.policy.command import batches, expand, needs_files
+from patchgate.policy.command_files import FILES, batches, expand, needs_files
 from patchgate.policy.command_settings import CommandKind, CommandSettings
-from patchgate.policy.validators import FILES
 from patchgate.process.command import ProcessResult, StartFault, run_command
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer, Json
@@ -33,7 +32,6 @@ _MAX_LINE = 400
 _NOTED = 40
 _MAX_SHOWN = 300
 _AGAIN = "apply the same patch again"
-_LEAST_ROOM = 4096
 _PYTEST = frozenset({"pytest", "py.test"})
 
 
@@ -221,50 +219,8 @@ def run_parts(
     return ended
 
 
-def working_folder(settings: CommandSettings, place: str) -> str:
-    """Return the folder of a scratch tree in which a command runs; it is made if the tree lacks it.
-
-    Raises:
-        UndecidedError: it cannot be made, or a symlink leads out of the tree.
-    """
-    if not settings.root:
-        return place
-    folder = os.path.join(place, os.fsdecode(settings.root.encode()))
-    inside = os.path.join(os.path.realpath(place), "")
-    try:
-        if os.path.realpath(folder).startswith(inside):
-            os.makedirs(folder, exist_ok=True)
-            return folder
-        reason = "it leads out of the tree"
-    except OSError as error:
-        reason = error.strerror or str(error)
-    raise UndecidedError(
-        f"a command cannot run in its root {printable(settings.root, 200)}: {reason}",
-        "name a folder of the repository as `root`",
-    )
-
-
-def argument_room(environment: Mapping[str, str]) -> int:
-    """Return how many bytes the arguments of a command may take: half of the limit, less the environment."""
-    taken = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 10 for name, value in environment.items())
-    return max(_LEAST_ROOM, os.sysconf("SC_ARG_MAX") // 2 - taken)
-
-
 def _not_started(outcome: CommandOutcome, reason: str, hint: str | None) -> CommandOutcome:
     return replace(outcome, status=CommandStatus.NOT_STARTED, reason=f"was not started: {reason}", hint=hint)
-
-
-def locate_program(
-    settings: CommandSettings, environment: Mapping[str, str]
-) -> tuple[str | None, tuple[str, ...]]:
-    """Find the program of a command, and list the missing tools.
-
-    The program is listed only if no tool is missing. A program with a `/` is not searched on PATH.
-    """
-    missing = tuple(tool for tool in settings.required_tools if find_program(tool, environment) is None)
-    program = settings.command[0]
-    file = program if "/" in program else find_program(os.fsdecode(program.encode()), environment)
-    return file, missing or (() if file is not None else (program,))
 
 
 def describe_missing(missing: Sequence[str]) -> tuple[str, str]:

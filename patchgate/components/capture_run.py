@@ -22,9 +22,10 @@ from patchgate.components.baseline_file import Hashes
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
+from patchgate.policy.command_files import FILES
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.component import Component
-from patchgate.policy.validators import FILES, TESTS
+from patchgate.policy.validators import TESTS
 from patchgate.values import dataclass, field
 
 MOST_SECONDS = 3600.0

@@ -14,7 +14,7 @@ from itertools import chain
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import PATCH, RAW
 from patchgate.git.repository import Repository
-from patchgate.process import Child
+from patchgate.process.child import Child
 
 _BLOCK = 1 << 20
 MOST_BYTES = 4 << 20

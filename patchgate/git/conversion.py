@@ -20,7 +20,7 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.transaction.entries import FileContent
 from patchgate.git.working_tree import FILE, Obstruction, folder_above, open_file, open_root
-from patchgate.process import Child
+from patchgate.process.child import Child
 from patchgate.values import dataclass
 
 MOST_BYTES = 256 << 20

@@ -26,7 +26,7 @@ from patchgate.git.model import (
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed, finish
-from patchgate.process import Child, Completed
+from patchgate.process.child import Child, Completed
 from patchgate.values import dataclass
 
 TYPE_CHECKING = False

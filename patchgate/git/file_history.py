@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import MemoryLimitError, Repository, finish
-from patchgate.process import Child
+from patchgate.process.child import Child
 from patchgate.values import dataclass
 
 _FILES = frozenset({b"100644", b"100755"})

@@ -21,7 +21,7 @@ from patchgate.git.new_commits import BRANCHES, BranchUpdate, fetched_tips
 from patchgate.git.objects import Objects
 from patchgate.git.refs import commits_made_in
 from patchgate.git.repository import Repository, failed
-from patchgate.process import run
+from patchgate.process.child import run
 from patchgate.values import dataclass
 
 # The comment character for a message without comments: git needs one byte, and no line begins with this.

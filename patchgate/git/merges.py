@@ -17,7 +17,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.tree_view import differing_files
-from patchgate.process import TimeLimitError
+from patchgate.process.child import TimeLimitError
 from patchgate.values import dataclass, field
 
 Sides = Mapping[bytes, tuple[str, ...]]

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.repository import Repository, open_repository
-from patchgate.process import run
+from patchgate.process.child import run
 
 _FOREBEARS = 5
 PS_ENVIRONMENT = {"LC_ALL": "C", "PATH": f"{os.defpath}:/usr/sbin:/sbin"}

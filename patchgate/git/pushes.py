@@ -15,7 +15,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
-from patchgate.process import Completed
+from patchgate.process.child import Completed
 from patchgate.values import dataclass, field
 
 BRANCHES = "refs/heads/"

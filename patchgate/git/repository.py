@@ -12,7 +12,14 @@ from collections.abc import Container, Mapping, Sequence
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
-from patchgate.process import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, allowed_environment, run
+from patchgate.process.child import (
+    DEFAULT_MEMORY,
+    DEFAULT_SECONDS,
+    Child,
+    Completed,
+    allowed_environment,
+    run,
+)
 from patchgate.process.cpu_limit import CpuBudget
 from patchgate.values import dataclass, field
 

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from patchgate.check.policy_lookup import trusted_options
 from patchgate.commands.environment import (
     BARE_PATH,
-    NO_TREE,
     ProgramPlaces,
-    command_environment,
     find_programs,
     shared_environment,
     suggest,
 )
-from patchgate.commands.runner import describe_missing, locate_program
+from patchgate.commands.programs import NO_TREE, command_environment, locate_program
+from patchgate.commands.runner import describe_missing
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import Worktree
 from patchgate.git.objects import Objects

@@ -19,7 +19,7 @@ from patchgate.commands.environment import BARE_PATH
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, ConfigSetting, GitEnvironment, Worktree
 from patchgate.git.hook_managers import HOOK_FORMAT, HookFile, ManagedHook
-from patchgate.process import run
+from patchgate.process.child import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import safe
 from patchgate.storage.atomic_write import write_atomically

@@ -39,7 +39,7 @@ from patchgate.ledger.history import describe_contradiction
 from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, require_version
-from patchgate.process import run
+from patchgate.process.child import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.record import CONTRADICTED

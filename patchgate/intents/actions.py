@@ -44,7 +44,7 @@ from patchgate.intents.stored_intents import (
 )
 from patchgate.policy.command import analyses_digest
 from patchgate.policy.policy import Profile
-from patchgate.process import run
+from patchgate.process.child import run
 from patchgate.report.wording import count, some
 from patchgate.storage.owner import Owner, parent_of
 from patchgate.values import dataclass, replace

@@ -23,7 +23,7 @@ from patchgate.patches.hunk_mismatch import render_mismatch
 from patchgate.patches.patch_hunks import restore_carriage_returns
 from patchgate.patches.patch_model import Fault, PatchFix
 from patchgate.patches.patch_parser import parse, strip_carriage_returns
-from patchgate.process import Child, Completed
+from patchgate.process.child import Child, Completed
 from patchgate.report.rules import Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
 from patchgate.values import dataclass, field, replace

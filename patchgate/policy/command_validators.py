@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
-from patchgate.policy.validators import FILES, TextError, without_nul
+from patchgate.policy.command_files import FILES
+from patchgate.policy.validators import TextError, without_nul
 
 OCCASIONS = ("commit", "push", "apply", "verify")
 _OF_AUTHORS = frozenset({"role", "phase"})

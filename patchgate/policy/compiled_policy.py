@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from patchgate import __version__
 from patchgate.git.path import fold
-from patchgate.policy.command import CommandFiles
+from patchgate.policy.command_files import CommandFiles
 from patchgate.policy.component import anchored
 from patchgate.policy.content_rules import SECRET_FORMS
 from patchgate.policy.file_kinds import CLASSES, POLICY_PATHS

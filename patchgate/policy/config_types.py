@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from patchgate.policy.command_files import FILES
 from patchgate.policy.command_validators import (
     check_command_root,
     check_needed,
@@ -33,7 +34,6 @@ from patchgate.policy.run_validators import (
     check_shared_variable,
 )
 from patchgate.policy.validators import (
-    FILES,
     MARKER_NAME,
     MAX_EXAMPLE,
     MAX_NAME,

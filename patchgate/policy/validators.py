@@ -249,7 +249,6 @@ def refuse_circle(parents: Mapping[str, str | None]) -> None:
         walked.update(line)
 
 
-FILES = "{files}"
 TESTS = "{tests}"
 NAME = "[a-z0-9][a-z0-9_-]{0,40}"
 TIMEOUT = "[0-9]{1,6}(?:\\.[0-9]{1,3})?[smh]"

@@ -13,10 +13,9 @@ import resource
 import selectors
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 from patchgate.errors import UndecidedError
@@ -339,101 +338,3 @@ def _has_finished(thread: threading.Thread | None) -> bool:
     if thread is not None:
         thread.join(timeout=_PATIENCE)
     return thread is None or not thread.is_alive()
-
-
-_SET_CHILD_SUBREAPER = 36
-_GET_CHILD_SUBREAPER = 37
-_PAUSE = 0.005
-
-ProcessIdentity = tuple[int, int]
-"""A process id, and when the process began (clock ticks): together they are never given twice."""
-
-
-def children() -> frozenset[ProcessIdentity]:
-    """List the children of this process, those that ended and were not reaped included."""
-    if not sys.platform.startswith("linux"):
-        return frozenset()
-    ours = os.getpid()
-    found = set[ProcessIdentity]()
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdecimal() and (fields := _stat(name)) and int(fields[1]) == ours:
-                found.add((int(name), int(fields[19])))
-    return frozenset(found)
-
-
-def _stat(pid: str) -> list[bytes]:
-    """Read the fields of proc(5) from the state on, after the name, which may contain anything."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as stream:
-            return stream.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-@contextlib.contextmanager
-def adopt_orphans() -> Iterator[None]:
-    """Adopt the orphans of children started in this block; the caller ends them.
-
-    A process that calls `setsid` leaves the group, and one whose parent ends is given to init, or to a
-    subreaper (prctl(2)). So a new child of ours came from the command. Only on Linux with
-    /proc.
-    """
-    if not sys.platform.startswith("linux"):
-        yield
-        return
-    # ctypes costs 10 ms: only imported to run a command.
-    import ctypes
-
-    before = ctypes.c_int(0)
-    try:
-        prctl = ctypes.CDLL(None, use_errno=True).prctl
-    except (OSError, AttributeError):
-        yield
-        return
-    prctl(_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
-    prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        prctl(_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
-
-
-def kill_orphans(before: frozenset[ProcessIdentity], seconds: float, spared: int | None = None) -> int:
-    """Kill and reap every child that is not in `before`, and each one that is adopted by that.
-
-    Only children are killed, never their children: the id of a child stays its own until it is reaped here.
-
-    Args:
-        before: the children that do not belong to the command.
-        seconds: how long to try; some processes cannot be killed (another user's, a dead disk).
-        spared: a child that another thread reaps.
-
-    Returns:
-        How many are left.
-    """
-    until = time.monotonic() + seconds
-    while left := {pid for pid, _ in children() - before} - {spared}:
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        reaped = sum(_is_reaped(pid) for pid in left)
-        if reaped == 0:
-            if time.monotonic() > until:
-                return len(left)
-            time.sleep(_PAUSE)
-    return 0
-
-
-def reap_orphans(before: frozenset[ProcessIdentity], spared: int) -> None:
-    """Reap ended children that are not in `before`, so that they do not accumulate during a long run."""
-    for pid, _ in children() - before:
-        if pid != spared:
-            _is_reaped(pid)
-
-
-def _is_reaped(pid: int) -> bool:
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:
-        return True

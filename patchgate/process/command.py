@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from patchgate.errors import UndecidedError
-from patchgate.process.child import ProcessIdentity, adopt_orphans, children, kill_orphans, reap_orphans
+from patchgate.process.orphans import Adoption, ProcessIdentity, children, kill_orphans, reap_orphans
 from patchgate.process.spool import TAIL, Spool
 from patchgate.values import dataclass, replace
 
@@ -152,7 +152,7 @@ def run_command(
     """
     spool = Spool(log=log, most=max_log, mask=mask, clean=clean)
     own = None if output is None else Spool(output, max_output)
-    with adopt_orphans() if is_alone else contextlib.nullcontext():
+    with Adoption() if is_alone else contextlib.nullcontext():
         run = _ProcessRun(before=children() if is_alone else None, spool=spool, own=own, stdin=stdin)
         try:
             fault = run.start(argv, cwd, env, executable)

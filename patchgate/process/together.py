@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from patchgate.process.child import adopt_orphans, children, kill_orphans
+from patchgate.process.orphans import Adoption, children, kill_orphans
 
 Result = TypeVar("Result")
 _PATIENCE = 10.0
@@ -63,7 +63,7 @@ def run_together(
                 stopped.set()
                 return
 
-    with adopt_orphans():
+    with Adoption():
         before = children()
         threads = [threading.Thread(target=work, daemon=True) for _ in range(min(most, len(tasks)))]
         try:

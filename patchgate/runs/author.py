@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from patchgate.commands.environment import command_environment, shared_environment
+from patchgate.commands.environment import shared_environment
+from patchgate.commands.programs import command_environment, locate_program
 from patchgate.commands.runner import (
     describe_missing,
     describe_start_fault,
-    locate_program,
     new_file,
     signal_name,
     tail_lines,

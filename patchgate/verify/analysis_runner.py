@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from patchgate.commands.analysis import run_analysis, tool_identity
+from patchgate.commands.analysis import run_analysis
 from patchgate.commands.analysis_results import (
     AnalysisOutcome,
     AnalysisResult,
@@ -25,11 +25,13 @@ from patchgate.commands.analysis_results import (
     TreeRuns,
 )
 from patchgate.commands.environment import shared_environment, validate_environment
+from patchgate.commands.programs import tool_identity
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
-from patchgate.policy.command import analyses_digest, canonical_text, matching_files, needs_files
+from patchgate.policy.command import analyses_digest, canonical_text
+from patchgate.policy.command_files import matching_files, needs_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.run_settings import EnvironmentSettings
 from patchgate.policy.sealed_file import SealedFile

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from patchgate.commands import analysis
-from patchgate.commands.analysis import run_analysis, tool_identity
+from patchgate.commands.analysis import run_analysis
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
+from patchgate.commands.programs import tool_identity
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.command_settings import AnalysisFormat
@@ -406,7 +407,7 @@ def test_the_identity_of_a_tool_loads_nothing_that_reads_or_runs() -> None:
     script = (
         "import os, sys\n"
         "from patchgate.policy.command_settings import CommandSettings\n"
-        "from patchgate.commands.analysis import tool_identity\n"
+        "from patchgate.commands.programs import tool_identity\n"
         "assert tool_identity(CommandSettings('lint', ('sh',)), os.environ)\n"
         "heavy = {'json', 'pydantic', 'pygit2', 'urllib', 'patchgate.commands.sarif_reader'}\n"
         "print(*sorted(heavy & sys.modules.keys()))\n"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.commands.environment import command_environment, find_program
+from patchgate.commands.programs import command_environment, find_program
 from patchgate.commands.runner import (
     CommandOutcome,
     CommandStatus,

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 
 from patchgate.commands.environment import (
-    NO_TREE,
-    command_environment,
-    find_program,
     find_programs,
     prepare_environment,
     shared_environment,
     validate_environment,
 )
+from patchgate.commands.programs import NO_TREE, command_environment, find_program
 from patchgate.commands.runner import CommandStatus, run
 from patchgate.components.capture_run import CaptureResult
 from patchgate.errors import UndecidedError

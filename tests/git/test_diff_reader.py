@@ -9,7 +9,7 @@ import pytest
 
 from patchgate.git.diff import DiffReader, Glance
 from patchgate.git.model import FileChange
-from patchgate.process import Child
+from patchgate.process.child import Child
 
 _OIDS = ("1" * 40, "2" * 40)
 _PAIR = f"{'3' * 40} {'4' * 40}\n".encode()

@@ -6,14 +6,8 @@ import pytest
 
 from patchgate.errors import ConfigError
 from patchgate.git.path import RepoPath
-from patchgate.policy.command import (
-    CommandFiles,
-    analyses_digest,
-    batches,
-    expand,
-    matching_files,
-    ordered_commands,
-)
+from patchgate.policy.command import analyses_digest, ordered_commands
+from patchgate.policy.command_files import CommandFiles, batches, expand, matching_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.config import parse
 from patchgate.policy.policy import Policy

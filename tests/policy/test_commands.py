@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from patchgate.errors import ConfigError, Mistake
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.git.path import RepoPath
-from patchgate.policy.command import expand, files_of, needs_files, ordered_commands
+from patchgate.policy.command import ordered_commands
+from patchgate.policy.command_files import expand, files_of, needs_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.policy.config import json_schema, parse
 from patchgate.policy.policy import Policy, Profile

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.process import Child, allowed_environment, run
+from patchgate.process.child import Child, allowed_environment, run
 
 ENV = allowed_environment(os.environ)
 MEBIBYTE = 1 << 20

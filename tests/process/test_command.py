@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
-from patchgate.process.child import ProcessIdentity, children, kill_orphans
 from patchgate.process.command import ProcessResult, StartFault, run_command
+from patchgate.process.orphans import ProcessIdentity, children, kill_orphans
 from patchgate.process.spool import TAIL, Spool
 from tests.amount import often
 

@@ -13,7 +13,7 @@ from patchgate.agents.settings.clients import CODEX_CONFIG, MARK, AgentClient
 from patchgate.agents.settings.install import AgentScope, read_settings
 from patchgate.agents.settings.settings_text import SettingsError, has_entries, switches_hooks_off
 from patchgate.git.quoting import printable
-from patchgate.process import run
+from patchgate.process.child import run
 from patchgate.report.json import place_member
 from patchgate.report.schema import Schema, Shape, about, document_schema, path_key
 from patchgate.report.verdict import Json

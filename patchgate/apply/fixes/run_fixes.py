@@ -23,7 +23,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
 from patchgate.git.trees import resulting_tree
 from patchgate.ledger.masking import Masks
-from patchgate.policy.command import matching_files
+from patchgate.policy.command_files import matching_files
 from patchgate.policy.command_settings import CommandSettings
 from patchgate.storage.temporary_folder import TemporaryFolder
 from patchgate.values import dataclass, field, replace

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from patchgate.errors import ConfigError
 from patchgate.git.quoting import printable
-from patchgate.policy.validators import FILES
+from patchgate.policy.command_files import FILES
 from patchgate.values import dataclass, field, replace
 
 _LONGEST_NAME = 41

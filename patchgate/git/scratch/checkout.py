@@ -18,7 +18,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, failed
 from patchgate.git.scratch.temporary_folders import remove
-from patchgate.process import Child, Completed
+from patchgate.process.child import Child, Completed
 from patchgate.values import dataclass, replace
 
 Mark = tuple[int, int, int, int]

@@ -18,8 +18,7 @@ from patchgate.report.rules.patch import PATCH_RULES, REPLY_RULES
 from patchgate.report.rules.policy import CONTENT_RULES, PATH_RULES, POLICY_RULES, REF_RULES
 from patchgate.report.rules.rule import Level, Rule, Stage
 from patchgate.report.rules.scope import MESSAGE_RULES, PLACEHOLDER_RULES, SCOPE_RULES, VERIFY_RULES
-
-RULES_VERSION = 1
+from patchgate.report.rules_version import RULES_VERSION
 
 RULES: dict[str, Rule] = {
     rule.id: rule
