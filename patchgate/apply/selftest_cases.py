@@ -17,7 +17,8 @@ from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.model import Source
 from patchgate.git.repository import Repository, open_repository
-from patchgate.process.child import allowed_environment, run
+from patchgate.process.child import run
+from patchgate.process.child_environment import allowed_environment
 from patchgate.report.verdict import ChangeVerdict, Finding, PolicyReference, Report
 from patchgate.storage.filesystem import FaultPoints
 from patchgate.values import replace

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from patchgate.check.policy_lookup import CheckOptions, requested_policy
-from patchgate.commands.trusted_commands import CommandTrust, EntryOf, read_allowed
+from patchgate.commands.trusted_commands import CommandTrust, read_allowed
 from patchgate.git.model import Change
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES
@@ -29,6 +29,7 @@ from patchgate.values import dataclass, replace
 if TYPE_CHECKING:
     from patchgate.commands.command_answer import CommandAnswer
     from patchgate.commands.command_target import CommandTarget
+    from patchgate.commands.trusted_commands import EntryOf
     from patchgate.git.private_store import PrivateStore
 
 

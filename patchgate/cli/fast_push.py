@@ -42,7 +42,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     descriptor = recognise.ask(git_dir, requests)
     trees = []
     for output, (_, parent) in zip(outputs, heads, strict=True):
-        policy, _, tree, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
+        policy, _, tree, *_ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
         require(not policy["refuses_messages"] and not policy["has_components"])
         require(not policy["verifies_pushes"])
         trees.append(tree)

@@ -21,7 +21,8 @@ from patchgate.intents.declaration import DeclareOptions
 from patchgate.intents.intent import IntentBudget, Moment
 from patchgate.intents.intent_status import Caller
 from patchgate.intents.stored_intents import StoredIntents, current_moment
-from patchgate.process.child import allowed_environment, run
+from patchgate.process.child import run
+from patchgate.process.child_environment import allowed_environment
 from patchgate.report.verdict import Finding
 from patchgate.verify.analysis_runner import AnalysisEnvironment
 from patchgate.verify.analyze import VerifyOptions as ToVerify

@@ -110,7 +110,11 @@ def tool_identity(
         None if one of them is missing.
     """
     # If there is no tree yet, no folder of PATH can be in it.
-    environment = command_environment(environ, settings.env, place or NO_TREE)
+    return identity_in(settings, command_environment(environ, settings.env, place or NO_TREE))
+
+
+def identity_in(settings: CommandSettings, environment: Mapping[str, str]) -> str | None:
+    """Identify the programs of a command in its own environment, as `tool_identity` does."""
     program, missing = locate_program(settings, environment)
     if missing or program is None:
         return None

@@ -14,7 +14,8 @@ from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.hook_managers import HookFile, read_hook
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository, failed, git_version
-from patchgate.process.child import Completed, allowed_environment, run
+from patchgate.process.child import Completed, run
+from patchgate.process.child_environment import allowed_environment
 from patchgate.values import dataclass, field, replace
 
 LOCAL_EVENTS = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "reference-transaction")

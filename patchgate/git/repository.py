@@ -11,15 +11,10 @@ import re
 from collections.abc import Container, Mapping, Sequence
 
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.pinned import FIXED, PINNED
 from patchgate.git.quoting import printable
-from patchgate.process.child import (
-    DEFAULT_MEMORY,
-    DEFAULT_SECONDS,
-    Child,
-    Completed,
-    allowed_environment,
-    run,
-)
+from patchgate.process.child import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, run
+from patchgate.process.child_environment import allowed_environment
 from patchgate.process.cpu_limit import CpuBudget
 from patchgate.values import dataclass, field
 
@@ -35,29 +30,6 @@ def has_pending_transactions(common_dir: str) -> bool:
 
 
 MINIMUM_GIT = (2, 39, 2)
-_PINNED = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
-    "core.pager=cat",
-    # These three hid an agent's trailer from rev-list (measured).
-    "core.commentChar=#",
-    "i18n.logOutputEncoding=UTF-8",
-    "trailer.separators=:",
-    # Above this size git calls a file binary in a diff; such files are read separately, in pieces.
-    "core.bigFileThreshold=32m",
-    # Git's own limit (2.43); a lower one would leave every change undecided.
-    "core.maxTreeDepth=2048",
-    # With a split index git writes a shared one into the repository even for an index elsewhere (measured).
-    "core.splitIndex=false",
-    "protocol.allow=never",
-    "submodule.recurse=false",
-    "gc.auto=0",
-    "advice.graftFileDeprecated=false",
-    # Hooks in the config (git 2.54) run besides core.hooksPath; plumbing triggers these two.
-    "hook.post-index-change.enabled=false",
-    "hook.reference-transaction.enabled=false",
-)
 # Git 2.43 reads attributes from this tree instead of any file; up to 2.45 from HEAD's in a bare repository.
 _EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -129,7 +101,7 @@ class Repository:
         Outside the working tree no tracked attribute counts, and no `core.worktree`: git would change to that
         folder, read its attributes, and take paths as relative to the git directory (measured).
         """
-        settings = list(_PINNED)
+        settings = list(PINNED)
         if in_work_tree:
             location_option = "--work-tree=" + (self.work_tree or "")
         else:
@@ -244,16 +216,6 @@ _ASKED = (
 )
 
 
-_FIXED = {
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": os.devnull,
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-}
-
-
 def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     """Find and open the repository that git itself would use in `directory` with `environ`.
 
@@ -270,7 +232,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         raise UsageError(
             f"the folder {printable(directory)} does not exist", "name an existing folder with -C"
         )
-    base = allowed_environment(environ) | _FIXED
+    base = allowed_environment(environ) | FIXED
     variables = {
         name: environ[name] for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR") if environ.get(name)
     }

@@ -170,6 +170,13 @@ def expand(
         files: below the command's root.
         words: another command of it, like `fix`; None: its command.
     """
+    return expand_names(settings, [path.raw for path in files], words)
+
+
+def expand_names(
+    settings: FilesOfCommand, files: Iterable[bytes], words: Sequence[str] | None = None
+) -> list[bytes]:
+    """Make the argument list of a command for files that are bytes; see `expand`."""
     paths = _relative(settings, files)
     argv: list[bytes] = []
     for word in settings.command if words is None else words:
@@ -190,7 +197,7 @@ def batches(settings: FilesOfCommand, files: Sequence[RepoPath], most_bytes: int
     share = -(-len(files) // settings.jobs)
     part: list[RepoPath] = []
     length = words
-    for path, name in zip(files, _relative(settings, files), strict=True):
+    for path, name in zip(files, _relative(settings, [path.raw for path in files]), strict=True):
         length += len(name) + 9
         if part and (length > most_bytes or len(part) >= share):
             yield part
@@ -199,6 +206,6 @@ def batches(settings: FilesOfCommand, files: Sequence[RepoPath], most_bytes: int
     yield part
 
 
-def _relative(settings: FilesOfCommand, files: Iterable[RepoPath]) -> list[bytes]:
+def _relative(settings: FilesOfCommand, files: Iterable[bytes]) -> list[bytes]:
     skipped = len(settings.root.encode()) + 1 if settings.root else 0
-    return [b"./" + raw[skipped:] for raw in sorted(path.raw for path in files)]
+    return [b"./" + raw[skipped:] for raw in sorted(files)]

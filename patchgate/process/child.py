@@ -22,31 +22,6 @@ from patchgate.errors import UndecidedError
 from patchgate.process.child_input import open_input
 from patchgate.values import dataclass
 
-_ALLOWED = (
-    "HOME",
-    "LOGNAME",
-    "PATH",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "XDG_CONFIG_HOME",
-)
-
-
-def allowed_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Copy the few variables that every child gets; the locale is C, so that messages can be parsed.
-
-    A git child that keeps what a hook inherits (`GIT_DIR`, `GIT_INDEX_FILE`) works on the user's pending
-    commit (measured), and `GIT_CONFIG_*`, `GIT_EXTERNAL_DIFF`, `GIT_SSH*` and their like can run programs.
-    """
-    kept = {name: environ[name] for name in _ALLOWED if name in environ}
-    kept["LC_ALL"] = "C"
-    return kept
-
-
 _CHUNK = 1 << 16
 _STDERR_KEPT = 1 << 16
 _WIDE_PIPE = 1 << 20

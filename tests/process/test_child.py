@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.process.child import Child, allowed_environment, run
+from patchgate.process.child import Child, run
+from patchgate.process.child_environment import allowed_environment
 
 ENV = allowed_environment(os.environ)
 MEBIBYTE = 1 << 20

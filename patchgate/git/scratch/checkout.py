@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
+from patchgate.git.pinned import CHECKOUT_FLAGS
 from patchgate.git.repository import Repository, failed
 from patchgate.git.scratch.temporary_folders import remove
 from patchgate.process.child import Child, Completed
@@ -179,19 +180,6 @@ def let_time_pass(probe: str) -> None:
         os.utime(probe)
 
 
-_CHOSEN = (
-    # These would hide a change, or keep a file from being written.
-    "core.fileMode=true",
-    "core.trustCTime=true",
-    "core.checkStat=default",
-    "core.ignoreStat=false",
-    "core.sparseCheckout=false",
-    "index.sparse=false",
-    "core.untrackedCache=false",
-    # As many as there are processors: the first checkout took 0.7 s instead of 1.1 (5,000 files).
-    "checkout.workers=0",
-)
-_FLAGS = tuple(part for setting in _CHOSEN for part in ("-c", setting))
 # git compares times too, and a program cannot set the time of a file's change (ctime).
 _TOUCHED = ("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")
 _PIECE = 1 << 20
@@ -220,7 +208,7 @@ class Checkout:
             UndecidedError: git failed.
         """
         return replace(self.repository, work_tree=root or self.root).git(
-            *_FLAGS,
+            *CHECKOUT_FLAGS,
             *arguments,
             stdin=stdin,
             variables={**self.variables, "GIT_INDEX_FILE": self.index},
@@ -266,7 +254,7 @@ class Checkout:
             UndecidedError: git failed.
         """
         repository = replace(self.repository, work_tree=self.root)
-        argv = repository.argv((*_FLAGS, *_TOUCHED), in_work_tree=True)
+        argv = repository.argv((*CHECKOUT_FLAGS, *_TOUCHED), in_work_tree=True)
         env = {**repository.environment, **self.variables, "GIT_INDEX_FILE": self.index}
         with Child(argv, cwd=self.root, env=env) as child:
             child.close_input()

@@ -17,13 +17,9 @@ from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import are_same
-from patchgate.git.scratch.temporary_folders import (
-    identity_of,
-    require_outside,
-    temporary,
-    translate_errors,
-)
+from patchgate.git.scratch.temporary_folders import require_outside, temporary, translate_errors
 from patchgate.git.scratch.trees import small_checkout
+from patchgate.git.scratch_record import identity_of
 from patchgate.values import dataclass
 
 

@@ -8,10 +8,8 @@ are in `<common dir>/patchgate/scratch/`; after a power cut a folder may remain 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -19,51 +17,13 @@ from collections.abc import Iterator
 from patchgate.errors import UndecidedError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.git.scratch_record import FolderRecord, claim_folder, identity_of
 from patchgate.storage.owner import Owner
-from patchgate.values import dataclass, replace
 
 _RECORD = re.compile(r"place-[0-9a-f]{16}\.json")
 _PARENTS = {"touched", "kept"}
 _MOST_BYTES = 1 << 16
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, slots=True)
-class _FolderRecord:
-    """One folder: its absolute path, its owner, its identity (None until made), whether it stays."""
-
-    path: str
-    owner: Owner
-    identity: tuple[int, int] | None = None
-    kept: bool = False
-
-    def to_bytes(self) -> bytes:
-        plain = {
-            "path": self.path,
-            "owner": self.owner.to_bytes().decode("ascii"),
-            "identity": self.identity,
-            "kept": self.kept,
-        }
-        return json.dumps(plain).encode("ascii") + b"\n"
-
-    @classmethod
-    def from_bytes(cls, raw: bytes) -> _FolderRecord | None:
-        """Read what `to_bytes` wrote; None for anything else."""
-        try:
-            plain = json.loads(raw)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(plain, dict) or not isinstance(owner := plain.get("owner"), str):
-            return None
-        path, identity = plain.get("path"), plain.get("identity")
-        by = Owner.from_bytes(owner.encode("utf-8", "replace"))
-        if by is None or not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
-            return None
-        if identity is None:
-            return cls(path, by, None, plain.get("kept") is True)
-        if isinstance(identity, list) and len(identity) == 2 and all(type(each) is int for each in identity):
-            return cls(path, by, (identity[0], identity[1]), plain.get("kept") is True)
-        return None
 
 
 def records_folder(repository: Repository) -> str:
@@ -106,15 +66,9 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
     Raises:
         UndecidedError: it cannot be made.
     """
-    token = secrets.token_hex(8)
-    path = os.path.join(parent, token)
-    file = os.path.join(records_folder(repository), f"place-{token}.json")
-    record = _FolderRecord(path, Owner.current(), kept=keep)
+    records = records_folder(repository)
     with translate_errors("cannot create a folder for the scratch tree"):
-        os.makedirs(parent, 0o700, exist_ok=True)
-        _write(file, record)
-        os.mkdir(path, 0o700)
-        _write(file, replace(record, identity=identity_of(path)))
+        path, file = claim_folder(records, parent, keep=keep)
     try:
         yield path
     finally:
@@ -155,14 +109,14 @@ def kept_folders(repository: Repository) -> list[str]:
     )
 
 
-def _is_ours(name: str, record: _FolderRecord) -> bool:
+def _is_ours(name: str, record: FolderRecord) -> bool:
     """Return whether a record names a folder as `temporary` makes them, by the record's token."""
     above, token = os.path.split(record.path)
     is_right = name == f"place-{token}.json" and os.path.basename(above) in _PARENTS
     return is_right and os.path.realpath(above) == above
 
 
-def _remove_recorded(record: _FolderRecord) -> bool:
+def _remove_recorded(record: FolderRecord) -> bool:
     """Remove a folder if it is the recorded one; return whether none of ours is left there."""
     if record.identity is None:
         # Its owner was killed before it recorded its folder: only an empty one counts as that.
@@ -177,33 +131,15 @@ def _remove_recorded(record: _FolderRecord) -> bool:
     return remove(record.path)
 
 
-def _records(folder: str) -> list[tuple[str, _FolderRecord | None]]:
+def _records(folder: str) -> list[tuple[str, FolderRecord | None]]:
     """Read every record; None for a file that is not one (half written by a killed process)."""
-    found: list[tuple[str, _FolderRecord | None]] = []
+    found: list[tuple[str, FolderRecord | None]] = []
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
             if _RECORD.fullmatch(name):
                 with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
-                    found.append((name, _FolderRecord.from_bytes(file.read(_MOST_BYTES))))
+                    found.append((name, FolderRecord.from_bytes(file.read(_MOST_BYTES))))
     return found
-
-
-def _write(file: str, record: _FolderRecord) -> None:
-    """Write a record atomically; the temporary file is named like a record, so a sweep finds it."""
-    spare = os.path.join(os.path.dirname(file), f"place-{secrets.token_hex(8)}.json")
-    descriptor = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as out:
-        out.write(record.to_bytes())
-    os.rename(spare, file)
-
-
-def identity_of(path: str) -> tuple[int, int] | None:
-    """Identify the folder at a path by device and inode; None if there is none."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
 def remove(path: str | bytes, *, within: int | None = None) -> bool:

@@ -27,7 +27,8 @@ from patchgate.git.scratch.checkout import (
     mark_folders,
     restore_folders,
 )
-from patchgate.git.scratch.temporary_folders import identity_of, records_folder, remove, translate_errors
+from patchgate.git.scratch.temporary_folders import records_folder, remove, translate_errors
+from patchgate.git.scratch_record import identity_of
 from patchgate.storage.filesystem import FaultPoints, flush_folder
 from patchgate.storage.lock import acquire
 from patchgate.values import replace

@@ -22,7 +22,6 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout, let_time_pass
 from patchgate.git.scratch.temporary_folders import (
-    identity_of,
     remove,
     require_outside,
     sweep_folders,
@@ -35,6 +34,7 @@ from patchgate.git.scratch.tree_cache import (
     cache_folder_of,
     sweep_cached_trees,
 )
+from patchgate.git.scratch_record import identity_of
 from patchgate.storage.lock import acquire
 from patchgate.values import dataclass
 

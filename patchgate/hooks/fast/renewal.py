@@ -135,6 +135,7 @@ def save_policy(common_dir: str, key: str, policy: Policy, *, for_agents: bool =
         OSError: it cannot be written.
         ValueError: it cannot be serialized.
     """
+    from patchgate.hooks.fast.compiled_commands import compile_commands
     from patchgate.policy.compiled_policy import compile_policy
     from patchgate.policy.policy import Profile
 
@@ -145,6 +146,7 @@ def save_policy(common_dir: str, key: str, policy: Policy, *, for_agents: bool =
         place.unlink(missing_ok=True)
         return False
     held = {field.name: getattr(suspicion, field.name) for field in fields(suspicion)}
+    held["commit_commands"] = compile_commands(policy)
     write_atomically(place, sealed_policy({**held, "tool": tool(), "stamp": stamp()}), mode=0o600)
     _make_room(place.parent)
     return True
