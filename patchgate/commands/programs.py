@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 
-from patchgate.errors import UndecidedError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -147,7 +145,8 @@ def working_folder(settings: CommandSettings, place: str) -> str:
         reason = "it leads out of the tree"
     except OSError as error:
         reason = error.strerror or str(error)
-    # Imported here: it takes 8 ms, and is for an error.
+    # Imported here: they take 8 ms, and are for an error.
+    from patchgate.errors import UndecidedError
     from patchgate.git.quoting import printable
 
     raise UndecidedError(

@@ -119,11 +119,15 @@ class _QuickTrees:
         require = self._change.tools.require
         source = os.path.join(self._folder, "tree")
         self._check_out(source)
-        tasks = []
         places = [os.path.join(self._folder, f"tree-{plan.name}") for plan in self._plans]
-        for plan, place in zip(self._plans, places, strict=True):
+        for plan, place in zip(self._plans[1:], places[1:], strict=True):
             self._copy(plan, place)
-            tasks.append(self._task(plan, place))
+        if set(_paths_of(self._plans[0])) == self._written.keys():
+            os.chmod(source, 0o700)
+            os.rename(source, places[0])
+        else:
+            self._copy(self._plans[0], places[0])
+        tasks = [self._task(plan, place) for plan, place in zip(self._plans, places, strict=True)]
         identities = [identity_of(place) for place in places]
         run_all(tasks, _SECONDS)
         for plan, place, task, identity in zip(self._plans, places, tasks, identities, strict=True):

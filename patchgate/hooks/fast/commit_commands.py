@@ -10,7 +10,6 @@ import os
 import sys
 
 from patchgate.commands.programs import NO_TREE, command_environment, identity_in
-from patchgate.commands.provided_folders import state_of
 from patchgate.commands.remembered_answers import (
     RememberedAnswers,
     answer_on_files,
@@ -160,26 +159,25 @@ def _needed(settings: CommandSettings, change: QuickChange) -> list[bytes]:
 class QuickTrust:
     """Which commands may run: those of the default branch of `origin`, and those allowed on this machine."""
 
-    def __init__(self, change: QuickChange, said: bytearray, common_dir: str, version: str) -> None:
+    def __init__(
+        self, change: QuickChange, policy: Mapping[str, Any], said: bytearray, common_dir: str
+    ) -> None:
         self._change = change
         self._common_dir = common_dir
         self._trusted: tuple[bytes, dict[str, Any]] | None = None
         tools = change.tools
         answers = [tools.take(said, with_content=True) for _ in _ORIGINS]
-        self._there = [
-            (name, dict(tools.entries(content, len(change.tree) // 2)))
-            for name, (_, kind, _, content) in zip(_ORIGINS, answers, strict=True)
-            if kind == b"tree"
-        ]
-        if self._there and _ORIGIN in tools.read(common_dir + "/config", tools.WHOLE_FILE):
-            name, root = self._there[0]
+        there = [pair for pair in zip(_ORIGINS, answers, strict=True) if pair[1][1] == b"tree"]
+        if there and _ORIGIN in tools.read(common_dir + "/config", tools.WHOLE_FILE):
+            name, (_, _, _, content) = there[0]
+            root = dict(tools.entries(content, len(change.tree) // 2))
             change.add_commit(name, root)
             try:
-                policy = tools.load_policy(common_dir + "/patchgate/fast", root, version)
+                theirs = tools.load_policy(common_dir + "/patchgate/fast", root, policy["tool"][0])
             except (ValueError, OSError, EOFError, TypeError):
                 # Nothing was compiled for it: what was allowed here may do.
                 return
-            self._trusted = name, {each["name"]: each for each in policy["commit_commands"] or ()}
+            self._trusted = name, {each["name"]: each for each in theirs["commit_commands"] or ()}
 
     def is_trusted(self, compiled: Mapping[str, Any]) -> bool:
         """Whether a command may run; false where only the full check can find out."""
@@ -230,7 +228,7 @@ def require_accepted(
     tools.require(not any(name in environ for name in _LEFT_TO_FULL))
     tools.require(policy["commit_commands"] is not None)
     change = QuickChange(tools, raw, tree, folders, git_dir)
-    trust = QuickTrust(change, said, common_dir, policy["tool"][0])
+    trust = QuickTrust(change, policy, said, common_dir)
     memory = RememberedAnswers(common_dir)
     left = []
     for compiled in policy["commit_commands"]:
@@ -268,7 +266,11 @@ def _is_remembered(
     if settings.version is not None:
         asked = settings.version_command or (settings.command[0], "--version")
         change.tools.require(memory.known(version_context(tool, asked, settings.version), ["ok"]))
-    provided = state_of(os.getcwd(), settings.provide)
+    provided: list[list[str]] = []
+    if settings.provide:
+        from patchgate.commands.provided_folders import state_of
+
+        provided = state_of(os.getcwd(), settings.provide)
     plan.context = context_of(plan.name, text, tool, environment, provided)
     if not settings.remember:
         return False

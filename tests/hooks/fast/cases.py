@@ -276,9 +276,6 @@ NEEDED: dict[str, str] = {
         "HEAD is another after its tree was read"
     ),
     "recognise_staged: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
-    "recognise_staged: not any((path.endswith(policy['commands']) for path in raw.split(b'\\x00')[1::2]))": (
-        "a command may be for a changed file"
-    ),
     "check_trust: files[0]": "no config is there",
     "check_intents: not any((name.endswith('.json') for name in posix.listdir(folder)))": (
         "another worktree has an intent"
