@@ -36,7 +36,9 @@ FLOORS = (
 # A module by itself: it is compiled into each repository and runs there alone, so nothing is shared with it.
 APART = "patchgate.hooks.fast.recognise"
 APART_IMPORTS = {"posix", "sys", "_imp.source_hash", "marshal.loads", "typing.Any"} | {
-    *("_sha1.sha1", "hashlib.sha1", "hashlib.sha256")
+    *("_sha1.sha1", "hashlib.sha1", "hashlib.sha256"),
+    # Where a change has commands, the rest of the package decides about them.
+    "patchgate.hooks.fast.commit_commands.require_accepted",
 }
 APART_MOST_LINES = 450
 # Copied into the tests that `component tests` makes, never imported: what it imports is for those tests.

@@ -141,7 +141,8 @@ def test_each_form_of_a_commit_runs_them_on_the_tree_that_it_makes(
     done = repo.try_git("commit", "-m", "Change the word in a", *arguments)
     takes_worktree = bool(arguments) and arguments != ("--amend",)
     assert (done.returncode != 0) == takes_worktree
-    assert repo.runs[1:] == (["bad"] if takes_worktree else ["staged"])
+    # What the fast path does not accept, the full check runs again.
+    assert set(repo.runs[1:]) == ({"bad"} if takes_worktree else {"staged"})
     assert (repo.head() != head) != takes_worktree
     assert (repo.path / "a").read_text() == "bad\n"
 

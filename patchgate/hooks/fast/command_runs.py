@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from patchgate.commands.remembered_answers import RememberedAnswers
-    from patchgate.hooks.fast.commit_commands import QuickChange, QuickPlan
+    from patchgate.hooks.fast.quick_plan import QuickChange, QuickPlan
 
 _SECONDS = 2.0
 """A tool that takes longer is started by the full check, and for the rest of the day only by that."""
@@ -207,7 +207,7 @@ def _cache_folder(environ: Mapping[str, str], change: QuickChange) -> str:
         change.tools.require(os.path.isabs(home))
         cache = os.path.join(home, ".cache")
     real = os.path.realpath(os.path.join(cache, "patchgate"))
-    for inside in (os.getcwd(), change.git_dir):
+    for inside in (".", change.git_dir):
         folder = os.path.realpath(inside)
         change.tools.require(os.path.commonpath([real, folder]) != folder)
     return real

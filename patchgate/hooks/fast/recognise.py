@@ -25,6 +25,8 @@ LARGE_INDEX = 1 << 20
 ENDED = b"whole"
 FORMS = (b"000000 100644 A", b"100644 100644 M", b"100755 100755 M", b"100644 000000 D", b"100755 000000 D")
 RECORDED = (b'"kind":"skipped"', b'"kind":"observed"', b'"kind":"unjudged"')
+# As `os` reads the environment.
+TEXT = (sys.getfilesystemencoding(), "surrogateescape")
 KEPT = (b"HOME", b"PATH", b"TMPDIR", b"XDG_CONFIG_HOME")
 PINNED = {b"LC_ALL": b"C", b"GIT_NO_REPLACE_OBJECTS": b"1", b"GIT_NO_LAZY_FETCH": b"1"}
 SYSTEM = (b"/etc/gitconfig", b"/usr/local/etc/gitconfig", b"/opt/homebrew/etc/gitconfig")
@@ -282,10 +284,10 @@ def leave(path: str, content: bytes | None) -> None:
 
 def recognise(
     output: bytes, base: bytes, branch: bytes, *place: str, more: "list[bytes] | None" = None
-) -> "tuple[Policy, bytes, bytes, bytes, Folders, bytearray]":
+) -> "tuple[Policy, bytes, bytes, bytes, Folders, list[bytes]]":
     """Recognise a change on a commit that a branch has: policy, commit, resulting tree, difference.
 
-    Then the folders of the commit above what is touched, and what git answers to more requests.
+    Then the folders of the commit above what is touched, and what git answers to more requests for trees.
     """
     git_dir, common_dir, version = place
     raw, files, added, patch = read_difference(output)
@@ -325,12 +327,13 @@ def recognise(
         _, kind, _, tree = take(said, with_content=True)
         require(kind == b"tree")
         trees[folder] = dict(entries(tree, len(head) // 2))
+    others = [take(said, with_content=True)[3] for _ in more or ()]
     check_collisions(folders + new, listings)
     if policy["reads_contents"]:
-        read_blobs = listen(ask(git_dir, [b"contents %s\n" % blob for blob in blobs]))
-        require(not any(b"\0" in take(read_blobs, with_content=True)[3][:8000] for _ in blobs))
+        said = listen(ask(git_dir, [b"contents %s\n" % blob for blob in blobs]))
+        require(not any(b"\0" in take(said, with_content=True)[3][:8000] for _ in blobs))
     before = {folder: dict(each) for folder, each in trees.items()}
-    return policy, head, resulting(files, trees, len(head) // 2), raw, before, said
+    return policy, head, resulting(files, trees, len(head) // 2), raw, before, others
 
 
 def hand_on(git_dir: str, version: str, output: bytes) -> None:
@@ -363,7 +366,7 @@ def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
 def recognise_staged(output: bytes, git_dir: str, common_dir: str, version: str, ref: str) -> None:
     """Recognise what is staged on the commit of a branch, and leave its pending receipt."""
     branch = ref.encode("utf-8", "surrogateescape")
-    policy, head, tree, raw, folders, said = recognise(
+    policy, head, tree, raw, folders, trusted = recognise(
         output, b"HEAD", branch, git_dir, common_dir, version, more=TRUSTED
     )
     require(not posix.access(git_dir + "/MERGE_HEAD", posix.F_OK))
@@ -376,7 +379,10 @@ def recognise_staged(output: bytes, git_dir: str, common_dir: str, version: str,
         sys.path.append(policy["stamp"][0].removesuffix("/patchgate/__init__.py"))
         from patchgate.hooks.fast.commit_commands import require_accepted
 
-        require_accepted(sys.modules[__name__], policy, raw, tree, folders, said, git_dir, common_dir)
+        environ = {name.decode(*TEXT): value.decode(*TEXT) for name, value in posix.environ.items()}
+        require_accepted(
+            sys.modules[__name__], policy, raw, tree, folders, trusted, environ, git_dir, common_dir
+        )
     about = b"patchgate.pending/2 %s accepted %s\n%s %s\n- -\n" % (version.encode(), tree, head, branch)
     leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else about + raw)
     leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")

@@ -7,7 +7,7 @@ check from the same memory, then by the hook with the memory of the full check.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,7 +88,7 @@ class State:
     arrange: Arrange = boring
     trust: Arrange = allowed
     then_known: bool = True
-    env: dict[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 CLEAN = tool("x", SEEN)
@@ -227,7 +227,7 @@ class Tried:
 
     def full(self) -> tuple[int, list[str], bytes | None]:
         """Run the full check: the same."""
-        return self._answer(self.world.repo.cli("hook", "pre-commit", **self._env).code)
+        return self._answer(self.world.repo.cli("hook", "pre-commit", cwd=None, **self._env).code)
 
     def _answer(self, code: int) -> tuple[int, list[str], bytes | None]:
         started = sorted(self._runs.read_text().splitlines()) if self._runs.exists() else []

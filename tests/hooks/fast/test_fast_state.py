@@ -222,7 +222,7 @@ def test_a_policy_is_kept_as_its_suspicion_with_what_it_is_bound_to(tmp_path: Pa
     assert held is not None
     assert suspicion is not None
     expected = {each.name: getattr(suspicion, each.name) for each in fields(suspicion)}
-    assert held == {**expected, "tool": tool(), "stamp": stamp()}
+    assert held == {**expected, "commit_commands": (), "tool": tool(), "stamp": stamp()}
     assert (tool()[0], tool()[2]) == (__version__, sys.hexversion)
     assert stamp()[0] == str(ROOT / "patchgate" / "__init__.py")
 
