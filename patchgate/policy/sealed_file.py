@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 
-from patchgate import __version__
-from patchgate.report.rules_version import RULES_VERSION
+from patchgate import RULES_VERSION, __version__
 from patchgate.storage.digest import sha256_text
 
 TYPE_CHECKING = False

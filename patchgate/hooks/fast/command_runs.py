@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from patchgate.commands.remembered_answers import RememberedAnswers
     from patchgate.hooks.fast.quick_plan import QuickChange, QuickPlan
 
-_SECONDS = 2.0
-"""A tool that takes longer is started by the full check, and for the rest of the day only by that."""
+_SECONDS, _MANY_SECONDS = 1.0, 3.0
+"""Tools that take longer are left to the full check for the rest of the day: there is little to save, and a
+refusal starts them twice. After the second time they are ended here.
+"""
 _DAY = 86_400
 _MOST_BYTES = 16 << 20
 _MOST_OUTPUT = 1 << 20
@@ -129,7 +131,7 @@ class _QuickTrees:
             self._copy(self._plans[0], places[0])
         tasks = [self._task(plan, place) for plan, place in zip(self._plans, places, strict=True)]
         identities = [identity_of(place) for place in places]
-        run_all(tasks, _SECONDS)
+        run_all(tasks, _MANY_SECONDS)
         for plan, place, task, identity in zip(self._plans, places, tasks, identities, strict=True):
             require(task.code == 0 and identity is not None and identity_of(place) == identity)
             require(plan.settings.output != "sarif" or is_clean_sarif(task.output))
@@ -167,7 +169,7 @@ class _QuickTrees:
         program = find_program("git", env)
         require(program is not None)
         task = QuickTask(program or "", argv, root, env, _MOST_OUTPUT)
-        run_all([task], _SECONDS)
+        run_all([task], _MANY_SECONDS)
         require(task.code == 0)
         self._written = {path: _read(root, path) for path in names}
         require(sum(len(content) for _, content in self._written.values()) <= _MOST_BYTES)

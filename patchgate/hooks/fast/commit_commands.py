@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _LEFT_TO_FULL = ("PATCHGATE_SKIP_ONLY", "GIT_QUARANTINE_PATH")
 # As git writes it.
 _ORIGIN = b'[remote "origin"]\n\turl = '
-_ORIGINS = (b"refs/remotes/origin/HEAD", b"refs/remotes/origin/main", b"refs/remotes/origin/master")
+# The first that is there is the default branch of `origin`, as in the full check.
+ORIGINS = (b"refs/remotes/origin/HEAD", b"refs/remotes/origin/main", b"refs/remotes/origin/master")
 
 
 class QuickTrust:
@@ -36,7 +37,7 @@ class QuickTrust:
         self._common_dir = common_dir
         self._trusted: tuple[bytes, dict[str, Any]] | None = None
         tools = change.tools
-        there = [pair for pair in zip(_ORIGINS, trusted, strict=True) if pair[1]]
+        there = [pair for pair in zip(ORIGINS, trusted, strict=True) if pair[1]]
         if there and _ORIGIN in tools.read(common_dir + "/config", tools.WHOLE_FILE):
             name, content = there[0]
             root = dict(tools.entries(content, len(change.tree) // 2))

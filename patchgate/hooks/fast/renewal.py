@@ -39,6 +39,7 @@ from patchgate.storage.atomic_write import write_atomically
 from patchgate.values import dataclass, fields
 
 if TYPE_CHECKING:
+    from patchgate.git.objects import Header
     from patchgate.policy.policy import Policy
 
 _TEMPORARY = re.compile(r"\.patchgate-[0-9a-f-]+\.(?:new|old)")
@@ -203,11 +204,11 @@ def renew_at_head(repository: Repository, *, for_agents: bool = False) -> None:
     if repository.is_receiving:
         return
     try:
-        found = _at_head(repository)
+        found = _at_head(repository, for_agents=for_agents)
     except _COSTS_TIME:
         return
-    if found is not None:
-        renew(repository, *found, for_agents=for_agents)
+    for key, policy in found:
+        renew(repository, key, policy, for_agents=for_agents)
 
 
 def install_copy(repository: Repository) -> RenewedCache:
@@ -226,10 +227,11 @@ def renew_all(repository: Repository) -> RenewedCache:
     if made.warning is not None:
         return made
     try:
-        found = _at_head(repository)
-        has_policy = found is not None and not is_policy_current(repository.common_dir, found[0])
-        if found is not None and has_policy:
-            has_policy = save_policy(repository.common_dir, *found)
+        has_policy = False
+        for key, policy in reversed(_at_head(repository)):
+            has_policy = not is_policy_current(repository.common_dir, key)
+            if has_policy:
+                has_policy = save_policy(repository.common_dir, key, policy)
     except (OSError, ValueError):
         return RenewedCache(
             made.has_copy, warning="the policy of HEAD could not be compiled for the fast path"
@@ -256,17 +258,31 @@ def _is_used(repository: Repository) -> bool:
     return hook.is_ours or displaced_hook(hook) is not None
 
 
-def _at_head(repository: Repository) -> tuple[str, Policy] | None:
-    """Read the policy for commits on HEAD, and its key; None if it cannot be used."""
+def _at_head(repository: Repository, *, for_agents: bool = False) -> list[tuple[str, Policy]]:
+    """Read the policy for commits on HEAD, and its key; nothing if it cannot be used.
+
+    Where it has commands for a commit, the policy of the ref that they are compared with follows.
+    """
     from patchgate.git.objects import Objects
     from patchgate.policy.tree_policies import TreePolicies, built_in
 
+    found: dict[str, Policy] = {}
     with Objects(repository) as objects:
-        header = objects.header("HEAD^{tree}")
-        if header is None:
-            return None
         policies = TreePolicies(objects)
-        found = policies.at(policies.key(header.oid))
-        if found.fault is not None:
-            return None
-        return key_of(objects.tree(header.oid)), found.policy or built_in()
+
+        def add(header: Header | None) -> Policy | None:
+            if header is None:
+                return None
+            at = policies.at(policies.key(header.oid))
+            if at.fault is not None:
+                return None
+            return found.setdefault(key_of(objects.tree(header.oid)), at.policy or built_in())
+
+        policy = add(objects.header("HEAD^{tree}"))
+        commands = () if policy is None or for_agents else policy.config.commands.values()
+        if any("commit" in each.on for each in commands):
+            from patchgate.hooks.fast.commit_commands import ORIGINS
+
+            headers = objects.headers([f"{ref.decode('ascii')}^{{tree}}" for ref in ORIGINS])
+            add(next(filter(None, headers), None))
+    return list(found.items())

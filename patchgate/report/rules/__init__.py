@@ -7,6 +7,7 @@ Nothing heavy is imported here: `explain` must start as fast as `--help`.
 
 from __future__ import annotations
 
+from patchgate import RULES_VERSION
 from patchgate.report.rules.apply import APPLY_RULES, TRY_RULES
 from patchgate.report.rules.contracts import (
     CONTENT_OF_CONTRACT_RULES,
@@ -18,7 +19,6 @@ from patchgate.report.rules.patch import PATCH_RULES, REPLY_RULES
 from patchgate.report.rules.policy import CONTENT_RULES, PATH_RULES, POLICY_RULES, REF_RULES
 from patchgate.report.rules.rule import Level, Rule, Stage
 from patchgate.report.rules.scope import MESSAGE_RULES, PLACEHOLDER_RULES, SCOPE_RULES, VERIFY_RULES
-from patchgate.report.rules_version import RULES_VERSION
 
 RULES: dict[str, Rule] = {
     rule.id: rule

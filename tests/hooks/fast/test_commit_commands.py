@@ -7,6 +7,7 @@ check from the same memory, then by the hook with the memory of the full check.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,12 @@ from pathlib import Path
 import pytest
 
 from patchgate.check.command_changes import untrusted_commands
+from patchgate.commands.remembered_answers import RememberedAnswers, digest
 from patchgate.commands.trusted_commands import allow
 from patchgate.git.repository import open_repository
+from patchgate.git.scratch_record import FolderRecord, identity_of
 from patchgate.hooks.fast.renewal import renew_all
+from patchgate.storage.owner import Owner
 from tests.command_world import tool
 from tests.hooks.fast.arrangements import boring, removed, staged, then
 from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, World, Worlds
@@ -266,3 +270,70 @@ def test_both_paths_say_the_same_and_remember_the_same(worlds: Worlds, name: str
     assert again[0] == (RECOGNISED if known or state.runs is not None else HANDED_ON)
     if known:
         assert again == (RECOGNISED, [], full[2])
+
+
+def test_a_tool_that_takes_long_is_ended_and_left_to_the_full_check_for_the_day(worlds: Worlds) -> None:
+    tried = Tried(worlds(policy := tool("x", f"{SEEN}; exec sleep 60")), State(policy, None))
+    assert tried.hook() == (HANDED_ON, ["x ./a"], None)
+    assert len(tried.memory()) == 1
+    assert tried.litter() == []
+    assert tried.hook() == (HANDED_ON, [], None)
+
+
+def test_what_was_slow_on_another_day_is_tried_again(worlds: Worlds) -> None:
+    tried = Tried(worlds(CLEAN), State(CLEAN, None))
+    assert tried.hook()[0] == RECOGNISED
+    (context,) = tried.memory()
+    today = int(time.time()) // 86_400
+    for day, expected in ((today, HANDED_ON), (today - 2, RECOGNISED)):
+        tried.forget()
+        memory = RememberedAnswers(tried.world.repo.common_dir)
+        memory.keep(digest(["slow", context]), [str(day)])
+        assert tried.hook()[0] == expected
+
+
+def test_what_a_killed_process_left_is_removed_by_the_full_check_first(
+    worlds: Worlds, tmp_path: Path
+) -> None:
+    tried = Tried(worlds(CLEAN), State(CLEAN, None))
+    records = tried.world.state / "scratch"
+    records.mkdir()
+    owner = Owner(2**22 + 1, "no-boot", "1")
+    cache = Path(tried.world.repo.env["HOME"], ".cache", "patchgate", "touched")
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = cache / ("1" * 16)
+    folder.mkdir()
+    (folder / "left").touch()
+    record = FolderRecord(str(folder), owner, identity_of(str(folder)))
+    (records / f"place-{folder.name}.json").write_bytes(record.to_bytes())
+    assert tried.hook() == (HANDED_ON, [], None)
+    assert tried.full()[0] == 0
+    assert tried.litter() == []
+    tried.forget()
+    assert tried.hook()[0] == RECOGNISED
+
+
+def test_a_folder_of_a_worktree_is_found_like_that_of_the_repository(worlds: Worlds, tmp_path: Path) -> None:
+    policy = tool("x", SEEN, more='provide = ["tools"]\n')
+    world = worlds(policy)
+    world.repo.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "beside"))
+    tried = Tried(world.beside(tmp_path / "beside"), State(policy, None))
+    assert tried.full()[:2] == (0, ["x ./a"])
+    again = tried.hook()
+    assert again[:2] == (RECOGNISED, [])
+    (tried.world.repo.path / "tools" / "package-lock.json").touch()
+    (tried.world.repo.path / "package-lock.json").touch()
+    (tried.world.repo.path / "package-lock.json").write_text("{}\n")
+    assert tried.hook() == (HANDED_ON, [], None)
+
+
+def test_the_policy_at_origin_is_compiled_where_its_commands_are_compared(worlds: Worlds) -> None:
+    world = worlds(CLEAN)
+    at_origin(world)
+    world.repo.commit({"patchgate.toml": f'{CLEAN}[message]\nlevel = "off"\n'})
+    world.compiled.unlink()
+    tried = Tried(world, State(CLEAN, None, trust=untrusted))
+    assert tried.hook()[0] == HANDED_ON
+    assert tried.full()[:2] == (0, ["x ./a"])
+    tried.forget()
+    assert tried.hook()[:2] == (RECOGNISED, ["x ./a"])
