@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from patchgate.hooks.fast.quick_plan import Folders
 
-# At a commit the full check reads the one, and never has the other.
-_LEFT_TO_FULL = ("PATCHGATE_SKIP_ONLY", "GIT_QUARANTINE_PATH")
+# The full check reads the first, and no hook of a commit has the second; with the others the Python of the
+# full check, which is not isolated, gives a tool other variables.
+_LEFT_TO_FULL = ("PATCHGATE_SKIP_ONLY", "GIT_QUARANTINE_PATH", "PYTHONCOERCECLOCALE", "PYTHONUTF8")
 # As git writes it.
 _ORIGIN = b'[remote "origin"]\n\turl = '
 # The first that is there is the default branch of `origin`, as in the full check.

@@ -194,6 +194,7 @@ STATES = {
     "a time for hooks": State(f"{CLEAN}[hooks]\nbudget_ms = 60000\n", None),
     "an environment": State(f'{CLEAN}[environment]\nrequired_tools = ["sh"]\n', None, then_known=False),
     "a variable": State(tool("x", f'{SEEN}; test "$SAID" = é', more='env = {SAID = "é"}\n'), ("x ./a",)),
+    "variables of Python that change others": State(CLEAN, None, env={"PYTHONUTF8": "0"}, then_known=False),
     "some are left out": State(
         CLEAN, None, env={"PATCHGATE_SKIP_ONLY": "x: it is broken today"}, then_known=False
     ),
