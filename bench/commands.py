@@ -137,13 +137,15 @@ class LintedCommit:
         for state in ("cold", "remembered"):
             ours = f"patchgate, {state}, {self.files}"
             for linter in linters:
-                limit = _LARGE_LIMIT if self.size >= _LARGE else _LIMITS[state]
+                limit: float | None = _LARGE_LIMIT if self.size >= _LARGE else _LIMITS[state]
+                limit = limit if linter.name == "prek" else None
                 ratios = rounds.ratios(ours, f"{linter.name}, {state}, {self.files}")
                 found.append(Row(f"ten files with ruff, {state}, {self.files}", linter.name, limit, ratios))
         over = rounds.differences(f"patchgate, cold, {self.files}", f"ruff, cold, {self.files}")
         over = Spread(*(1e3 * each for each in (over.least, over.median, over.high)))
         what = f"the same, cold, less ruff, {self.files}"
-        found.append(Row(what, "ruff alone", _MOST_OVER_RUFF, over, "ms"))
+        limit = None if self.size >= _LARGE else _MOST_OVER_RUFF
+        found.append(Row(what, "ruff alone", limit, over, "ms"))
         return found
 
 

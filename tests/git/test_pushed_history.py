@@ -13,7 +13,7 @@ from patchgate.git.commit_lists import commits_not_in
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import FirstParentLines, is_ancestor, nearest_first_parent, peel
 from patchgate.git.repository import Repository, open_repository
-from patchgate.process import Completed
+from patchgate.process.child import Completed
 from tests.git.histories import build
 from tests.world import Repo
 
