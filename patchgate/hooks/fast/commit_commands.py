@@ -32,13 +32,19 @@ class QuickTrust:
     """Which commands may run: those of the default branch of `origin`, and those allowed on this machine."""
 
     def __init__(
-        self, change: QuickChange, policy: Mapping[str, Any], trusted: Sequence[bytes], common_dir: str
+        self,
+        change: QuickChange,
+        policy: Mapping[str, Any],
+        trusted: Sequence[tuple[bytes, bytes]],
+        common_dir: str,
     ) -> None:
         self._change = change
         self._common_dir = common_dir
         self._trusted: tuple[bytes, dict[str, Any]] | None = None
         tools = change.tools
-        there = [pair for pair in zip(ORIGINS, trusted, strict=True) if pair[1]]
+        there = [
+            (name, content) for name, (kind, content) in zip(ORIGINS, trusted, strict=True) if kind == b"tree"
+        ]
         if there and _ORIGIN in tools.read(common_dir + "/config", tools.WHOLE_FILE):
             name, content = there[0]
             root = dict(tools.entries(content, len(change.tree) // 2))
@@ -86,7 +92,7 @@ def require_accepted(
     raw: bytes,
     tree: bytes,
     folders: Folders,
-    trusted: Sequence[bytes],
+    trusted: Sequence[tuple[bytes, bytes]],
     environ: Mapping[str, str],
     git_dir: str,
     common_dir: str,
@@ -99,7 +105,7 @@ def require_accepted(
         raw: the change, as git writes it.
         tree: what it results in.
         folders: the folders of HEAD above its files.
-        trusted: the root folders of the refs that may be the default branch of `origin`; empty: no such ref.
+        trusted: type and content of the root folders of `ORIGINS`.
         environ: the environment of the hook.
 
     Raises:

@@ -284,10 +284,10 @@ def leave(path: str, content: bytes | None) -> None:
 
 def recognise(
     output: bytes, base: bytes, branch: bytes, *place: str, more: "list[bytes] | None" = None
-) -> "tuple[Policy, bytes, bytes, bytes, Folders, list[bytes]]":
+) -> "tuple[Policy, bytes, bytes, bytes, Folders, list[tuple[bytes, bytes]]]":
     """Recognise a change on a commit that a branch has: policy, commit, resulting tree, difference.
 
-    Then the folders of the commit above what is touched, and what git answers to more requests for trees.
+    Then the folders of the commit above what is touched, and type and content of more objects.
     """
     git_dir, common_dir, version = place
     raw, files, added, patch = read_difference(output)
@@ -327,7 +327,7 @@ def recognise(
         _, kind, _, tree = take(said, with_content=True)
         require(kind == b"tree")
         trees[folder] = dict(entries(tree, len(head) // 2))
-    others = [take(said, with_content=True)[3] for _ in more or ()]
+    others = [(kind, tree) for _, kind, _, tree in (take(said, with_content=True) for _ in more or ())]
     check_collisions(folders + new, listings)
     if policy["reads_contents"]:
         said = listen(ask(git_dir, [b"contents %s\n" % blob for blob in blobs]))

@@ -63,7 +63,8 @@ class Tool:
             shutil.rmtree(package)
         shutil.copytree(_compiled(), package)
 
-        (package / "__init__.py").write_text(f'__version__ = "{version}"\n', encoding="utf-8")
+        text = f'__version__ = "{version}"\nRULES_VERSION = 1\n'
+        (package / "__init__.py").write_text(text, encoding="utf-8")
 
     def remove(self) -> None:
         """Remove the whole environment."""

@@ -61,6 +61,16 @@ def at_origin(world: World) -> None:
     world.repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
 
 
+def at_an_empty_origin(world: World) -> None:
+    """Let the default branch of `origin` have no file, and another branch the policy of HEAD."""
+    at_origin(world)
+    world.repo.git("checkout", "-q", "--orphan", "empty")
+    world.repo.git("rm", "-rfq", ".")
+    world.repo.git("commit", "-q", "-n", "--allow-empty", "-m", "Nothing")
+    world.repo.git("update-ref", "refs/remotes/origin/HEAD", "HEAD")
+    world.repo.git("checkout", "-q", "main")
+
+
 def at_another_origin(world: World) -> None:
     """Let the default branch of `origin` have another definition, under a policy that was compiled."""
     at_origin(world)
@@ -105,6 +115,7 @@ STATES = {
         CLEAN, ("x ./a",), trust=then(at_another_origin, allowed)
     ),
     "untrusted": State(CLEAN, None, trust=untrusted),
+    "no file at origin": State(CLEAN, None, trust=at_an_empty_origin),
     "another definition at origin": State(CLEAN, None, trust=at_another_origin),
     "a script of the tree": State(
         '[commands.x]\nkind = "lint"\ncommand = ["sh", "run.sh"]\nneeds = ["run.sh"]\non = ["commit"]\n', ()
