@@ -62,7 +62,6 @@ class Tool:
         if package.exists():
             shutil.rmtree(package)
         shutil.copytree(_compiled(), package)
-
         text = f'__version__ = "{version}"\nRULES_VERSION = 1\n'
         (package / "__init__.py").write_text(text, encoding="utf-8")
 

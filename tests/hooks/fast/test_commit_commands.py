@@ -135,6 +135,9 @@ STATES = {
     "it dies": State(tool("x", "kill -9 $$"), None),
     "it floods": State(tool("x", "head -c 3000000 /dev/zero"), None, then_known=True),
     "it removes its tree": State(tool("x", 'rm -rf "$PWD"'), None),
+    "it puts another tree in the place of its own": State(
+        tool("x", 'cp -r "$PWD" "$PWD.new" && rm -rf "$PWD" && mv "$PWD.new" "$PWD"'), None
+    ),
     "it leaves a process": State(tool("x", f"{SEEN}; setsid sleep 60 &"), ("x ./a",)),
     "it writes a cache": State(tool("x", f"{SEEN}; mkdir .cache && touch .cache/x"), ("x ./a",)),
     "a formatter changes nothing": State(tool("x", SEEN, kind="format"), ("x ./a",)),
