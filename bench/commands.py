@@ -1,6 +1,6 @@
 """Print what a linter costs at a commit: ten clean Python files, and the peers that start the same ruff.
 
-    python -m bench.commands [--rounds 21] [--files 5000,100000] [--peers FOLDER] [--write FILE]
+    python -m bench.commands [--rounds 21] [--files 5000,100000] [--peers FOLDER]
 
 *Cold* is the first time: patchgate remembers nothing, and ruff has no cache. *Remembered* is the same change
 again: patchgate finds its answer, and to the peers ruff finds its cache in the working tree. All are whole
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +23,9 @@ from bench.bypass_managers import PEERS, peers
 from bench.hooks import require_fast
 from bench.hooks_peers import native_lefthook, version_of
 from bench.hooks_place import exit_code, make_base
-from bench.pairs import Command, Rounds, Spread, run_rounds
-from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.measurement import Measurement, run_alone
+from bench.pairs import Rounds, Spread, Task
+from bench.tables import Row
 from bench.worlds import POLICY, World
 
 _HOOK = ".git/hooks/pre-commit"
@@ -93,7 +95,7 @@ class LintedCommit:
             Path(self.place.directory, ".ruff_cache"),
         )
 
-    def commands(self, linters: Sequence[Linter]) -> dict[str, Command]:
+    def commands(self, linters: Sequence[Linter]) -> dict[str, Task]:
         """Name what is timed; each is started once, so that what it remembers can be put back."""
         timed = {
             "ruff": self.place.at_commit(self._ruff, "check", "--no-fix", *sorted(_modules(3))),
@@ -107,7 +109,7 @@ class LintedCommit:
                 raise SystemExit(f"{name} refuses what is clean")
         for memory in self._memories:
             shutil.copytree(memory, f"{memory}-kept")
-        found: dict[str, Command] = {}
+        found: dict[str, Task] = {}
         for state, prepare in (("cold", self._forget), ("remembered", self._remember)):
             for name, command in timed.items():
                 found[f"{name}, {state}, {self.files}"] = replace(command, before=prepare)
@@ -169,51 +171,39 @@ def _write(world: World, name: str, text: str) -> str:
     return path
 
 
-def written(rows: Sequence[Row], spent: Sequence[Row], rounds: Rounds, linters: Sequence[Linter]) -> str:
-    """Write all that was found: how, on what, the rows, the plain times."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be chosen."""
+    parser.add_argument("--files", default="5000,100000", help="sizes of the repositories, by commas")
+    parser.add_argument("--peers", help="a virtual environment with some of the peers; `none`: without them")
+    parser.add_argument("--any-path", action="store_true", help="go on where the fast path does not answer")
+
+
+def prepare(world: World, options: argparse.Namespace) -> Measurement:
+    """Make the repositories, and name what is timed in them."""
+    ruff = os.path.join(os.path.dirname(sys.executable), "ruff")
+    linters: Sequence[Linter] = ()
+    if options.peers != "none":
+        linters = find_linters(world, options.peers and os.path.abspath(options.peers), ruff)
+    commits = [LintedCommit(world, int(size), ruff) for size in options.files.split(",")]
+    tasks: dict[str, Task] = {}
+    for commit in commits:
+        tasks |= commit.commands(linters)
+    if not options.any_path:
+        require_fast({name: is_fast for commit in commits for name, is_fast in commit.is_fast().items()})
+
+    def rows(rounds: Rounds) -> list[Row]:
+        spent = [row for commit in commits for row in commit.rows(rounds.spent(), linters)]
+        spent = [replace(row, what=f"{row.what}, processor time") for row in spent]
+        return [*spent, *(row for commit in commits for row in commit.rows(rounds, linters))]
+
     versions = ", ".join(f"{each.name} {each.version}" for each in linters)
-    return f"""\
-# What a linter costs at a commit
-
-{machine()}Peers: {versions or "none"}.
-
-By the clock:
-
-{ratio_table(rows)}
-By processor time:
-
-{ratio_table(spent)}
-Times by the clock:
-
-{time_table(rounds)}
-Processor times:
-
-{time_table(rounds.spent())}"""
+    ours = subprocess.run((ruff, "--version"), stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    return Measurement(tasks, rows, notes=f"{ours}. Peers: {versions or 'none'}.\n")
 
 
 def main() -> None:
     """Measure, print, and clean up."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--files", default="5000,100000", help="sizes of the repositories, by commas")
-    parser.add_argument("--peers", help="a virtual environment with some of the peers")
-    parser.add_argument("--ruff", default=os.path.join(os.path.dirname(sys.executable), "ruff"))
-    parser.add_argument("--any-path", action="store_true", help="go on where the fast path does not answer")
-    parser.add_argument("--write", help="write what is printed to this file too")
-    arguments = parser.parse_args()
-    with World() as world:
-        linters = find_linters(world, arguments.peers and os.path.abspath(arguments.peers), arguments.ruff)
-        commits = [LintedCommit(world, int(size), arguments.ruff) for size in arguments.files.split(",")]
-        commands: dict[str, Command] = {}
-        for commit in commits:
-            commands |= commit.commands(linters)
-        paths = {name: is_fast for commit in commits for name, is_fast in commit.is_fast().items()}
-        if not arguments.any_path:
-            require_fast(paths)
-        rounds = run_rounds(commands, arguments.rounds)
-    rows = [row for commit in commits for row in commit.rows(rounds, linters)]
-    spent = [row for commit in commits for row in commit.rows(rounds.spent(), linters)]
-    put_out(written(rows, spent, rounds, linters), arguments.write)
+    run_alone(__doc__, add_options, prepare, 21)
 
 
 if __name__ == "__main__":

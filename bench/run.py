@@ -74,6 +74,7 @@ TABLES = (
         "--rounds 15 --files 5000,100000,500000",
         "--rounds 3 --only refs,commits",
     ),
+    Table("commands", "commands", "--rounds 21", "--rounds 5 --files 5000 --peers none"),
     Table("check", "check", "--rounds 11", "--rounds 5 --files 5000"),
     Table("patches", "patches", "--rounds 5", "--rounds 3 --only small --files 20000"),
     Table("apply", "apply", "--rounds 9"),
@@ -227,7 +228,7 @@ def chosen(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> li
     return [(each, line + peers if each.module in _WITH_PEERS else line) for each, line in found]
 
 
-_WITH_PEERS = frozenset({"hooks"})
+_WITH_PEERS = frozenset({"commands", "hooks"})
 
 
 def _git(*arguments: str) -> str:
