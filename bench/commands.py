@@ -24,7 +24,7 @@ from bench.hooks import require_fast
 from bench.hooks_peers import native_lefthook, version_of
 from bench.hooks_place import exit_code, make_base
 from bench.measurement import Measurement, run_alone
-from bench.pairs import Rounds, Spread, Task
+from bench.pairs import Rounds, Task
 from bench.tables import Row
 from bench.worlds import POLICY, World
 
@@ -144,7 +144,6 @@ class LintedCommit:
                 ratios = rounds.ratios(ours, f"{linter.name}, {state}, {self.files}")
                 found.append(Row(f"ten files with ruff, {state}, {self.files}", linter.name, limit, ratios))
         over = rounds.differences(f"patchgate, cold, {self.files}", f"ruff, cold, {self.files}")
-        over = Spread(*(1e3 * each for each in (over.least, over.median, over.high)))
         what = f"the same, cold, less ruff, {self.files}"
         limit = None if self.size >= _LARGE else _MOST_OVER_RUFF
         found.append(Row(what, "ruff alone", limit, over, "ms"))
