@@ -1,6 +1,7 @@
 """The output of a command, piece by piece: masked, logged up to a limit, its end kept.
 
-A secret is masked wherever a piece of output ends, because only whole lines are masked.
+A secret is masked wherever a piece of output ends, because only whole lines are masked. Once the log is full,
+only the end is looked at.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Spool:
         self._mask = mask
         self._clean = clean
         self._partial = bytearray()
+        self._last = bytearray()
+        self._is_cut = False
         self._end = bytearray()
         self._taken = 0
         self.received = 0
@@ -61,6 +64,9 @@ class Spool:
         if self._mask is None and self._clean is None:
             self._keep(data)
             return
+        if self.dropped:
+            self._pass_over(data)
+            return
         before = len(self._partial)
         self._partial += data
         # Only whole lines can be masked; an unfinished one is split into pieces.
@@ -74,10 +80,27 @@ class Spool:
 
     def close(self) -> None:
         """Add the last line, which has no line end."""
-        if self._partial:
+        if self._last:
+            end = bytes(self._last)
+            # Behind a cut, the rest of a line may be that of a secret.
+            self._end += self._masked(end[end.find(b"\n") + 1 :] if self._is_cut else end)
+            self._last.clear()
+        elif self._partial:
             last = bytes(self._partial)
             self._partial.clear()
             self._keep(self._masked(last))
+
+    def _pass_over(self, data: bytes) -> None:
+        """Keep the end of output that nobody will see, as it is."""
+        self._last += self._partial + data
+        self.dropped += len(self._partial)
+        self._taken += len(self._partial)
+        self._partial.clear()
+        if len(self._last) > 8 * _LINE:
+            del self._last[:-_LINE]
+            self._is_cut = True
+        self._taken += len(data)
+        self.dropped += len(data)
 
     def _keep_piece(self) -> None:
         """Store the start of an unfinished line, up to a border that cuts no secret."""

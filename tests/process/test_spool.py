@@ -10,7 +10,7 @@ import pytest
 
 from patchgate.git.quoting import neutral
 from patchgate.ledger.masking import Masks
-from patchgate.process.spool import Spool
+from patchgate.process.spool import TAIL, Spool
 
 VALUE = b"hunter2-and-more-of-it"
 # A title (OSC), colours, a string (DCS), controls of C1 and for directions, CR, backspace, NUL.
@@ -125,3 +125,24 @@ def test_the_masks_see_each_byte_of_a_long_line_a_bounded_number_of_times(tmp_pa
 
     assert seen(1 << 20) <= 2 * (1 << 20)
     assert seen(2 << 20) <= 4 * (1 << 20)
+
+
+def test_once_the_log_is_full_only_the_end_is_masked(tmp_path: Path) -> None:
+    looked = 0
+
+    def mask(lines: bytes) -> bytes:
+        nonlocal looked
+        looked += len(lines)
+        return lines.replace(b"secret", b"******")
+
+    with (tmp_path / "log").open("wb") as log:
+        spool = Spool(log.fileno(), 1000, mask)
+        for _ in range(200):
+            spool.add(b"a secret line\n" * 5000)
+        spool.add(b"the last secret")
+        spool.close()
+    assert looked < 1_000_000
+    assert spool.received == spool.logged + spool.dropped == 200 * 5000 * 14 + 15
+    assert spool.tail.endswith(b"a ****** line\nthe last ******")
+    assert b"secret" not in spool.tail
+    assert len(spool.tail) == TAIL
