@@ -149,7 +149,14 @@ STATES = {
     "a formatter changes a mode": State(tool("x", 'chmod +x "$@"', kind="format"), None),
     "no findings": State(sarif(NO_FINDINGS), ("x ./a",)),
     "a finding": State(sarif(ONE_FINDING), None),
-    "findings of old": State(sarif(ONE_FINDING, "new_only = true\n"), None),
+    "a new finding": State(sarif(ONE_FINDING, "new_only = true\n"), None),
+    "findings of old": State(sarif(ONE_FINDING, "new_only = true\n"), None, staged(a="1\n2\n")),
+    "it needs a folder that is new": State(
+        tool("x", SEEN, more='files = ["a"]\nneeds = ["new"]\n'),
+        None,
+        staged(**{"a": "2\n", "new/file": "1\n"}),
+        then_known=False,
+    ),
     "no findings, where only new ones count": State(sarif(NO_FINDINGS, "new_only = true\n"), ("x ./a",)),
     "no SARIF": State(sarif("{}"), None),
     "SARIF that says more": State(
