@@ -131,11 +131,10 @@ class QuickPlan:
 
 
 def _needed(settings: CommandSettings, change: QuickChange) -> list[bytes]:
-    """List what a command needs besides its files, and the tree has; a folder is left to the full check."""
+    """List what a command needs besides its files, and the tree has; no run here takes a folder."""
     paths = [name.encode() for name in settings.needs]
     entries = change.entries(paths)
     for path, entry in entries.items():
-        change.tools.require(entry is None or entry.partition(".")[0] != TREE)
         change.tools.require(
             entry is not None or not any(each.startswith(path + b"/") for each in change.after)
         )
