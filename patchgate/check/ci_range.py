@@ -88,7 +88,8 @@ def with_forced_push(repository: Repository, found: CiRange, report: Report) -> 
         there = Destination("origin", default=ref, had={ref: old}, judges_all=True)
         moved = None
         # On a server the default branch's policy names the protected refs; here the host may protect others.
-        for governing in filter(None, (found.default, old)):
+        # Where the branch has no policy, the default branch's judges.
+        for governing in filter(None, (found.default, old if found.branch is None else None)):
             asked = CheckOptions(policy_from=governing)
             rules = RefRules(repository, objects, there, {old: old, found.head: found.head}, asked)
             verdict = rules.verdict_on(RefUpdate(ref, old, found.head))

@@ -534,6 +534,23 @@ def test_git_reads_the_attributes_that_are_the_text_of_a_link(host: Host) -> Non
     assert "deny-content" in host.check(said).errors
 
 
+def test_a_forced_push_of_a_branch_without_a_policy_is_judged_by_the_default_branchs(host: Host) -> None:
+    base = host.main
+    listed = '[push]\nprotected_refs = ["refs/heads/*"]\n[rules]\nref-forced = "warning"\n'
+    host.dev.git("checkout", "-q", "-B", "release/1", base)
+    host.dev.git("rm", "-q", "patchgate.toml")
+    bare = host.dev.commit({"a.txt": "x\n"})
+    host.dev.git("checkout", "-q", "main")
+    host.land({"patchgate.toml": POLICY + listed})
+    lost = host.push("release/1", GOOD, onto=bare)
+    after = host.push("release/1", {"b.txt": "x\n"}, onto=bare)
+    host.clone(after)
+    host.ci.git("fetch", "-q", "origin", lost)
+    said = host.pushed("refs/heads/release/1", lost, after, forced=True) | {"GITHUB_REF_PROTECTED": "true"}
+    answer = host.check(said)
+    assert (answer.code, [each["rule"] for each in answer.findings]) == (0, ["ref-forced"])
+
+
 @pytest.mark.parametrize("level", ["error", "warning"])
 def test_a_forced_push_is_judged_by_what_the_default_branch_protects_now(host: Host, level: str) -> None:
     old = '[push]\nprotected_refs = ["refs/heads/main"]\n[rules]\nref-forced = "warning"\n'

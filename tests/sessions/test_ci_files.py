@@ -36,7 +36,9 @@ case "$*" in
 "-I -m pip install "*)
     for last; do :; done
     echo "$last" >"${{0%/*}}/installed"
-    ln -sf {EXECUTABLE} "${{0%/*}}/git-patchgate"
+    ;;
+"-I -m patchgate "*)
+    exec {sys.executable} "$@"
     ;;
 *) exit 99 ;;
 esac
@@ -91,7 +93,7 @@ def test_a_step_of_the_action_puts_no_expression_into_its_script() -> None:
 
 def test_python_imports_nothing_from_the_folder_that_is_checked_out() -> None:
     for text in (ACTION.read_text(encoding="utf-8"), GITLAB.read_text(encoding="utf-8")):
-        assert re.findall(r"(?:python|PYTHON)\"? (\S+)", text).count("-I") == 2
+        assert re.findall(r"(?:python|PYTHON)\"? (\S+)", text).count("-I") == 3
         assert not re.search(r"(?:python|PYTHON)\"? -m", text)
 
 
@@ -156,6 +158,25 @@ def test_the_action_refuses_a_pull_request_in_the_workflow_of_its_base(host: Hos
     assert "::error title=deny-prefix" in said
     assert "deny-prefix" in summary.read_text()
     assert '"deny-prefix"' in (host.ci.path / "patch gate.sarif").read_text()
+
+
+def test_the_action_imports_nothing_of_the_head_where_the_job_has_a_python_path(host: Host) -> None:
+    bad = host.push("feature", BAD | {"src/sitecustomize.py": "import os\nos._exit(0)\n"})
+    merge = host.merge(bad)
+    host.clone(merge)
+    code, said = run_action(host, host.pull(bad, merge) | {"PYTHONPATH": "src"}, {})
+    assert (code, "deny-prefix" in said) == (1, True), said
+
+
+def test_a_summary_that_nobody_reads_is_a_warning(host: Host) -> None:
+    after = host.land(GOOD)
+    host.clone(after)
+    pipe = host.ci.path.parent / "summary"
+    os.mkfifo(pipe)
+    answer = host.check(
+        host.pushed("refs/heads/main", host.main, after) | {"GITHUB_STEP_SUMMARY": str(pipe)}, form=""
+    )
+    assert (answer.code, str(pipe) in answer.err) == (0, True)
 
 
 def test_the_action_accepts_a_push_that_breaks_nothing(host: Host) -> None:
