@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchgate.check import refs
-from patchgate.check.judging_policy import reference
+from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.policy_lookup import CheckOptions, trusted_options
+from patchgate.errors import ConfigError, UndecidedError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, common_ancestor
 from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import TreePolicies
+from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.verdict import (
     ChangeVerdict,
     Finding,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from patchgate.commands.command_answer import CommandAnswer
     from patchgate.git.private_store import PrivateStore
 
+GATE = "commands"
 _SKIPPED = "skipped-commands.json"
 _MOST_BYTES = 1 << 16
 
@@ -96,12 +98,20 @@ def with_push_commands(
     receipts = Receipts(repository.common_dir)
     changes = list(report.changes)
     with Objects(repository) as objects:
-        wanted = [
-            found
-            for each in moved
-            if (found := _find(objects, remote, each, brought.get(each.ref, ()), asked, skipped, receipts))
-        ]
-    has_failed = False
+        wanted, has_failed = [], False
+        for update in moved:
+            commits = brought.get(update.ref, ())
+            try:
+                found = _find(objects, remote, update, commits, asked, skipped, receipts)
+            except (ConfigError, UndecidedError) as error:
+                # One ref without a usable policy does not hide the report on the others.
+                has_failed = True
+                gate = GateOutcome(GATE, Outcome.UNDECIDED, error.sentence)
+                place = reference(built_in(), BUILT_IN, Profile.COMMIT)
+                add_to_ref(changes, update, place, objects.empty_tree, (gate,), ())
+                continue
+            if found is not None:
+                wanted.append(found)
     if wanted:
         from patchgate.git.private_store import PrivateStore
 

@@ -78,7 +78,7 @@ def test_the_limits_are_those_of_what_the_remote_has_under_an_intent_too(shop: W
 
 def test_an_intent_keeps_the_analyses_of_its_declaration(shop: Workshop) -> None:
     # The remote does not know one of them yet.
-    set_policy(shop, shop.policy_text(NEW, IFS).replace("[analyses.told]", "[analyses.renamed]") + ON_PUSH)
+    set_policy(shop, shop.policy_text(NEW, IFS).replace("[commands.told]", "[commands.renamed]") + ON_PUSH)
     shop.declare("a.py")
     land(shop, {"a.py": "2\n"})
     done = push(shop)
@@ -174,6 +174,7 @@ def test_a_push_that_nobody_asks_to_verify_loads_nothing_for_it(tmp_path: Path) 
         "oid = repository.output('rev-parse', 'HEAD').decode().strip()\n"
         "line = f'refs/heads/main {oid} refs/heads/main {repository.zero_oid}\\n'\n"
         "pre_push.judge_push(repository, 'origin', '../server.git', line.encode())\n"
+        "import patchgate.check.push_commands\n"
         "before = set(sys.modules)\n"
         "from patchgate.verify.verify_push import branches_to_verify\n"
         "update = RefUpdate('refs/heads/main', None, oid)\n"
