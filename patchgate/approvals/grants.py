@@ -140,6 +140,7 @@ class _Notes:
         self._now = iso(time.time() if sources.now is None else sources.now)
         self._warnings = warnings
         self._signers: dict[str, bytes | None] = {}
+        self._last: tuple[bytes, list[SignedStatement], int] | None = None
         self._checked: dict[tuple[SignedStatement, str | None], SignatureCheck] = {}
 
     def read(self, wanted: _RefusedChange) -> list[SignedStatement]:
@@ -149,7 +150,7 @@ class _Notes:
         for place in self._sources.notes:
             try:
                 for note in read_notes(self._objects, place, anchor):
-                    found, n_bad = read_lines(note)
+                    found, n_bad = self._lines_of(note)
                     everything += found
                     if n_bad:
                         lines = "1 line" if n_bad == 1 else f"{n_bad} lines"
@@ -157,6 +158,12 @@ class _Notes:
             except UndecidedError as error:
                 self._warnings.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
         return list(dict.fromkeys(everything))
+
+    def _lines_of(self, note: bytes) -> tuple[list[SignedStatement], int]:
+        """Read a note, once where many changes have the same."""
+        if self._last is None or self._last[0] != note:
+            self._last = (note, *read_lines(note))
+        return self._last[1:]
 
     def checked(self, wanted: _RefusedChange, found: Sequence[SignedStatement]) -> Iterator[Grant]:
         """Yield those that are about this change under this policy, and whose signature is valid."""

@@ -179,7 +179,7 @@ class _Approved:
         if not self.is_policy or self.path.raw != PYPROJECT_FILE.raw:
             return False
         one, other = (policies.at(policies.key_of(None, each)).policy for each in (self.new, entry))
-        return one is not None and other is not None and one.as_written() == other.as_written()
+        return one is not None and other is not None and one.is_written_as(other)
 
 
 def _approved(

@@ -102,10 +102,7 @@ def _differs(before: FoundPolicy, after: FoundPolicy) -> bool:
         return False
     if before.policy is None or after.policy is None:
         return True
-    return (
-        before.policy.as_written() != after.policy.as_written()
-        or before.from_pyproject != after.from_pyproject
-    )
+    return not before.policy.is_written_as(after.policy) or before.from_pyproject != after.from_pyproject
 
 
 def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:

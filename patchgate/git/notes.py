@@ -28,7 +28,7 @@ def anchor_of(objects: Objects, change_id: str) -> str:
 
 
 def read_notes(objects: Objects, revision: str, anchor: str) -> Iterator[bytes]:
-    """Yield the notes about one object; more than one if the tree has it under several paths.
+    """Yield the notes about one object; more than one if the tree has different ones under several paths.
 
     Args:
         place: a commit of notes, or a full ref that names one; none are there where it does not exist.
@@ -39,10 +39,9 @@ def read_notes(objects: Objects, revision: str, anchor: str) -> Iterator[bytes]:
     """
     tree, _ = tree_named(objects, revision) or (None, None)
     if tree is not None:
-        for path in _paths(objects, tree, anchor, ""):
-            entry = objects.entry(tree, path.encode("ascii"))
-            if entry is not None:
-                yield objects.read(entry.oid, MOST_BYTES)
+        found = [objects.entry(tree, path.encode("ascii")) for path in _paths(objects, tree, anchor, "")]
+        for oid in dict.fromkeys(entry.oid for entry in found if entry is not None):
+            yield objects.read(oid, MOST_BYTES)
 
 
 def _paths(objects: Objects, tree: str, rest: str, above: str) -> Iterator[str]:

@@ -216,18 +216,17 @@ def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | 
 
 
 class FirstParentLines:
-    """Finds what `nearest_first_parent` finds, for the tips of a push; beside one usual commit, git lists the
-    lines of all tips once.
+    """Finds what `nearest_first_parent` finds, for the tips of a push.
+
+    For a usual known commit, and for one that is asked for again, git lists the lines of all tips once.
     """
 
     def __init__(self, repository: Repository, tips: Iterable[str | None], usual: str | None) -> None:
         self._repository = repository
         self._tips = tips
         self._usual = usual
-        self._parents: dict[str, str | None] | None = None
-        # For each listed commit the last listed one of its line, and the commit after that.
-        self._ends: dict[str, tuple[str, str | None]] = {}
-        self._reached: dict[str, bool] = {}
+        self._asked: set[str] = set()
+        self._lists: dict[str, _ListedLines] = {}
 
     def nearest(self, tip: str, known: str) -> str | None:
         """Find the first commit on the line of one of the tips that `known` reaches; None: there is none.
@@ -235,10 +234,31 @@ class FirstParentLines:
         Raises:
             UndecidedError: git failed, or objects are missing.
         """
-        if known != self._usual:
-            return nearest_first_parent(self._repository, tip, known)
-        if self._parents is None:
-            self._parents = self._listed(known)
+        if known not in self._lists:
+            # Alone, one line is cheaper than all.
+            if known != self._usual and known not in self._asked:
+                self._asked.add(known)
+                return nearest_first_parent(self._repository, tip, known)
+            self._lists[known] = _ListedLines(self._repository, filter(None, self._tips), known)
+        return self._lists[known].nearest(tip)
+
+
+class _ListedLines:
+    """The lines of first parents from some tips to what a known commit reaches."""
+
+    def __init__(self, repository: Repository, tips: Iterable[str], known: str) -> None:
+        self._repository = repository
+        self._known = known
+        stdin = "".join(f"{word}\n" for word in dict.fromkeys([*tips, "^" + known])).encode("ascii")
+        raw = repository.output("rev-list", "--first-parent", "--parents", "--stdin", stdin=stdin)
+        lines = [line.split(" ") for line in raw.decode("ascii").splitlines()]
+        self._parents = {oid: parents[0] if parents else None for oid, *parents in lines}
+        # For each listed commit the last listed one of its line, and the commit after that.
+        self._ends: dict[str, tuple[str, str | None]] = {}
+        self._reached: dict[str, bool] = {}
+
+    def nearest(self, tip: str) -> str | None:
+        """Find the first commit on the line of a tip that the known commit reaches."""
         if tip not in self._parents:
             return tip
         line = [tip]
@@ -247,16 +267,9 @@ class FirstParentLines:
         last, following = end = self._ends.get(line[-1]) or (line[-1], self._parents[line[-1]])
         self._ends.update(dict.fromkeys(line, end))
         if last not in self._reached:
-            self._reached[last] = is_ancestor(self._repository, last, known)
+            self._reached[last] = is_ancestor(self._repository, last, self._known)
         # With wrong clocks, git may list commits that the known one reaches.
-        return nearest_first_parent(self._repository, tip, known) if self._reached[last] else following
-
-    def _listed(self, known: str) -> dict[str, str | None]:
-        words = dict.fromkeys([*filter(None, self._tips), "^" + known])
-        stdin = "".join(f"{word}\n" for word in words).encode("ascii")
-        raw = self._repository.output("rev-list", "--first-parent", "--parents", "--stdin", stdin=stdin)
-        lines = [line.split(" ") for line in raw.decode("ascii").splitlines()]
-        return {oid: parents[0] if parents else None for oid, *parents in lines}
+        return nearest_first_parent(self._repository, tip, self._known) if self._reached[last] else following
 
 
 def first_parents_at(

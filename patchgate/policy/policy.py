@@ -176,8 +176,7 @@ class Policy:
     def digest(self, profile: Profile) -> str:
         """Compute the policy digest: profile, keys as written in canonical JSON, version of the rules."""
         if profile not in self._digests:
-            keys = json.dumps(self.config.written, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-            text = f"patchgate.policy/1\n{profile.value}\n{keys}\n{RULES_VERSION}\n"
+            text = f"patchgate.policy/1\n{profile.value}\n{self._written}\n{RULES_VERSION}\n"
             self._digests[profile] = "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
         return self._digests[profile]
 
@@ -371,6 +370,16 @@ class Policy:
         prefix: Key = ("tool", "patchgate") if self.file == "pyproject.toml" else ()
         line = locate(self.raw, (*prefix, *key))
         return self.file if line is None else f"{self.file}:{line}"
+
+    def is_written_as(self, other: Policy) -> bool:
+        """Return whether both configs set the same keys to the same values; to Python `1`, `1.0` and `true`
+        are equal.
+        """
+        return self._written == other._written
+
+    @cached_property
+    def _written(self) -> str:
+        return json.dumps(self.config.written, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
     def as_written(self) -> Mapping[str, object]:
         """The keys that the config sets."""

@@ -315,3 +315,14 @@ def test_two_branches_of_a_range_are_each_judged_by_their_own_policy(repo: Repo)
     assert by_commit[repo.ask("rev-parse", "main^1")] == "rejected"
     assert by_commit[repo.ask("rev-parse", "main^2")] == "accepted"
     assert by_commit[repo.ask("rev-parse", "main")] == "accepted"
+
+
+def test_a_value_that_python_calls_equal_is_another_policy(tmp_path: Path) -> None:
+    """`100.0` is not a whole number, so the default counts in its place."""
+    repo = Repo.create(tmp_path)
+    text = "[tool.patchgate.policy]\n[tool.patchgate.claims]\ncontradiction_scan_max_files = {}\n"
+    repo.commit({"pyproject.toml": text.format("100")})
+    repo.stage({"pyproject.toml": text.format("100.0"), "a": "1\n"})
+    assert "policy-change-not-alone" in {each["rule"] for each in repo.check().findings}
+    repo.stage({"pyproject.toml": text.format("100") + "# the same\n"})
+    assert "policy-change-not-alone" not in {each["rule"] for each in repo.check().findings}

@@ -81,8 +81,10 @@ def test_the_first_parents_of_many_tips_are_those_of_each_alone(tmp_path: Path, 
     oids = sorted(graph)
     known = random.Random(seed).choice(oids)
     lines = FirstParentLines(repository, oids, known)
+    other = random.Random(seed + 1).choice(oids)
     for tip in oids:
         assert lines.nearest(tip, known) == nearest_first_parent(repository, tip, known)
+        assert lines.nearest(tip, other) == nearest_first_parent(repository, tip, other)
 
 
 def test_git_lists_the_lines_of_many_new_branches_once(
