@@ -367,9 +367,14 @@ def test_a_hook_that_is_killed_while_a_tool_runs_leaves_all_as_it_was(tmp_path: 
     repo.stage({"a": "staged\n"})
     repo.write("a", "unstaged\n")
     before, times = everything(repo), times_of(repo)
-    hook = subprocess.Popen(
-        [EXECUTABLE, "hook", "pre-commit"], cwd=repo.path, env=repo.env, stderr=subprocess.DEVNULL
-    )
+    # A test runner in the background may have SIGINT ignored, and a child would inherit that.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        hook = subprocess.Popen(
+            [EXECUTABLE, "hook", "pre-commit"], cwd=repo.path, env=repo.env, stderr=subprocess.DEVNULL
+        )
+    finally:
+        signal.signal(signal.SIGINT, handler)
     while not repo.runs:
         assert hook.poll() is None
         os.sched_yield()
