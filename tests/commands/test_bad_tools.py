@@ -73,7 +73,8 @@ def test_a_commit_hook_changes_nothing_in_any_dirty_state(origin: Repo, tmp_path
     _, said = hook.communicate(timeout=60)
     assert everything(repo) == before
     assert times_of(repo) == times
-    assert b"Traceback" not in said
+    # While it starts, Python itself answers an interrupt.
+    assert b"Traceback" not in said or b"\nKeyboardInterrupt" in said
     assert is_killed or hook.returncode in {0, 1, 3}
 
 
