@@ -21,7 +21,7 @@ from tests.sessions.test_faults import everything
 from tests.world import EXECUTABLE, Repo
 
 STATES = 500
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 # What a tool does in its tree. None of it is allowed to reach the repository.
 DEEDS = (

@@ -17,7 +17,7 @@ from patchgate.hooks.reference_transaction import judge_transaction
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 JUDGED = ["reference-transaction prepared"]
 ZERO = "0" * 40

@@ -19,7 +19,7 @@ from tests.patches.test_patch_attacks import UNREADABLE
 from tests.proposals import ABC, PERMISSIVE, UNENDED, addition, change_of, deletion, moved
 from tests.world import Repo
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 M = change_of()
 GITLINK = (

@@ -19,7 +19,7 @@ from patchgate.report.verdict import Report
 from tests.hooks.fast.boring_world import HANDED_ON, World, Worlds
 from tests.world import EXECUTABLE
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n[content]\ndeny = ["FORBIDDEN"]\n'
 MANY = 12_000

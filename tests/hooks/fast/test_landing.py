@@ -18,7 +18,7 @@ from patchgate.report.verdict import Verdict
 from tests.hooks.fast.arrangements import unanswered, with_an_intent
 from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, World, Worlds
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 FORMS: dict[str, Callable[[World], object]] = {
     "an amend": lambda world: world.repo.git("commit", "-q", "--amend", "--no-edit"),

@@ -16,7 +16,7 @@ from patchgate.hooks.reference_transaction import judge_transaction
 from patchgate.report.verdict import Verdict
 from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, World, Worlds
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(6)
 
 OFF = ("-c", "core.hooksPath=/dev/null")
 
