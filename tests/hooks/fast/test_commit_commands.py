@@ -22,7 +22,7 @@ from patchgate.git.scratch_record import FolderRecord, identity_of
 from patchgate.hooks.fast.renewal import renew_all
 from patchgate.storage.owner import Owner
 from tests.command_world import tool
-from tests.hooks.fast.arrangements import boring, removed, staged, then
+from tests.hooks.fast.arrangements import ACCEPTED, boring, receipt, removed, staged, then
 from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, World, Worlds
 
 pytestmark = pytest.mark.turns(6)
@@ -82,6 +82,7 @@ def at_another_origin(world: World) -> None:
     at_origin(world)
     text = (world.repo.path / "patchgate.toml").read_text()
     commit_unhooked(world, {"patchgate.toml": text + "timeout = 5\n"})
+    receipt(ACCEPTED)(world)
     assert renew_all(open_repository(world.repo.env, str(world.repo.path))).has_policy
 
 
