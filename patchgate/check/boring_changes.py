@@ -37,15 +37,7 @@ class Found:
         """Return whether it makes the new tree of the old one, and no added name is that of a neighbour."""
         if old == new:
             return not self.records
-        trees = chain.follow(objects, old, new, self.records)
-        if trees is None:
-            return False
-        above = {path[:at] for path in self.added for at in _ends_of_folders(path)}
-        return not any(chain.has_collision(trees[folder]) for folder in above)
-
-
-def _ends_of_folders(path: bytes) -> Iterable[int]:
-    return (0, *(match.start() for match in re.finditer(b"/", path)))
+        return chain.follow(objects, old, new, self.records) and all(map(chain.is_free_above, self.added))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +132,9 @@ class BoringChanges:
         """Return whether a patch has no binary file, none of the texts, and few enough lines."""
         if b"\nBinary files " in patch:
             return False
-        if self.text is not None and self.text.search(patch) is not None:
+        # No line of a file comes before the first hunk.
+        start = max(patch.find(b"\n@@ "), 0)
+        if self.text is not None and self.text.search(patch, start) is not None:
             return False
         if self.small_text is not None and self.small_text.search(patch.lower()) is not None:
             return False

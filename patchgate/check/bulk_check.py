@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 
 from patchgate.check.boring_changes import BoringChanges, Found
@@ -40,7 +41,7 @@ _PROVED_AT_ONCE = 1_024
 # Git begins anew after a policy that needs more to be read, and where it died.
 _MOST_CHILDREN = 50
 # As git's raw records have them.
-_POLICY_PATHS = tuple(b"\0%b\0" % file.raw for file in (CONFIG_FILE, PYPROJECT_FILE))
+_CONFIG, _PYPROJECT = (b"\0%b\0" % file.raw for file in (CONFIG_FILE, PYPROJECT_FILE))
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
 _BY_NAME = ("deny-prefix", "deny-pattern", "deny-suffix", "deny-class", "outside-allow-roots")
 
@@ -128,6 +129,10 @@ class _Terms:
     budget_ms: int | None
 
 
+_Candidate = tuple[Commit, Found, _Terms]
+"""A commit that looks boring, with how it is judged."""
+
+
 class BulkCheck:
     """Clears commits of one walk, block after block, each under the policy that judges it.
 
@@ -189,15 +194,20 @@ class BulkCheck:
                 if not chosen:
                     break
                 used = 0
-                waiting: list[tuple[Commit, Found, _Terms]] = []
+                waiting: list[_Candidate] = []
+                asked: list[_Candidate] = []
                 for commit, found, terms in self._look(walk, history, chosen):
                     used += 1
                     if found is not None and terms is not None:
                         waiting.append((commit, found, terms))
                     if len(waiting) >= _PROVED_AT_ONCE:
-                        done |= self._prove(walk, history, blobs, waiting)
-                        waiting = []
+                        # Git answers about these while those before them are proved.
+                        blobs.ask([oid for _, each, _ in waiting for oid in each.blobs])
+                        done |= self._prove(walk, history, blobs, asked)
+                        asked, waiting = waiting, []
                         looked_at(len(commits) - len(chosen) + used)
+                blobs.ask([oid for _, each, _ in waiting for oid in each.blobs])
+                done |= self._prove(walk, history, blobs, asked)
                 done |= self._prove(walk, history, blobs, waiting)
                 # Where git died, one commit is left, and the next child begins after it.
                 chosen = chosen[max(used, 1) :]
@@ -262,7 +272,7 @@ class BulkCheck:
             terms = self._terms_after(history, commit.parents[0], commit)
             if terms is None or (terms.boring.needs_patch and not with_patch):
                 return
-            if answer is not None and not any(each in answer for each in _POLICY_PATHS):
+            if answer is not None and not (_CONFIG in answer or _PYPROJECT in answer):
                 history.take_over_key(commit)
             found = None
             if answer is not None and not self._is_agents(history, commit):
@@ -319,24 +329,25 @@ class BulkCheck:
         )
 
     def _prove(
-        self,
-        walk: Walk,
-        history: CommitHistory,
-        blobs: BlobFacts,
-        waiting: Sequence[tuple[Commit, Found, _Terms]],
+        self, walk: Walk, history: CommitHistory, blobs: BlobFacts, asked: Sequence[_Candidate]
     ) -> set[str]:
-        """Prove the trees and blobs of commits that look boring; return those that are."""
+        """Prove the trees and blobs of commits that look boring; return those that are. Git was asked about
+        their blobs.
+        """
         done: set[str] = set()
-        sizes = iter(blobs.of([oid for _, found, _ in waiting for oid in found.blobs]))
-        for commit, found, terms in waiting:
-            facts = [next(sizes) for _ in found.blobs]
+        if not asked:
+            return done
+        sizes = iter(blobs.answers(sum([len(found.blobs) for _, found, _ in asked])))
+        folders = {path.rpartition(b"/")[0] for _, found, _ in asked for path in found.paths}
+        self._chain.expect(walk.objects, walk.tree_of(asked[0][0].parents[0]), folders)
+        for commit, found, terms in asked:
+            facts = [*islice(sizes, len(found.blobs))]
             # First, for the trees of the next commit follow from these.
             if not found.fits(self._chain, walk.objects, walk.tree_of(commit.parents[0]), commit.tree):
                 continue
-            if not all(map(terms.boring.is_allowed_blob, facts)):
-                continue
-            done.add(commit.oid)
-            self._count(history, commit, terms, found.paths)
+            if all(map(terms.boring.is_allowed_blob, facts)):
+                done.add(commit.oid)
+                self._count(history, commit, terms, found.paths)
         return done
 
     def _count(self, history: CommitHistory, commit: Commit, terms: _Terms, paths: Iterable[bytes]) -> None:

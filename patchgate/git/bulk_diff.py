@@ -7,9 +7,10 @@ takes another path.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from itertools import chain
+from queue import SimpleQueue
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import PATCH, RAW
@@ -17,6 +18,9 @@ from patchgate.git.repository import Repository
 from patchgate.process.child import Child
 
 _BLOCK = 1 << 20
+# How many pairs each of two children gets in turn: their answers usually fit into a pipe. With fewer, git
+# reads more trees twice.
+_IN_TURN = 1_024
 MOST_BYTES = 4 << 20
 """How large one difference may be."""
 
@@ -32,6 +36,45 @@ def differences(
     """Yield what git prints for pair after pair: raw records, a NUL and the patch; None if it is
     too large.
 
+    Patches take git longer than us, so two children make them side by side, each of every other block of
+    pairs, if there is a processor for each. It ends early where git does.
+
+    Args:
+        pairs: the ids of two trees each, with a blank between.
+        empty_tree: the id of the empty tree.
+    """
+    blocks = [pairs[start : start + _IN_TURN] for start in range(0, len(pairs), _IN_TURN)]
+    number = 2 if with_patch and len(blocks) > 2 and _processors() > 1 else 1
+    with ExitStack() as stack:
+        children = []
+        for turn in range(number):
+            own = [*chain.from_iterable(blocks[turn::number])]
+            answers = _answers(repository, own, empty_tree, variables, with_patch=with_patch)
+            children.append(stack.enter_context(closing(answers)))
+            # Let it begin: a generator starts its child when it is first asked.
+            next(answers)
+        for turn, block in enumerate(blocks):
+            for _ in block:
+                try:
+                    yield next(children[turn % number])
+                except StopIteration:
+                    return
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _answers(
+    repository: Repository,
+    pairs: Sequence[str],
+    empty_tree: str,
+    variables: Mapping[str, str],
+    *,
+    with_patch: bool,
+) -> Generator[bytes | None]:
+    """Yield None when the child has begun, and then its answers, as `differences` does.
+
     What git printed counts when the line of the next pair has come; after the last an empty one is asked for.
     It ends early where git does. A file could contain the line of a pair only if it was removed from a tree
     with its own id in it; such a line does not begin where git's do, or the records before it are cut.
@@ -46,6 +89,7 @@ def differences(
     flags = ("-r", *RAW, *(PATCH if with_patch else ()))
     with repository.child("diff-tree", "--stdin", *flags, variables=variables) as child:
         child.feed(b"".join(lines))
+        yield None
         descriptor = child.out.fileno()
         buffer, start = b"", 0
         for number, line in enumerate(lines):
@@ -80,29 +124,42 @@ def _has_ended_well(child: Child) -> bool:
 
 
 class BlobFacts:
-    """Asks git for types and sizes of many objects at once; a context manager that owns the child."""
+    """Asks git for types and sizes of many objects, while it is not waited for; a context manager that owns
+    the child.
+    """
 
     def __init__(self, repository: Repository) -> None:
         form = "--batch-command=%(objecttype) %(objectsize)"
         self._child = repository.child("cat-file", form, "--buffer")
+        self._asked: SimpleQueue[bytes | None] = SimpleQueue()
+        # Written by a thread, so that a full pipe stops neither git nor this process.
+        self._child.feed(iter(self._asked.get, None))
+        self._buffer = b""
 
     def __enter__(self) -> BlobFacts:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._asked.put(None)
         self._child.end()
 
-    def of(self, oids: Sequence[bytes]) -> list[bytes]:
-        """Return git's answers: `blob 123`; another text where there is no such object, or git has died."""
-        if not oids:
-            return []
-        self._child.write(b"info " + b"\ninfo ".join(oids) + b"\nflush\n")
-        pieces: list[bytes] = []
-        left = len(oids)
-        while left > 0:
+    def ask(self, oids: Sequence[bytes]) -> None:
+        """Ask about some objects."""
+        if oids:
+            self._asked.put(b"info " + b"\ninfo ".join(oids) + b"\nflush\n")
+
+    def answers(self, number: int) -> list[bytes]:
+        """Return git's next answers, in the order of the questions: `blob 123`; another text where there is
+        no such object, or git has died.
+        """
+        pieces = [self._buffer]
+        have = self._buffer.count(b"\n")
+        while have < number:
             data = os.read(self._child.out.fileno(), _BLOCK)
             if not data:
-                return [b""] * len(oids)
+                self._buffer = b""
+                return [b""] * number
             pieces.append(data)
-            left -= data.count(b"\n")
-        return b"".join(pieces).split(b"\n")[:-1]
+            have += data.count(b"\n")
+        *lines, self._buffer = b"".join(pieces).split(b"\n", number)
+        return lines
