@@ -248,7 +248,7 @@ class _PushCheck:
         warnings = dict.fromkeys(self._news.notes)
         past = commits_before_policy(self._repository, self._terms, self._news, self._commits, updates)
         whole = [
-            replace(commit, is_past=commit.oid in past.commits)
+            replace(commit, is_past=True) if commit.oid in past.commits else commit
             for commit in fresh.values()
             if commit.oid not in shallow
         ]
