@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from patchgate.check import bulk_check
 from patchgate.check.bulk_check import BulkCheck, check_range
 from patchgate.check.commits import CommitHistory, check_revision
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
-from patchgate.git import commit_lists
+from patchgate.git import bulk_diff, commit_lists, tree_chain
+from patchgate.git.bulk_diff import BlobFacts, differences
 from patchgate.git.commit_lists import list_commits
 from patchgate.git.history import Walk
 from patchgate.git.repository import open_repository
@@ -49,6 +52,63 @@ def _rules(repo: Repo, first: str) -> tuple[str, list[tuple[str, str]]]:
 def test_a_random_history_is_judged_alike_in_bulk_and_one_by_one(tmp_path: Path, seed: int) -> None:
     found = list(compare_history(tmp_path, seed))
     assert all(each.cleared <= each.commits for each in found)
+
+
+def test_a_random_history_is_judged_alike_in_small_blocks_by_two_children_that_remember_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_diff, "_IN_TURN", 2)
+    monkeypatch.setattr(bulk_diff, "_processors", lambda: 2)
+    monkeypatch.setattr(bulk_check, "_PROVED_AT_ONCE", 3)
+    monkeypatch.setattr(tree_chain, "_MOST_OPEN", 4_000)
+    monkeypatch.setattr(tree_chain, "_MOST_BYTES", 8_000)
+    found = list(compare_history(tmp_path, 7))
+    assert sum(each.cleared for each in found) > 0
+
+
+def test_two_children_answer_in_the_order_of_the_pairs_and_end_where_one_of_them_does(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_diff, "_IN_TURN", 2)
+    repository = open_repository(repo.env, str(repo.path))
+    trees = [tree(repo, [(FILE, b"a", blob(repo, b"%d\n" % number))]) for number in range(8)]
+    pairs = [f"{one} {other}" for one, other in pairwise(trees)]
+    empty = repo.ask("hash-object", "-t", "tree", "/dev/null")
+
+    def answers(number: int) -> list[bytes | None]:
+        monkeypatch.setattr(bulk_diff, "_processors", lambda: number)
+        return [*differences(repository, pairs, empty, {}, with_patch=True)]
+
+    alone = answers(1)
+    assert len(alone) == 7
+    assert answers(2) == alone
+    # The second child dies over the second block: nothing after that counts, whatever the first one says.
+    pairs[3] = f"{trees[3]} {'1' * 40}"
+    found = answers(2)
+    assert 2 <= len(found) <= 3
+    assert found == alone[: len(found)]
+
+
+def test_git_is_asked_about_any_number_of_blobs_at_once(repo: Repo) -> None:
+    """The pipes hold some thousand questions and answers: neither side waits for the other."""
+    one, missing = blob(repo, b"one\n").encode(), b"1" * 40
+    with BlobFacts(open_repository(repo.env, str(repo.path))) as blobs:
+        blobs.ask([one] * 20_000)
+        blobs.ask([missing, one])
+        assert blobs.answers(20_000) == [b"blob 4"] * 20_000
+        assert blobs.answers(2) == [missing + b" missing", b"blob 4"]
+
+
+def test_an_added_name_is_compared_with_those_that_earlier_commits_added(repo: Repo) -> None:
+    repo.commit({"src/x.py": "x\n", "lib/\u00e9.py": "x\n"}, "Start")
+    for number, name in enumerate(["src/a.py", "src/b/c.py", "src/A.py", "src/d.py", "lib/a.py"]):
+        repo.commit({name: "x\n"}, f"Add {number}")
+    repo.git("rm", "-q", "src/A.py")
+    repo.commit({}, "Remove")
+    repo.commit({"src/B/d.py": "x\n"}, "A folder")
+    repo.commit({"src/x.py": "y\n"}, "Change")
+    # What comes after a name that collides is judged one by one, too, as long as that is there.
+    assert _left(repo) == ["Start", "Add 2", "Add 3", "Add 4", "A folder"]
 
 
 def test_a_merge_in_an_earlier_block_does_not_decide_for_commits_without_a_policy(
