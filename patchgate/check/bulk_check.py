@@ -188,6 +188,7 @@ class BulkCheck:
         chosen = [commit for commit in possible if len(commit.parents) == 1]
         if not (possible and self.is_possible):
             return list(commits)
+        self._chain.keeps = len(chosen) < len(possible)
         done: set[str] = set()
         with BlobFacts(self._repository) as blobs:
             for _ in range(_MOST_CHILDREN):

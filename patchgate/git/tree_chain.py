@@ -62,7 +62,8 @@ class TreeChain:
     """Knows the bytes of the last trees of a walk, by their binary ids: up to a limit in bytes, and as many
     from before those.
 
-    Most commits follow the one before them, so the folders of the last tree stay open.
+    Most commits follow the one before them, so the folders of the last tree stay open. With `keeps` false, for
+    a line without merges, no other tree is kept that was made.
     """
 
     def __init__(self, object_format: str) -> None:
@@ -75,6 +76,7 @@ class TreeChain:
         self._open_size = 0
         self._root = _Folder(None, b"")
         self._folders = {b"": self._root}
+        self.keeps = True
 
     def learn(self, objects: Objects, wanted: Iterable[bytes]) -> None:
         """Read those of some trees that are not known; one that git would not write so stays unknown."""
@@ -254,7 +256,7 @@ class TreeChain:
         for folder, oid in zip(folders, oids, strict=True):
             text = folder.text = texts[folder]
             folder.oid = oid if text or folder.up is None else None
-            if oid not in known:
+            if self.keeps and oid not in known:
                 known[oid] = text
                 self._size += len(text)
         self._forget()
