@@ -62,8 +62,8 @@ class TreeChain:
     """Knows the bytes of the last trees of a walk, by their binary ids: up to a limit in bytes, and as many
     from before those.
 
-    Most commits follow the one before them, so the folders of the last tree stay open. With `keeps` false, for
-    a line without merges, no other tree is kept that was made.
+    Most commits follow the one before them, so the folders of the last tree stay open. With `keeps` false, as
+    for a line without merges, no other tree is kept that was made.
     """
 
     def __init__(self, object_format: str) -> None:
