@@ -115,14 +115,13 @@ def _apply_to(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
     findings: list[Finding] = []
     fixed: set[str] = set()
     for finding in change.findings:
-        grant = next((each for each in grants if finding.rule in each.statement.rules), None)
-        if grant is None or finding.level is not Level.ERROR or not may_be_approved(change, finding):
+        helping = _grants_for(change, finding.rule, grants)
+        if not helping or finding.level is not Level.ERROR or not may_be_approved(change, finding):
             findings.append(finding)
             continue
-        findings.append(_approved(finding, grant))
+        findings.append(_approved(finding, helping[0]))
         fixed.add(finding.definition.gate)
-        if grant not in used:
-            used.append(grant)
+        used += [grant for grant in helping if grant not in used]
     if not used:
         return change
     refusing = {each.definition.gate for each in findings if each.level is Level.ERROR}
@@ -139,6 +138,15 @@ def _apply_to(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
         gates=gates,
         context_gates=(*change.context_gates, GateOutcome(GATE, Outcome.PASS, reason)),
     )
+
+
+def _grants_for(change: ChangeVerdict, rule: str, grants: Sequence[Grant]) -> list[Grant]:
+    """Choose an approval of a rule for each protected branch that gets a change; none if one has none."""
+    mine = [grant for grant in grants if rule in grant.statement.rules]
+    if not change.lands_on:
+        return mine[:1]
+    found = [next((each for each in mine if each.counts_for(ref.ref)), None) for ref in change.lands_on]
+    return [] if None in found else list(dict.fromkeys(filter(None, found)))
 
 
 def _approved(finding: Finding, grant: Grant) -> Finding:

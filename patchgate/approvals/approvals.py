@@ -82,6 +82,10 @@ class Statement:
             if bound is not None and (not 0 < len(bound) <= _MOST_BOUND or not all(map(is_printable, bound))):
                 raise ValueError("what it is bound to is empty, too long, or cannot be printed")
 
+    def is_for(self, ref: str | None) -> bool:
+        """Return whether it may count for a branch, by its full name; None is an unknown one."""
+        return self.ref in (None, ref)
+
     def plain(self) -> dict[str, Json]:
         """Return it as a JSON object."""
         bound = {name: getattr(self, name) for name in _BOUND}

@@ -48,6 +48,10 @@ class Grant:
     principals: tuple[str, ...] = ()
     from_server: bool = False
 
+    def counts_for(self, ref: str | None) -> bool:
+        """Return whether it counts for a branch that gets the change; None is an unknown one."""
+        return not self.signed or self.statement.is_for(ref)
+
 
 @dataclass(frozen=True, slots=True)
 class _RefusedChange:
@@ -92,9 +96,9 @@ def find_grants(
         unsigned = own.get(wanted.id, [])
         if sources.local:
             mine.extend(Grant(each, each.by, False) for each in unsigned if wanted.is_meant_by(each))
-        helping = [grant.statement.rules for grant in mine]
-        if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
+        if not wanted.rules.issubset(itertools.chain.from_iterable(grant.statement.rules for grant in mine)):
             warnings += _hints(wanted, unsigned, signed, local=sources.local)
+        warnings += _of_other_branches(wanted, mine)
     return grants, list(dict.fromkeys(warnings))
 
 
@@ -105,6 +109,17 @@ def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]]
     for statement in statements:
         by_change.setdefault(statement.change_id, []).append(statement)
     return by_change, fault
+
+
+def _of_other_branches(wanted: _RefusedChange, grants: Sequence[Grant]) -> Iterator[str]:
+    """Say which branches that get a change still need an approval, where another has one."""
+    for landing in wanted.change.lands_on:
+        counting = [grant for grant in grants if grant.counts_for(landing.ref)]
+        if counting != list(grants) and not wanted.rules.issubset(
+            itertools.chain.from_iterable(grant.statement.rules for grant in counting)
+        ):
+            other = next(grant.statement for grant in grants if grant not in counting)
+            yield f"{_named(wanted, other)} does not count for {_branch(landing.ref)}"
 
 
 def _hints(
@@ -212,7 +227,7 @@ class _Notes:
 
     def _fault(self, wanted: _RefusedChange, statement: Statement) -> str | None:
         """Say why a statement about a change does not count, whoever signed it."""
-        name = f"the approval of {_name(wanted)} by {printable(statement.by)} of {statement.at}"
+        name = _named(wanted, statement)
         here = wanted.change.policy.repository
         if statement.expires is not None and statement.expires <= self._now:
             return f"{name} does not count: it expired at {statement.expires}"
@@ -222,10 +237,9 @@ class _Notes:
                 f"{name} does not count: it is for the repository {printable(statement.repository)}, and "
                 f"[governance] id is {this} here"
             )
-        refs = {ref.ref for ref in wanted.change.lands_on}
-        if statement.ref is not None and refs - {statement.ref}:
-            other = next((ref for ref in refs if ref not in (None, statement.ref)), None)
-            where = "an unknown branch" if other is None else show_ref(other)
+        refs = [ref.ref for ref in wanted.change.lands_on]
+        if statement.ref is not None and refs and not any(map(statement.is_for, refs)):
+            where = _branch(refs[0])
             return f"{name} does not count: it is for {show_ref(statement.ref)}, and this lands on {where}"
         return None
 
@@ -250,6 +264,14 @@ class _Notes:
         if tree not in self._signers:
             self._signers[tree] = signers_of(self._objects, tree)
         return self._signers[tree]
+
+
+def _branch(ref: str | None) -> str:
+    return "an unknown branch" if ref is None else show_ref(ref)
+
+
+def _named(wanted: _RefusedChange, statement: Statement) -> str:
+    return f"the approval of {_name(wanted)} by {printable(statement.by)} of {statement.at}"
 
 
 def _name(wanted: _RefusedChange) -> str:

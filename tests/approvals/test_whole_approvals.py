@@ -226,3 +226,19 @@ def test_what_a_branch_once_had_excuses_no_part_that_is_left_out(tmp_path: Path)
     above = of_alice(team, below, {"infra/f": "z\n", "infra/door": "open\n"})
     left = commit_of(team.dev, above, {"infra/guard": "off\n"}, start, above)
     assert "infra/guard" in refused(team, f"{left}:{MAIN}")
+
+
+def test_an_exception_that_was_approved_for_two_branches_lands_in_both_at_once(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, '[policy]\ndeny = ["secret/**"]\n' + PROTECTED)
+    on_server(team, "release/1", team.head())
+    release = "refs/heads/release/1"
+    both = f"{(change := commit_of(team.dev, team.head(), {'secret/x': '1'}))}:{MAIN}", f"{change}:{release}"
+    assert team.approve("alice", change, "--for", MAIN).code == 0
+    refused(team, *both, rule="deny-pattern")
+    assert team.approve("alice", change, "--for", release).code == 0
+    answer = team.push(*both)
+    assert answer.code == 0, answer.err
+    further = commit_of(team.dev, change, {"secret/x": "2"})
+    for ref in (MAIN, "refs/heads/release/2"):
+        assert team.approve("alice", further, "--for", ref).code == 0
+    assert release in refused(team, f"{further}:{MAIN}", f"{further}:{release}", rule="deny-pattern")
