@@ -39,7 +39,7 @@ FORMATS = (
     ("agent", "agent_text", "render"),
 )
 
-WITH_EACH_CHANGE = frozenset({"json", "sarif", "junit"})
+WITH_EACH_CHANGE = frozenset({"json", "junit"})
 """The formats that list every change, also one about which there is nothing to say."""
 
 

@@ -50,6 +50,8 @@ def render(report: Report) -> str:
                 }
                 for change in report.changes
             ],
+            # Accepted without a verdict on each.
+            "cleared": report.n_judged - len(report.changes),
         },
     }
     return log_of([run])

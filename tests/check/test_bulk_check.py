@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+import json
 from pathlib import Path
 
 import pytest
@@ -271,3 +272,15 @@ def test_check_says_of_a_range_in_bulk_what_it_says_one_by_one(repo: Repo) -> No
     assert in_bulk.code == each.code == 1
     assert in_bulk.out.splitlines()[-2:] == each.out.splitlines()[-2:]
     assert len(repo.check(range_).changes) == 4
+
+
+def test_sarif_of_a_range_has_its_findings_and_how_many_commits_were_cleared(repo: Repo) -> None:
+    first = repo.commit({"a": "one\n"})
+    for number in range(3):
+        repo.commit({"a": f"{number}\n"})
+    bad = repo.commit({"b": _SECRET})
+    answer = repo.cli("check", f"{first}..HEAD", "--format", "sarif")
+    (run,) = json.loads(answer.out)["runs"]
+    assert [(each["ruleId"], each["properties"]["commit"]) for each in run["results"]] == [("secret", bad)]
+    assert [each["commit"] for each in run["properties"]["changes"]] == [bad]
+    assert (answer.code, run["properties"]["cleared"]) == (1, 3)
