@@ -10,6 +10,8 @@ Whole processes that ran in the same round; Python's start is not counted: the t
   `git rev-list --topo-order --reverse A..B | git diff-tree --stdin -r --raw -z` with pinned flags.
 - the others: under the defaults (line budgets, sizes, secrets, conflict markers), against the same with
   `--numstat`, or with `-p -U0`, which they need themselves.
+- a second check of the same range, which is remembered, and one whose report lists every commit (JSON), against
+  the first.
 - a history with merges stands against all that it needs, one after the other: `--raw`, `-p -U0`, and
   `git log --merges --remerge-diff --raw`.
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -139,6 +142,8 @@ class Range:
             "one commit, lines on": self._check(self.high),
             "range, lines off": self._check(between, *off),
             "range, lines on": self._check(between),
+            "range again": replace(self._check(between), before=self._check_once),
+            "range as JSON": self._check(between, "--format", "json"),
             "push": self._hook("pre-push", f"refs/heads/main {self.high} refs/heads/main {self.low}"),
             "receive": self._hook("pre-receive", f"{self.low} {self.high} refs/heads/main"),
         }
@@ -155,6 +160,11 @@ class Range:
         argv = (self.world.patchgate, "check", "-q", "--exit-zero", *options, revision)
         return Command(argv, self.directory, self.world.env, before=partial(forget_ranges, self.directory))
 
+    def _check_once(self) -> None:
+        """Let the range be remembered, if nothing is said about it."""
+        command = self._check(f"{self.low}..{self.high}")
+        subprocess.run(command.argv, cwd=command.cwd, env=command.env, stdout=subprocess.DEVNULL, check=True)
+
     def _hook(self, name: str, line: str) -> Command:
         """Name a hook with what git says to it."""
         arguments = " file:///nowhere file:///nowhere" if name == "pre-push" else ""
@@ -170,7 +180,7 @@ class Range:
             commits += f" ({self.merges:,} merges)"
             every = (_RAW, _PATCH, _MERGES)
             rows = tuple(replace(row, references=every, limit=1.5, reach=None) for row in _ROWS[2:])
-        return [
+        found = [
             Row(
                 f"{row.what}, {commits}, without Python's start",
                 "; ".join(f"`git {each}`" for each in row.references),
@@ -180,6 +190,19 @@ class Range:
             )
             for row in rows
         ]
+        for what, ours, limit in (
+            ("a second `check A..B`", "range again", 0.1),
+            ("`check A..B --format json`", "range as JSON", None),
+        ):
+            found.append(
+                Row(
+                    f"{what}, {commits}",
+                    "the first `check A..B`",
+                    limit,
+                    measured.ratios(ours, "range, lines on"),
+                )
+            )
+        return found
 
 
 def _line(world: World, directory: str, *arguments: str) -> str:
