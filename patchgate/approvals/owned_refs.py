@@ -19,7 +19,7 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.model import TREE_MODE, Change, Entry, FileChange, Source
+from patchgate.git.model import Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import TAGS, common_ancestors, is_ancestor
@@ -244,11 +244,6 @@ def _partial(
             yield _part(ref, missing[0])
 
 
-def _file_at(objects: Objects, tree: str, path: RepoPath) -> Entry | None:
-    entry = objects.entry(tree, path.raw)
-    return None if entry is not None and entry.mode == TREE_MODE else entry
-
-
 class _Whole:
     """Which approved commits are in a tree as a whole, each file as it, or a later whole one, made it."""
 
@@ -274,7 +269,7 @@ class _Whole:
 
     def has(self, each: _Approved) -> bool:
         """Return whether a path is as a commit made it."""
-        return each.made(_file_at(self._objects, self.tree, each.path), self._policies)
+        return each.made(self._objects.file_at(self.tree, each.path.raw), self._policies)
 
     def missing(self, commit: str) -> list[_Approved]:
         """List what a commit made, and neither is in the tree nor was replaced by a later whole commit."""

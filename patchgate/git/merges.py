@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Records
-from patchgate.git.model import TREE_MODE, Entry, FileChange
+from patchgate.git.model import TREE_MODE, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, failed
@@ -218,7 +218,7 @@ def own_changes(
         # The first parent of an octopus is not always one of the sides.
         if not is_first and file.path in since_first:
             return False
-        return all(_file_at(objects, tree_of(side), path) != file.new for side in conflicts[path])
+        return all(objects.file_at(tree_of(side), path) != file.new for side in conflicts[path])
 
     chosen = [
         (file, position in binary)
@@ -231,11 +231,6 @@ def own_changes(
 
 def _joined(one: Sides, other: Sides) -> Sides:
     return {path: one.get(path, ()) + other.get(path, ()) for path in {**one, **other}}
-
-
-def _file_at(objects: Objects, tree: str, path: bytes) -> Entry | None:
-    entry = objects.entry(tree, path)
-    return None if entry is not None and entry.mode == TREE_MODE else entry
 
 
 def _is_folder(objects: Objects, tree: str, path: bytes) -> bool:
