@@ -10,8 +10,8 @@ Whole processes that ran in the same round; Python's start is not counted: the t
   `git rev-list --topo-order --reverse A..B | git diff-tree --stdin -r --raw -z` with pinned flags.
 - the others: under the defaults (line budgets, sizes, secrets, conflict markers), against the same with
   `--numstat`, or with `-p -U0`, which they need themselves.
-- a second check of the same range, which is remembered, and one whose report lists every commit (JSON), against
-  the first.
+- a second check of the same range, which is remembered, and one whose report lists every commit (JSON),
+  against the first.
 - a history with merges stands against all that it needs, one after the other: `--raw`, `-p -U0`, and
   `git log --merges --remerge-diff --raw`.
 

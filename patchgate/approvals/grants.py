@@ -27,9 +27,11 @@ from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.values import dataclass
 
-# A check costs two children of a few milliseconds; pushed notes must not keep a server busy.
+# Pushed notes must not keep a server busy. ssh-keygen takes a few milliseconds; a check usually asks it three
+# times, and more where a key has several names.
 _MOST_CHECKS = 32
-_MOST_CHECKS_IN_ALL = 300
+_MOST_ASKED_IN_ALL = 1_000
+_MOST_BYTES_IN_ALL = 32 << 20
 _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 
 
@@ -155,7 +157,8 @@ class _Notes:
         self._now = iso(time.time() if sources.now is None else sources.now)
         self._warnings = warnings
         self._signers: dict[str, bytes | None] = {}
-        self._last: tuple[bytes, list[SignedStatement], int] | None = None
+        self._n_bytes = 0
+        self._asked = 0
         self._checked: dict[tuple[SignedStatement, str | None], SignatureCheck] = {}
 
     def read(self, wanted: _RefusedChange) -> list[SignedStatement]:
@@ -164,8 +167,8 @@ class _Notes:
         everything: list[SignedStatement] = []
         for place in self._sources.notes:
             try:
-                for note in read_notes(self._objects, place, anchor):
-                    found, n_bad = self._lines_of(note)
+                for note in self._read_notes(place, anchor):
+                    found, n_bad = read_lines(note)
                     everything += found
                     if n_bad:
                         lines = "1 line" if n_bad == 1 else f"{n_bad} lines"
@@ -174,11 +177,16 @@ class _Notes:
                 self._warnings.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
         return list(dict.fromkeys(everything))
 
-    def _lines_of(self, note: bytes) -> tuple[list[SignedStatement], int]:
-        """Read a note, once where many changes have the same."""
-        if self._last is None or self._last[0] != note:
-            self._last = (note, *read_lines(note))
-        return self._last[1:]
+    def _read_notes(self, place: str, anchor: str) -> Iterator[bytes]:
+        """Yield the notes about a change, until too much was read of all changes."""
+        notes = read_notes(self._objects, place, anchor)
+        while self._n_bytes <= _MOST_BYTES_IN_ALL:
+            note = next(notes, None)
+            if note is None:
+                return
+            self._n_bytes += len(note)
+            yield note
+        raise UndecidedError("the notes about all changes are too large together")
 
     def checked(self, wanted: _RefusedChange, found: Sequence[SignedStatement]) -> Iterator[Grant]:
         """Yield those that are about this change under this policy, and whose signature is valid."""
@@ -249,13 +257,14 @@ class _Notes:
             return SignatureCheck(None, f"there is no {ALLOWED_SIGNERS.quoted}")
         key = (signed, tree)
         if key not in self._checked:
-            if len(self._checked) >= _MOST_CHECKS_IN_ALL:
+            if self._asked >= _MOST_ASKED_IN_ALL:
                 return SignatureCheck(None, "too many signatures were checked already")
             try:
                 done = check_signature(signed, signers, self._objects.repository.environment)
             except UndecidedError as error:
                 done = SignatureCheck(None, f"its signature could not be checked: {error.sentence}")
             self._checked[key] = done
+            self._asked += done.asked or 1
         return self._checked[key]
 
     def _signers_of(self, tree: str | None) -> bytes | None:

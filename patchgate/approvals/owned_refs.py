@@ -57,7 +57,20 @@ def compare_ref(
         findings = list(_uncovered(objects, ref, changes, sources))
     except UndecidedError as error:
         return [_verdict(objects, ref, GateOutcome(GATE, Outcome.UNDECIDED, error.sentence), ())]
-    return [_verdict(objects, ref, GateOutcome(GATE, Outcome.FAIL), findings)] if findings else []
+    if not findings:
+        return []
+    # What could not be compared with the rules is not refused: a fetch may bring what is missing.
+    unknown = next((reason for each in changes if (reason := _not_known(each, ref)) is not None), None)
+    if unknown is not None:
+        return [_verdict(objects, ref, GateOutcome(GATE, Outcome.UNDECIDED, unknown), ())]
+    return [_verdict(objects, ref, GateOutcome(GATE, Outcome.FAIL), findings)]
+
+
+def _not_known(change: ChangeVerdict, ref: ProtectedRef) -> str | None:
+    """Return why it is not known whether a change that a ref gets has its approvals; None if it is."""
+    gates = change.context_gates if ref in change.lands_on else ()
+    unknown = (gate for gate in gates if gate.gate == GATE and gate.outcome is Outcome.UNDECIDED)
+    return next((gate.reason or "" for gate in unknown), None)
 
 
 def range_landing(repository: Repository, revision: str, asked: CheckOptions) -> tuple[ProtectedRef, ...]:

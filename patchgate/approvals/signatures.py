@@ -43,12 +43,14 @@ class SignatureCheck:
     """The result of a signature check: the principal who made it, or None and the reason.
 
     `principals` are all that the signers' file names for the key; none for a pattern, which names nobody.
+    `asked` is how often ssh-keygen was asked.
     """
 
     principal: str | None
     why: str = ""
     key: bytes = b""
     principals: tuple[str, ...] = ()
+    asked: int = 0
 
 
 def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
@@ -107,12 +109,14 @@ def check_signature(
         found = ask("find-principals")
         principals = [line for line in found.out.decode("utf-8", "surrogateescape").split("\n") if line]
         if found.code != 0 or not principals:
-            return SignatureCheck(None, _not_good(found))
+            return SignatureCheck(None, _not_good(found), asked=1)
         why = f"{ALLOWED_SIGNERS.quoted} has only patterns for its key, so the signer is not known"
         exact = {name for each in principals for name in each.split(",") if not _PATTERN.search(name)}
         valid: list[str] = []
         named: list[str] = []
+        asked = 1
         for principal in _candidates(signed.statement.by, principals):
+            asked += 1 + (principal in exact)
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
             if done.code != 0:
                 why = _not_good(done)
@@ -123,8 +127,8 @@ def check_signature(
             if is_named and ask("verify", "-n", _NAMESPACE, "-I", principal, file="exact").code == 0:
                 named.append(principal)
         if not valid:
-            return SignatureCheck(None, why)
-        return SignatureCheck(valid[0], "", public_key_of(signed.signature), tuple(named))
+            return SignatureCheck(None, why, asked=asked)
+        return SignatureCheck(valid[0], "", public_key_of(signed.signature), tuple(named), asked)
 
 
 def _without_patterns(signers: bytes) -> bytes:

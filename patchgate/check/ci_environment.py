@@ -21,7 +21,6 @@ EVENT_FILE = "GITHUB_EVENT_PATH"
 MAX_EVENT = 32 << 20
 """Bytes of an event file. GitHub caps a payload at 25 MB (docs.github.com, “Webhook events and payloads”)."""
 _BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
-_LONGEST = 1000
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What git-check-ref-format refuses anywhere in a name.
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//")
@@ -48,7 +47,7 @@ class CiEvent:
     head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
     judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
     default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
-    base of a pull request. `is_new` and `is_forced` describe a push.
+    base of a pull request. `is_new` and `is_forced` describe a push. `tag` is the name of a tag.
     """
 
     engine: str
@@ -64,6 +63,7 @@ class CiEvent:
     is_open: bool = False
     is_new: bool = False
     is_forced: bool | None = None
+    tag: str | None = None
     takes_commands: bool = False
 
 
@@ -114,7 +114,12 @@ class _Values:
     def branch(self, name: str, *, optional: bool = False) -> str | None:
         """Return the name of a branch, which the engine gives without `refs/heads/`."""
         value = self.text(name) if optional else self.required(name)
-        return None if value is None else self._branch(value, name)
+        return None if value is None else self._require_name("branch", value, value, name)
+
+    def tag(self, name: str) -> str:
+        """Return the name of a tag, which the engine gives alone or in full."""
+        value = self.required(name)
+        return self._require_name("tag", value.removeprefix(_TAGS), value, name)
 
     def full_branch(self, name: str) -> str:
         """Return the name of a branch that the engine gives in full."""
@@ -138,7 +143,7 @@ class _Values:
 
     def said_branch(self, *keys: str, optional: bool = False) -> str | None:
         value = self.said(*keys, optional=optional)
-        return None if value is None else self._branch(value, ".".join(keys))
+        return None if value is None else self._require_name("branch", value, value, ".".join(keys))
 
     def said_full_branch(self, *keys: str) -> str:
         return self._full_branch(self.said(*keys) or "", ".".join(keys))
@@ -171,27 +176,22 @@ class _Values:
         self._event = found.value
         return self._event
 
-    def _branch(self, value: str, source: str) -> str:
-        return self._require_branch(value, value, source)
-
     def _full_branch(self, value: str, source: str) -> str:
         # A branch can be called `refs/heads/main` too: one prefix is removed, and only where it belongs.
         name = value.removeprefix(_BRANCHES) if value.startswith(_BRANCHES) else ""
-        return self._require_branch(name, value, source)
+        return self._require_name("branch", name, value, source)
 
-    def _require_branch(self, name: str, value: str, source: str) -> str:
+    def _require_name(self, kind: str, name: str, value: str, source: str) -> str:
         if not is_branch_name(name):
-            raise UsageError(
-                f"{self.engine}: {source} is not the name of a branch: {printable(value, 100)}", _PROVIDED
-            )
+            what = f"{source} is not the name of a {kind}: {printable(value, 100)}"
+            raise UsageError(f"{self.engine}: {what}", _PROVIDED)
         return name
 
     def _oid(self, value: str, source: str) -> str:
         is_before = source in {"before", "CI_COMMIT_BEFORE_SHA"}
         if not _OID.fullmatch(value) or (is_zero(value) and not is_before):
-            raise UsageError(
-                f"{self.engine}: {source} is not a whole commit id: {printable(value, 100)}", _PROVIDED
-            )
+            what = f"{source} is not a whole commit id: {printable(value, 100)}"
+            raise UsageError(f"{self.engine}: {what}", _PROVIDED)
         return value
 
 
@@ -199,7 +199,7 @@ def is_branch_name(name: str) -> bool:
     """Return whether git takes a name for a branch, and it is no option. Source: git-check-ref-format."""
     parts = name.split("/")
     return (
-        0 < len(name) <= _LONGEST
+        0 < len(name) <= 1000
         and _FORBIDDEN.search(name) is None
         and not name.startswith("-")
         and not name.endswith(".")
@@ -268,6 +268,7 @@ def _github_queue(values: _Values, built: str) -> CiEvent:
         branch=values.said_full_branch("merge_group", "base_ref"),
         claimed=values.said_oid("merge_group", "base_sha"),
         checked_out=(values.agree("GITHUB_SHA", built, "merge_group.head_sha", head),),
+        default=values.said_branch("repository", "default_branch", optional=True),
         is_queued=True,
         takes_commands=True,
     )
@@ -278,11 +279,10 @@ def _github_push(values: _Values, built: str) -> CiEvent:
     values.agree("GITHUB_REF", ref, "ref", values.said("ref") or "")
     event = _of_ref(values, ref, built, EventKind.PUSH)
     if event.kind is EventKind.TAG:
-        return event
+        return _pushed(event, values.said("before", optional=True) and values.said_oid("before"))
     # Of an annotated tag, `after` is the tag itself.
     values.agree("GITHUB_SHA", built, "after", values.said_oid("after"))
-    event = replace(event, is_forced=values.said_true("forced"))
-    return _pushed(event, values.said_oid("before"))
+    return _pushed(replace(event, is_forced=values.said_true("forced")), values.said_oid("before"))
 
 
 def _github_rerun(values: _Values, built: str) -> CiEvent:
@@ -294,7 +294,7 @@ def _of_ref(values: _Values, ref: str, built: str, kind: EventKind) -> CiEvent:
     default = values.said_branch("repository", "default_branch", optional=True)
     event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,), default=default, takes_commands=True)
     if ref.startswith(_TAGS):
-        return event
+        return replace(event, tag=values.tag("GITHUB_REF"))
     branch = values.full_branch("GITHUB_REF")
     is_protected = values.text("GITHUB_REF_PROTECTED") == "true"
     if values.text("GITHUB_EVENT_NAME") == "schedule":
@@ -325,7 +325,7 @@ def _gitlab(values: _Values) -> CiEvent:
         )
     event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,), default=default)
     if values.text("CI_COMMIT_TAG"):
-        return event
+        return replace(event, tag=values.tag("CI_COMMIT_TAG"))
     # These have the commit before the push that started them, or zeroes.
     before = values.oid("CI_COMMIT_BEFORE_SHA", optional=source != "push")
     is_push = source == "push" or (source in {"parent_pipeline", "webide"} and not is_zero(before or "0"))
@@ -378,7 +378,7 @@ def _jenkins(values: _Values) -> CiEvent:
         # Jenkins may make the merge itself.
         return CiEvent(values.engine, EventKind.PROPOSAL, branch=base)
     if values.text("TAG_NAME"):
-        return CiEvent(values.engine, EventKind.TAG, checked_out=heads)
+        return CiEvent(values.engine, EventKind.TAG, checked_out=heads, tag=values.tag("TAG_NAME"))
     name = values.branch("BRANCH_NAME", optional=True)
     plain = values.text("GIT_BRANCH") or ""
     if name is None and plain.startswith("origin/"):
@@ -409,11 +409,11 @@ def _azure(values: _Values) -> CiEvent:
             checked_out=(built,) if head is None else (built, head),
             includes=head,
         )
+    event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,))
     if ref.startswith(_TAGS):
-        return CiEvent(values.engine, EventKind.TAG, checked_out=(built,))
+        return replace(event, tag=values.tag("BUILD_SOURCEBRANCH"))
     kind = EventKind.PUSH if reason in {"IndividualCI", "BatchedCI"} else EventKind.RERUN
-    branch = values.full_branch("BUILD_SOURCEBRANCH")
-    return CiEvent(values.engine, kind, branch=branch, checked_out=(built,))
+    return replace(event, kind=kind, branch=values.full_branch("BUILD_SOURCEBRANCH"))
 
 
 def _azure_target(values: _Values) -> str | None:
@@ -436,7 +436,7 @@ def _buildkite(values: _Values) -> CiEvent:
     if (values.text("BUILDKITE_PULL_REQUEST") or "false") != "false":
         return replace(event, branch=values.branch("BUILDKITE_PULL_REQUEST_BASE_BRANCH"))
     if values.text("BUILDKITE_TAG"):
-        return replace(event, kind=EventKind.TAG)
+        return replace(event, kind=EventKind.TAG, tag=values.tag("BUILDKITE_TAG"))
     kind = EventKind.PUSH if values.text("BUILDKITE_SOURCE") == "webhook" else EventKind.RERUN
     return replace(event, kind=kind, branch=values.branch("BUILDKITE_BRANCH"))
 

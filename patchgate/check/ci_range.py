@@ -7,19 +7,19 @@ the engine claims is compared with what is here; what is missing is undecided, w
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Sequence
 
 from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, RefUpdate, is_ancestor
+from patchgate.git.pushes import BRANCHES, TAGS, RefUpdate, is_ancestor, nearest_first_parent, peel
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.tree_policies import TreePolicies
-from patchgate.report.verdict import Report, Verdict
+from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
@@ -37,8 +37,8 @@ class CiRange:
     `branch` is what the branch has, where that has no policy, so that the default branch's judges.
     `forced_from` is the commit that a forced push took from the branch, `queued_after` the entry of a merge
     queue that lands before this one. `is_merged` is whether a host merges the head, if it lacks commits of
-    the branch. `default` is the commit of the default branch, where it is here. `notes` are sentences for
-    the report.
+    the branch, and `is_new` whether the push made a protected ref, which has the default branch's rules.
+    `default` is the commit of the default branch, where it is here. `notes` are sentences for the report.
     """
 
     head: str
@@ -50,6 +50,7 @@ class CiRange:
     forced_from: str | None = None
     queued_after: str | None = None
     is_merged: bool = True
+    is_new: bool = False
     default: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -73,29 +74,36 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
         return tuple(finder.with_default(each) for each in ranges)
 
 
-def with_forced_push(repository: Repository, found: CiRange, report: Report) -> Report:
-    """Add to the report on a forced push what pre-receive would have said of the ref.
+def with_move(repository: Repository, found: CiRange, report: Report) -> Report:
+    """Add to the report on a push what pre-receive would have said of a protected ref that is new or forced.
 
     Raises:
         UndecidedError: git could not answer.
     """
+    if found.is_new and found.policy_from is not None:
+        fork = nearest_first_parent(repository, found.head, found.policy_from)
+        made = tuple(replace(each, base=fork, other_bases=(), is_new=True) for each in report.lands_on)
+        return replace(report, lands_on=made)
     if found.forced_from is None:
         return report
     from patchgate.check.protected_refs import Destination, RefRules
 
     old, ref = found.forced_from, found.target
     with Objects(repository) as objects:
+        had = peel(objects, [old])[old]
         there = Destination("origin", default=ref, had={ref: old}, judges_all=True)
         moved = None
         # On a server the default branch's policy names the protected refs; here the host may protect others.
         # Where the branch has no policy, the default branch's judges.
-        for governing in filter(None, (found.default, old if found.branch is None else None)):
+        for governing in filter(None, (found.default, had if found.branch is None else None)):
             asked = CheckOptions(policy_from=governing)
-            rules = RefRules(repository, objects, there, {old: old, found.head: found.head}, asked)
-            verdict = rules.verdict_on(RefUpdate(ref, old, found.head))
-            if moved is None or (verdict is not None and verdict.verdict is not Verdict.ACCEPTED):
-                moved = verdict
-    landing = tuple(replace(each, base=old, is_forced=True) for each in report.lands_on)
+            rules = RefRules(repository, objects, there, {old: had, found.head: found.head}, asked)
+            if rules.is_protected(ref):
+                moved = rules.verdict_on(RefUpdate(ref, old, found.head))
+                break
+    landing = tuple(
+        replace(each, base=had, other_bases=(), is_forced=had != found.head) for each in report.lands_on
+    )
     changes = report.changes if moved is None else (moved, *report.changes)
     return replace(report, changes=changes, lands_on=landing)
 
@@ -120,7 +128,13 @@ class _Finder:
             return replace(self._against(default), notes=(note,))
         if event.kind is EventKind.TAG:
             found = self._against(default)
-            return replace(found, is_merged=not self._is_on_protected_branch(found.policy_from or ""))
+            listed = self._protected_refs(found.policy_from or "")
+            if event.tag is not None and matches_ref(listed, TAGS + event.tag):
+                if event.claimed is not None:
+                    self._require_commit(event.claimed)
+                found = replace(found, target=TAGS + event.tag, is_merged=False)
+                return replace(found, is_new=event.claimed is None, forced_from=event.claimed)
+            return replace(found, is_merged=not self._is_on_branch_of(listed))
         if event.kind is EventKind.CLONE or event.branch is None:
             return self._against(default)
         if event.branch != default and not event.is_protected:
@@ -128,7 +142,9 @@ class _Finder:
         if event.kind is EventKind.RERUN:
             return self._newest(event.branch, "this run has no push: ")
         if event.is_new and event.branch != default:
-            return self._against(default)
+            return replace(
+                self._against(default), target=BRANCHES + event.branch, is_merged=False, is_new=True
+            )
         if event.is_new:
             note = f"{printable(event.branch)} is new: each commit was checked by the policy before it"
             return self._everything(event.branch, note)
@@ -143,8 +159,16 @@ class _Finder:
         pre-receive.
         """
         branch = found.policy_from
-        with suppress(UndecidedError):
-            found = replace(found, default=self._tip_of(self.event.default or self._default_of_origin()))
+        try:
+            name = self.event.default or self._default_of_origin()
+            if found.forced_from is not None and found.target == BRANCHES + name:
+                # It has what was pushed.
+                return found
+            found = replace(found, default=self._tip_of(name))
+        except UndecidedError:
+            # A conflict is joined as any default branch may ask; whether a branch may be forced, it must say.
+            if found.forced_from is not None:
+                raise
         if branch is None or not self._has_no_policy(branch):
             return found
         default = self.event.default or self._default_of_origin()
@@ -161,12 +185,15 @@ class _Finder:
         header = self.objects.header(commit + "^{tree}")
         return header is not None and policies.at(policies.key(header.oid)).is_absent
 
-    def _is_on_protected_branch(self, judging: str) -> bool:
-        """Return whether the head is on a branch that the policy of a commit lists as protected."""
+    def _protected_refs(self, judging: str) -> Sequence[str]:
+        """Return the protected refs that the policy of a commit lists."""
         policies = TreePolicies(self.objects)
         header = self.objects.header(judging + "^{tree}")
         policy = policies.at(policies.key(header.oid)).policy if header is not None else None
-        listed = policy.config.push.protected_refs if policy is not None else None
+        return (policy.config.push.protected_refs if policy is not None else None) or ()
+
+    def _is_on_branch_of(self, listed: Sequence[str]) -> bool:
+        """Return whether the head is on a branch that a list of protected refs has."""
         if not listed:
             return False
         arguments = ("for-each-ref", f"--contains={self.head}", "--format=%(refname)", _REMOTE)
@@ -180,7 +207,7 @@ class _Finder:
         if found is None:
             raise UsageError("no commit is checked out", "check out the commit that the engine builds")
         if event.head is not None:
-            self._require_commit(event.head, f"git fetch origin {event.head}")
+            self._require_commit(event.head)
             self.head = self.shown = event.head
         else:
             self.head = found
@@ -193,7 +220,7 @@ class _Finder:
                     f"git checkout --detach {event.checked_out[0]}",
                 )
         if event.includes is not None and event.includes != self.head:
-            self._require_commit(event.includes, f"git fetch origin {event.includes}")
+            self._require_commit(event.includes)
             if not is_ancestor(self.repository, event.includes, self.head):
                 raise UndecidedError(
                     f"{event.engine} names {event.includes[:SHORT_OID]} as the head, but it is not in the "
@@ -242,7 +269,7 @@ class _Finder:
 
     def _pushed(self, branch: str, before: str) -> CiRange:
         """Judge what a push brought, by the policy that the branch had before it."""
-        self._require_commit(before, f"git fetch origin {before}")
+        self._require_commit(before)
         self._require_history(before)
         found = CiRange(self.head, BRANCHES + branch, before, f"{before}..{self.shown}")
         if not is_ancestor(self.repository, before, self.head):
@@ -285,13 +312,15 @@ class _Finder:
             raise UndecidedError("the default branch of origin is not known here", _FETCH_ALL)
         return name
 
-    def _require_commit(self, oid: str, fetch: str) -> None:
-        """Require that a commit is here, by its whole id in this repository's format."""
+    def _require_commit(self, oid: str, fetch: str | None = None) -> None:
+        """Require that a commit, or a tag of one, is here, by its whole id in this repository's format."""
         is_own = self.repository.is_oid(oid.encode("ascii"))
-        if not is_own or self.objects.header(oid + "^{commit}") is None:
-            if self.repository.shallow:
-                raise self._cut_off()
-            raise UndecidedError(f"the commit {oid[:SHORT_OID]} is not in this clone", fetch)
+        if is_own and self.objects.header(oid + "^{commit}") is not None:
+            return
+        if self.repository.shallow:
+            raise self._cut_off()
+        hint = fetch or f"git fetch origin {oid}"
+        raise UndecidedError(f"the commit {oid[:SHORT_OID]} is not in this clone", hint)
 
     def _require_history(self, base: str) -> None:
         """Require that no history is cut off between the base and the head."""

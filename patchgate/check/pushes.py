@@ -39,6 +39,9 @@ from patchgate.report.verdict import ChangeVerdict, ClearedCommits, RecoveryStep
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
+_FEW = 8
+"""Of so many refs of a push, what merges bring to open branches is compared for each of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class PushVerdict:
@@ -372,6 +375,8 @@ class _PushCheck:
     def _groups(self, updates: Sequence[RefUpdate]) -> list[PushGroup]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""
         groups: dict[tuple[Key | None, str | None, str | None, str], PushGroup] = {}
+        merges = any(len(commit.parents) > 1 for commit in self._news.commits.values())
+        are_apart = merges and len(updates) <= _FEW
         for update in updates:
             tip = self._commits.get(update.new or "")
             if tip is None or not self._news.has(update.ref, tip):
@@ -384,14 +389,16 @@ class _PushCheck:
             elif not update.ref.startswith(NOTES):
                 # No policy speaks of the names in notes, but the one that they have themselves.
                 fallback = self._terms.default_tip
-            # What a merge brings is compared with what its protected branch has, and with no other.
+            had = self._commits.get(self._destination.had.get(update.ref, "")) or self._terms.default_tip
+            # What a merge brings is compared with what its branch has; of many open ones, with what each has.
             alone = update.ref if place is not None and self._news.is_protected(update.ref) else ""
+            if not alone and place is not None and are_apart:
+                alone = had or ""
             group = groups.setdefault(
                 (key, signers, fallback, alone),
                 PushGroup(place=place, key=key, signers=signers, fallback=fallback),
             )
             group.refs.append((update.ref, tip))
-            had = self._commits.get(self._destination.had.get(update.ref, "")) or self._terms.default_tip
             group.branches.extend(oid for oid in (had or place,) if oid is not None)
         return sorted(groups.values(), key=lambda group: group.place is None)
 

@@ -14,7 +14,7 @@ from patchgate.check.ci_environment import (
     is_github,
     read_event,
 )
-from patchgate.check.ci_range import CiRange, find_ranges, with_forced_push
+from patchgate.check.ci_range import CiRange, find_ranges, with_move
 from patchgate.cli.output import write_error
 from patchgate.cli.progress import Progress
 from patchgate.errors import UsageError
@@ -75,7 +75,7 @@ def check_ci(
                 is_merged=found.is_merged,
                 attributes_from=found.default or "",
             )
-            report = with_forced_push(repository, found, report)
+            report = with_move(repository, found, report)
         judged.append((replace(report, warnings=(*found.notes, *report.warnings)), asked))
     return judged, event
 

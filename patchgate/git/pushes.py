@@ -25,6 +25,10 @@ _TRACKING = "refs/remotes/"
 _HEX = re.compile(r"[0-9a-f]+")
 _ZEROES = ("0" * 40, "0" * 64)
 _GLOB = frozenset("*?[\\")
+_MOST_LISTED = 500_000
+"""How many commits may be listed for single tips, where each has another known commit: some 5 s."""
+_EACH = 500
+"""As how many commits the processes for one tip count."""
 _USER = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/]*@")
 
 
@@ -198,8 +202,18 @@ def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | 
     Raises:
         UndecidedError: git failed, or objects are missing.
     """
+    return _first_reached(repository, tip, known, _line(repository, tip, known))
+
+
+def _line(repository: Repository, tip: str, known: str) -> list[list[str]]:
+    """List the line of first parents of a tip, each with its parents, to what git sees `known` reach."""
     raw = repository.output("rev-list", "--first-parent", "--parents", tip, f"^{known}")
-    chain = [line.split(" ") for line in raw.decode("ascii").splitlines()]
+    return [line.split(" ") for line in raw.decode("ascii").splitlines()]
+
+
+def _first_reached(
+    repository: Repository, tip: str, known: str, chain: Sequence[Sequence[str]]
+) -> str | None:
     if not chain:
         return tip
     # With wrong clocks, git may list commits that `known` reaches.
@@ -227,20 +241,33 @@ class FirstParentLines:
         self._usual = usual
         self._asked: set[str] = set()
         self._lists: dict[str, _ListedLines] = {}
+        self._listed = 0
 
     def nearest(self, tip: str, known: str) -> str | None:
         """Find the first commit on the line of one of the tips that `known` reaches; None: there is none.
 
         Raises:
-            UndecidedError: git failed, or objects are missing.
+            UndecidedError: git failed, objects are missing, or there are too many long lines.
         """
         if known not in self._lists:
             # Alone, one line is cheaper than all.
             if known != self._usual and known not in self._asked:
                 self._asked.add(known)
-                return nearest_first_parent(self._repository, tip, known)
+                return self._alone(tip, known)
             self._lists[known] = _ListedLines(self._repository, filter(None, self._tips), known)
-        return self._lists[known].nearest(tip)
+        listed = self._lists[known]
+        # With wrong clocks, git may list commits that the known one reaches.
+        return self._alone(tip, known) if listed.is_wrong(tip) else listed.nearest(tip)
+
+    def _alone(self, tip: str, known: str) -> str | None:
+        if self._listed > _MOST_LISTED:
+            raise UndecidedError(
+                "so many branches move to other lines that it takes too long to find where each line begins",
+                "push fewer branches at once",
+            )
+        chain = _line(self._repository, tip, known)
+        self._listed += len(chain) + _EACH
+        return _first_reached(self._repository, tip, known, chain)
 
 
 class _ListedLines:
@@ -258,18 +285,25 @@ class _ListedLines:
         self._reached: dict[str, bool] = {}
 
     def nearest(self, tip: str) -> str | None:
-        """Find the first commit on the line of a tip that the known commit reaches."""
+        """Find the first commit on the line of a tip that the known commit reaches, unless it is wrong."""
+        return tip if tip not in self._parents else self._end_of(tip)[1]
+
+    def is_wrong(self, tip: str) -> bool:
+        """Return whether the list of a line has commits that the known one reaches."""
         if tip not in self._parents:
-            return tip
+            return False
+        last, _ = self._end_of(tip)
+        if last not in self._reached:
+            self._reached[last] = is_ancestor(self._repository, last, self._known)
+        return self._reached[last]
+
+    def _end_of(self, tip: str) -> tuple[str, str | None]:
         line = [tip]
         while line[-1] not in self._ends and (parent := self._parents[line[-1]]) in self._parents:
             line.append(parent or "")
-        last, following = end = self._ends.get(line[-1]) or (line[-1], self._parents[line[-1]])
+        end = self._ends.get(line[-1]) or (line[-1], self._parents[line[-1]])
         self._ends.update(dict.fromkeys(line, end))
-        if last not in self._reached:
-            self._reached[last] = is_ancestor(self._repository, last, self._known)
-        # With wrong clocks, git may list commits that the known one reaches.
-        return nearest_first_parent(self._repository, tip, self._known) if self._reached[last] else following
+        return end
 
 
 def first_parents_at(

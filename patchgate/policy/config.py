@@ -191,7 +191,7 @@ def _mistakes(
             message, hint, choices = _words(detail, annotation, value)
             if hint is None and len(found) < MAX_SUGGESTIONS:
                 name = value if detail["type"] == "literal_error" else key[-1] if key else ""
-                hint = _did_you_mean(str(name), choices)
+                hint = _did_you_mean(name, choices) if isinstance(name, str) else None
             if hint is None and detail["type"] == "extra_forbidden":
                 hint = _belongs(str(key[-1])) or f"the keys of this table are {', '.join(choices)}"
             place = (*prefix, *key)

@@ -129,8 +129,9 @@ class TreePolicies:
                 self._found.clear()
             found = self._found[key] = self._read(key)
             if found.policy is not None and found.policy.config.warnings:
-                warnings = self._objects.repository.config_warnings
-                warnings += [each for each in warnings_of(found.policy) if each not in warnings]
+                policy, warnings = found.policy, self._objects.repository.config_warnings
+                made = self._in_time(policy.raw, lambda: warnings_of(policy))
+                warnings += [each for each in made if each not in warnings]
         return self._found[key]
 
     def _read(self, key: Key) -> FoundPolicy:
@@ -146,7 +147,7 @@ class TreePolicies:
                 fault = error
         speaks = project is not None or fault is not None
         if config_oid is None:
-            policy = Policy(project, "pyproject.toml", project_raw, self._limit) if project else None
+            policy = self._compiled(project, "pyproject.toml", project_raw) if project else None
             return FoundPolicy(policy, fault, speaks)
         if speaks:
             message = "both patchgate.toml and [tool.patchgate] in pyproject.toml contain a policy"
@@ -160,14 +161,17 @@ class TreePolicies:
             config = self._parse(raw)
         except ConfigError as error:
             return FoundPolicy(None, error, speaks)
-        return FoundPolicy(Policy(config, "patchgate.toml", raw, self._limit), None, speaks)
+        return FoundPolicy(self._compiled(config, "patchgate.toml", raw), None, speaks)
+
+    def _compiled(self, config: Config, file: str, raw: bytes) -> Policy:
+        return self._in_time(raw, lambda: Policy(config, file, raw, self._limit))
 
     def _parse(self, raw: bytes) -> Config:
         config = self._cache.load(raw, "patchgate.toml")
         if config is None:
             from patchgate.policy.config import parse
 
-            config = self._in_time(raw, lambda: parse(raw, "patchgate.toml"))
+            config = self._in_time(raw, lambda: parse(raw, "patchgate.toml"), self._earned)
             self._cache.store(raw, "patchgate.toml", config)
         return config
 
@@ -179,20 +183,24 @@ class TreePolicies:
         if config is None:
             from patchgate.policy.config import parse_pyproject
 
-            config = self._in_time(raw, lambda: parse_pyproject(raw, "pyproject.toml"))
+            config = self._in_time(raw, lambda: parse_pyproject(raw, "pyproject.toml"), self._earned)
             if config is not None:
                 self._cache.store(raw, "pyproject.toml", config)
         return config
 
-    def _in_time(self, raw: bytes, read: Callable[[], _Read]) -> _Read:
-        """Parse a config within the time limit: its expressions are compiled and run on their examples.
+    @property
+    def _earned(self) -> float:
+        """The seconds that one more config adds."""
+        return _CONFIG_SECONDS if self._limit.names < _MOST_EARNING else 0.0
+
+    def _in_time(self, raw: bytes, read: Callable[[], _Read], earned: float = 0.0) -> _Read:
+        """Read or compile a config within the time limit; its expressions are run on their examples.
 
         Raises:
             ConfigError: it is not valid.
             UndecidedError: time ran out. That is no fault of the config, which others may repair: another
                 config may have used up the time.
         """
-        earned = _CONFIG_SECONDS if self._limit.names < _MOST_EARNING else 0.0
         try:
             return self._limit.run(raw, read, earned)
         except OutOfTimeError:

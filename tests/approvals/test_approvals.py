@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from patchgate.approvals import grants
 from patchgate.approvals.apply_approvals import LOCAL, PUSH, apply_approvals, apply_grants, approve_command
 from patchgate.approvals.approvals import SignedStatement
 from patchgate.approvals.grants import Grant
@@ -743,6 +744,25 @@ def test_a_place_of_notes_that_is_not_there_has_none(signed_repo: Repo, place: s
     report = check_pending(repository, CheckOptions())
     done = apply_approvals(repository, report, ApprovalSources(False, notes=(place,)))
     assert (done.verdict, done.warnings) == (Verdict.REJECTED, report.warnings)
+
+
+@needs_ssh_keygen
+def test_of_notes_that_are_too_large_together_the_rest_is_not_read(
+    signed_repo: Repo, key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = note_for(signed_repo, key.sign(statement_for(signed_repo.check().change)))
+    junk = commit_note(signed_repo, anchor(signed_repo, signed_repo.check().change["change_id"]), b"x" * 2000)
+    report = check_pending(opened(signed_repo), CheckOptions())
+    for most, places, expected in (
+        (1000, (junk, good), Verdict.REJECTED),
+        (3000, (junk, good), Verdict.ACCEPTED),
+    ):
+        monkeypatch.setattr(grants, "_MOST_BYTES_IN_ALL", most)
+        done = apply_approvals(opened(signed_repo), report, ApprovalSources(False, notes=places))
+        assert (done.verdict, "too large together" in " ".join(done.warnings)) == (
+            expected,
+            expected is Verdict.REJECTED,
+        )
 
 
 @needs_ssh_keygen

@@ -57,7 +57,15 @@ PUSH_EVENT = CiEvent(
     is_forced=False,
     takes_commands=True,
 )
-TAG_EVENT = CiEvent("GitHub Actions", EventKind.TAG, checked_out=(C,), default="trunk", takes_commands=True)
+TAG_EVENT = CiEvent(
+    "GitHub Actions",
+    EventKind.TAG,
+    checked_out=(C,),
+    claimed=A,
+    default="trunk",
+    tag="v1",
+    takes_commands=True,
+)
 QUEUE = {"merge_group": {"base_ref": "refs/heads/main", "base_sha": A, "head_sha": C, "head_ref": "refs/x"}}
 GITHUB_CASES: dict[str, tuple[Variables, Mapping[str, Any], CiEvent]] = {
     "a pull request": (PULL_VARIABLES, PULL | REPOSITORY, PULL_EVENT),
@@ -83,12 +91,13 @@ GITHUB_CASES: dict[str, tuple[Variables, Mapping[str, Any], CiEvent]] = {
     ),
     "a merge queue": (
         GITHUB | {"GITHUB_EVENT_NAME": "merge_group", "GITHUB_REF": "refs/heads/gh-readonly-queue/main/pr-1"},
-        QUEUE,
+        QUEUE | REPOSITORY,
         CiEvent(
             "GitHub Actions",
             EventKind.PROPOSAL,
             branch="main",
             claimed=A,
+            default="trunk",
             checked_out=(C,),
             is_queued=True,
             takes_commands=True,
@@ -192,7 +201,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "GitLab, a tag": (
         GITLAB | {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_TAG": "v1", "CI_COMMIT_BEFORE_SHA": ZEROES},
-        replace(MERGE_EVENT, kind=EventKind.TAG, branch=None, claimed=None),
+        replace(MERGE_EVENT, kind=EventKind.TAG, branch=None, claimed=None, tag="v1"),
     ),
     "Jenkins, a pull request": (
         JENKINS | {"CHANGE_ID": "1", "CHANGE_TARGET": "main", "BRANCH_NAME": "PR-1", "CHANGE_BRANCH": "evil"},
@@ -204,7 +213,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Jenkins, a tag": (
         JENKINS | {"BRANCH_NAME": "v1", "TAG_NAME": "v1"},
-        CiEvent("Jenkins", EventKind.TAG),
+        CiEvent("Jenkins", EventKind.TAG, tag="v1"),
     ),
     "Jenkins, a plain job": (
         JENKINS | {"GIT_BRANCH": "origin/main", "GIT_COMMIT": C},
@@ -229,7 +238,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Azure, a tag": (
         AZURE | {"BUILD_REASON": "IndividualCI", "BUILD_SOURCEBRANCH": "refs/tags/v1"},
-        replace(AZURE_EVENT, kind=EventKind.TAG, branch=None),
+        replace(AZURE_EVENT, kind=EventKind.TAG, branch=None, tag="v1"),
     ),
     "Buildkite, a pull request": (
         BUILDKITE
@@ -256,7 +265,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Buildkite, a tag": (
         BUILDKITE | {"BUILDKITE_TAG": "v1"},
-        replace(KITE_EVENT, kind=EventKind.TAG, branch=None),
+        replace(KITE_EVENT, kind=EventKind.TAG, branch=None, tag="v1"),
     ),
     "no engine": ({}, CiEvent("git", EventKind.CLONE)),
     "an engine that is not known": ({"CI": "true", "TRAVIS": "true"}, CiEvent("git", EventKind.CLONE)),
@@ -376,6 +385,21 @@ def test_a_base_that_is_not_the_name_of_a_branch_is_refused_in_one_line(bad: str
         (JENKINS | {"CHANGE_ID": "1", "CHANGE_TARGET": bad}, None),
         (AZURE_PULL | {"SYSTEM_PULLREQUEST_TARGETBRANCH": bad}, None),
         (BUILDKITE | {"BUILDKITE_PULL_REQUEST": "1", "BUILDKITE_PULL_REQUEST_BASE_BRANCH": bad}, None),
+    ):
+        with pytest.raises(UsageError) as raised:
+            read(variables, document)
+        assert raised.value.message.isprintable()
+
+
+@pytest.mark.parametrize("bad", BAD_NAMES)
+def test_what_is_not_the_name_of_a_tag_is_refused_in_one_line(bad: str) -> None:
+    full = f"refs/tags/{bad}"
+    for variables, document in (
+        (PUSH_VARIABLES | {"GITHUB_REF": full}, None if "\udcff" in bad else PUSH | {"ref": full}),
+        (GITLAB | {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_TAG": bad}, None),
+        (JENKINS | {"TAG_NAME": bad}, None),
+        (AZURE | {"BUILD_REASON": "IndividualCI", "BUILD_SOURCEBRANCH": full}, None),
+        (BUILDKITE | {"BUILDKITE_TAG": bad}, None),
     ):
         with pytest.raises(UsageError) as raised:
             read(variables, document)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from patchgate.errors import UndecidedError
+from patchgate.git import pushes
 from patchgate.git.commit_lists import commits_not_in
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import FirstParentLines, is_ancestor, nearest_first_parent, peel
@@ -105,6 +107,21 @@ def test_git_lists_the_lines_of_many_new_branches_once(
     lines = FirstParentLines(repository, tips, known)
     assert {lines.nearest(tip, known) for tip in tips} == {known}
     assert asked == ["rev-list", "merge-base"]
+
+
+def test_to_find_where_many_long_lines_begin_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo.create(tmp_path)
+    first = repo.commit({"a": "x\n"})
+    others = [repo.commit({"b": f"{number}\n"}) for number in range(4)]
+    repo.git("reset", "-q", "--hard", first)
+    tip = repo.commit({"a": "y\n"})
+    monkeypatch.setattr(pushes, "_MOST_LISTED", 1200)
+    lines = FirstParentLines(open_repository(repo.env, str(repo.path)), [tip], None)
+    assert [lines.nearest(tip, other) for other in others[:3]] == [first] * 3
+    with pytest.raises(UndecidedError):
+        lines.nearest(tip, others[3])
 
 
 def test_tags_are_peeled_however_nested(tmp_path: Path) -> None:

@@ -502,6 +502,9 @@ def read(raw: bytes) -> Config | tuple[Mistake, ...]:
         (b"x = 1\nx = 2\n", 2, "cannot overwrite"),
         (b"\n\nx = " + b"9" * 5000, 3, "too long"),
         (b"[policy.commit]\nmax_files = 0x" + b"f" * 60_000, 2, "beyond 64 bits"),
+        (b"[rules]\nmax-files = 0x" + b"f" * 4_000, 2, "expected"),
+        (b"[rules]\nmax-files = [0x" + b"f" * 4_000 + b"]", 2, "expected"),
+        (b"[placeholders]\nlevel = {a = 0x" + b"f" * 4_000 + b"}", 2, "expected"),
         (b"x = 2024-02-31", 1, "not valid TOML"),
     ],
 )

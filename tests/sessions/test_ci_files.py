@@ -36,6 +36,7 @@ case "$*" in
 "-I -m pip install "*)
     for last; do :; done
     echo "$last" >"${{0%/*}}/installed"
+    env >"${{0%/*}}/environment"
     ;;
 "-I -m patchgate "*)
     exec {sys.executable} "$@"
@@ -166,6 +167,39 @@ def test_the_action_imports_nothing_of_the_head_where_the_job_has_a_python_path(
     host.clone(merge)
     code, said = run_action(host, host.pull(bad, merge) | {"PYTHONPATH": "src"}, {})
     assert (code, "deny-prefix" in said) == (1, True), said
+
+
+HOSTILE = {
+    "PYTHONPATH": "src",
+    "PYTHONPYCACHEPREFIX": "cache",
+    "PIP_CONSTRAINT": "constraints.txt",
+    "PIP_CACHE_DIR": ".cache/pip",
+    "PIP_CONFIG_FILE": "pip.conf",
+    "PIP_INDEX_URL": "https://index.invalid/simple",
+}
+
+
+def kept(environment: Path) -> dict[str, str]:
+    """Read which variables of Python and pip an installation had."""
+    lines = [line.partition("=") for line in environment.read_text().splitlines()]
+    return {
+        name: value for name, _, value in lines if name.startswith(("PIP_", "PYTHON")) and name != "PYTHON"
+    }
+
+
+def test_pip_reads_no_variable_that_may_name_a_file_of_the_head(host: Host) -> None:
+    after = host.land(GOOD)
+    host.clone(after)
+    code, said = run_action(host, host.pushed("refs/heads/main", host.main, after) | HOSTILE, {})
+    assert code == 0, said
+    wanted = {"PIP_INDEX_URL": HOSTILE["PIP_INDEX_URL"], "PIP_NO_CACHE_DIR": "1"}
+    assert kept(host.ci.path.parent / "runner/patchgate/bin/environment") == wanted
+    job: dict[str, Any] = yaml.safe_load(GITLAB.read_text(encoding="utf-8"))["patchgate"]
+    python = host.ci.path.parent / "python" / "python"
+    variables = {"PATH": f"{python.parent}:{host.ci.env['PATH']}", "TMPDIR": str(host.ci.path.parent)}
+    run("\n".join(job["script"][:4]), host.ci, variables | HOSTILE)
+    (environment,) = host.ci.path.parent.glob("tmp.*/bin/environment")
+    assert kept(environment) == wanted
 
 
 def test_a_summary_that_nobody_reads_is_a_warning(host: Host) -> None:

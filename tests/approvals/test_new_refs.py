@@ -1,0 +1,153 @@
+"""A protected ref that is new: CI and the server ask for the same approvals, which name that ref."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.approvals.owners_world import GOVERNED, Team
+from tests.approvals.test_owner_attacks import DENIED, INFRA, commit_of, on_server, refused
+from tests.signing import needs_ssh_keygen
+
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
+
+LISTED = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*", "refs/tags/v*"]\n'
+LOOSER = "[content]\nsecrets = false\n"
+BRANCH, TAG = "refs/heads/release/9", "refs/tags/v9"
+ZEROES = "0" * 40
+
+
+def in_ci(team: Team, ref: str, new: str) -> tuple[int, list[str]]:
+    """Say what a clone in CI answers to the first push of a ref."""
+    said = {
+        "GITLAB_CI": "true",
+        "CI": "true",
+        "CI_PIPELINE_SOURCE": "push",
+        "CI_COMMIT_SHA": new,
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_COMMIT_BEFORE_SHA": ZEROES,
+        "CI_COMMIT_REF_PROTECTED": "true",
+    }
+    if ref == TAG:
+        said["CI_COMMIT_TAG"] = ref.removeprefix("refs/tags/")
+    else:
+        said["CI_COMMIT_BRANCH"] = ref.removeprefix("refs/heads/")
+    team.dev.git("checkout", "-q", "--detach", new)
+    answer = team.dev.check("--ci", cwd=team.dev.path, **said)
+    team.dev.git("checkout", "-q", "main")
+    return answer.code, answer.errors
+
+
+@pytest.mark.parametrize("ref", [BRANCH, TAG])
+@pytest.mark.parametrize("is_owned", [True, False])
+def test_an_approval_for_main_is_none_for_a_new_protected_ref(
+    tmp_path: Path, is_owned: bool, ref: str
+) -> None:
+    policy = (GOVERNED if is_owned else DENIED) + LISTED
+    team = Team.make(tmp_path, policy)
+    files = {"patchgate.toml": policy + LOOSER} if is_owned else {"infra/main.tf": "2\n"}
+    rule = "owner-approval-missing" if is_owned else "deny-pattern"
+    change = commit_of(team.dev, team.head(), dict(files))
+    assert team.approve("alice", change, "--for", "refs/heads/main").code == 0
+    assert in_ci(team, ref, change) == (1, [rule])
+    refused(team, f"{change}:{ref}", rule=rule)
+    assert team.approve("alice", change, "--for", ref).code == 0
+    assert in_ci(team, ref, change) == (0, [])
+    assert team.push(f"{change}:{ref}").code == 0
+
+
+def test_a_new_protected_branch_with_the_rules_of_long_ago_is_refused_in_ci_too(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n" + LISTED)
+    fork = team.head()
+    on_server(team, "main", commit_of(team.dev, fork, {"patchgate.toml": INFRA + LISTED}))
+    team.dev.git("fetch", "-q", str(team.server.path), "main:refs/remotes/origin/main")
+    assert in_ci(team, BRANCH, fork) == (1, ["owner-approval-missing"])
+    refused(team, f"{fork}:{BRANCH}")
+
+
+def test_in_ci_a_new_protected_branch_is_not_merged_into_the_default_branch(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n" + LISTED, signers=())
+    fork = team.head()
+    on_server(team, "main", commit_of(team.dev, fork, {"patchgate.toml": "[policy]\n" + LISTED + "# a\n"}))
+    team.dev.git("fetch", "-q", str(team.server.path), "main:refs/remotes/origin/main")
+    change = commit_of(team.dev, fork, {"patchgate.toml": "[policy]\n" + LISTED + "# b\n"})
+    assert in_ci(team, BRANCH, change) == (0, [])
+    assert team.push(f"{change}:{BRANCH}").code == 0
+
+
+def in_github(team: Team, ref: str, before: str, new: str) -> tuple[int, list[str]]:
+    """Say what a clone on GitHub answers to a push that moves a protected ref."""
+    event = {"ref": ref, "before": before, "after": new, "repository": {"default_branch": "main"}}
+    (team.dev.path.parent / "event.json").write_text(json.dumps(event))
+    said = {
+        "GITHUB_ACTIONS": "true",
+        "CI": "true",
+        "GITHUB_EVENT_NAME": "push",
+        "GITHUB_EVENT_PATH": str(team.dev.path.parent / "event.json"),
+        "GITHUB_REF": ref,
+        "GITHUB_SHA": new,
+        "GITHUB_REF_PROTECTED": "true",
+    }
+    team.dev.git("checkout", "-q", "--detach", new)
+    answer = team.dev.check("--ci", cwd=team.dev.path, **said)
+    return answer.code, [each["rule"] for each in answer.findings] if answer.code != 3 else []
+
+
+def test_a_protected_tag_that_was_moved_is_refused_in_ci_too(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n" + LISTED)
+    old = team.head()
+    on_server(team, "main", commit_of(team.dev, old, {"a": "2\n"}))
+    new = team.head()
+    team.dev.git("fetch", "-q", str(team.server.path), "main:refs/remotes/origin/main")
+    assert in_github(team, TAG, old, new) == (1, ["ref-forced"])
+    assert in_github(team, TAG, ZEROES, new) == (0, [])
+
+
+@pytest.mark.parametrize("is_crossed", [False, True])
+def test_a_forced_push_takes_no_approved_change_back_in_ci(tmp_path: Path, is_crossed: bool) -> None:
+    warned = '[rules]\nref-forced = "warning"\n'
+    team = Team.make(tmp_path, INFRA + LISTED + warned)
+    start = team.head()
+    left, right = (commit_of(team.dev, start, {name: "1\n"}) for name in ("f", "g"))
+    old = commit_of(team.dev, left, {"f": "1\n", "g": "1\n", "infra/main.tf": "2\n"}, left, right)
+    parents = (right, left) if is_crossed else (right,)
+    new = commit_of(team.dev, right, {"f": "1\n", "g": "1\n"}, *parents)
+    team.dev.git("update-ref", "refs/remotes/origin/main", new)
+    assert in_github(team, "refs/heads/main", old, new) == (1, ["ref-forced", "owner-approval-missing"])
+
+
+def test_a_forced_push_of_the_default_branch_is_judged_by_what_it_had(tmp_path: Path) -> None:
+    warned = '[rules]\nref-forced = "warning"\n'
+    team = Team.make(tmp_path, "[policy]\n" + LISTED + warned, signers=())
+    start = team.head()
+    old = commit_of(team.dev, start, {"a": "2\n"})
+    new = commit_of(team.dev, start, {"patchgate.toml": "[policy]\n" + LISTED})
+    team.dev.git("update-ref", "refs/remotes/origin/main", new)
+    assert in_github(team, "refs/heads/main", old, new) == (0, ["ref-forced"])
+
+
+def test_without_the_default_branch_it_is_not_known_whether_a_branch_may_be_forced(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n" + LISTED, signers=())
+    old, new = (commit_of(team.dev, team.head(), {"a": f"{number}\n"}) for number in (2, 3))
+    assert in_github(team, BRANCH, old, new) == (1, ["ref-forced"])
+    team.dev.git("update-ref", "-d", "refs/remotes/origin/main")
+    assert in_github(team, BRANCH, old, new) == (3, [])
+
+
+def test_where_the_history_of_the_rules_is_cut_off_an_approved_change_is_undecided(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED)
+    for number in range(2):
+        team.dev.commit({"b": f"{number}\n"})
+    assert team.push().code == 0
+    team.dev.policy(GOVERNED + LOOSER)
+    assert team.approve("alice").code == 0
+    other = team.dev.at(tmp_path / "shallow")
+    team.dev.git("clone", "-q", "--depth=2", "--branch=main", team.dev.path.as_uri(), str(other.path))
+    notes = "refs/notes/patchgate-approvals"
+    other.git("fetch", "-q", "origin", f"{notes}:{notes}")
+    base = "refs/remotes/origin/main"
+    other.git("update-ref", base, "HEAD~1")
+    answer = other.check("--policy-from", base, f"{base}..HEAD", cwd=other.path)
+    assert (answer.code, answer.errors) == (3, [])
