@@ -39,8 +39,9 @@ _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 class Grant:
     """An approval that counts: the statement, its author, and whether a signature proves the author.
 
-    `key` is the public key of the signature, `principals` are all who may sign with it, and `from_server` is
-    whether the server (or the command line of CI) names the key.
+    `key` is the public key of the signature, and `principals` are all who may sign with it. `from_base` is
+    whether the signers' file of the base names the key, `from_server` whether the server (or the command
+    line of CI) does.
     """
 
     statement: Statement
@@ -48,6 +49,7 @@ class Grant:
     signed: bool
     key: bytes = b""
     principals: tuple[str, ...] = ()
+    from_base: bool = False
     from_server: bool = False
 
     def counts_for(self, ref: str | None) -> bool:
@@ -216,7 +218,8 @@ class _Notes:
         for signed in meant[:_MOST_CHECKS]:
             done = self._check(signed, tree, signers or b"")
             by_server = self._check(signed, None, self._sources.signers)
-            if done.principal is None:
+            from_base = done.principal is not None
+            if not from_base:
                 done = by_server if self._sources.signers else done
             if done.principal is not None:
                 yield Grant(
@@ -225,6 +228,7 @@ class _Notes:
                     signed=True,
                     key=done.key,
                     principals=(*done.principals, *by_server.principals),
+                    from_base=from_base,
                     from_server=by_server.principal is not None,
                 )
             else:

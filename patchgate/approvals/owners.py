@@ -257,11 +257,11 @@ def _different_people(grants: Sequence[Grant]) -> list[Grant]:
 def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
     """Say that the signer of an approval is not an owner of some paths; None if he is.
 
-    The signers that the server names may always change the rules: that is how a lost key is replaced.
+    The signers that the server names may always change the rules: that is how a lost key is replaced. Of
+    other paths they are owners only where a table names them.
     """
-    if not owned.signers or not set(grant.principals).isdisjoint(owned.signers):
-        return None
-    if grant.from_server and owned.is_policy:
+    is_owner = not set(grant.principals).isdisjoint(owned.signers) if owned.signers else grant.from_base
+    if is_owner or (grant.from_server and owned.is_policy):
         return None
     return f"{printable(grant.by)} approved, but is not an owner"
 

@@ -55,6 +55,8 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # (gh-106052).
 # A tree of a few hundred bytes can name the same folder repeatedly: 10 million files in eight objects.
 MOST_RECORDS = 1_000_000
+_LARGE = 10_000
+_MOST_IN_LARGE = 300_000
 _RECORDS = re.compile(rb"(?::[^\0]*+\0[^\0]*+\0)*")
 _HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*")
 _WHOLE_HUNK = re.compile(
@@ -130,6 +132,7 @@ class DiffReader:
         self._at = 0
         self._ended = False
         self._has_folders = has_folders
+        self._n_in_large = 0
         self._folders: list[FileChange] = []
 
     def line(self) -> bytes:
@@ -149,6 +152,14 @@ class DiffReader:
             raise UndecidedError(
                 f"the change has more than {MOST_RECORDS:,} files and folders", "split the change"
             )
+        if len(found) > _LARGE:
+            # Trees that name one another give a commit of 100 bytes 100,000 files.
+            if self._n_in_large > _MOST_IN_LARGE:
+                raise UndecidedError(
+                    f"changes of more than {_LARGE:,} files have more than {_MOST_IN_LARGE:,} together",
+                    "check or push fewer commits at once",
+                )
+            self._n_in_large += len(found)
         files = [record for record in found if not _is_folder(record)]
         if len(files) < len(found):
             if not self._has_folders:

@@ -118,6 +118,29 @@ def test_as_many_owners_must_approve_as_the_table_asks_for(tmp_path: Path) -> No
     landed(team, change)
 
 
+@pytest.mark.parametrize("approvals", [1, 2])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_signer_whom_only_the_server_names_owns_other_paths_where_a_table_names_him(
+    tmp_path: Path, named: bool, approvals: int
+) -> None:
+    signers = 'signers = ["alice@example.com", "bob@example.com"]\n' if named else ""
+    table = f'[[owners]]\npaths = ["infra/**"]\n{signers}approvals = {approvals}\n'
+    team = Team.make(tmp_path, GOVERNED + table, signers=("alice", "mallory"), server_signers=("bob",))
+    change = team.dev.commit({"infra/main.tf": "2\n"})
+    assert team.approve("alice").code == 0
+    note = team.dev.ask("notes", "--ref", REF, "list").split()[0]
+    (signed,), _ = read_lines(team.dev.git("cat-file", "-p", note))
+    if approvals == 1:
+        team.dev.git("update-ref", "-d", REF)
+    mine = team.keys["bob"].sign(replace(signed.statement, by="bob <bob@example.com>"))
+    lines = mine.to_line() + (signed.to_line() if approvals == 2 else b"")
+    put_note(team.dev, signed.statement.change_id, lines)
+    if named:
+        landed(team, change)
+    else:
+        refused(team)
+
+
 def test_one_key_under_two_names_is_one_owner(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA + "approvals = 2\n", signers=())
     team.install("--signer", f"{team.keys['alice'].public} alice@example.com")

@@ -15,6 +15,7 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
 from patchgate.git import bulk_diff, commit_lists, tree_chain
 from patchgate.git.bulk_diff import BlobFacts, differences
+from patchgate.git import commit_lists, diff
 from patchgate.git.commit_lists import list_commits
 from patchgate.git.history import Walk
 from patchgate.git.repository import open_repository
@@ -284,3 +285,18 @@ def test_sarif_of_a_range_has_its_findings_and_how_many_commits_were_cleared(rep
     assert [(each["ruleId"], each["properties"]["commit"]) for each in run["results"]] == [("secret", bad)]
     assert [each["commit"] for each in run["properties"]["changes"]] == [bad]
     assert (answer.code, run["properties"]["cleared"]) == (1, 3)
+
+
+def test_the_large_changes_of_a_range_have_a_limit_together(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = repo.commit({"a": "x\n"})
+    for number in range(3):
+        repo.commit({f"{name}/f": f"{number}\n" for name in "bcd"})
+    monkeypatch.setattr(diff, "_LARGE", 2)
+    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 6)
+    opened = open_repository(repo.env, str(repo.path))
+    assert len(check_revision(opened, f"{first}..HEAD", CheckOptions()).changes) == 3
+    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 5)
+    with pytest.raises(UndecidedError):
+        check_revision(opened, f"{first}..HEAD", CheckOptions())
