@@ -294,9 +294,9 @@ def test_the_large_changes_of_a_range_have_a_limit_together(
     for number in range(3):
         repo.commit({f"{name}/f": f"{number}\n" for name in "bcd"})
     monkeypatch.setattr(diff, "_LARGE", 2)
-    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 6)
+    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 12)
     opened = open_repository(repo.env, str(repo.path))
     assert len(check_revision(opened, f"{first}..HEAD", CheckOptions()).changes) == 3
-    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 5)
+    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 11)
     with pytest.raises(UndecidedError):
         check_revision(opened, f"{first}..HEAD", CheckOptions())
