@@ -37,8 +37,9 @@ FLOORS = (
 APART = "patchgate.hooks.fast.recognise"
 APART_IMPORTS = {"posix", "sys", "_imp.source_hash", "marshal.loads", "typing.Any"} | {
     *("_sha1.sha1", "hashlib.sha1", "hashlib.sha256"),
-    # Where a change has commands, the rest of the package decides about them.
+    # Where a change has commands, or is a merge, the rest of the package decides.
     "patchgate.hooks.fast.commit_commands.require_accepted",
+    "patchgate.hooks.fast.clean_merge.recognise_merge",
 }
 APART_MOST_LINES = 450
 # Copied into the tests that `component tests` makes, never imported: what it imports is for those tests.

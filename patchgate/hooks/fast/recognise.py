@@ -149,7 +149,12 @@ def above(path: bytes) -> list[bytes]:
 def load_policy(folder: str, root: dict[bytes, str], version: str) -> "Policy":
     """Load what the full tier compiled from the policy of this root folder, for this very tool."""
     key = "{}-{}".format(*(root.get(name, "none") for name in (b"patchgate.toml", b"pyproject.toml")))
-    kept = read(f"{folder}/{version}/{key}", WHOLE_FILE)
+    return open_policy(f"{folder}/{version}/{key}", version)
+
+
+def open_policy(path: str, version: str) -> "Policy":
+    """Open a compiled policy, of this very tool."""
+    kept = read(path, WHOLE_FILE)
     require(kept[:8] == source_hash(SEAL, kept[8:]))
     policy: Policy = loads(kept[8:])
     require(policy["tool"][::2] == (version, sys.hexversion))
@@ -375,8 +380,7 @@ def recognise_staged(output: bytes, git_dir: str, common_dir: str, version: str,
     if policy["reserves"]:
         check_intents(common_dir)
     if any(path.endswith(policy["commands"]) for path in raw.split(b"\0")[1::2]):
-        # The rest of patchgate, from where this policy was compiled.
-        sys.path.append(policy["stamp"][0].removesuffix("/patchgate/__init__.py"))
+        find_rest(policy)
         from patchgate.hooks.fast.commit_commands import require_accepted
 
         environ = {name.decode(*TEXT): value.decode(*TEXT) for name, value in posix.environ.items()}
@@ -386,6 +390,21 @@ def recognise_staged(output: bytes, git_dir: str, common_dir: str, version: str,
     about = b"patchgate.pending/2 %s accepted %s\n%s %s\n- -\n" % (version.encode(), tree, head, branch)
     leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else about + raw)
     leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")
+
+
+def find_rest(policy: "Policy") -> None:
+    """Let the rest of patchgate be imported, from where this policy was compiled."""
+    sys.path.append(policy["stamp"][0].removesuffix("/patchgate/__init__.py"))
+
+
+def recognise_merge(git_dir: str, common_dir: str, version: str, ref: str, ended: str) -> None:
+    """Recognise a clean merge that git is about to commit, and leave its pending receipt."""
+    folder = f"{common_dir}/patchgate/fast/{version}"
+    # Any policy has been compiled by the patchgate that compiles them here.
+    find_rest(open_policy(f"{folder}/{min(posix.listdir(folder))}", version))
+    from patchgate.hooks.fast.clean_merge import recognise_merge
+
+    recognise_merge(sys.modules[__name__], posix.environ, git_dir, common_dir, version, ref)
 
 
 def recognise_commit(git_dir: str, common_dir: str, version: str, ref: str, commit: str, old: str) -> None:
@@ -418,5 +437,8 @@ def recognise_commit(git_dir: str, common_dir: str, version: str, ref: str, comm
 
 if __name__ == "__main__":
     sys.excepthook = lambda *_: posix._exit(1)
-    (main if len(sys.argv) == 5 else recognise_commit)(*sys.argv[1:])
+    if len(sys.argv) == 5:
+        main(*sys.argv[1:])
+    else:
+        (recognise_merge if len(sys.argv) == 6 else recognise_commit)(*sys.argv[1:])
     posix._exit(ACCEPTED)

@@ -100,6 +100,16 @@ class World:
         """Let the full tier judge what is staged."""
         return self.hook(PATCHGATE_FULL="1")
 
+    def join(self, other: str, *shell: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+        """Run the installed pre-merge-commit as git does, before it commits a merge of another commit."""
+        return subprocess.run(
+            [*shell, self.state.parent / "hooks" / "pre-merge-commit"],
+            cwd=self.repo.path,
+            env=self.repo.env | {"GIT_DIR": str(self.git_dir), f"GITHEAD_{other}": "side"} | env,
+            capture_output=True,
+            check=False,
+        )
+
     def land(self, commit: str, *shell: str, **env: str) -> subprocess.CompletedProcess[bytes]:
         """Run the installed reference-transaction as git does when main is about to get a commit."""
         old = self.repo.ask("rev-parse", "refs/heads/main")
@@ -187,15 +197,19 @@ class Worlds:
         """Install the hooks in a repository, and make ready what the fast path needs."""
         repo.install()
         world = World(repo, self._ear)
+        self.stub(world, "pre-commit", "reference-transaction")
+        assert renew_all(open_repository(repo.env, str(repo.path))).warning is None
+        return world
+
+    def stub(self, world: World, *names: str) -> None:
+        """Let hooks call the stub instead of the full tier."""
         line = f"patchgate={shlex.quote(str(self._stub))}"
-        for name in ("pre-commit", "reference-transaction"):
+        for name in names:
             hook = world.state.parent / "hooks" / name
             text = hook.read_text(encoding="utf-8")
             text, number = re.subn(r"(?m)^patchgate=.*$", lambda _: line, text)
             assert number == 1
             hook.write_text(text, encoding="utf-8")
-        assert renew_all(open_repository(repo.env, str(repo.path))).warning is None
-        return world
 
     def _make(self, number: int, policy: str, arguments: tuple[str, ...]) -> Repo:
         repo = Repo(self._folder / f"made{number}", pinned_environment(self._folder / "home"))

@@ -221,11 +221,11 @@ NEEDED: dict[str, str] = {
     "entries: b'/' not in name": "the tree of HEAD has a slash in a name",
     "entries: len(dict(found)) == len(found)": "the tree of HEAD has a file and a folder of one name",
     "recognise: kind == b'tree'": "the folder of a changed file is no tree",
-    "load_policy: kept[:8] == source_hash(SEAL, kept[8:])": "the seal of the compiled policy is broken",
-    "load_policy: policy['tool'][::2] == (version, sys.hexversion), element 1 (version)": (
+    "open_policy: kept[:8] == source_hash(SEAL, kept[8:])": "the seal of the compiled policy is broken",
+    "open_policy: policy['tool'][::2] == (version, sys.hexversion), element 1 (version)": (
         "the policy was compiled by another version"
     ),
-    "load_policy: policy['tool'][::2] == (version, sys.hexversion), element 2 (sys.hexversion)": (
+    "open_policy: policy['tool'][::2] == (version, sys.hexversion), element 2 (sys.hexversion)": (
         "the policy was compiled by another Python"
     ),
     "read_difference: len(words) == at + (2 if files else 1)": "a NUL in the patch",
@@ -304,7 +304,7 @@ NEEDED: dict[str, str] = {
     ),
     "recognise: kind in (b'tree', b'missing')": "a folder where a file was",
 } | {
-    "load_policy: policy['stamp'][1:] == (status.st_mtime_ns, status.st_size, status.st_ino), "
+    "open_policy: policy['stamp'][1:] == (status.st_mtime_ns, status.st_size, status.st_ino), "
     f"element {number} (status.st_{field})": case
     for number, field, case in (
         (1, "mtime_ns", "the program was written at another time"),
