@@ -410,15 +410,16 @@ def recognise_merge(git_dir: str, common_dir: str, version: str, ref: str, ended
 def recognise_commit(git_dir: str, common_dir: str, version: str, ref: str, commit: str, old: str) -> None:
     """Recognise the one commit that a branch gets, on what it has or in its place; leave its receipt."""
     wanted = [b"contents %s\n" % each.encode() for each in (commit, old, old + "^{tree}")]
-    answers = ask(git_dir, wanted)
-    output = bytes(listen(0))
-    said = listen(answers)
-    made, had, root = [take(said, with_content=True)[3] for _ in wanted]
+    # Of a graft this is another parent than that which the commit names.
+    first = commit.encode() + b"^1"
+    policy, head, result, _, _, others = recognise(
+        bytes(listen(0)), first, first, git_dir, common_dir, version, more=wanted
+    )
+    made, had, root = [content for _, content in others]
     # As git reads a commit: parents come after the tree, and nowhere else.
     tree, parent, author = made.split(b"\n", 3)[:3]
-    require(parent[:7] == b"parent " and author[:7] == b"author ")
-    require(parent[7:] == old.encode() or parent == had.split(b"\n", 2)[1])
-    policy, head, result, *_ = recognise(output, parent[7:], parent[7:], git_dir, common_dir, version)
+    require(parent == b"parent " + head and author[:7] == b"author ")
+    require(head == old.encode() or parent == had.split(b"\n", 2)[1])
     # A tree that git did not write can be malformed: its difference may be wrong.
     require(tree == b"tree " + result)
     # The policy of the branch counts for a commit that had none before it.

@@ -78,9 +78,9 @@ LANDING_CASES: dict[str, Case] = {
     ),
 }
 LANDING_NEEDED: dict[str, str] = {
-    "recognise_commit: parent[:7] == b'parent '": "git reads no parent in the commit",
+    "recognise_commit: parent == b'parent ' + head": "git reads no parent in the commit",
     "recognise_commit: author[:7] == b'author '": "something is between parent and author",
-    "recognise_commit: parent[7:] == old.encode() or parent == had.split(b'\\n', 2)[1]": (
+    "recognise_commit: head == old.encode() or parent == had.split(b'\\n', 2)[1]": (
         "the commit is on one that the branch does not have"
     ),
     "recognise_commit: tree == b'tree ' + result": "the commit names another tree",
