@@ -58,6 +58,7 @@ _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _MOST_IN_LINE = 120
 # Events whose first line has all fields.
 _WHOLE = frozenset({"attempted", adjudications.KIND})
+_NOTHING: tuple[Json, ...] = (None, "", [], {})
 # The keys that are printed first; the others follow in their order.
 _FIRST = ("reason", "rules", "verdict")
 # The subject of an event that is not about a commit, and the most characters of its name.
@@ -307,7 +308,7 @@ def as_json(event: Event) -> str:
 
 def as_line(event: Event) -> str:
     """Write an event in one line: when, what and where, then its rules and its reason."""
-    line = as_text(event)[0]
+    line, _ = _first_line(event)
     shown = [
         safe(_value_text(about), _MOST_IN_LINE)
         for key in ("rules", "reason", "hooks")
@@ -318,28 +319,30 @@ def as_line(event: Event) -> str:
 
 def as_text(event: Event) -> list[str]:
     """Write an event as lines of text: first when, what and where, then its other fields."""
-    rest: dict[str, Json] = {
-        key: value for key, value in event.about.items() if value not in (None, "", [], {})
-    }
-    at = event.at if _TIME.fullmatch(event.at) else "(no time)"
+    line, rest = _first_line(event)
+    order = sorted(rest, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
+    return [line, *(f"    {_plain_word(key)}: {safe(_value_text(rest[key]))}" for key in order)]
+
+
+def _first_line(event: Event) -> tuple[str, dict[str, Json]]:
+    """Write when, what and where; return the fields that are left, too."""
+    at, about = event.at if _TIME.fullmatch(event.at) else "(no time)", event.about
+    rest = {key: value for key, value in about.items() if value not in _NOTHING}
     if event.kind == "attempted":
         # `attempts show` prints the other fields.
-        return [f"{at} attempted {_attempt_text(rest)}"]
+        return f"{at} attempted {_attempt_text(rest)}", {}
     if event.kind == "slow":
-        taken, budget, hook = (
-            safe(_value_text(event.about.get(key)), 60) for key in ("ms", "budget_ms", "hook")
-        )
-        return [f"{at} slow {hook}: {taken} ms (budget: {budget} ms)"]
+        taken, budget, hook = (safe(_value_text(about.get(key)), 60) for key in ("ms", "budget_ms", "hook"))
+        return f"{at} slow {hook}: {taken} ms (budget: {budget} ms)", {}
     if event.kind == adjudications.KIND:
-        return [f"{at} adjudicated {_adjudication_text(event)}"]
-    words = [f"{at} {_plain_word(event.kind)}", *_take_subject(rest)]
-    for key, form in (("ref", "on {}"), ("remote", "to {}"), ("hook", "by {}")):
+        return f"{at} adjudicated {_adjudication_text(event)}", {}
+    words = [at, _plain_word(event.kind), *_take_subject(rest)]
+    for key, before in (("ref", "on"), ("remote", "to"), ("hook", "by")):
         value = rest.get(key)
         if isinstance(value, str):
-            words.append(form.format(safe(value, 200)))
+            words += (before, safe(value, 200))
             del rest[key]
-    order = sorted(rest, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
-    return [" ".join(words), *(f"    {_plain_word(key)}: {safe(_value_text(rest[key]))}" for key in order)]
+    return " ".join(words), rest
 
 
 def verified_schema() -> Schema:
