@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,8 @@ from patchgate.check.bulk_check import BulkCheck, check_range
 from patchgate.check.commits import CommitHistory, check_revision
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
-from patchgate.git import bulk_diff, commit_lists, tree_chain
+from patchgate.git import bulk_diff, commit_lists, diff, tree_chain
 from patchgate.git.bulk_diff import BlobFacts, differences
-from patchgate.git import commit_lists, diff
 from patchgate.git.commit_lists import list_commits
 from patchgate.git.history import Walk
 from patchgate.git.repository import open_repository
