@@ -47,7 +47,8 @@ class CiEvent:
     head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
     judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
     default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
-    base of a pull request. `is_new` and `is_forced` describe a push. `tag` is the name of a tag.
+    base of a pull request. `is_new` and `is_forced` describe a push, `is_older` says that the branch may have
+    had others since what is `claimed`. `tag` is the name of a tag.
     """
 
     engine: str
@@ -63,6 +64,7 @@ class CiEvent:
     is_open: bool = False
     is_new: bool = False
     is_forced: bool | None = None
+    is_older: bool = False
     tag: str | None = None
     takes_commands: bool = False
 
@@ -220,11 +222,7 @@ def _pushed(event: CiEvent, before: str | None) -> CiEvent:
 
 
 def _github(values: _Values) -> CiEvent:
-    """GitHub Actions, and Gitea and Forgejo, which set the same variables.
-
-    They differ in `GITHUB_REF` and `GITHUB_SHA` of a pull request: the merge on GitHub, the head on the
-    others. Both are accepted.
-    """
+    """GitHub Actions, and Gitea and Forgejo: they build the head of a pull request, GitHub its merge."""
     if values.text("GITEA_ACTIONS"):
         values.engine = "Gitea Actions"
     if values.text("FORGEJO_ACTIONS"):
@@ -391,6 +389,7 @@ def _jenkins(values: _Values) -> CiEvent:
         branch=name,
         # What failed is judged again, until a build succeeds.
         claimed=values.oid("GIT_PREVIOUS_SUCCESSFUL_COMMIT", optional=True),
+        is_older=True,
         checked_out=heads,
         is_protected=values.text("BRANCH_IS_PRIMARY") == "true",
     )

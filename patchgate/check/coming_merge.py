@@ -6,7 +6,7 @@ symlink that leaves the repository, names that collide, a policy that cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
@@ -16,7 +16,7 @@ from patchgate.git.change_sources import LoadedChange, carried_files, solver
 from patchgate.git.diff import Detail
 from patchgate.git.merge_paths import Landing, carried_paths
 from patchgate.git.merges import Merged, TipMerges, automatic_merges
-from patchgate.git.model import GITLINK, Change, FileChange, Source
+from patchgate.git.model import GITLINK, TREE_MODE, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import Repository
@@ -112,6 +112,43 @@ def _carried(
     ]
 
 
+class _UnionAttributes:
+    """Says of paths, in their order, whether a `.gitattributes` of some trees may ask for `merge=union`."""
+
+    def __init__(self, objects: Objects, trees: Sequence[str]) -> None:
+        self._objects = objects
+        listed = [objects.tree(tree) for tree in trees]
+        # The folders of the last path: name, trees, and whether a file in it or above it asks.
+        self._folders: list[tuple[bytes, list[dict[bytes, Entry]], bool]] = [
+            (b"", listed, self._asks(listed))
+        ]
+
+    def may_ask_for(self, path: bytes) -> bool:
+        """Return it for one path; its folders are those of the last one as far as the two are alike."""
+        names = path.split(b"/")[:-1]
+        known = 0
+        for (name, _, _), other in zip(self._folders[1:], names, strict=False):
+            if name != other:
+                break
+            known += 1
+        del self._folders[known + 1 :]
+        for name in names[known:]:
+            _, above, is_asked = self._folders[-1]
+            inner = [
+                self._objects.tree(entry.oid)
+                for each in above
+                if (entry := each.get(name)) is not None and entry.mode == TREE_MODE
+            ]
+            self._folders.append((name, inner, is_asked or self._asks(inner)))
+        return self._folders[-1][2]
+
+    def _asks(self, folders: Sequence[Mapping[bytes, Entry]]) -> bool:
+        # In a bare repository git reads the text of a symlink too.
+        files = {entry for each in folders if (entry := each.get(b".gitattributes")) is not None}
+        kept = (entry for entry in files if entry.mode not in {GITLINK, TREE_MODE})
+        return any(b"union" in self._objects.read(entry.oid) for entry in kept)
+
+
 def _joined_by_host(
     objects: Objects, sides: tuple[str, str], attributes_from: str | None, merges: TipMerges
 ) -> Merged:
@@ -123,24 +160,13 @@ def _joined_by_host(
     merged = merges.of(*sides)
     named = [f"{each}^{{tree}}" for each in (*sides, attributes_from) if each]
     trees = [header.oid for header in objects.headers(named) if header is not None]
-    folders: dict[bytes, bool] = {}
-
-    def asks(folder: bytes) -> bool:
-        if folder not in folders:
-            place = folder + b".gitattributes"
-            # In a bare repository git reads the text of a symlink too.
-            entries = {
-                entry for tree in trees if (entry := objects.entry(tree, place)) and entry.mode != GITLINK
-            }
-            folders[folder] = any(b"union" in objects.read(entry.oid) for entry in entries)
-        return folders[folder]
-
-    def is_asked(path: bytes) -> bool:
-        names = path.split(b"/")[:-1]
-        return any(asks(b"".join(name + b"/" for name in names[:depth])) for depth in range(len(names) + 1))
-
     is_unknown = attributes_from == ""
-    asked = {path: commits for path, commits in merged.conflicts.items() if is_unknown or is_asked(path)}
+    attributes = _UnionAttributes(objects, trees)
+    asked = {
+        path: merged.conflicts[path]
+        for path in sorted(merged.conflicts)
+        if is_unknown or attributes.may_ask_for(path)
+    }
     if not asked:
         return Merged(merged.tree)
     (joined,) = automatic_merges(merges.store, [sides], "* merge=union")
