@@ -81,8 +81,11 @@ _ROWS = (
 )
 
 
-def with_policy(world: World, objects: str, text: bytes) -> tuple[str, str]:
+def with_policy(world: World, objects: str, text: bytes, below: str | None = None) -> tuple[str, str]:
     """Make a bare repository on somebody's objects, with a commit of its own that holds a policy.
+
+    Args:
+        below: the commit that it adds the policy to; None: it has nothing else.
 
     Returns:
         The folder, and the commit.
@@ -92,13 +95,15 @@ def with_policy(world: World, objects: str, text: bytes) -> tuple[str, str]:
     with open(os.path.join(directory, "objects", "info", "alternates"), "w", encoding="utf-8") as file:
         file.write(objects + "\n")
     blob = world.git(directory, "hash-object", "-w", "--stdin", stdin=text).decode().strip()
-    tree = (
-        world.git(directory, "mktree", stdin=f"100644 blob {blob}\tpatchgate.toml\n".encode())
-        .decode()
-        .strip()
-    )
+    rows = world.git(directory, "ls-tree", below) if below is not None else b""
+    kept = [row + b"\n" for row in rows.splitlines() if not row.endswith(b"\tpatchgate.toml")]
+    kept.append(f"100644 blob {blob}\tpatchgate.toml\n".encode())
+    tree = world.git(directory, "mktree", stdin=b"".join(kept)).decode().strip()
     who = ("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
-    return directory, world.git(directory, *who, "commit-tree", "-m", "policy", tree).decode().strip()
+    parents = () if below is None else ("-p", below)
+    return directory, world.git(
+        directory, *who, "commit-tree", "-m", "policy", *parents, tree
+    ).decode().strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class Range:
         first, _, last = chosen.partition("..")
         low, high = (_line(world, source, "rev-parse", f"{name}^{{commit}}") for name in (first, last))
         objects = _line(world, source, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-        directory, policy = with_policy(world, objects, _OFF)
+        directory, policy = with_policy(world, objects, _OFF, low)
         world.git(directory, "update-ref", "refs/heads/main", low)
         counted = ("rev-list", "--count", f"{low}..{high}")
         count, merges = (int(_line(world, directory, *counted, *options)) for options in ((), ("--merges",)))
