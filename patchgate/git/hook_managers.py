@@ -38,7 +38,8 @@ class HookFile:
 
     `writer` is "patchgate" for a hook of ours, the tool that wrote another hook, "script" or "program" if no
     tool is known, "folder" if it is not a file, and empty for no hook. For a hook of ours, `format` is the
-    number in the marker, `version` the patchgate that put it there, and `program` the file that it starts.
+    number in the marker, `version` the patchgate that put it there, `program` the file that it starts, and
+    `interpreter` the Python that it starts this file with, empty if none is recorded.
     """
 
     path: str
@@ -47,6 +48,7 @@ class HookFile:
     format: int | None = None
     version: str | None = None
     program: str | None = None
+    interpreter: str = ""
     has_program: bool = False
 
     @property
@@ -84,10 +86,10 @@ def read_hook(path: str) -> HookFile:
     marker = _MARKER.match(text)
     if marker is None:
         return HookFile(path, writer_of(path, text), is_executable)
-    recorded = {name: _word(value) for name, value in reversed(_RECORDED.findall(text))}
-    program = recorded.get(b"patchgate")
+    recorded = {name: _words(value) for name, value in reversed(_RECORDED.findall(text))}
+    program, interpreter = recorded.get(b"patchgate", (None, ""))
     has_program = program is not None and os.access(program, os.X_OK)
-    version = recorded.get(b"version")
+    version, _ = recorded.get(b"version", (None, ""))
     return HookFile(
         path=path,
         writer="patchgate",
@@ -95,17 +97,21 @@ def read_hook(path: str) -> HookFile:
         format=int(marker[1]),
         version=version,
         program=program,
+        interpreter=interpreter,
         has_program=has_program,
     )
 
 
-def _word(value: bytes) -> str | None:
-    """Read the single word of a shell assignment."""
+def _words(value: bytes) -> tuple[str | None, str]:
+    """Read the value of a shell assignment, and of `interpreter=` if that follows."""
     try:
-        words = shlex.split(os.fsdecode(value))
+        first, *rest = shlex.split(os.fsdecode(value))
     except ValueError:
-        return None
-    return words[0] if len(words) == 1 else None
+        return None, ""
+    if not rest:
+        return first, ""
+    name, _, interpreter = rest[0].partition("=")
+    return (first, interpreter) if name == "interpreter" and len(rest) == 1 else (None, "")
 
 
 def writer_of(path: str, text: bytes) -> str:

@@ -247,6 +247,9 @@ def _of_ours(hook: HookProbe, fixable: Callable[[Level, str], DoctorFinding]) ->
     if file.is_orphan:
         what = f"it calls {safe(file.program or '')}, which is gone; it uses another one from PATH"
         yield fixable(Level.WARNING, what)
+    elif file.interpreter and not os.access(file.interpreter, os.X_OK):
+        what = f"its Python {safe(file.interpreter)} is gone, so PYTHONPATH decides what it imports"
+        yield fixable(Level.WARNING, what)
     if answer.version != __version__:
         yield fixable(
             Level.WARNING, f"it runs patchgate {safe(answer.version, 40)}, but this is {__version__}"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import patchgate
 from patchgate import __version__
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.active_hooks import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import in_shell, printable
@@ -32,6 +34,7 @@ from patchgate.hooks.hooks_folder import (
     lock_folder,
     remove_hook,
 )
+from patchgate.process.child import run
 from patchgate.values import dataclass, replace
 
 _KEY = "patchgate.trustRef"
@@ -39,23 +42,56 @@ _LIKE = "use the full name of a branch, such as refs/remotes/origin/main"
 
 
 _SHIMS = Path(__file__).parent / "shims"
-_BLANK = re.compile(rb"@(hook|version|patchgate|reinstall)@")
+_BLANK = re.compile(rb"@(hook|version|patchgate|interpreter|reinstall)@")
+_CALLS_MAIN = b"from patchgate.cli.program import main\n"
+_MOST_PROGRAM = 4096
+_FIND_PACKAGE = "import os, patchgate; os.write(1, os.fsencode(patchgate.__file__))"
+_SECONDS = 20.0
 
 
-def hook_script(name: str, program: str, reinstall: str) -> bytes:
+def hook_script(name: str, program: str, reinstall: str, interpreter: str = "") -> bytes:
     """Build the hook file.
 
     Args:
         name: git's name of the hook.
         program: the absolute path of the git-patchgate that it calls.
         reinstall: the command that installs it again.
+        interpreter: the Python that runs it, from `isolated_interpreter`; empty: the program is started.
 
     Raises:
         UndecidedError: the shims are missing from this patchgate.
     """
-    words = {"hook": name, "version": __version__, "patchgate": program, "reinstall": reinstall}
+    words = {"hook": name, "version": __version__, "patchgate": program}
+    words |= {"reinstall": reinstall, "interpreter": interpreter}
     text = _read(name).replace(b"@shared@\n", _read("shared.sh"))
     return _BLANK.sub(lambda blank: _quoted(words[blank[1].decode("ascii")]), text)
+
+
+def isolated_interpreter(program: str, environ: Mapping[str, str]) -> str:
+    """Find the Python that a program names, if that finds this package without `PYTHON*` variables.
+
+    It is started once. A program of another kind (a wrapper, a zipapp) may prepare what it starts.
+
+    Returns:
+        Its absolute path; empty if the program itself must be started.
+    """
+    try:
+        with open(program, "rb") as file:
+            text = file.read(_MOST_PROGRAM)
+    except OSError:
+        return ""
+    first, second, *_ = (*text.split(b"\n", 2), b"")
+    # pip and uv write the second line where the first would be too long for the kernel, or contain a blank.
+    named = second.removeprefix(b"'''exec' ") if first == b"#!/bin/sh" else first.removeprefix(b"#!")
+    try:
+        words = shlex.split(os.fsdecode(named))
+        if _CALLS_MAIN not in text or words[1:] not in ([], ["$0", "$@"]) or not os.path.isabs(words[0]):
+            return ""
+        done = run([words[0], "-E", "-P", "-c", _FIND_PACKAGE], cwd="/", env=environ, seconds=_SECONDS)
+    except (ValueError, IndexError, PatchgateError):
+        return ""
+    is_same = os.path.realpath(done.out) == os.fsencode(os.path.realpath(patchgate.__file__))
+    return words[0] if done.code == 0 and is_same else ""
 
 
 def _read(name: str) -> bytes:
@@ -130,12 +166,14 @@ def install_hooks(
         "git patchgate install" + (" --server" if is_server else "") + (" --global" if is_global else "")
     )
     names = SERVER_EVENTS if is_server else LOCAL_EVENTS
+    interpreter = isolated_interpreter(program, environ)
     with lock_folder(repository, folder):
         # Existing commits are not checked later.
         warnings = _settle_tips(repository)
         is_news = trusted is not None and write_trust_ref(repository, trusted)
         hooks = tuple(
-            install_hook(folder.path, name, hook_script(name, program, reinstall)) for name in names
+            install_hook(folder.path, name, hook_script(name, program, reinstall, interpreter))
+            for name in names
         )
         done = Installed(
             folder=folder,

@@ -1,6 +1,14 @@
-"""The environment of git and our other helpers: few variables of the caller, by an allow-list."""
+"""The environment of git and our other helpers: few variables of the caller, by an allow-list.
+
+Also the start of a patchgate in a process of its own, whose commands need the caller's variables.
+"""
 
 from __future__ import annotations
+
+import os
+import sys
+
+import patchgate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,3 +37,16 @@ def allowed_environment(environ: Mapping[str, str]) -> dict[str, str]:
     kept = {name: environ[name] for name in _ALLOWED if name in environ}
     kept["LC_ALL"] = "C"
     return kept
+
+
+def own_program(environ: Mapping[str, str]) -> list[str]:
+    """Return the start of a command of this patchgate, which imports nothing of the working tree.
+
+    `-P`: of the folder in which it is started. `-E`: of a `PYTHONPATH`; left out where this package or its
+    Python is found through a variable.
+    """
+    packages = os.path.realpath(os.path.dirname(os.path.dirname(patchgate.__file__)))
+    named = environ.get("PYTHONPATH", "")
+    folders = [os.path.realpath(folder) for folder in named.split(os.pathsep)] if named else []
+    needs = packages in folders or "PYTHONHOME" in environ or "PYTHONUSERBASE" in environ
+    return [sys.executable, *([] if needs else ["-E"]), "-P", "-m", "patchgate"]

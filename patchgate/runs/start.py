@@ -370,7 +370,10 @@ def _loop(
 
     here = environment.perform
     workers = Workers(
-        worker_command(repository.work_tree or ""), environment.environ, task_of, environment.progress
+        worker_command(repository.work_tree or "", environment.environ),
+        environment.environ,
+        task_of,
+        environment.progress,
     )
     perform = workers.perform if here is None else lambda work: here(task_of(work))
     loop = RunLoop(

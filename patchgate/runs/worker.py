@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import Repository
 from patchgate.process.child import Child
+from patchgate.process.child_environment import own_program
 from patchgate.runs.phase_task import (
     AbandonedWorkError,
     PhaseOutcome,
@@ -167,7 +167,6 @@ def do_work(
     write({"result": {**asdict(done), "counts": None if done.counts is None else dict(done.counts)}})
 
 
-def worker_command(directory: str) -> list[str]:
-    """Return the command of a worker in a working tree."""
-    # Without -P, Python would import modules of the folder in which the run was started.
-    return [sys.executable, "-P", "-m", "patchgate", "-C", directory, "run", "work"]
+def worker_command(directory: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the command of a worker in a working tree, for its environment."""
+    return [*own_program(environ), "-C", directory, "run", "work"]

@@ -467,7 +467,9 @@ def test_what_lies_in_the_repository_is_never_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = shop(tmp_path)
-    repo.write("click.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    for name in ("click.py", "src/sitecustomize.py"):
+        repo.write(name, f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    repo.env["PYTHONPATH"] = str(repo.path / "src")
     monkeypatch.chdir(repo.path)
 
     async def act(session: Session) -> None:

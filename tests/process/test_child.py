@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import patchgate
 from patchgate.errors import UndecidedError
 from patchgate.process.child import Child, run
-from patchgate.process.child_environment import allowed_environment
+from patchgate.process.child_environment import allowed_environment, own_program
 
 ENV = allowed_environment(os.environ)
 MEBIBYTE = 1 << 20
@@ -237,6 +238,13 @@ def test_what_is_fed_while_answers_are_read_arrives_whole() -> None:
 )
 def test_a_variable_that_could_steer_git_is_left_behind(name: str) -> None:
     assert name not in allowed_environment({name: "x", "PATH": "/bin"})
+
+
+def test_a_patchgate_of_ours_reads_variables_of_python_only_where_they_name_it() -> None:
+    packages = str(Path(patchgate.__file__).parents[1])
+    assert "-E" in own_program({"PYTHONPATH": "src"})
+    assert "-E" not in own_program({"PYTHONPATH": f"src:{packages}"})
+    assert "-E" not in own_program({"PYTHONHOME": "/usr"})
 
 
 def test_a_child_speaks_the_locale_c() -> None:

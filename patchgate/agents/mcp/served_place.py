@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -18,6 +17,7 @@ from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import open_repository
 from patchgate.process.child import Child
+from patchgate.process.child_environment import own_program
 from patchgate.values import dataclass
 
 MOST_ROOTS = 50
@@ -94,9 +94,7 @@ class ServerPlace:
 
     def start(self, seconds: float) -> AnsweringProcess:
         """Start a process that answers one call in at most so many seconds."""
-        # -P: what lies in the working directory is not imported.
-        argv = [sys.executable, "-P", "-m", "patchgate", "-C", self.require()]
-        argv += ["agent", "call", "--format", "json"]
+        argv = [*own_program(self.environ), "-C", self.require(), "agent", "call", "--format", "json"]
         child = Child(argv, cwd=None, env=self.environ, seconds=seconds + _GRACE, memory=_MEMORY)
         return AnsweringProcess(child)
 

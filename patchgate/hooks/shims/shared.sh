@@ -1,7 +1,7 @@
 # POSIX sh, for dash and bash. No input from git is ever evaluated, or used as a pattern.
 hook=@hook@
 version=@version@
-patchgate=@patchgate@
+patchgate=@patchgate@ interpreter=@interpreter@
 reinstall=@reinstall@
 case $0 in
 */*) own=${0%/*}/$hook ;;
@@ -141,11 +141,27 @@ print_lines() {
 judge() {
     if [ -x "$patchgate" ]; then
         said=0
-        "$patchgate" hook "$hook" "$@" || said=$?
+        start_program "$@" || said=$?
         is_missing "$said" || return "$said"
     fi
     command -v git-patchgate >/dev/null 2>&1 || return 127
     git-patchgate hook "$hook" "$@"
+}
+
+# Start the program that was installed. Where its Python is known, that ignores PYTHONPATH, which may name a folder
+# of the working tree; the commands of the policy still see it.
+start_program() {
+    if [ -z "$interpreter" ] || [ ! -x "$interpreter" ]; then
+        "$patchgate" hook "$hook" "$@"
+        return
+    fi
+    "$interpreter" -E -P -c 'import sys
+del sys.argv[0]
+try:
+    from patchgate.cli.program import main
+except ModuleNotFoundError:
+    sys.exit(127)
+main()' "$patchgate" hook "$hook" "$@"
 }
 
 is_missing() {

@@ -302,6 +302,17 @@ def test_a_hook_that_was_installed_with_a_program_that_is_gone_is_a_warning(tmp_
     assert (found.level, found.is_fixed_by_install) == (Level.WARNING, True)
 
 
+def test_a_hook_whose_recorded_python_is_gone_is_a_warning(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    text = (
+        f"patchgate={EXECUTABLE} interpreter='/gone with spaces/python'\nexec $patchgate hook pre-push a b\n"
+    )
+    put(repo.path / ".git/hooks", "pre-push", text=text)
+    found = only(examined(repo))
+    assert "/gone with spaces/python" in found.what
+    assert (found.level, found.is_fixed_by_install) == (Level.WARNING, True)
+
+
 def test_a_hook_that_needs_the_users_path_is_a_warning_for_programs_that_have_none(tmp_path: Path) -> None:
     repo = installed(tmp_path)
     for event in LOCAL_EVENTS:
