@@ -416,9 +416,9 @@ def test_installs_at_once_leave_what_one_leaves(repo: Repo) -> None:
 
 
 def test_the_program_that_installed_is_named_by_its_absolute_path(repo: Repo) -> None:
-    repo.git("patchgate", "install")
+    repo.git("patchgate", "install", FORKING_SERVER="")
     text = (repo.path / ".git/hooks/pre-commit").read_text(encoding="utf-8")
-    assert f"\npatchgate='{EXECUTABLE}' interpreter=" in text
+    assert f"\npatchgate='{EXECUTABLE}' interpreter='{EXECUTABLE.parent}/python" in text
     done = subprocess.run(
         [sys.executable, "-m", "patchgate", "install"],
         cwd=repo.path,
