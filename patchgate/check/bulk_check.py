@@ -38,6 +38,8 @@ from patchgate.report.verdict import ChangeVerdict, ClearedCommits, Report
 from patchgate.values import dataclass, replace
 
 _PROVED_AT_ONCE = 1_024
+# Each may differ from a parent in all files.
+_MERGES_AT_ONCE = 64
 # Git begins anew after a policy that needs more to be read, and where it died.
 _MOST_CHILDREN = 50
 # As git's raw records have them.
@@ -217,19 +219,19 @@ class BulkCheck:
 
     def _clear_merges(self, walk: Walk, history: CommitHistory, merges: Sequence[Commit]) -> set[str]:
         """Clear merges that git makes so alone, of files as a parent has them; return those cleared."""
-        waiting: list[tuple[Commit, MergeDifference, _Terms]] = []
-        for commit in merges:
-            difference = walk.clean_merge(commit)
-            if difference is None or difference.has_links or self._is_agents(history, commit):
-                continue
-            terms = self._terms_after(history, commit.parents[0], commit)
-            if terms is None:
-                continue
-            if self._is_plain_merge(history, commit, difference, terms):
-                waiting.append((commit, difference, terms))
+        clean = [each for each in merges if walk.is_clean_merge(each) and not self._is_agents(history, each)]
         done: set[str] = set()
-        for start in range(0, len(waiting), _PROVED_AT_ONCE):
-            some = waiting[start : start + _PROVED_AT_ONCE]
+        for start in range(0, len(clean), _MERGES_AT_ONCE):
+            batch = clean[start : start + _MERGES_AT_ONCE]
+            differences = walk.differences_of(batch)
+            some: list[tuple[Commit, MergeDifference, _Terms]] = []
+            for commit in batch:
+                difference = differences.get(commit.oid)
+                if difference is None or difference.has_links:
+                    continue
+                terms = self._terms_after(history, commit.parents[0], commit)
+                if terms is not None and self._is_plain_merge(history, commit, difference, terms):
+                    some.append((commit, difference, terms))
             trees = [trees_of(walk, commit, difference) for commit, difference, _ in some]
             self._chain.learn(walk.objects, dict.fromkeys(oid for each, _ in trees for oid in each))
             for (commit, _, terms), (every, joined) in zip(some, trees, strict=True):
@@ -247,7 +249,7 @@ class BulkCheck:
         """Return whether a merge joins lines of history with one policy, and changes nothing that is
         restricted on the branch that gets it.
         """
-        names = {path.raw for path in difference.paths}
+        names = difference.paths
         if names.isdisjoint(_POLICY_FILES):
             history.take_over_key(commit)
         elif len({history.key_of(oid) for oid in (commit.oid, *commit.parents)}) > 1:

@@ -17,6 +17,7 @@ from patchgate.git.commit_lists import Commit
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.git.trees import FOLDERS, ChangedFolders, TreeCheck, folders_between
 from patchgate.values import replace
@@ -43,6 +44,8 @@ class Walk:
         merges = [commit.parents for commit in commits if len(commit.parents) > 1]
         self._variables: dict[str, str] = {}
         self._joining: set[str] = set()
+        self._asked: Sequence[str] = ()
+        self._merges: dict[str, int] = {}
         self._differences: dict[str, MergeDifference] = {}
         self._carried: dict[str, CarriedPaths] = {}
         self._carry_limit: CarryLimit | None = None
@@ -59,7 +62,9 @@ class Walk:
                 trees = automatic_merges(store, merges)
                 self._stack = stack.pop_all()
             self._merged = dict(zip(merges, trees, strict=True))
-            self._joining, self._differences = self._find_joining(commits)
+            self._joining = self._find_joining(commits)
+            plain = (each.oid for each in commits if len(each.parents) > 1 and each.oid not in self._joining)
+            self._merges = {oid: place for place, oid in enumerate(plain)}
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
         self._trees_checked = TreeCheck(self.objects)
 
@@ -69,39 +74,48 @@ class Walk:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def _find_joining(self, commits: Sequence[Commit]) -> tuple[set[str], dict[str, MergeDifference]]:
+    def _find_joining(self, commits: Sequence[Commit]) -> set[str]:
         """Find the merges that may have what no side made: those with a conflict, of more than two commits,
-        or with a file that differs from each parent's. For those of two without a conflict, list what differs
-        from a parent.
+        or with a file that differs from each parent's.
         """
-        from patchgate.git.merge_paths import touched_paths
+        from patchgate.git.merge_paths import joining_merges
 
-        number = {commit.oid: len(commit.parents) for commit in commits if len(commit.parents) > 1}
+        merges = [commit for commit in commits if len(commit.parents) > 1]
         found = {
             commit.oid
-            for commit in commits
-            if commit.parents in self._merged and self._merged[commit.parents].conflicts
+            for commit in merges
+            if len(commit.parents) > 2
+            or (commit.parents in self._merged and self._merged[commit.parents].conflicts)
         }
-        differences = {}
-        for oid, difference in touched_paths(self.repository, [oid for oid in number if oid not in found]):
-            if number[oid] > 2 or 2 in difference.paths.values():
-                found.add(oid)
-            if number[oid] == 2:
-                differences[oid] = difference
-        return found, differences
+        return found | joining_merges(self.repository, [each.oid for each in merges if each.oid not in found])
 
-    def clean_merge(self, commit: Commit) -> MergeDifference | None:
-        """Return how a merge of two commits differs from its parents, if it is what git makes of them alone,
-        and each file in it is as a side made it, or as both did.
+    def is_clean_merge(self, commit: Commit) -> bool:
+        """Return whether a merge of two commits is what git makes of them alone, and each file in it is as a
+        side made it, or as both did.
         """
         merged = self._merged.get(commit.parents)
         if merged is None or merged.conflicts or merged.tree != commit.tree:
-            return None
+            return False
         if commit.oid in self._joining:
             self._carry_together()
             carried = self._carried.get(commit.oid)
-            if carried is None or carried.always:
-                return None
+            return carried is not None and not carried.always
+        return True
+
+    def differences_of(self, merges: Sequence[Commit]) -> dict[str, MergeDifference]:
+        """Say of some merges that differ from a parent how."""
+        from patchgate.git.merge_paths import touched_paths
+
+        return touched_paths(self.repository, [commit.oid for commit in merges])
+
+    def _difference_of(self, commit: Commit) -> MergeDifference | None:
+        """Say how one merge differs from its parents; those that follow in the walk are asked for with it."""
+        if commit.oid not in self._asked:
+            place = self._merges.get(commit.oid, 0)
+            self._asked = [*self._merges][place : place + _AT_ONCE] or [commit.oid]
+            from patchgate.git.merge_paths import touched_paths
+
+            self._differences = touched_paths(self.repository, self._asked)
         return self._differences.get(commit.oid)
 
     def _carry_together(self) -> None:
@@ -273,8 +287,8 @@ class Walk:
         def carried(landing: Landing) -> Sequence[FileChange]:
             own = reading.change
             if commit.oid not in self._joining:
-                known = self._differences.get(commit.oid)
-                if known is None or not any(map(landing.is_restricted, known.paths)):
+                known = self._difference_of(commit)
+                if known is None or not any(landing.is_restricted(RepoPath(path)) for path in known.paths):
                     return ()
             from patchgate.git.merge_paths import CarryLimit, carried_paths
 

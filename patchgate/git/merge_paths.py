@@ -7,13 +7,13 @@ is a change of the merge: nobody approved the two together, and one may be what 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import GITLINK, NO_MODE, SYMLINK, TREE_MODE
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
@@ -41,6 +41,10 @@ _MOST_STEPS = 20_000
 # A merge of more commits has too many pairs; 6 take 20 ms.
 _MOST_PAIRED = 4
 # A commit may say in .gitmodules that a submodule never differs.
+_JOINED_AT_ONCE = 1_024
+_LINKS = frozenset({b"120000", b"160000"})
+_RECORD = re.compile(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) [^\0]*\0([^\0]*)\0")
+_ONE_PARENT = re.compile(rb"([0-9a-f]{40,64})\0((?::[^\0]*+\0[^\0]*+\0)*+)")
 _DIFFER = ("diff-tree", "--stdin", "-r", "-z", "--no-renames", "--ignore-submodules=none")
 
 
@@ -251,32 +255,33 @@ def _is_explained(
 class MergeDifference:
     """How a merge differs from its parents.
 
-    `paths` has the number of parents that each file differs from, `folders` the trees of each folder, there
-    and in the merge, for each parent from which it differs (None: not there). `has_links` is whether a
-    symlink or a submodule differs.
+    `paths` are the files that differ from any, `folders` the trees of each folder, there and in the merge,
+    for each parent from which it differs (None: not there). `has_links` is whether a symlink or a submodule
+    differs.
     """
 
-    paths: dict[RepoPath, int] = field(default_factory=dict)
+    paths: set[bytes] = field(default_factory=set)
     folders: dict[bytes, list[tuple[str | None, str | None]]] = field(default_factory=dict)
     has_links: bool = False
 
-    def add(self, record: bytes, path: bytes) -> None:
-        """Add a raw record of git."""
-        old_mode, new_mode, old, new, _ = record[1:].decode("ascii").split(" ")
-        if TREE_MODE in (old_mode, new_mode):
-            trees = (old if old_mode == TREE_MODE else None, new if new_mode == TREE_MODE else None)
-            self.folders.setdefault(path, []).append(trees)
-        if {old_mode, new_mode} <= {TREE_MODE, NO_MODE}:
-            return
-        file = RepoPath(path)
-        self.paths[file] = self.paths.get(file, 0) + 1
-        self.has_links |= not {SYMLINK, GITLINK}.isdisjoint((old_mode, new_mode))
+    def add(self, records: bytes) -> None:
+        """Add raw records of git, of one parent."""
+        for old_mode, new_mode, old, new, path in _RECORD.findall(records):
+            if b"040000" in (old_mode, new_mode):
+                trees = [
+                    oid.decode("ascii") if mode == b"040000" else None
+                    for mode, oid in ((old_mode, old), (new_mode, new))
+                ]
+                self.folders.setdefault(path, []).append((trees[0], trees[1]))
+                if {old_mode, new_mode} <= {b"040000", b"000000"}:
+                    continue
+            self.paths.add(path)
+            self.has_links |= not _LINKS.isdisjoint((old_mode, new_mode))
 
 
-def touched_paths(repository: Repository, merges: Iterable[str]) -> Iterator[tuple[str, MergeDifference]]:
-    """Yield the merges that differ from a parent, each with how.
-
-    One child for all.
+def touched_paths(repository: Repository, merges: Iterable[str]) -> dict[str, MergeDifference]:
+    """Say of some merges that differ from a parent how. One child for all: of few at once, for each may
+    differ from a parent in all files.
 
     Args:
         merges: their commits.
@@ -285,19 +290,38 @@ def touched_paths(repository: Repository, merges: Iterable[str]) -> Iterator[tup
         UndecidedError: git failed.
     """
     stdin = "".join(f"{oid}\n" for oid in merges).encode("ascii")
+    found: dict[str, MergeDifference] = {}
     if not stdin:
-        return
-    words = iter(repository.output(*_DIFFER, "-t", "--raw", "--no-abbrev", "-m", stdin=stdin).split(b"\0"))
-    merge, found = "", MergeDifference()
-    for word in words:
-        if word.startswith(b":"):
-            found.add(word, next(words))
-        elif word and (oid := word.decode("ascii", "replace")) != merge:
-            if found.paths or found.folders:
-                yield merge, found
-            merge, found = oid, MergeDifference()
-    if found.paths or found.folders:
-        yield merge, found
+        return found
+    answer = repository.output(*_DIFFER, "-t", "--raw", "--no-abbrev", "-m", stdin=stdin)
+    at = 0
+    while at < len(answer):
+        one = _ONE_PARENT.match(answer, at)
+        if one is None:
+            raise UndecidedError("git printed something else than the changes of merges", "run git fsck")
+        found.setdefault(one[1].decode("ascii"), MergeDifference()).add(one[2])
+        at = one.end()
+    return {oid: each for oid, each in found.items() if each.paths or each.folders}
+
+
+def joining_merges(repository: Repository, merges: Sequence[str]) -> set[str]:
+    """Find the merges of two commits with a file that differs from both.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    found = set[str]()
+    for start in range(0, len(merges), _JOINED_AT_ONCE):
+        stdin = "".join(f"{oid}\n" for oid in merges[start : start + _JOINED_AT_ONCE]).encode("ascii")
+        merge = ""
+        words = iter(repository.output(*_DIFFER, "-c", "--raw", "--no-abbrev", stdin=stdin).split(b"\0"))
+        for word in words:
+            if word.startswith(b"::"):
+                found.add(merge)
+                next(words)
+            elif word:
+                merge = word.decode("ascii", "replace")
+    return found
 
 
 def _changed(
