@@ -27,10 +27,10 @@ from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.values import dataclass
 
-# Pushed notes must not keep a server busy. ssh-keygen takes a few milliseconds; a check usually asks it three
-# times, and more where a key has several names.
+# Pushed notes must not keep a server busy. A check usually takes ten milliseconds; with many signers, of some
+# kinds of keys, minutes.
 _MOST_CHECKS = 32
-_MOST_ASKED_IN_ALL = 1_000
+_SECONDS_IN_ALL = 15.0
 _MOST_BYTES_IN_ALL = 32 << 20
 _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 
@@ -160,7 +160,7 @@ class _Notes:
         self._warnings = warnings
         self._signers: dict[str, bytes | None] = {}
         self._n_bytes = 0
-        self._asked = 0
+        self._seconds = _SECONDS_IN_ALL
         self._checked: dict[tuple[SignedStatement, str | None], SignatureCheck] = {}
 
     def read(self, wanted: _RefusedChange) -> list[SignedStatement]:
@@ -261,14 +261,15 @@ class _Notes:
             return SignatureCheck(None, f"there is no {ALLOWED_SIGNERS.quoted}")
         key = (signed, tree)
         if key not in self._checked:
-            if self._asked >= _MOST_ASKED_IN_ALL:
-                return SignatureCheck(None, "too many signatures were checked already")
+            if self._seconds <= 0:
+                return SignatureCheck(None, "the signatures before it took too long to check")
+            begin = time.monotonic()
             try:
-                done = check_signature(signed, signers, self._objects.repository.environment)
+                done = check_signature(signed, signers, self._objects.repository.environment, self._seconds)
             except UndecidedError as error:
                 done = SignatureCheck(None, f"its signature could not be checked: {error.sentence}")
             self._checked[key] = done
-            self._asked += done.asked or 1
+            self._seconds -= time.monotonic() - begin
         return self._checked[key]
 
     def _signers_of(self, tree: str | None) -> bytes | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
 
 from patchgate.approvals.approvals import SignedStatement, Statement
@@ -26,6 +27,7 @@ _NAMESPACE = "patchgate"
 _MAGIC = b"SSHSIG"
 _SSH_KEYGEN = "ssh-keygen"
 _SECONDS = 30.0
+_LEAST_SECONDS = 0.1
 _MOST_PRINCIPALS = 20
 _PATTERN = re.compile(r"[*?!]")
 _BYTE_PATTERN = re.compile(rb"[*?]")
@@ -43,14 +45,12 @@ class SignatureCheck:
     """The result of a signature check: the principal who made it, or None and the reason.
 
     `principals` are all that the signers' file names for the key; none for a pattern, which names nobody.
-    `asked` is how often ssh-keygen was asked.
     """
 
     principal: str | None
     why: str = ""
     key: bytes = b""
     principals: tuple[str, ...] = ()
-    asked: int = 0
 
 
 def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
@@ -73,7 +73,7 @@ def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
 
 
 def check_signature(
-    signed: SignedStatement, signers: bytes, environment: Mapping[str, str]
+    signed: SignedStatement, signers: bytes, environment: Mapping[str, str], seconds: float = _SECONDS
 ) -> SignatureCheck:
     """Find the principal who made a signature.
 
@@ -81,10 +81,12 @@ def check_signature(
         signed: the statement and its signature.
         signers: the content of `.patchgate/allowed_signers` of the base.
         environment: the repository's; a child gets it without git's variables.
+        seconds: how long it may take.
 
     Raises:
-        UndecidedError: ssh-keygen is missing, or did not end.
+        UndecidedError: ssh-keygen is missing, or did not end in time.
     """
+    end = time.monotonic() + seconds
     env = _without_git(environment)
     # Imported where it is used, as below: a refusal without any approval needs neither.
     import tempfile
@@ -102,21 +104,19 @@ def check_signature(
                 cwd=folder,
                 env=env,
                 stdin=signed.statement.to_bytes(),
-                seconds=_SECONDS,
+                seconds=max(end - time.monotonic(), _LEAST_SECONDS),
                 max_output=1 << 20,
             )
 
         found = ask("find-principals")
         principals = [line for line in found.out.decode("utf-8", "surrogateescape").split("\n") if line]
         if found.code != 0 or not principals:
-            return SignatureCheck(None, _not_good(found), asked=1)
+            return SignatureCheck(None, _not_good(found))
         why = f"{ALLOWED_SIGNERS.quoted} has only patterns for its key, so the signer is not known"
         exact = {name for each in principals for name in each.split(",") if not _PATTERN.search(name)}
         valid: list[str] = []
         named: list[str] = []
-        asked = 1
         for principal in _candidates(signed.statement.by, principals):
-            asked += 1 + (principal in exact)
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
             if done.code != 0:
                 why = _not_good(done)
@@ -127,8 +127,8 @@ def check_signature(
             if is_named and ask("verify", "-n", _NAMESPACE, "-I", principal, file="exact").code == 0:
                 named.append(principal)
         if not valid:
-            return SignatureCheck(None, why, asked=asked)
-        return SignatureCheck(valid[0], "", public_key_of(signed.signature), tuple(named), asked)
+            return SignatureCheck(None, why)
+        return SignatureCheck(valid[0], "", public_key_of(signed.signature), tuple(named))
 
 
 def _without_patterns(signers: bytes) -> bytes:

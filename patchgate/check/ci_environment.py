@@ -47,8 +47,7 @@ class CiEvent:
     head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
     judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
     default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
-    base of a pull request. `is_new` and `is_forced` describe a push, `is_older` says that the branch may have
-    had others since what is `claimed`. `tag` is the name of a tag.
+    base of a pull request. `is_new`, `is_forced` and `is_repeated` (built again) are of a push, `tag` its tag.
     """
 
     engine: str
@@ -64,7 +63,7 @@ class CiEvent:
     is_open: bool = False
     is_new: bool = False
     is_forced: bool | None = None
-    is_older: bool = False
+    is_repeated: bool = False
     tag: str | None = None
     takes_commands: bool = False
 
@@ -198,7 +197,7 @@ class _Values:
 
 
 def is_branch_name(name: str) -> bool:
-    """Return whether git takes a name for a branch, and it is no option. Source: git-check-ref-format."""
+    """Return whether git takes a name for a branch, and it is no option (git-check-ref-format)."""
     parts = name.split("/")
     return (
         0 < len(name) <= 1000
@@ -383,13 +382,15 @@ def _jenkins(values: _Values) -> CiEvent:
         name = (values.branch("GIT_BRANCH") or "").removeprefix("origin/")
     if name is None:
         return CiEvent(values.engine, EventKind.CLONE, checked_out=heads)
+    before = values.oid("GIT_PREVIOUS_COMMIT", optional=True)
+    if is_repeated := built in (None, before):
+        before = values.oid("GIT_PREVIOUS_SUCCESSFUL_COMMIT", optional=True)
     return CiEvent(
         values.engine,
         EventKind.PUSH,
         branch=name,
-        # What failed is judged again, until a build succeeds.
-        claimed=values.oid("GIT_PREVIOUS_SUCCESSFUL_COMMIT", optional=True),
-        is_older=True,
+        claimed=before,
+        is_repeated=is_repeated,
         checked_out=heads,
         is_protected=values.text("BRANCH_IS_PRIMARY") == "true",
     )

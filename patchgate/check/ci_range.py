@@ -7,18 +7,16 @@ the engine claims is compared with what is here; what is missing is undecided, w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import (
     BRANCHES,
     TAGS,
     RefUpdate,
-    first_parents_at,
     is_ancestor,
     nearest_first_parent,
     peel,
@@ -26,14 +24,12 @@ from patchgate.git.pushes import (
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
-from patchgate.policy.file_kinds import ALLOWED_SIGNERS, CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.glob_matching import matches_ref
-from patchgate.policy.tree_policies import Key, TreePolicies
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
-_MOST_RULES = 20
 _REMOTE = "refs/remotes/origin/"
 _UNSHALLOW = "git fetch --unshallow origin"
 _FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto"
@@ -46,10 +42,11 @@ class CiRange:
     `policy_from` is None where nothing comes before: then all commits of `head` are judged, each by its
     parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
     `branch` is what the branch has, where that has no policy, so that the default branch's judges.
-    `forced_from` is the commit that a forced push took from the branch, `queued_after` the entry of a merge
-    queue that lands before this one. `is_merged` is whether a host merges the head, if it lacks commits of
-    the branch, and `is_new` whether the push made a protected ref, which has the default branch's rules.
-    `default` is the commit of the default branch, where it is here. `notes` are sentences for the report.
+    `forced_from` is the commit that a forced push took from the branch. After `queued_after` the head is
+    judged too: in a merge queue the entry that lands before this one. `is_merged` is whether a host merges
+    the head, if it lacks commits of the branch, and `is_new` whether the push made a protected ref, which has
+    the default branch's rules. `default` is the commit of the default branch, where it is here. `notes` are
+    sentences for the report.
     """
 
     head: str
@@ -69,8 +66,7 @@ class CiRange:
 def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
     """Find the range that an engine's event means; for an entry of a merge queue two of them.
 
-    The second begins at the entry before it, which may not have landed yet. Where the engine names an older
-    commit than the last one, what came after each change of the rules is a range too.
+    The second begins at the entry before it, which may not have landed yet.
 
     Raises:
         UsageError: no commit is checked out.
@@ -83,8 +79,6 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
         if found.queued_after is not None:
             revision = f"{found.queued_after}..{found.head}"
             ranges.append(CiRange(found.head, found.target, found.queued_after, revision))
-        if event.is_older and found.revision is not None and found.forced_from is None:
-            ranges += finder.under_later_rules(found)
         return tuple(finder.with_default(each) for each in ranges)
 
 
@@ -116,7 +110,8 @@ def with_move(repository: Repository, found: CiRange, report: Report) -> Report:
                 moved = rules.verdict_on(RefUpdate(ref, old, found.head))
                 break
     landing = tuple(
-        replace(each, base=had, other_bases=(), is_forced=had != found.head) for each in report.lands_on
+        replace(each, commit=had, base=had, other_bases=(), is_forced=had != found.head)
+        for each in report.lands_on
     )
     changes = report.changes if moved is None else (moved, *report.changes)
     return replace(report, changes=changes, lands_on=landing)
@@ -167,34 +162,6 @@ class _Finder:
                 event.branch, f"{event.engine} does not say what {printable(event.branch)} had before: "
             )
         return self._pushed(event.branch, event.claimed)
-
-    def under_later_rules(self, found: CiRange) -> Iterator[CiRange]:
-        """Name for each change of the rules since a range began what came after it: that had these rules.
-
-        Raises:
-            UndecidedError: there are too many.
-        """
-        policies = TreePolicies(self.objects)
-
-        def rules(commit: str) -> tuple[Key, Entry | None]:
-            tree = self.objects.header(commit + "^{tree}")
-            oid = tree.oid if tree is not None else self.objects.empty_tree
-            return policies.key(oid), self.objects.entry(oid, ALLOWED_SIGNERS.raw)
-
-        base = found.policy_from or ""
-        files = (CONFIG_FILE.raw, PYPROJECT_FILE.raw, ALLOWED_SIGNERS.raw)
-        known, number = rules(base), 0
-        for commit in first_parents_at(self.repository, found.head, base, files):
-            if commit == found.head or known == (known := rules(commit)):
-                continue
-            number += 1
-            if number > _MOST_RULES:
-                raise UndecidedError(
-                    f"the rules have changed more than {_MOST_RULES} times since {base[:SHORT_OID]}, which "
-                    f"{self.event.engine} built last with success",
-                    f"git patchgate check --policy-from {commit[:SHORT_OID]} {commit[:SHORT_OID]}..HEAD",
-                )
-            yield CiRange(found.head, found.target, commit, f"{commit}..{self.shown}")
 
     def with_default(self, found: CiRange) -> CiRange:
         """Name the default branch, whose policy judges what lands in a branch without one, as in
@@ -323,6 +290,10 @@ class _Finder:
                 )
             note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
             return replace(found, forced_from=before, is_merged=False, notes=(note,))
+        newest = self.objects.header(self.head + "^1^{commit}") if self.event.is_repeated else None
+        if newest is not None and newest.oid != before:
+            # The rules may have changed since `before`, which is older than what the branch had.
+            return replace(found, queued_after=newest.oid)
         return found
 
     def _newest(self, branch: str, why: str) -> CiRange:

@@ -38,7 +38,6 @@ def check_ci(
     """Check what a CI engine builds; return each report with the options that judged it, and the event.
 
     There are two of an entry of a merge queue: as it lands in the branch, and after the entry before it.
-    There are more where the rules have changed since the commit that the engine names.
 
     Args:
         check_commits: checks the commits of a range, and the range as one change.

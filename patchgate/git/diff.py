@@ -55,7 +55,7 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # (gh-106052).
 # A tree of a few hundred bytes can name the same folder repeatedly: 10 million files in eight objects.
 MOST_RECORDS = 1_000_000
-_LARGE = 10_000
+_LARGE = 1_000
 _MOST_IN_LARGE = 300_000
 _RECORDS = re.compile(rb"(?::[^\0]*+\0[^\0]*+\0)*")
 _HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*")
@@ -111,6 +111,7 @@ class DiffReader:
         glance: as in `Detail`.
         at_once: so many bytes are waited for.
         counted: is called after every hundred files of a patch, with how many are read.
+        is_limited: all large changes together have a limit too.
         has_folders: git lists folders too (`-t`); otherwise a folder in its answer is an error.
     """
 
@@ -122,7 +123,9 @@ class DiffReader:
         *,
         counted: Callable[[int], None] | None = None,
         has_folders: bool = False,
+        is_limited: bool = False,
     ) -> None:
+        self._is_limited = is_limited
         self._counted = counted
         self._child = child
         self._glance = glance
@@ -152,7 +155,7 @@ class DiffReader:
             raise UndecidedError(
                 f"the change has more than {MOST_RECORDS:,} files and folders", "split the change"
             )
-        if len(found) > _LARGE:
+        if self._is_limited and len(found) > _LARGE:
             # Trees that name one another give a commit of 100 bytes 100,000 files.
             if self._n_in_large > _MOST_IN_LARGE:
                 raise UndecidedError(

@@ -113,7 +113,8 @@ class TreeChain:
             new: that of the other one.
             records: what differs.
         """
-        if not self._start(objects, a2b_hex(old)):
+        # Trees may differ in what git does not compare: `100664`.
+        if not records or not self._start(objects, a2b_hex(old)):
             return False
         texts: dict[_Folder, bytes] = {}
         added: list[tuple[_Folder, bytes]] = []

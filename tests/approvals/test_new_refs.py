@@ -151,3 +151,16 @@ def test_where_the_history_of_the_rules_is_cut_off_an_approved_change_is_undecid
     other.git("update-ref", base, "HEAD~1")
     answer = other.check("--policy-from", base, f"{base}..HEAD", cwd=other.path)
     assert (answer.code, answer.errors) == (3, [])
+
+
+def test_a_moved_tag_is_compared_with_what_it_had(tmp_path: Path) -> None:
+    warned = '[rules]\nref-forced = "warning"\n'
+    team = Team.make(tmp_path, INFRA + LISTED + warned)
+    start = team.head()
+    fixed = commit_of(team.dev, start, {"infra/main.tf": "2\n"})
+    assert in_github(team, TAG, fixed, start) == (1, ["ref-forced", "owner-approval-missing"])
+    newer = commit_of(team.dev, start, {"patchgate.toml": INFRA + LISTED + warned + "# newer\n"})
+    team.dev.git("update-ref", "refs/remotes/origin/main", newer)
+    older = team.dev.ask("rev-parse", f"{start}~1")
+    assert team.dev.ask("show", f"{older}:patchgate.toml") == team.dev.ask("show", f"{start}:patchgate.toml")
+    assert in_github(team, TAG, start, older)[1][:1] == ["ref-forced"]

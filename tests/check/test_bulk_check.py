@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -286,16 +287,29 @@ def test_sarif_of_a_range_has_its_findings_and_how_many_commits_were_cleared(rep
     assert (answer.code, run["properties"]["cleared"]) == (1, 3)
 
 
-def test_the_large_changes_of_a_range_have_a_limit_together(
+def test_the_large_changes_of_a_push_have_a_limit_together(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = repo.commit({"a": "x\n"})
     for number in range(3):
         repo.commit({f"{name}/f": f"{number}\n" for name in "bcd"})
     monkeypatch.setattr(diff, "_LARGE", 2)
-    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 12)
+    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 11)
     opened = open_repository(repo.env, str(repo.path))
     assert len(check_revision(opened, f"{first}..HEAD", CheckOptions()).changes) == 3
-    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 11)
-    with pytest.raises(UndecidedError):
-        check_revision(opened, f"{first}..HEAD", CheckOptions())
+    received = open_repository(repo.env | {"GIT_QUARANTINE_PATH": "x"}, str(repo.path))
+    for most, fails in ((12, False), (11, True)):
+        monkeypatch.setattr(diff, "_MOST_IN_LARGE", most)
+        with pytest.raises(UndecidedError) if fails else nullcontext():
+            check_revision(received, f"{first}..HEAD", CheckOptions())
+
+
+def test_trees_that_git_calls_equal_are_not_cleared(repo: Repo) -> None:
+    first = repo.commit({"a": "x\n"})
+    oid = repo.ask("rev-parse", "HEAD:a")
+    raw = b"100664 a\0" + bytes.fromhex(oid)
+    odd = put(repo, "tree", raw)
+    last = commit_of(repo, odd, first)
+    repo.git("update-ref", "HEAD", last)
+    report = check_range(open_repository(repo.env, str(repo.path)), f"{first}..HEAD", BULK)
+    assert ([each.source.commit for each in report.changes], report.cleared) == ([last], None)

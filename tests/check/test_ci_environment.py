@@ -209,7 +209,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Jenkins, a branch": (
         JENKINS | {"BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true", "GIT_PREVIOUS_SUCCESSFUL_COMMIT": A},
-        CiEvent("Jenkins", EventKind.PUSH, branch="main", claimed=A, is_protected=True, is_older=True),
+        CiEvent("Jenkins", EventKind.PUSH, branch="main", claimed=A, is_protected=True, is_repeated=True),
     ),
     "Jenkins, a tag": (
         JENKINS | {"BRANCH_NAME": "v1", "TAG_NAME": "v1"},
@@ -217,7 +217,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Jenkins, a plain job": (
         JENKINS | {"GIT_BRANCH": "origin/main", "GIT_COMMIT": C},
-        CiEvent("Jenkins", EventKind.PUSH, branch="main", checked_out=(C,), is_older=True),
+        CiEvent("Jenkins", EventKind.PUSH, branch="main", checked_out=(C,)),
     ),
     "Jenkins, a job without a branch": (
         JENKINS | {"GIT_BRANCH": "detached", "GIT_COMMIT": C},

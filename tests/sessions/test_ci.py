@@ -600,22 +600,25 @@ def test_a_new_branch_that_is_protected_is_compared_with_the_default_branch(host
     assert "deny-prefix" in host.check(said).errors
 
 
-def test_after_a_red_build_jenkins_is_answered_by_the_rules_that_came_since(host: Host) -> None:
+def test_jenkins_is_answered_by_the_rules_of_the_build_before(host: Host) -> None:
     green = host.main
-    host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
+    tight = host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
     after = host.land({"docs/x": "1\n"})
     host.clone(after)
     host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
     said |= {"GIT_COMMIT": after, "GIT_PREVIOUS_SUCCESSFUL_COMMIT": green}
-    answer = host.check(said)
-    assert (answer.code, answer.errors) == (1, ["deny-prefix"])
+    assert host.check(said | {"GIT_PREVIOUS_COMMIT": green}).code == 0
+    for previous in (tight, after):
+        answer = host.check(said | {"GIT_PREVIOUS_COMMIT": previous})
+        assert (answer.code, answer.errors) == (1, ["deny-prefix"])
     host.land({"patchgate.toml": POLICY})
     fine = host.land(GOOD)
     host.ci.git("fetch", "-q", "origin", "+refs/heads/*:refs/remotes/origin/*")
     host.ci.git("checkout", "-q", "--detach", fine)
     said |= {"GIT_COMMIT": fine, "GIT_PREVIOUS_SUCCESSFUL_COMMIT": after}
-    assert host.check(said).code == 0
+    for previous in (after, fine):
+        assert host.check(said | {"GIT_PREVIOUS_COMMIT": previous}).code == 0
 
 
 def test_a_tag_is_judged_by_what_the_default_branch_lacks(host: Host) -> None:
