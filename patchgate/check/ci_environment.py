@@ -47,7 +47,7 @@ class CiEvent:
     head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
     judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
     default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
-    base of a pull request. `is_new`, `is_forced` and `is_repeated` (built again) are of a push, `tag` its tag.
+    base of a pull request. `is_new`, `is_forced`, `is_repeated` (built again) are of a push, `tag` its tag.
     """
 
     engine: str
