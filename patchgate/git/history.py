@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from patchgate.git.merges import Merged
 
 _AT_ONCE = 64
+_FEW = 8
+_MOST_BEFORE = 250_000
 
 
 class Walk:
@@ -126,14 +128,19 @@ class Walk:
         from patchgate.git.merge_paths import CarryLimit, CommitGraph, MergeSides, carried_by_each
 
         graph = CommitGraph((commit.oid, commit.parents) for commit in self._commits)
+        joining = [each for each in self._commits if each.oid in self._joining and len(each.parents) == 2]
+        bases = {each.oid: graph.merge_bases(*each.parents) for each in joining}
+        if not self.repository.shallow:
+            further = [each for each in joining if bases[each.oid] is None]
+            if len(further) > _FEW:
+                graph = CommitGraph(self._before([parent for each in further for parent in each.parents]))
+                bases |= {each.oid: graph.merge_bases(*each.parents) for each in further}
         merges = {}
-        for commit in self._commits:
-            if commit.oid not in self._joining or len(commit.parents) != 2:
-                continue
-            bases = graph.merge_bases(*commit.parents)
-            if bases:
-                parents = [(parent, self.tree_of(parent)) for parent in commit.parents]
-                merges[commit.oid] = MergeSides(parents, [*map(self.tree_of, bases)], commit.tree)
+        for commit in joining:
+            parents = [(parent, self.tree_of(parent)) for parent in commit.parents]
+            trees = [*map(self.tree_of, bases[commit.oid] or ())]
+            if trees:
+                merges[commit.oid] = MergeSides(parents, trees, commit.tree)
         limit = self._carry_limit = CarryLimit(len(self._joining))
         # One that takes too long has that error when it is asked for itself.
         with contextlib.suppress(UndecidedError):
@@ -141,6 +148,21 @@ class Walk:
                 self.repository, self.objects, merges, self.without_index, limit
             ):
                 self._carried[oid] = paths
+
+    def _before(self, tips: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+        """List commits and what is before them, parents first: with many merges git is not asked for each."""
+        listing = (
+            "rev-list",
+            "--topo-order",
+            "--reverse",
+            "--parents",
+            f"--max-count={_MOST_BEFORE}",
+            "--stdin",
+        )
+        stdin = "".join(f"{oid}\n" for oid in dict.fromkeys(tips)).encode("ascii")
+        for line in self.repository.output(*listing, stdin=stdin).decode("ascii").splitlines():
+            oid, *parents = line.split(" ")
+            yield oid, parents
 
     def base_of(self, commit: Commit) -> str:
         """The tree that a commit is judged against."""

@@ -14,7 +14,7 @@ from patchgate.check.bulk_check import BulkCheck, check_range
 from patchgate.check.commits import CommitHistory, check_revision
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
-from patchgate.git import bulk_diff, commit_lists, diff, tree_chain
+from patchgate.git import bulk_diff, commit_lists, diff, history, tree_chain
 from patchgate.git.bulk_diff import BlobFacts, differences
 from patchgate.git.commit_lists import list_commits
 from patchgate.git.history import Walk
@@ -111,6 +111,15 @@ def test_an_added_name_is_compared_with_those_that_earlier_commits_added(repo: R
     repo.commit({"src/x.py": "y\n"}, "Change")
     # What comes after a name that collides is judged one by one, too, as long as that is there.
     assert _left(repo) == ["Start", "Add 2", "Add 3", "Add 4", "A folder"]
+
+
+@pytest.mark.parametrize("seed", range(100, 150 if IS_LONG else 101))
+def test_merges_whose_bases_are_before_the_range_are_judged_alike(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "_FEW", -1)
+    monkeypatch.setattr(bulk_check, "_MERGES_AT_ONCE", 2)
+    assert list(compare_history(tmp_path, seed))
 
 
 def test_a_merge_in_an_earlier_block_does_not_decide_for_commits_without_a_policy(
