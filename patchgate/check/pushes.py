@@ -39,8 +39,8 @@ from patchgate.report.verdict import ChangeVerdict, ClearedCommits, RecoveryStep
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
-_FEW = 8
-"""Of so many refs of a push, what merges bring to open branches is compared for each of them."""
+_MOST_APART = 1_000
+"""So many times at most a merge of a push is compared with one open branch; more often with all together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,8 +375,8 @@ class _PushCheck:
     def _groups(self, updates: Sequence[RefUpdate]) -> list[PushGroup]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""
         groups: dict[tuple[Key | None, str | None, str | None, str], PushGroup] = {}
-        merges = any(len(commit.parents) > 1 for commit in self._news.commits.values())
-        are_apart = merges and len(updates) <= _FEW
+        merges = sum(len(commit.parents) > 1 for commit in self._news.commits.values())
+        are_apart = 0 < merges * len(updates) <= _MOST_APART
         for update in updates:
             tip = self._commits.get(update.new or "")
             if tip is None or not self._news.has(update.ref, tip):

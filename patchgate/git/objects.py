@@ -24,8 +24,9 @@ _MOST_KNOWN = 100_000
 # The rest of a partly read object is skipped up to this many bytes.
 _DRAINED = 8 << 20
 _TREE_BYTES = 4 << 20
-# How many trees are cached: more than a path can have folders.
+# How many trees are cached: more than a path can have folders. A few bytes make a tree of very many names.
 _KEPT_TREES = 4096
+_KEPT_NAMES = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Objects:
         self._child = repository.child("cat-file", "--batch-command", variables=variables)
         self._buffer, self._at = b"", 0
         self._trees: dict[str, dict[bytes, Entry]] = {}
+        self._n_names = 0
         self._texts: dict[str, bool] = {}
         self.empty_tree = self.hash("tree", b"")
         self.empty_blob = self.hash("blob", b"")
@@ -220,10 +222,12 @@ class Objects:
         """
         listed = self._trees.get(oid)
         if listed is None:
-            if len(self._trees) >= _KEPT_TREES:
-                self._trees.clear()
             listed = {} if oid == self.empty_tree else parse_tree(self.read(oid, kind="tree"), oid)
+            if len(self._trees) >= _KEPT_TREES or self._n_names > _KEPT_NAMES:
+                self._trees.clear()
+                self._n_names = 0
             self._trees[oid] = listed
+            self._n_names += len(listed)
         return listed
 
     def trees(self, oids: Sequence[str]) -> Iterator[TreeObject]:

@@ -242,3 +242,22 @@ def test_an_exception_that_was_approved_for_two_branches_lands_in_both_at_once(t
     for ref in (MAIN, "refs/heads/release/2"):
         assert team.approve("alice", further, "--for", ref).code == 0
     assert release in refused(team, f"{further}:{MAIN}", f"{further}:{release}", rule="deny-pattern")
+
+
+def test_a_merge_on_one_open_branch_is_not_compared_with_another_of_the_same_push(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, '[policy]\ndeny_prefixes = ["legal"]\n[governance]\nid = "repository-1"\n')
+    terms = "".join(f"line {number}\n" for number in range(12))
+    base = commit_of(team.dev, team.head(), {"legal/terms": terms})
+    on_server(team, "main", base)
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    second = of_alice(team, base, {"legal/terms": "first\n" + terms})
+    third = of_alice(team, second, {"legal/terms": f"first\n{terms}last\n"})
+    assert team.push(f"{third}:{MAIN}").code == 0
+    there = commit_of(team.dev, base, {"src/a": "1\n"})
+    on_server(team, "ta", there)
+    ordinary = commit_of(team.dev, there, {"src/a": "2\n"})
+    own = commit_of(team.dev, base, {"src/d": "1\n"})
+    taken = commit_of(team.dev, own, {"legal/terms": "first\n" + terms})
+    merged = commit_of(team.dev, taken, {"legal/terms": f"first\n{terms}last\n"}, taken, third)
+    answer = team.push(f"{ordinary}:refs/heads/ta", f"{merged}:refs/heads/td")
+    assert answer.code == 0, answer.err

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from patchgate.errors import UndecidedError
+from patchgate.git import objects as objects_module
 from patchgate.git import pushes
 from patchgate.git.commit_lists import commits_not_in
 from patchgate.git.objects import Objects
@@ -133,3 +134,16 @@ def test_tags_are_peeled_however_nested(tmp_path: Path) -> None:
     tags = [repo.ask("rev-parse", name) for name in ("one", "two", "tree")]
     with Objects(open_repository(repo.env, str(repo.path))) as objects:
         assert list(peel(objects, [commit, *tags, "1" * 40]).values()) == [commit, commit, commit, None, None]
+
+
+def test_trees_of_many_names_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo.create(tmp_path)
+    commits = [repo.commit({f"{number}-{name}": "x\n" for name in "abc"}) for number in range(4)]
+    monkeypatch.setattr(objects_module, "_KEPT_NAMES", 5)
+    with Objects(open_repository(repo.env, str(repo.path))) as objects:
+        for commit in commits:
+            tree = objects.header(f"{commit}^{{tree}}")
+            assert tree is not None
+            names = repo.ask("ls-tree", "--name-only", commit).split()
+            assert [name.decode() for name in objects.tree(tree.oid)] == names
+            assert sum(map(len, objects._trees.values())) <= 5 + len(names)
