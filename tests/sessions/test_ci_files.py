@@ -182,24 +182,26 @@ HOSTILE = {
 def kept(environment: Path) -> dict[str, str]:
     """Read which variables of Python and pip an installation had."""
     lines = [line.partition("=") for line in environment.read_text().splitlines()]
-    return {
-        name: value for name, _, value in lines if name.startswith(("PIP_", "PYTHON")) and name != "PYTHON"
-    }
+    names = ("PIP_", "PYTHON", "XDG_CONFIG_HOME", "HOME")
+    return {name: value for name, _, value in lines if name.startswith(names) and name != "PYTHON"}
 
 
 def test_pip_reads_no_variable_that_may_name_a_file_of_the_head(host: Host) -> None:
     after = host.land(GOOD)
     host.clone(after)
-    code, said = run_action(host, host.pushed("refs/heads/main", host.main, after) | HOSTILE, {})
+    places = {"HOME": str(host.ci.path), "XDG_CONFIG_HOME": str(host.ci.path / ".git")}
+    runner = host.ci.path.parent / "runner"
+    said_by = host.pushed("refs/heads/main", host.main, after) | HOSTILE | places
+    code, said = run_action(host, said_by, {})
     assert code == 0, said
     wanted = {"PIP_INDEX_URL": HOSTILE["PIP_INDEX_URL"], "PIP_NO_CACHE_DIR": "1"}
-    assert kept(host.ci.path.parent / "runner/patchgate/bin/environment") == wanted
+    assert kept(runner / "patchgate/bin/environment") == wanted | {"HOME": str(runner)}
     job: dict[str, Any] = yaml.safe_load(GITLAB.read_text(encoding="utf-8"))["patchgate"]
     python = host.ci.path.parent / "python" / "python"
     variables = {"PATH": f"{python.parent}:{host.ci.env['PATH']}", "TMPDIR": str(host.ci.path.parent)}
-    run("\n".join(job["script"][:4]), host.ci, variables | HOSTILE)
-    (environment,) = host.ci.path.parent.glob("tmp.*/bin/environment")
-    assert kept(environment) == wanted
+    run("\n".join(job["script"][:4]), host.ci, variables | HOSTILE | places)
+    (environment,) = host.ci.path.parent.glob("tmp.*/venv/bin/environment")
+    assert kept(environment) == wanted | {"HOME": str(environment.parent.parent.parent)}
 
 
 def test_a_summary_that_nobody_reads_is_a_warning(host: Host) -> None:
@@ -249,7 +251,7 @@ def test_the_job_of_gitlab_judges_a_merge_request_and_writes_its_report(
     assert done.returncode == expected, done.stdout + done.stderr
     report = job["artifacts"]["reports"]["codequality"]
     assert ("deny-prefix" in (host.ci.path / report).read_text()) is (expected == 1)
-    (installed,) = host.ci.path.parent.glob("tmp.*/bin/installed")
+    (installed,) = host.ci.path.parent.glob("tmp.*/venv/bin/installed")
     assert installed.read_text().strip() == job["variables"]["PATCHGATE"]
 
 
