@@ -267,7 +267,7 @@ class Objects:
         return self.tree(tree).get(name)
 
     def file_at(self, tree: str, path: bytes) -> Entry | None:
-        """Find what is no folder at a path of a tree; None if there is none."""
+        """Find the file, symlink or submodule at a path of a tree; None if there is none."""
         entry = self.entry(tree, path)
         return None if entry is not None and entry.mode == TREE_MODE else entry
 

@@ -1,6 +1,6 @@
 """The environment of git and our other helpers: few variables of the caller, by an allow-list.
 
-Also the start of a patchgate in a process of its own, whose commands need the caller's variables.
+Also the command that starts another patchgate process, which keeps the caller's variables.
 """
 
 from __future__ import annotations
