@@ -1,7 +1,8 @@
 """The process that does one work of a run: `process.command` allows one command at a time in a process.
 
-The run writes the task as JSON to its standard input, and reads lines of JSON: what is going on, and at the
-end the result. When the run ends, it asks its workers to end; when it is killed, they see that it is gone.
+The run writes its own process id and the task as JSON to its standard input, and reads lines of JSON: what is
+going on, and at the end the result. When the run ends, it asks its workers to end; when it is killed, they see
+that their parent is another process.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from patchgate.errors import UndecidedError, UsageError
@@ -61,7 +63,7 @@ class Workers:
 
     def perform(self, work: Work) -> PhaseResult:
         """Do one work in a process of its own; called in a thread."""
-        task = asdict(self.task_of(work))
+        asked = {"runner": os.getpid(), "task": asdict(self.task_of(work))}
         try:
             with Child(self.argv, cwd=None, env=self.environ, seconds=_DAY, memory=_MEMORY) as child:
                 with self._lock:
@@ -70,7 +72,7 @@ class Workers:
                     self._running[work] = child
                     self._activities[work] = activity = Activity(self.clock)
                     activity.record(ActivityKind.TRANSITION)
-                child.write(json.dumps(task).encode("ascii"))
+                child.write(json.dumps(asked).encode("ascii"))
                 child.close_input()
                 result = self._read(work, child, activity)
                 done = child.finish()
@@ -130,12 +132,12 @@ def read_result(value: Mapping[str, Any]) -> PhaseResult:
 
 
 def do_work(
-    repository: Repository, task: bytes, say: Callable[[str], None], environ: Mapping[str, str], cache: str
+    repository: Repository, asked: bytes, say: Callable[[str], None], environ: Mapping[str, str], cache: str
 ) -> None:
     """Do the work that a run asks for.
 
     Args:
-        task: the task, as JSON.
+        asked: the task, and the process id of the run that waits for it, as JSON.
         say: writes a line to the run.
         environ: the environment of the commands.
         cache: the folder for scratch trees.
@@ -143,17 +145,20 @@ def do_work(
     from patchgate.runs.phase_work import perform
 
     try:
-        asked = json.loads(task)
-    except ValueError as error:
+        # Not the parent at this time: the run may have been killed while this process started.
+        runner, task = itemgetter("runner", "task")(json.loads(asked))
+    except (ValueError, TypeError, KeyError) as error:
         raise UsageError("this is no task of a run", "git patchgate run start") from error
-    parent = os.getppid()
+
+    def is_wanted() -> bool:
+        return os.getppid() == runner
 
     def write(value: object) -> None:
         say(json.dumps(value))
 
     def report(what: str, seconds: float) -> None:
         # Called about once a second while a command runs: an error ends the command.
-        if os.getppid() != parent:
+        if not is_wanted():
             raise AbandonedWorkError("the run that asked for this work has ended, so it was stopped")
         write({"what": what, "seconds": round(seconds, 1)})
 
@@ -161,9 +166,9 @@ def do_work(
         environ=environ,
         cache=cache,
         report=report,
-        is_wanted=lambda: os.getppid() == parent,
+        is_wanted=is_wanted,
     )
-    done = perform(repository, PhaseTask(**{**asked, "phase": Phase(asked["phase"])}), environment)
+    done = perform(repository, PhaseTask(**{**task, "phase": Phase(task["phase"])}), environment)
     write({"result": {**asdict(done), "counts": None if done.counts is None else dict(done.counts)}})
 
 

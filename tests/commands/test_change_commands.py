@@ -391,7 +391,8 @@ def test_what_runs_at_the_same_time_is_one_line_on_a_terminal(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with Progress(quiet=False) as progress:
+    monkeypatch.delenv("CI", raising=False)
+    with Progress(quiet=False, clock=lambda: 0.0) as progress:
         for name in ("ruff", "mypy", "ruff"):
             progress.report(name, 2.0)
     lines = [line.removeprefix("\x1b[K") for line in capsys.readouterr().err.split("\r")]

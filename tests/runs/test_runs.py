@@ -377,20 +377,29 @@ def test_where_no_component_is_declared_nothing_is_started_and_it_says_so(tmp_pa
     assert (answer.code, "declared in the index" in answer.err) == (2, True)
 
 
-def test_a_worker_ends_its_command_when_its_run_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("looks", [0, 1, 2])
+def test_a_worker_ends_when_its_run_is_gone(
+    looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The run is killed before the worker looks for it, after its first look, and while its tests run."""
     world = World.make(tmp_path, has_author=False, has_code=True)
     world.repo.commit({"tests/base/check.sh": "sleep 60\n"})
-    parents = iter([1])
-    monkeypatch.setattr("patchgate.runs.worker.os.getppid", lambda: next(parents, 2))
+    parents = iter([7] * looks)
+    monkeypatch.setattr("patchgate.runs.worker.os.getppid", lambda: next(parents, 1))
     said: list[str] = []
     task = PhaseTask("r-1", "base", Phase.IMPLEMENTATION, seconds=50, stall=50)
-    cache = str(tmp_path / "cache")
-    do_work(opened(world.repo), json.dumps(asdict(task)).encode(), said.append, world.repo.env, cache)
+    asked = json.dumps({"runner": 7, "task": asdict(task)}).encode()
+    do_work(opened(world.repo), asked, said.append, world.repo.env, str(tmp_path / "cache"))
     result = json.loads(said[-1])["result"]
     assert (result["outcome"], "has ended" in result["reason"]) == ("fault", True)
     assert not (world.repo.path / ".patchgate").exists()
+
+
+@pytest.mark.parametrize("asked", [b"", b"{}", b"[]", b"1"])
+def test_a_worker_without_a_task_is_a_mistake_of_its_user(asked: bytes, tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    with pytest.raises(UsageError):
+        do_work(opened(repo), asked, pytest.fail, repo.env, str(tmp_path / "cache"))
 
 
 def test_a_worker_that_dies_is_a_fault_of_its_work_alone(tmp_path: Path) -> None:
