@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
+from patchgate.check.refs import is_branch_name
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.policy.strict_json import JsonFault, read_json
@@ -23,7 +24,6 @@ MAX_EVENT = 32 << 20
 _BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What git-check-ref-format refuses anywhere in a name.
-_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//")
 _PROVIDED = "the engine sets it: do not set it yourself; docs/ci.md lists what is read"
 _DIFFERENT = "do not set these variables yourself, and do not write to the event file"
 
@@ -47,7 +47,7 @@ class CiEvent:
     head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
     judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
     default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
-    base of a pull request. `is_new`, `is_forced`, `is_repeated` (built again) are of a push, `tag` its tag.
+    base of a pull request. `is_new`, `is_forced`, `is_of_build` (`claimed` was built) are of a push.
     """
 
     engine: str
@@ -63,7 +63,7 @@ class CiEvent:
     is_open: bool = False
     is_new: bool = False
     is_forced: bool | None = None
-    is_repeated: bool = False
+    is_of_build: bool = False
     tag: str | None = None
     takes_commands: bool = False
 
@@ -196,19 +196,6 @@ class _Values:
         return value
 
 
-def is_branch_name(name: str) -> bool:
-    """Return whether git takes a name for a branch, and it is no option (git-check-ref-format)."""
-    parts = name.split("/")
-    return (
-        0 < len(name) <= 1000
-        and _FORBIDDEN.search(name) is None
-        and not name.startswith("-")
-        and not name.endswith(".")
-        and name not in {"@", "HEAD"}
-        and all(part and not part.startswith(".") and not part.endswith(".lock") for part in parts)
-    )
-
-
 def is_zero(oid: str) -> bool:
     """Return whether an id is the one that means none."""
     return not oid.strip("0")
@@ -274,11 +261,12 @@ def _github_queue(values: _Values, built: str) -> CiEvent:
 def _github_push(values: _Values, built: str) -> CiEvent:
     ref = values.required("GITHUB_REF")
     values.agree("GITHUB_REF", ref, "ref", values.said("ref") or "")
-    event = _of_ref(values, ref, built, EventKind.PUSH)
+    event, after = _of_ref(values, ref, built, EventKind.PUSH), values.said_oid("after")
     if event.kind is EventKind.TAG:
+        # Of an annotated tag, `after` is the tag itself.
+        event = replace(event, checked_out=(built, after))
         return _pushed(event, values.said("before", optional=True) and values.said_oid("before"))
-    # Of an annotated tag, `after` is the tag itself.
-    values.agree("GITHUB_SHA", built, "after", values.said_oid("after"))
+    values.agree("GITHUB_SHA", built, "after", after)
     return _pushed(replace(event, is_forced=values.said_true("forced")), values.said_oid("before"))
 
 
@@ -383,14 +371,14 @@ def _jenkins(values: _Values) -> CiEvent:
     if name is None:
         return CiEvent(values.engine, EventKind.CLONE, checked_out=heads)
     before = values.oid("GIT_PREVIOUS_COMMIT", optional=True)
-    if is_repeated := built in (None, before):
+    if before is None or built in (None, before):
         before = values.oid("GIT_PREVIOUS_SUCCESSFUL_COMMIT", optional=True)
     return CiEvent(
         values.engine,
         EventKind.PUSH,
         branch=name,
         claimed=before,
-        is_repeated=is_repeated,
+        is_of_build=before is not None,
         checked_out=heads,
         is_protected=values.text("BRANCH_IS_PRIMARY") == "true",
     )

@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from patchgate.check.ci_environment import CiEvent, EventKind, is_branch_name
+from patchgate.check.ci_environment import CiEvent, EventKind
 from patchgate.check.policy_lookup import CheckOptions
+from patchgate.check.protected_refs import USUAL_BRANCHES
+from patchgate.check.refs import is_branch_name
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import (
     BRANCHES,
     TAGS,
     RefUpdate,
+    first_parents_at,
     is_ancestor,
     nearest_first_parent,
     peel,
@@ -24,13 +27,16 @@ from patchgate.git.pushes import (
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS, CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.glob_matching import matches_ref
-from patchgate.policy.tree_policies import TreePolicies
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
 _REMOTE = "refs/remotes/origin/"
+# Each change of the rules since an earlier build costs a check of what came after it.
+_MOST_RULES = 16
 _UNSHALLOW = "git fetch --unshallow origin"
 _FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto"
 
@@ -39,14 +45,15 @@ _FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remo
 class CiRange:
     """What to judge: the commits of a range, by the policy of a commit, as they land in a branch.
 
-    `policy_from` is None where nothing comes before: then all commits of `head` are judged, each by its
-    parent's policy, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
+    `policy_from` is None where nothing comes before: then all commits of `head` are judged, as a server does
+    that has none, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
     `branch` is what the branch has, where that has no policy, so that the default branch's judges.
-    `forced_from` is the commit that a forced push took from the branch. After `queued_after` the head is
-    judged too: in a merge queue the entry that lands before this one. `is_merged` is whether a host merges
-    the head, if it lacks commits of the branch, and `is_new` whether the push made a protected ref, which has
-    the default branch's rules. `default` is the commit of the default branch, where it is here. `notes` are
-    sentences for the report.
+    `forced_from` is what a forced push took from the ref; `pushed` is what it put there, where that is an
+    annotated tag. After each of `also_after` the head is judged too: in a merge queue after the entry that
+    lands before this one, else after what has changed the rules since an earlier build. `is_merged` is
+    whether a host merges the head, if it lacks commits of the branch, and `is_new` whether the push made a
+    protected ref, which has the default branch's rules. `default` is the commit of the default branch, where
+    it is here. `notes` are sentences for the report.
     """
 
     head: str
@@ -56,7 +63,8 @@ class CiRange:
     policy_name: str | None = None
     branch: str | None = None
     forced_from: str | None = None
-    queued_after: str | None = None
+    pushed: str | None = None
+    also_after: tuple[str, ...] = ()
     is_merged: bool = True
     is_new: bool = False
     default: str | None = None
@@ -64,9 +72,7 @@ class CiRange:
 
 
 def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
-    """Find the range that an engine's event means; for an entry of a merge queue two of them.
-
-    The second begins at the entry before it, which may not have landed yet.
+    """Find the range that an engine's event means, and those that begin later (`CiRange.also_after`).
 
     Raises:
         UsageError: no commit is checked out.
@@ -75,11 +81,8 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
     with Objects(repository) as objects:
         finder = _Finder(repository, objects, event)
         found = finder.find()
-        ranges = [found]
-        if found.queued_after is not None:
-            revision = f"{found.queued_after}..{found.head}"
-            ranges.append(CiRange(found.head, found.target, found.queued_after, revision))
-        return tuple(finder.with_default(each) for each in ranges)
+        later = (CiRange(found.head, found.target, at, f"{at}..{found.head}") for at in found.also_after)
+        return tuple(finder.with_default(each) for each in (found, *later))
 
 
 def with_move(repository: Repository, found: CiRange, report: Report) -> Report:
@@ -96,18 +99,22 @@ def with_move(repository: Repository, found: CiRange, report: Report) -> Report:
         return report
     from patchgate.check.protected_refs import Destination, RefRules
 
-    old, ref = found.forced_from, found.target
+    old, new, ref = found.forced_from, found.pushed or found.head, found.target
     with Objects(repository) as objects:
         had = peel(objects, [old])[old]
-        there = Destination("origin", default=ref, had={ref: old}, judges_all=True)
+        update, commits = RefUpdate(ref, old, new), {old: had, new: found.head}
         moved = None
-        # On a server the default branch's policy names the protected refs; here the host may protect others.
-        # Where the branch has no policy, the default branch's judges.
-        for governing in filter(None, (found.default, had if found.branch is None else None)):
-            asked = CheckOptions(policy_from=governing)
-            rules = RefRules(repository, objects, there, {old: had, found.head: found.head}, asked)
-            if rules.is_protected(ref):
-                moved = rules.verdict_on(RefUpdate(ref, old, found.head))
+        # First what a server says, by its default branch; the host may protect what that does not.
+        own = had if found.branch is None else None
+        for governing, is_default in ((found.default, False), (found.default, True), (own, True)):
+            if governing is None or (is_default and not ref.startswith(BRANCHES)):
+                continue
+            has = {ref: old} if is_default else {ref: old, "HEAD": governing}
+            there = Destination("origin", default=ref if is_default else "HEAD", had=has, judges_all=True)
+            asked = CheckOptions(policy_from=governing if is_default else None)
+            rules = RefRules(repository, objects, there, {**commits, governing: governing}, asked)
+            moved = rules.verdict_on(update)
+            if moved is not None or rules.is_protected(ref):
                 break
     landing = tuple(
         replace(each, commit=had, base=had, other_bases=(), is_forced=had != found.head)
@@ -128,25 +135,31 @@ class _Finder:
     def find(self) -> CiRange:
         event = self.event
         self._find_head()
-        if event.kind is EventKind.PROPOSAL and (not event.is_open or event.branch == event.default):
+        if event.kind is EventKind.PROPOSAL and not event.is_open:
             return self._against(event.branch or "")
         default = event.default or self._default_of_origin()
+        is_protected = event.branch == default or event.is_protected
+        if event.branch is not None and not is_protected:
+            is_protected = self._is_listed(BRANCHES + event.branch, default)
+        if event.kind is EventKind.PROPOSAL and is_protected:
+            return self._against(event.branch or "")
         if event.kind is EventKind.PROPOSAL:
             # The result counts for the head, which may be proposed for another branch afterwards.
             note = f"{printable(event.branch or '')} is not protected: compared with {printable(default)}"
             return replace(self._against(default), notes=(note,))
         if event.kind is EventKind.TAG:
             found = self._against(default)
-            listed = self._protected_refs(found.policy_from or "")
-            if event.tag is not None and matches_ref(listed, TAGS + event.tag):
+            if event.tag is not None and self._is_listed(TAGS + event.tag, default):
                 if event.claimed is not None:
                     self._require_commit(event.claimed)
-                found = replace(found, target=TAGS + event.tag, is_merged=False)
+                pushed = event.checked_out[-1] if event.checked_out else None
+                found = replace(found, target=TAGS + event.tag, is_merged=False, pushed=pushed)
                 return replace(found, is_new=event.claimed is None, forced_from=event.claimed)
+            listed = self._protected_refs(found.policy_from or "") or ()
             return replace(found, is_merged=not self._is_on_branch_of(listed))
         if event.kind is EventKind.CLONE or event.branch is None:
             return self._against(default)
-        if event.branch != default and not event.is_protected:
+        if not is_protected:
             return self._against(default)
         if event.kind is EventKind.RERUN:
             return self._newest(event.branch, "this run has no push: ")
@@ -189,17 +202,34 @@ class _Finder:
             return found
         return replace(found, policy_from=tip, policy_name=ref, branch=branch)
 
-    def _has_no_policy(self, commit: str) -> bool:
+    def _policy(self, commit: str) -> FoundPolicy | None:
+        """Read the policy of a commit; None if that is not here."""
         policies = TreePolicies(self.objects)
         header = self.objects.header(commit + "^{tree}")
-        return header is not None and policies.at(policies.key(header.oid)).is_absent
+        return None if header is None else policies.at(policies.key(header.oid))
 
-    def _protected_refs(self, judging: str) -> Sequence[str]:
-        """Return the protected refs that the policy of a commit lists."""
-        policies = TreePolicies(self.objects)
-        header = self.objects.header(judging + "^{tree}")
-        policy = policies.at(policies.key(header.oid)).policy if header is not None else None
-        return (policy.config.push.protected_refs if policy is not None else None) or ()
+    def _has_no_policy(self, commit: str) -> bool:
+        found = self._policy(commit)
+        return found is not None and found.is_absent
+
+    def _is_listed(self, ref: str, default: str) -> bool:
+        """Return whether the policy of the default branch lists a ref, or that of what the ref had, or may,
+        because it cannot be read. Not every host says what it protects, and each may protect others.
+        """
+        if matches_ref(self._protected_refs(self._tip_of(default)) or (), ref):
+            return True
+        had = self.event.claimed
+        if had is None or self._has_no_policy(had):
+            return False
+        listed = self._protected_refs(had)
+        return matches_ref(USUAL_BRANCHES if listed is None else listed, ref)
+
+    def _protected_refs(self, judging: str) -> Sequence[str] | None:
+        """Return the protected refs that the policy of a commit lists; all where it cannot be read."""
+        found = self._policy(judging)
+        if found is not None and found.fault is not None:
+            return ("*",)
+        return found.policy.config.push.protected_refs if found is not None and found.policy else None
 
     def _is_on_branch_of(self, listed: Sequence[str]) -> bool:
         """Return whether the head is on a branch that a list of protected refs has."""
@@ -245,8 +275,8 @@ class _Finder:
         self._require_history(tip)
         if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
             self._require_claim(branch, tip, event.claimed)
-        after = event.claimed if event.is_queued and event.claimed != tip else None
-        return CiRange(self.head, BRANCHES + branch, tip, f"{ref}..{self.shown}", ref, queued_after=after)
+        after = () if event.claimed in (None, tip) or not event.is_queued else (event.claimed,)
+        return CiRange(self.head, BRANCHES + branch, tip, f"{ref}..{self.shown}", ref, also_after=after)
 
     def _tip_of(self, branch: str) -> str:
         """Return the commit that a branch of origin has, by its full name."""
@@ -290,11 +320,34 @@ class _Finder:
                 )
             note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
             return replace(found, forced_from=before, is_merged=False, notes=(note,))
-        newest = self.objects.header(self.head + "^1^{commit}") if self.event.is_repeated else None
-        if newest is not None and newest.oid != before:
-            # The rules may have changed since `before`, which is older than what the branch had.
-            return replace(found, queued_after=newest.oid)
+        if not self.event.is_of_build:
+            return found
+        return replace(found, also_after=tuple(self._rules_changed(before)))
+
+    def _rules_changed(self, before: str) -> list[str]:
+        """List the commits of the branch before the head that have changed the rules since a commit."""
+        paths = [each.raw for each in (CONFIG_FILE, PYPROJECT_FILE, ALLOWED_SIGNERS)]
+        found = [
+            commit
+            for commit in first_parents_at(self.repository, self.head, before, paths)
+            if commit != self.head and not self._has_rules_of(commit, commit + "^1")
+        ]
+        if len(found) > _MOST_RULES:
+            raise UndecidedError(
+                f"the rules have changed {len(found)} times since the build of {before[:SHORT_OID]}",
+                "build the commits between first",
+            )
         return found
+
+    def _has_rules_of(self, commit: str, other: str) -> bool:
+        """Return whether two commits have the same policy, as it is written, and the same signers."""
+        one, two = self._policy(commit), self._policy(other)
+        if one is None or two is None or one.policy is None or two.policy is None:
+            return False
+        signers = {
+            self.objects.header(f"{each}:{ALLOWED_SIGNERS.raw.decode('ascii')}") for each in (commit, other)
+        }
+        return one.policy.is_written_as(two.policy) and len(signers) == 1
 
     def _newest(self, branch: str, why: str) -> CiRange:
         """Judge the newest change of a branch, by the policy before it: what its first parent lacks.

@@ -134,6 +134,8 @@ def judge_received(
     asked: CheckOptions,
     now: float | None = None,
     symbolic: Mapping[str, str] = MappingProxyType({}),
+    *,
+    is_empty: bool = False,
 ) -> PushVerdict:
     """Judge a push that this repository receives, by its own policies.
 
@@ -144,6 +146,7 @@ def judge_received(
         asked: the options, with the trusted policy if there is one.
         now: seconds since the epoch; None: this moment.
         symbolic: its symbolic refs; `updates` name what git writes.
+        is_empty: whether to judge as a repository does that has no commit yet, whatever is here.
 
     Raises:
         PatchgateError: it could not be read.
@@ -155,7 +158,7 @@ def judge_received(
         {**had, **reported},
         judges_all=True,
         symbolic=symbolic,
-        is_empty=default is None and not has_commits(repository),
+        is_empty=is_empty or (default is None and not has_commits(repository)),
     )
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, destination.had)

@@ -6,6 +6,7 @@ table of the gates of a change, because it examines no change.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from patchgate.check.case import find
@@ -19,6 +20,7 @@ _SHORT = 12
 _LONGEST = 200
 _AS_BRANCH = "git fetch, then merge or rebase onto what is there, and push without force"
 _AS_TAG = "give the new tag another name"
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{|//")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,16 @@ def _unprotect(move: RefMove) -> str:
     if move.decision is None:
         return "list the protected refs in [push] protected_refs (default: the default branch)"
     return f"remove {move.decision.shown} from {move.decision.dotted.rpartition('[')[0]}"
+
+
+def is_branch_name(name: str) -> bool:
+    """Return whether git takes a name for a branch, and it is no option (git-check-ref-format)."""
+    parts = name.split("/")
+    return (
+        0 < len(name) <= 1000
+        and _FORBIDDEN.search(name) is None
+        and not name.startswith("-")
+        and not name.endswith(".")
+        and name not in {"@", "HEAD"}
+        and all(part and not part.startswith(".") and not part.endswith(".lock") for part in parts)
+    )

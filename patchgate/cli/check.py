@@ -280,11 +280,13 @@ def check_commits(
     is_whole: bool,
     quiet: bool,
     is_merged: bool = True,
+    is_of_branch: bool = True,
     attributes_from: str | None = None,
 ) -> Report:
     """Check the commits of a revision or range; with `is_whole` also the range as one change.
 
     Args:
+        is_of_branch: whether a branch gets it; of a tag, as on a server, no component is examined as a whole.
         is_merged: whether a host merges what lacks commits of the branch; a forced push replaces it.
         attributes_from: the revision whose `.gitattributes` a host may follow then, besides both sides'.
     """
@@ -312,8 +314,9 @@ def check_commits(
 
         with TipMerges(repository) as merges:
             together = merges if is_merged else None
-            report = add_range_findings(repository, report, revision, asked, together)
-            report = add_range_tip(repository, report, revision, asked, together)
+            if is_of_branch:
+                report = add_range_findings(repository, report, revision, asked, together)
+                report = add_range_tip(repository, report, revision, asked, together)
             if is_merged:
                 report = add_coming_merge(repository, report, revision, asked, merges, attributes_from)
         report = replace(report, lands_on=range_landing(repository, revision, asked))

@@ -11,6 +11,7 @@ from patchgate.check.ci_environment import (
     EVENT_FILE,
     MAX_EVENT,
     CiEvent,
+    EventKind,
     is_github,
     read_event,
 )
@@ -64,7 +65,7 @@ def check_ci(
                 f"by the policy of {printable(by)}"
             )
         if found.revision is None:
-            report = _check_history(repository, found, asked, quiet=quiet)
+            report = _check_first_push(repository, found, asked, quiet=quiet)
         else:
             report = check_commits(
                 repository,
@@ -73,6 +74,7 @@ def check_ci(
                 is_whole=True,
                 quiet=quiet,
                 is_merged=found.is_merged,
+                is_of_branch=found.is_merged or event.kind is not EventKind.TAG,
                 attributes_from=found.default or "",
             )
             report = with_move(repository, found, report)
@@ -96,16 +98,15 @@ def _require_no_submodule(repository: Repository) -> None:
         )
 
 
-def _check_history(repository: Repository, found: CiRange, asked: CheckOptions, *, quiet: bool) -> Report:
-    """Check every commit of a branch that had nothing before."""
-    from patchgate.check.commits import judge_commits
-    from patchgate.git.commit_lists import list_commits, require_parents
+def _check_first_push(repository: Repository, found: CiRange, asked: CheckOptions, *, quiet: bool) -> Report:
+    """Check all commits of a branch that had nothing before, as a server does that has no commit."""
+    from patchgate.check.pushes import judge_received
+    from patchgate.git.pushes import RefUpdate
 
-    commits = list_commits(repository, "--topo-order", "--reverse", found.head)
+    first = RefUpdate(found.target, None, found.head)
     with Progress(quiet=quiet) as progress:
-        return judge_commits(
-            repository, require_parents(repository, commits), replace(asked, counted=progress.count)
-        )
+        asked = replace(asked, counted=progress.count)
+        return judge_received(repository, {}, None, [first], asked, is_empty=True).report
 
 
 def _read_event_file(environ: Mapping[str, str]) -> bytes | None:

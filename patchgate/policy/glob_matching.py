@@ -16,9 +16,7 @@ from patchgate.policy.glob_syntax import PatternError, Segment, readings
 from patchgate.policy.literal_index import ASCII, FOLDED_ASCII, LiteralIndex, best_checks
 
 if TYPE_CHECKING:
-    from pathspec import PathSpec
-
-    from patchgate.policy.gitignore_pattern import GitignorePattern
+    from patchgate.policy.gitignore_pattern import TimedPatterns
 
 __all__ = ["PatternError", "PatternSet", "PrefixSet"]
 
@@ -69,14 +67,18 @@ class PatternSet:
                 raise PatternError(str(error), index) from None
         self._index = self._make_index(FOLDED_ASCII if folded else ASCII)
         self._other_index: LiteralIndex | None = None
-        self._specs: dict[frozenset[int], tuple[PathSpec[GitignorePattern], list[int]]] = {}
+        self._specs: dict[frozenset[int], tuple[TimedPatterns, list[int]]] = {}
 
     def __bool__(self) -> bool:
         """Whether there is any pattern."""
         return bool(self.patterns)
 
     def match(self, path: bytes) -> int | None:
-        """Return the index of the first pattern that matches the path or a parent folder, if any."""
+        """Return the index of the first pattern that matches the path or a parent folder, if any.
+
+        Raises:
+            UndecidedError: the patterns of this process have taken too long (`gitignore_pattern`).
+        """
         if not self.patterns:
             return None
         path = bounded(path)
@@ -113,20 +115,17 @@ class PatternSet:
         """Run the patterns that could match."""
         asked = self._specs.get(suspects)
         if asked is None:
-            from pathspec import PathSpec
-
-            from patchgate.policy.gitignore_pattern import GitignorePattern
+            from patchgate.policy.gitignore_pattern import TimedPatterns
 
             if len(self._specs) >= _MAX_SPECS:
                 self._specs.clear()
-            # The last pattern of a PathSpec decides; here it is the first of the list.
+            # The last pattern of a spec decides; here it is the first of the list.
             positions = sorted(suspects, reverse=True)
-            made = [GitignorePattern(self._readings[each], is_exact=self._is_exact) for each in positions]
-            asked = PathSpec(made, backend="simple"), positions
+            made = TimedPatterns([self._readings[each] for each in positions], is_exact=self._is_exact)
+            asked = made, positions
             self._specs[suspects] = asked
         spec, positions = asked
-        # pathspec removes this slash and nothing else: a name in a hostile tree may begin with `./`.
-        found = spec.check_file("/" + text, ()).index
+        found = spec.find(text)
         return None if found is None else positions[found]
 
 

@@ -1,8 +1,8 @@
 """The process that does one work of a run: `process.command` allows one command at a time in a process.
 
-The run writes its own process id and the task as JSON to its standard input, and reads lines of JSON: what is
-going on, and at the end the result. When the run ends, it asks its workers to end; when it is killed, they see
-that their parent is another process.
+The run writes its process id and the task as JSON to its standard input, and reads lines of JSON: what is
+going on, and at the end the result. When the run ends, it asks its workers to end; when it is killed, they
+see that their parent is another process.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def do_work(
         raise UsageError("this is no task of a run", "git patchgate run start") from error
 
     def is_wanted() -> bool:
-        return os.getppid() == runner
+        return bool(os.getppid() == runner)
 
     def write(value: object) -> None:
         say(json.dumps(value))

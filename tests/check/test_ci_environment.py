@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.check.ci_environment import MAX_EVENT, CiEvent, EventKind, is_branch_name, read_event
+from patchgate.check.ci_environment import MAX_EVENT, CiEvent, EventKind, read_event
+from patchgate.check.refs import is_branch_name
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.quoting import is_printable
 
@@ -117,7 +118,7 @@ GITHUB_CASES: dict[str, tuple[Variables, Mapping[str, Any], CiEvent]] = {
     "a tag, whose event names the tag object": (
         PUSH_VARIABLES | {"GITHUB_REF": "refs/tags/v1"},
         PUSH | {"ref": "refs/tags/v1", "after": D},
-        TAG_EVENT,
+        replace(TAG_EVENT, checked_out=(C, D)),
     ),
     "a schedule, whose event names no repository": (
         GITHUB | {"GITHUB_EVENT_NAME": "schedule", "GITHUB_REF": "refs/heads/trunk"},
@@ -209,7 +210,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Jenkins, a branch": (
         JENKINS | {"BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true", "GIT_PREVIOUS_SUCCESSFUL_COMMIT": A},
-        CiEvent("Jenkins", EventKind.PUSH, branch="main", claimed=A, is_protected=True, is_repeated=True),
+        CiEvent("Jenkins", EventKind.PUSH, branch="main", claimed=A, is_protected=True, is_of_build=True),
     ),
     "Jenkins, a tag": (
         JENKINS | {"BRANCH_NAME": "v1", "TAG_NAME": "v1"},

@@ -166,8 +166,9 @@ def test_an_error_of_the_tip_is_told_though_a_commit_of_the_push_warned_of_the_s
     assert report.verdict == "rejected"
 
 
-def test_a_circle_that_two_good_branches_make_together_is_told_of_the_tip(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a", "b")
+def circle(folder: Path) -> Pushed:
+    """Merge two good branches that make a circle of contracts together; nothing of them is pushed."""
+    pushed = Pushed(folder, "a", "b")
     repo = pushed.repo
     none = {name: contract(name, version="2.0") for name in ("a", "b")}
     test = {name: repo.ask("show", f"HEAD:tests/{name}/test_{name}.py") + "\n\n\nx = 1\n" for name in "ab"}
@@ -186,7 +187,11 @@ def test_a_circle_that_two_good_branches_make_together_is_told_of_the_tip(tmp_pa
     repo.on(2, repo.captured("a"))
     assert pushed.push(3).verdict == "accepted"
     repo.git("merge", "-q", "-m", "Join", "side")
-    report = pushed.push(3)
+    return pushed
+
+
+def test_a_circle_that_two_good_branches_make_together_is_told_of_the_tip(tmp_path: Path) -> None:
+    report = circle(tmp_path).push(3)
     change = of_ref(report)
     assert rules_of(change)[0] == ("dependency-cycle", "error")
     assert change is not None

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec, PathSpec
 
+from patchgate.errors import UndecidedError
 from patchgate.git.path import fold
+from patchgate.policy import gitignore_pattern, literal_index
 from patchgate.policy import glob_matching as patterns_module
-from patchgate.policy import literal_index
 from patchgate.policy.glob_matching import PatternError, PatternSet, PrefixSet
 from patchgate.policy.glob_syntax import STAR, parse
 from tests.amount import often
+from tests.world import Repo
 
 
 def matches(pattern: str, path: str | bytes, *, folded: bool = False) -> bool:
@@ -471,8 +474,35 @@ def test_a_list_is_matched_by_a_pathspec_of_those_patterns_that_could_match() ->
     deny = PatternSet(["*.pem", "keys/*.pem", "runs/"], folded=True)
     assert deny.match(b"keys/a.pem") == 0
     (spec, positions) = next(iter(deny._specs.values()))
-    assert isinstance(spec, PathSpec)
+    assert isinstance(spec._spec, PathSpec)
     assert positions == [1, 0]
+
+
+@pytest.mark.parametrize(("earned", "is_ended"), [(0.0, True), (1.0, False)])
+def test_patterns_that_take_longer_than_their_paths_earn_end_undecided(
+    earned: float, is_ended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand patterns of many `?` take a second for one path of 4,000 bytes."""
+    monkeypatch.setattr(gitignore_pattern.TimedPatterns, "overdrawn", 0.0)
+    monkeypatch.setattr(gitignore_pattern, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(gitignore_pattern, "_EARNED", earned)
+    deny = PatternSet(["a*" + "?" * 50 + "[b]"], folded=True)
+    assert deny.match(b"a" * 200) is None
+    with pytest.raises(UndecidedError) if is_ended else nullcontext():
+        assert deny.match(b"a" * 201) is None
+        assert not is_ended
+
+
+def test_a_change_is_undecided_where_the_patterns_of_its_policy_take_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy('[policy]\ndeny = ["*.pem"]\n')
+    repo.stage({"a.pem": "x\n"})
+    assert repo.cli("check").code == 1
+    monkeypatch.setattr(gitignore_pattern.TimedPatterns, "overdrawn", 1e9)
+    answer = repo.cli("check")
+    assert (answer.code, "fewer wildcards" in answer.out + answer.err) == (3, True)
 
 
 # ---- prefixes ---------------------------------------------------------------------------------------------

@@ -432,6 +432,21 @@ def test_a_forced_push_is_judged_by_what_was_there_and_says_so(host: Host) -> No
     assert host.check(host.pushed("refs/heads/main", lost, after, forced=False)).code == 3
 
 
+@pytest.mark.parametrize("listed", ["", "refs/heads/release/*"])
+def test_the_default_branch_that_has_owners_is_not_forced_though_no_list_names_it(
+    host: Host, listed: str
+) -> None:
+    owners = f'[[owners]]\npaths = ["infra/**"]\n[push]\nprotected_refs = ["{listed}"]\n'
+    base = host.land({"patchgate.toml": POLICY + (owners if listed else owners.replace('""', ""))})
+    lost = host.land({"b.txt": "b\n"})
+    host.dev.git("reset", "-q", "--hard", base)
+    after = host.land(GOOD)
+    host.clone(after)
+    host.ci.git("fetch", "-q", "origin", lost)
+    answer = host.check(host.pushed("refs/heads/main", lost, after, forced=True))
+    assert answer.errors == ["ref-forced"]
+
+
 def test_what_a_forced_push_replaces_is_not_merged_with_it(host: Host) -> None:
     lines = "".join(f"{number}\n" for number in range(40))
     base = host.land({"long.txt": lines})
@@ -569,6 +584,45 @@ def test_a_forced_push_is_judged_by_what_the_default_branch_protects_now(host: H
     )
 
 
+@pytest.mark.parametrize("is_listed_by", ["default", "itself"])
+def test_a_branch_that_a_policy_lists_is_protected_whatever_the_host_says(
+    host: Host, is_listed_by: str
+) -> None:
+    """Gitea and Forgejo say of no branch that it is protected."""
+    listed = POLICY + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'
+    base = host.main
+    if is_listed_by == "default":
+        base = host.land({"patchgate.toml": listed})
+    policy = {} if is_listed_by == "default" else {"patchgate.toml": listed}
+    lost = host.push("release/1", GOOD | policy, onto=base)
+    after = host.push("release/1", {"b.txt": "x\n"}, onto=base)
+    host.clone(after)
+    host.ci.git("fetch", "-q", "origin", lost)
+    said = host.pushed("refs/heads/release/1", lost, after, forced=True)
+    answer = host.check(said | {"GITEA_ACTIONS": "true", "GITHUB_REF_PROTECTED": "false"})
+    assert answer.errors[0] == "ref-forced"
+
+
+def test_a_listed_tag_that_becomes_an_annotated_one_is_moved(host: Host) -> None:
+    host.main = host.land({"patchgate.toml": POLICY + '[push]\nprotected_refs = ["refs/tags/v*"]\n'})
+    host.dev.git("tag", "-a", "-m", "one", "v1", host.main)
+    host.dev.git("push", "-q", "origin", "refs/tags/v1")
+    host.clone(host.main)
+    tag = host.dev.ask("rev-parse", "v1")
+    for before, after, errors in ((host.main, tag, ["ref-forced"]), ("0" * 40, tag, [])):
+        said = host.pushed("refs/tags/v1", before, after) | {"GITHUB_SHA": host.main}
+        assert host.check(said).errors == errors
+
+
+def test_a_tag_is_not_moved_while_the_policy_that_lists_it_cannot_be_read(host: Host) -> None:
+    owned = '[[owners]]\npaths = ["infra/**"]\n[push]\nprotected_refs = ["refs/tags/v*"]\n'
+    old = host.land({"patchgate.toml": POLICY + owned})
+    new = host.land({"b.txt": "b\n"})
+    host.land({"patchgate.toml": "["})
+    host.clone(new)
+    assert host.check(host.pushed("refs/tags/v1", old, new)).errors == ["ref-forced"]
+
+
 def test_a_submodule_of_what_ci_builds_is_not_checked_in_its_place(host: Host) -> None:
     host.clone(host.main)
     host.ci.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(host.dev.path), "svc")
@@ -608,8 +662,8 @@ def test_jenkins_is_answered_by_the_rules_of_the_build_before(host: Host) -> Non
     host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
     said |= {"GIT_COMMIT": after, "GIT_PREVIOUS_SUCCESSFUL_COMMIT": green}
-    assert host.check(said | {"GIT_PREVIOUS_COMMIT": green}).code == 0
-    for previous in (tight, after):
+    # Where the build of the new rules still runs, or none came before, they count too.
+    for previous in (tight, after, green, ""):
         answer = host.check(said | {"GIT_PREVIOUS_COMMIT": previous})
         assert (answer.code, answer.errors) == (1, ["deny-prefix"])
     host.land({"patchgate.toml": POLICY})
@@ -619,6 +673,32 @@ def test_jenkins_is_answered_by_the_rules_of_the_build_before(host: Host) -> Non
     said |= {"GIT_COMMIT": fine, "GIT_PREVIOUS_SUCCESSFUL_COMMIT": after}
     for previous in (after, fine):
         assert host.check(said | {"GIT_PREVIOUS_COMMIT": previous}).code == 0
+
+
+def test_what_was_refused_is_refused_when_jenkins_builds_it_again(host: Host) -> None:
+    green = host.main
+    tight = host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
+    host.land({"docs/x": "1\n"})
+    after = host.land({"pyproject.toml": "[project]\n"})
+    host.clone(after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    said |= {"GIT_COMMIT": after, "GIT_PREVIOUS_SUCCESSFUL_COMMIT": green}
+    for previous in (tight, after):
+        assert host.check(said | {"GIT_PREVIOUS_COMMIT": previous}).errors == ["deny-prefix"]
+
+
+def test_too_many_changes_of_the_rules_between_two_builds_are_undecided(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patchgate.check.ci_range._MOST_RULES", 1)
+    green = host.main
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    for number, code in enumerate((0, 0, 3)):
+        after = host.land({"patchgate.toml": POLICY.replace('"runs"', f'"runs", "x{number}"')})
+        host.clone(after)
+        host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+        assert host.check(said | {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": green}).code == code
 
 
 def test_a_tag_is_judged_by_what_the_default_branch_lacks(host: Host) -> None:
