@@ -32,6 +32,8 @@ from patchgate.values import dataclass
 _MOST_CHECKS = 32
 _SECONDS_IN_ALL = 15.0
 _MOST_BYTES_IN_ALL = 32 << 20
+# Seconds of processor time to find the notes: a tree of notes may have very many names.
+_MOST_SECONDS_OF_NOTES = 5.0
 _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 
 
@@ -161,6 +163,7 @@ class _Notes:
         self._signers: dict[str, bytes | None] = {}
         self._n_bytes = 0
         self._seconds = _SECONDS_IN_ALL
+        self._seconds_of_notes = _MOST_SECONDS_OF_NOTES
         self._checked: dict[tuple[SignedStatement, str | None], SignatureCheck] = {}
 
     def read(self, wanted: _RefusedChange) -> list[SignedStatement]:
@@ -182,13 +185,15 @@ class _Notes:
     def _read_notes(self, place: str, anchor: str) -> Iterator[bytes]:
         """Yield the notes about a change, until too much was read of all changes."""
         notes = read_notes(self._objects, place, anchor)
-        while self._n_bytes <= _MOST_BYTES_IN_ALL:
+        while self._n_bytes <= _MOST_BYTES_IN_ALL and self._seconds_of_notes > 0:
+            began = time.process_time()
             note = next(notes, None)
+            self._seconds_of_notes -= time.process_time() - began
             if note is None:
                 return
             self._n_bytes += len(note)
             yield note
-        raise UndecidedError("the notes about all changes are too large together")
+        raise UndecidedError("the notes about all changes are too large together, or are among too many")
 
     def checked(self, wanted: _RefusedChange, found: Sequence[SignedStatement]) -> Iterator[Grant]:
         """Yield those that are about this change under this policy, and whose signature is valid."""

@@ -10,6 +10,7 @@ from patchgate.check.protected_refs import RefRules
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.commit_lists import Commit
+from patchgate.git.model import Source
 from patchgate.git.pushes import NOTES
 from patchgate.git.quoting import first_of
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
@@ -17,7 +18,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import Key
 from patchgate.report.verdict import ChangeVerdict, Verdict
 from patchgate.report.wording import SHORT_OID
-from patchgate.values import dataclass, field
+from patchgate.values import dataclass, field, replace
 
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
 _ABSENT: Key = (None, None)
@@ -51,6 +52,10 @@ TIMES_FIRST = 2
 """How many times as long as for the first branch it may take in any case: a long history is not an error."""
 
 
+class RepeatedTooLongError(UndecidedError):
+    """To judge commits again took too long."""
+
+
 class RepeatLimit:
     """The time limit for judging commits again: a merge is compared with each branch that gets it.
 
@@ -66,7 +71,7 @@ class RepeatLimit:
         """Pass on verdicts on commits.
 
         Raises:
-            UndecidedError: to judge commits again took too long by now.
+            RepeatedTooLongError: to judge commits again took too long by now.
         """
         before = time.monotonic()
         for verdict in verdicts:
@@ -78,7 +83,7 @@ class RepeatLimit:
                 self._first += taken
                 self._seen.add(commit)
             if self._again > SECONDS_AGAIN + TIMES_FIRST * self._first:
-                raise UndecidedError(
+                raise RepeatedTooLongError(
                     "the same commits go to so many protected branches that it takes too long to judge them "
                     "for each",
                     "push fewer branches at once",
@@ -197,3 +202,14 @@ def _differ(ref: str, changes: Sequence[ChangeVerdict], policy: Policy) -> bool:
 
 def _named(refs: Sequence[str]) -> str:
     return first_of(refs, _NAMED, show_ref)
+
+
+def under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
+    """Add to a verdict the ref that brings its commit, and a short name of the policy's commit."""
+    source = Source(
+        kind=change.source.kind, commit=change.source.commit, base_commit=change.source.base_commit, ref=ref
+    )
+    policy = change.policy
+    if place is not None and len(place) >= 40 and policy.origin.startswith(place):
+        policy = replace(policy, origin=place[:SHORT_OID] + policy.origin[len(place) :])
+    return replace(change, source=source, policy=policy)

@@ -25,10 +25,16 @@ from patchgate.check.push_commits import (
     with_fetch,
     with_protected_refs,
 )
-from patchgate.check.push_groups import JudgedAlike, PushGroup, RepeatLimit, notes_on_policies
+from patchgate.check.push_groups import (
+    JudgedAlike,
+    PushGroup,
+    RepeatedTooLongError,
+    RepeatLimit,
+    notes_on_policies,
+    under,
+)
 from patchgate.git.commit_lists import AT_ONCE, Commit
 from patchgate.git.history import Walk
-from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.quoting import in_shell
@@ -258,7 +264,12 @@ class _PushCheck:
             for commit in fresh.values()
             if commit.oid not in shallow
         ]
-        found, counts_for, cleared = self._judge_groups(groups, whole, updates, warnings)
+        try:
+            found, counts_for, cleared = self._judge_groups(groups, whole, updates, warnings)
+        except RepeatedTooLongError:
+            # Open branches are judged together then; protected ones each by itself.
+            groups = self._groups(updates, together=True)
+            found, counts_for, cleared = self._judge_groups(groups, whole, updates, warnings)
         counts_for = [set[str]() for _ in changes] + counts_for
         changes += found
         changes, notes = allow_commits_before_policy(past, changes)
@@ -308,7 +319,7 @@ class _PushCheck:
                     continue
                 asked = self._asked_for(group, firsts)
                 found = [
-                    _under(each, ref_of[each.source.commit or ""], group.place)
+                    under(each, ref_of[each.source.commit or ""], group.place)
                     for each in limit.watched(judge_each(walk, chosen, asked))
                 ]
                 if group.place is None:
@@ -361,7 +372,7 @@ class _PushCheck:
                     rest = bulk.rest(walk, history, some, partial(count, asked, start, len(chosen)))
                 counting = count_on(asked, start + len(some) - len(rest), len(chosen))
                 judged = judge_each(walk, rest, counting, history)
-                found += [_under(each, ref_of[each.source.commit or ""], group.place) for each in judged]
+                found += [under(each, ref_of[each.source.commit or ""], group.place) for each in judged]
             count(asked, start, len(chosen), len(some))
         if group.place is None:
             found = [self._with_signers(each) for each in found]
@@ -375,11 +386,11 @@ class _PushCheck:
         asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
         return replace(asked, policy_from=group.place, fallback=group.fallback)
 
-    def _groups(self, updates: Sequence[RefUpdate]) -> list[PushGroup]:
+    def _groups(self, updates: Sequence[RefUpdate], *, together: bool = False) -> list[PushGroup]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""
         groups: dict[tuple[Key | None, str | None, str | None, str], PushGroup] = {}
         merges = sum(len(commit.parents) > 1 for commit in self._news.commits.values())
-        are_apart = 0 < merges * len(updates) <= _MOST_APART
+        are_apart = not together and 0 < merges * len(updates) <= _MOST_APART
         for update in updates:
             tip = self._commits.get(update.new or "")
             if tip is None or not self._news.has(update.ref, tip):
@@ -434,14 +445,3 @@ class _PushCheck:
         if moves:
             return self._terms.verdict_on(update, reason)
         return self._terms.verdict(update, reason) if reason else None
-
-
-def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
-    """Add to a verdict the ref that brings its commit, and a short name of the policy's commit."""
-    source = Source(
-        kind=change.source.kind, commit=change.source.commit, base_commit=change.source.base_commit, ref=ref
-    )
-    policy = change.policy
-    if place is not None and len(place) >= 40 and policy.origin.startswith(place):
-        policy = replace(policy, origin=place[:SHORT_OID] + policy.origin[len(place) :])
-    return replace(change, source=source, policy=policy)

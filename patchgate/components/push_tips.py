@@ -95,12 +95,17 @@ def add_tip_findings(
     pushed = (each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None)
     notes = [VERIFIED_REF, *pushed]
     found = list(changes)
+    # Many branches may get one commit.
+    examined: dict[Sequence[object], tuple[tuple[GateOutcome, ...], GateOutcome, list[Finding]]] = {}
     for tip in tips:
         own = judged_for(tip.update.ref)
         has_merge = any(change.source.kind == "merge" for change in own)
         of_ref = [each for each in found if each.source.kind == "ref" and each.source.ref == tip.update.ref]
-        judged = CommitReports(objects, own, _ends(objects, tip), told=of_ref)
-        gates, staleness, findings = _examine_tip(objects, tip, judged, now, notes, has_merge=has_merge)
+        key = (tip.commit, tip.before, *map(id, (tip.policy, tip.judging, *own, *of_ref)))
+        if key not in examined:
+            judged = CommitReports(objects, own, _ends(objects, tip), told=of_ref)
+            examined[key] = _examine_tip(objects, tip, judged, now, notes, has_merge=has_merge)
+        gates, staleness, findings = examined[key]
         if not findings and all(gate.reason is None for gate in gates):
             continue
         found = terms.joined(found, tip.update, gates, findings, (staleness,))

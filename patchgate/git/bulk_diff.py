@@ -23,6 +23,8 @@ _BLOCK = 1 << 20
 _IN_TURN = 1_024
 MOST_BYTES = 4 << 20
 """How large one difference may be."""
+# Of a larger one so much is read; then git is ended, for it may write for minutes.
+_MOST_SKIPPED = 32 << 20
 
 
 def differences(
@@ -37,7 +39,7 @@ def differences(
     too large.
 
     Patches take git longer than us, so two children make them side by side, each of every other block of
-    pairs, if there is a processor for each. It ends early where git does.
+    pairs, if there is a processor for each. It ends early where git does, and at a very large one.
 
     Args:
         pairs: the ids of two trees each, with a blank between.
@@ -93,7 +95,7 @@ def _answers(
         descriptor = child.out.fileno()
         buffer, start = b"", 0
         for number, line in enumerate(lines):
-            sought, is_large, scan = before + line, False, start
+            sought, is_large, scan, skipped = before + line, False, start, 0
             while True:
                 if not is_large and buffer.startswith(line, start):
                     found = start
@@ -106,6 +108,9 @@ def _answers(
                     return
                 kept = buffer[start:]
                 if len(kept) > MOST_BYTES:
+                    skipped += len(kept)
+                    if skipped > _MOST_SKIPPED:
+                        return
                     is_large, kept = True, kept[-len(line) - 1 :]
                 buffer, start = kept + data, 0
                 scan = max(0, len(kept) - len(line) - 1)

@@ -57,6 +57,11 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 MOST_RECORDS = 1_000_000
 _LARGE = 1_000
 _MOST_IN_LARGE = 300_000
+# Of the files of a large change, those beyond so many for each content count before it is judged.
+_MOST_ALIKE = 16
+_MOST_REPEATED = 100_000
+# They are counted after so many files too: they need not all be read.
+_MASK = (1 << 17) - 1
 _RECORDS = re.compile(rb"(?::[^\0]*+\0[^\0]*+\0)*")
 _HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*")
 _WHOLE_HUNK = re.compile(
@@ -136,6 +141,7 @@ class DiffReader:
         self._ended = False
         self._has_folders = has_folders
         self._n_in_large = 0
+        self._n_repeated = 0
         self._folders: list[FileChange] = []
 
     def line(self) -> bytes:
@@ -151,12 +157,14 @@ class DiffReader:
         found = [_record(words[position], words[position + 1]) for position in range(0, len(words) - 1, 2)]
         while len(found) <= MOST_RECORDS and self._peek(1) == b":":
             found.append(_record(self._until(b"\0"), self._until(b"\0")))
+            if not len(found) & _MASK and self._is_limited:
+                self._require_contents(found)
         if len(found) > MOST_RECORDS:
             raise UndecidedError(
                 f"the change has more than {MOST_RECORDS:,} files and folders", "split the change"
             )
         if self._is_limited and len(found) > _LARGE:
-            # Trees that name one another give a commit of 100 bytes 100,000 files.
+            self._n_repeated = self._require_contents(found)
             if self._n_in_large > _MOST_IN_LARGE:
                 raise UndecidedError(
                     f"changes of more than {_LARGE:,} files have more than {_MOST_IN_LARGE:,} together",
@@ -169,6 +177,20 @@ class DiffReader:
                 raise UndecidedError("git listed a folder where a file was expected", "run git fsck")
             self._folders += [record for record in found if _is_folder(record)]
         return files
+
+    def _require_contents(self, found: Sequence[FileChange]) -> int:
+        """Require that large changes have not too many files of few contents; return how many they have.
+
+        Trees that name one another give a commit of 100 bytes 100,000 files.
+        """
+        contents = len({(record.old, record.new) for record in found})
+        repeated = self._n_repeated + max(0, len(found) - contents * _MOST_ALIKE)
+        if repeated > _MOST_REPEATED:
+            raise UndecidedError(
+                f"large changes have more than {_MOST_REPEATED:,} files with the content of another",
+                "push fewer of them at once",
+            )
+        return repeated
 
     def take_folders(self) -> list[FileChange]:
         """Return the records of folders that were read since this was last asked."""

@@ -17,6 +17,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
+from patchgate.process.child import DEFAULT_OUTPUT, OutputLimitError
 from patchgate.values import dataclass, field
 
 Restricted = Callable[[RepoPath], bool]
@@ -45,6 +46,8 @@ _JOINED_AT_ONCE = 1_024
 _LINKS = frozenset({b"120000", b"160000"})
 _RECORD = re.compile(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) [^\0]*\0([^\0]*)\0")
 _ONE_PARENT = re.compile(rb"([0-9a-f]{40,64})\0((?::[^\0]*+\0[^\0]*+\0)*+)")
+# Bytes of git's answer about several merges.
+_MOST_OF_MANY = 64 << 20
 _DIFFER = ("diff-tree", "--stdin", "-r", "-z", "--no-renames", "--ignore-submodules=none")
 
 
@@ -264,8 +267,8 @@ class MergeDifference:
     folders: dict[bytes, list[tuple[str | None, str | None]]] = field(default_factory=dict)
     has_links: bool = False
 
-    def add(self, records: bytes) -> None:
-        """Add raw records of git, of one parent."""
+    def add(self, records: bytes, known: dict[bytes, bytes]) -> None:
+        """Add raw records of git, of one parent; merges share the paths that are `known`."""
         for old_mode, new_mode, old, new, path in _RECORD.findall(records):
             if b"040000" in (old_mode, new_mode):
                 trees = [
@@ -275,13 +278,13 @@ class MergeDifference:
                 self.folders.setdefault(path, []).append((trees[0], trees[1]))
                 if {old_mode, new_mode} <= {b"040000", b"000000"}:
                     continue
-            self.paths.add(path)
+            self.paths.add(known.setdefault(path, path))
             self.has_links |= not _LINKS.isdisjoint((old_mode, new_mode))
 
 
-def touched_paths(repository: Repository, merges: Iterable[str]) -> dict[str, MergeDifference]:
-    """Say of some merges that differ from a parent how. One child for all: of few at once, for each may
-    differ from a parent in all files.
+def touched_paths(repository: Repository, merges: Sequence[str]) -> dict[str, MergeDifference]:
+    """Say of some merges that differ from a parent how. One child for all, or more where it would write too
+    much: each may differ from a parent in all files.
 
     Args:
         merges: their commits.
@@ -289,18 +292,29 @@ def touched_paths(repository: Repository, merges: Iterable[str]) -> dict[str, Me
     Raises:
         UndecidedError: git failed.
     """
-    stdin = "".join(f"{oid}\n" for oid in merges).encode("ascii")
     found: dict[str, MergeDifference] = {}
-    if not stdin:
-        return found
-    answer = repository.output(*_DIFFER, "-t", "--raw", "--no-abbrev", "-m", stdin=stdin)
-    at = 0
-    while at < len(answer):
-        one = _ONE_PARENT.match(answer, at)
-        if one is None:
-            raise UndecidedError("git printed something else than the changes of merges", "run git fsck")
-        found.setdefault(one[1].decode("ascii"), MergeDifference()).add(one[2])
-        at = one.end()
+    known: dict[bytes, bytes] = {}
+    waiting = [list(merges)] if merges else []
+    while waiting:
+        some = waiting.pop()
+        stdin = "".join(f"{oid}\n" for oid in some).encode("ascii")
+        most = _MOST_OF_MANY if len(some) > 1 else DEFAULT_OUTPUT
+        try:
+            asked = (*_DIFFER, "-t", "--raw", "--no-abbrev", "-m")
+            answer = repository.git(*asked, stdin=stdin, max_output=most).out
+        except OutputLimitError:
+            if len(some) == 1:
+                raise
+            half = len(some) // 2
+            waiting += [some[half:], some[:half]]
+            continue
+        at = 0
+        while at < len(answer):
+            one = _ONE_PARENT.match(answer, at)
+            if one is None:
+                raise UndecidedError("git printed something else than the changes of merges", "run git fsck")
+            found.setdefault(one[1].decode("ascii"), MergeDifference()).add(one[2], known)
+            at = one.end()
     return {oid: each for oid, each in found.items() if each.paths or each.folders}
 
 

@@ -13,7 +13,7 @@ from collections.abc import Container, Mapping, Sequence
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.pinned import FIXED, PINNED
 from patchgate.git.quoting import printable
-from patchgate.process.child import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, run
+from patchgate.process.child import DEFAULT_MEMORY, DEFAULT_OUTPUT, DEFAULT_SECONDS, Child, Completed, run
 from patchgate.process.child_environment import allowed_environment
 from patchgate.process.cpu_limit import CpuBudget
 from patchgate.values import dataclass, field
@@ -120,16 +120,18 @@ class Repository:
         in_work_tree: bool = False,
         memory: int = DEFAULT_MEMORY,
         seconds: float = DEFAULT_SECONDS,
+        max_output: int = DEFAULT_OUTPUT,
         answers: Container[int] = (0,),
     ) -> Completed:
         """Run git plumbing to its end; `variables` are added to its environment.
 
         Args:
+            max_output: the most bytes that it may write.
             answers: the exit codes that answer the question; any other is an error.
 
         Raises:
-            UndecidedError: git could not be started, took too long, was killed, or did not answer; the
-                message has git's last line.
+            UndecidedError: git could not be started, took too long, was killed, wrote too much
+                (`OutputLimitError`), or did not answer; the message has git's last line.
         """
         done = run(
             self.argv(arguments, in_work_tree=in_work_tree),
@@ -137,6 +139,7 @@ class Repository:
             env={**self.environment, **(variables or {})},
             stdin=stdin,
             seconds=seconds,
+            max_output=max_output,
             memory=memory,
         )
         if done.code not in answers:

@@ -44,6 +44,10 @@ class TimeLimitError(UndecidedError):
     """A child exceeded its time limit."""
 
 
+class OutputLimitError(UndecidedError):
+    """A child wrote too much."""
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -66,7 +70,8 @@ def run(
         memory: how many bytes it may allocate (on Linux).
 
     Raises:
-        UndecidedError: it could not start, took too long (`TimeLimitError`), or wrote too much.
+        UndecidedError: it could not start, took too long (`TimeLimitError`), or wrote too much
+            (`OutputLimitError`).
     """
     deadline = time.monotonic() + seconds
     child = _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL, memory)
@@ -77,7 +82,7 @@ def run(
     except subprocess.TimeoutExpired as error:
         raise TimeLimitError(f"{argv[0]} took longer than {seconds:g} s and was ended") from error
     except _TooMuchError as error:
-        raise UndecidedError(f"{argv[0]} wrote more than {max_output >> 20} MiB and was ended") from error
+        raise OutputLimitError(f"{argv[0]} wrote more than {max_output >> 20} MiB and was ended") from error
     finally:
         _end(child)
 

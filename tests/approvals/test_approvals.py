@@ -753,11 +753,13 @@ def test_of_notes_that_are_too_large_together_the_rest_is_not_read(
     good = note_for(signed_repo, key.sign(statement_for(signed_repo.check().change)))
     junk = commit_note(signed_repo, anchor(signed_repo, signed_repo.check().change["change_id"]), b"x" * 2000)
     report = check_pending(opened(signed_repo), CheckOptions())
-    for most, places, expected in (
-        (1000, (junk, good), Verdict.REJECTED),
-        (3000, (junk, good), Verdict.ACCEPTED),
+    for most, seconds, places, expected in (
+        (1000, 5.0, (junk, good), Verdict.REJECTED),
+        (3000, 5.0, (junk, good), Verdict.ACCEPTED),
+        (3000, 0.0, (junk, good), Verdict.REJECTED),
     ):
         monkeypatch.setattr(grants, "_MOST_BYTES_IN_ALL", most)
+        monkeypatch.setattr(grants, "_MOST_SECONDS_OF_NOTES", seconds)
         done = apply_approvals(opened(signed_repo), report, ApprovalSources(False, notes=places))
         assert (done.verdict, "too large together" in " ".join(done.warnings)) == (
             expected,

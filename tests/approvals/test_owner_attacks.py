@@ -882,6 +882,20 @@ def test_commits_that_go_to_too_many_branches_are_undecided(
     refused(team, pushed[0])
 
 
+def test_open_branches_that_take_too_long_one_by_one_are_judged_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team.make(tmp_path, INFRA)
+    had, merges = many_branches(team, 3)
+    pushed = [
+        f"{commit_of(team.dev, merges[-1], {}, commit, merges[-1])}:{branch}"
+        for branch, commit in had.items()
+    ]
+    monkeypatch.setattr(push_groups, "TIMES_FIRST", 0)
+    monkeypatch.setattr(push_groups, "SECONDS_AGAIN", 0)
+    assert team.push(*pushed, is_real=False).code == 0
+
+
 def test_a_push_of_many_refusals_prints_no_line_for_each(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA + PROTECTED)
     commits = [team.head()]

@@ -14,7 +14,7 @@ from patchgate.check.bulk_check import BulkCheck, check_range
 from patchgate.check.commits import CommitHistory, check_revision
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
-from patchgate.git import bulk_diff, commit_lists, diff, history, tree_chain
+from patchgate.git import bulk_diff, commit_lists, diff, history, merge_paths, tree_chain
 from patchgate.git.bulk_diff import BlobFacts, differences
 from patchgate.git.commit_lists import list_commits
 from patchgate.git.history import Walk
@@ -311,6 +311,41 @@ def test_the_large_changes_of_a_push_have_a_limit_together(
         monkeypatch.setattr(diff, "_MOST_IN_LARGE", most)
         with pytest.raises(UndecidedError) if fails else nullcontext():
             check_revision(received, f"{first}..HEAD", CheckOptions())
+
+
+def test_a_large_change_of_few_contents_has_a_limit_of_its_own(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = repo.commit({"a": "x\n"})
+    repo.commit({f"{name}/f": "same\n" for name in "bcdef"})
+    monkeypatch.setattr(diff, "_LARGE", 2)
+    monkeypatch.setattr(diff, "_MOST_ALIKE", 2)
+    received = open_repository(repo.env | {"GIT_QUARANTINE_PATH": "x"}, str(repo.path))
+    for most, fails in ((6, False), (5, True)):
+        monkeypatch.setattr(diff, "_MOST_REPEATED", most)
+        with pytest.raises(UndecidedError) if fails else nullcontext():
+            check_revision(received, f"{first}..HEAD", CheckOptions())
+
+
+def test_many_merges_that_differ_in_many_files_are_asked_for_in_parts(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"a": "x\n", "b": "x\n", "c/d": "x\n"})
+    for number in range(5):
+        repo.git("checkout", "-q", "-b", f"topic{number}", "HEAD~1" if number else "HEAD")
+        repo.commit({f"f{number}": "x\n"})
+        repo.git("checkout", "-q", "main")
+        repo.commit({"c/d": f"{number}\n"})
+        repo.git("merge", "-q", "--no-ff", "-m", "Merge", f"topic{number}")
+    merges = repo.ask("rev-list", "--merges", "HEAD").split()
+    opened = open_repository(repo.env, str(repo.path))
+    expected = merge_paths.touched_paths(opened, merges)
+    assert list(expected) == merges
+    monkeypatch.setattr(merge_paths, "_MOST_OF_MANY", 500)
+    assert merge_paths.touched_paths(opened, merges) == expected
+    monkeypatch.setattr(merge_paths, "DEFAULT_OUTPUT", 100)
+    with pytest.raises(UndecidedError, match="wrote more"):
+        merge_paths.touched_paths(opened, merges)
 
 
 def test_trees_that_git_calls_equal_are_not_cleared(repo: Repo) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from patchgate.components import push_tips
 from patchgate.components.baseline_status import unchanged_components
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
@@ -197,6 +199,27 @@ def test_a_circle_that_two_good_branches_make_together_is_told_of_the_tip(tmp_pa
     assert change is not None
     assert [gate.gate for gate in change.gates if gate.outcome.value == "fail"] == ["contracts"]
     assert report.verdict == "rejected"
+
+
+def test_one_commit_that_many_branches_get_is_examined_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed = Pushed(tmp_path, "a")
+    head = pushed.repo.on(1, {CONTRACT: contract("a", version="2.0")})
+    examined: list[str] = []
+    real = push_tips._examine_tip
+
+    def counting(objects: Objects, tip: Any, *rest: Any, **named: Any) -> Any:
+        examined.append(tip.update.ref)
+        return real(objects, tip, *rest, **named)
+
+    monkeypatch.setattr(push_tips, "_examine_tip", counting)
+    refs = [f"refs/heads/{name}" for name in ("x", "y", "z")]
+    lines = "".join(pushed.line(ref, head, ZERO) for ref in refs).encode()
+    report = judge_push(pushed.repo.opened, "origin", str(pushed.server.path), lines, pushed.repo.at_day(30))
+    told = {each.source.ref: rules_of(each) for each in report.changes if each.source.kind == "ref"}
+    assert (examined, list(told)) == (refs[:1], refs)
+    assert len(set(map(tuple, told.values()))) == 1
 
 
 def test_what_was_so_before_a_push_does_not_refuse_it(tmp_path: Path) -> None:
