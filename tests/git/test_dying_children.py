@@ -356,6 +356,7 @@ STARTERS = {
     "agents/settings/doctor.py": "an agent's hook, as its client starts it",
     "agents/mcp/served_place.py": "a call of the MCP server",
     "hooks/doctor_hooks.py": "a hook",
+    "hooks/install.py": "the Python that a hook will start",
     "cli/selftest_intents.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",
 }
