@@ -42,6 +42,8 @@ _PROVED_AT_ONCE = 1_024
 _MERGES_AT_ONCE = 64
 # Git begins anew after a policy that needs more to be read, and where it died.
 _MOST_CHILDREN = 50
+# Of what a server receives: how many changes may be too large to look at, and one more for so many others.
+_MOST_TOO_LARGE, _OTHERS = 4, 64
 # As git's raw records have them.
 _CONFIG, _PYPROJECT = (b"\0%b\0" % file.raw for file in (CONFIG_FILE, PYPROJECT_FILE))
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
@@ -155,7 +157,7 @@ class BulkCheck:
         self._chain = TreeChain(repository.object_format)
         # By the policies of all parents: a merge into a line without one is judged by what it merges.
         self._terms: dict[tuple[Key, ...], _Terms | None] = {}
-        self._number = 0
+        self._number = self._n_looked = self._n_too_large = 0
         self._paths: set[bytes] = set()
         self._origins: set[str] = set()
         self._budgets: set[int] = set()
@@ -194,7 +196,7 @@ class BulkCheck:
         done: set[str] = set()
         with BlobFacts(self._repository) as blobs:
             for _ in range(_MOST_CHILDREN):
-                if not chosen:
+                if not chosen or self._are_too_many_too_large:
                     break
                 used = 0
                 waiting: list[_Candidate] = []
@@ -272,6 +274,10 @@ class BulkCheck:
             self._repository, pairs, walk.objects.empty_tree, walk.without_index, with_patch=with_patch
         )
         for commit, answer in zip(commits, answers, strict=False):
+            self._n_looked += 1
+            self._n_too_large += answer is None
+            if self._are_too_many_too_large:
+                return
             terms = self._terms_after(history, commit.parents[0], commit)
             if terms is None or (terms.boring.needs_patch and not with_patch):
                 return
@@ -281,6 +287,12 @@ class BulkCheck:
             if answer is not None and not self._is_agents(history, commit):
                 found = terms.boring.recognise(answer)
             yield commit, found, terms
+
+    @property
+    def _are_too_many_too_large(self) -> bool:
+        """Whether to leave the rest to the reader of one commit after the other, which has a limit."""
+        most = _MOST_TOO_LARGE + self._n_looked // _OTHERS
+        return self._repository.is_receiving and self._n_too_large > most
 
     def _first_possible(self, history: CommitHistory, commits: Sequence[Commit]) -> tuple[int, _Terms | None]:
         """Find a commit whose policy lets some be cleared, not always the first: few are tried where there is

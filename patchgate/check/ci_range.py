@@ -7,10 +7,10 @@ the engine claims is compared with what is here; what is missing is undecided, w
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from patchgate.check.ci_environment import CiEvent, EventKind
-from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.refs import is_branch_name
 from patchgate.errors import UndecidedError, UsageError
@@ -21,8 +21,6 @@ from patchgate.git.pushes import (
     RefUpdate,
     first_parents_at,
     is_ancestor,
-    nearest_first_parent,
-    peel,
 )
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
@@ -30,7 +28,6 @@ from patchgate.git.revisions import head_commit, resolve
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
-from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
@@ -43,36 +40,50 @@ _FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remo
 
 @dataclass(frozen=True, slots=True)
 class CiRange:
-    """What to judge: the commits of a range, by the policy of a commit, as they land in a branch.
+    """The commits of a range to judge by the policy of a commit, as what is proposed for a branch.
 
-    `policy_from` is None where nothing comes before: then all commits of `head` are judged, as a server does
-    that has none, and `revision` is None. `policy_name` is the ref of that commit, if it was found by one.
-    `branch` is what the branch has, where that has no policy, so that the default branch's judges.
-    `forced_from` is what a forced push took from the ref; `pushed` is what it put there, where that is an
-    annotated tag. After each of `also_after` the head is judged too: in a merge queue after the entry that
-    lands before this one, else after what has changed the rules since an earlier build. `is_merged` is
-    whether a host merges the head, if it lacks commits of the branch, and `is_new` whether the push made a
-    protected ref, which has the default branch's rules. `default` is the commit of the default branch, where
-    it is here. `notes` are sentences for the report.
+    `policy_name` is the ref of that commit, if it was found by one. `branch` is what the branch has, where
+    that has no policy, so that the default branch's judges. `is_merged` is whether a host merges the head, if
+    it lacks commits of the branch. `default` is the commit of the default branch, where it is here. `notes`
+    are sentences for the report.
     """
 
     head: str
     target: str
-    policy_from: str | None = None
-    revision: str | None = None
+    policy_from: str
+    revision: str
     policy_name: str | None = None
     branch: str | None = None
-    forced_from: str | None = None
-    pushed: str | None = None
-    also_after: tuple[str, ...] = ()
     is_merged: bool = True
-    is_new: bool = False
     default: str | None = None
     notes: tuple[str, ...] = ()
 
 
-def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
-    """Find the range that an engine's event means, and those that begin later (`CiRange.also_after`).
+@dataclass(frozen=True, slots=True)
+class CiPush:
+    """The move of a protected ref, to judge as a server does that has not received it yet.
+
+    `had` are the refs that matter there, with their objects, and `default` is the default branch, in full;
+    both are empty on a server that has no commit. `notes` are sentences for the report.
+    """
+
+    head: str
+    update: RefUpdate
+    had: Mapping[str, str]
+    default: str | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str | None:
+        """What the ref had, or else the default branch."""
+        return self.update.old or self.had.get(self.default or "")
+
+
+def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange | CiPush, ...]:
+    """Find what an engine's event means: one range or push, or several that begin one after the other.
+
+    Of an entry of a merge queue the second begins at the entry before it, which may not have landed yet. Of
+    what came since an earlier build, the further ones begin where the rules have changed.
 
     Raises:
         UsageError: no commit is checked out.
@@ -80,48 +91,9 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange, ...]:
     """
     with Objects(repository) as objects:
         finder = _Finder(repository, objects, event)
-        found = finder.find()
-        later = (CiRange(found.head, found.target, at, f"{at}..{found.head}") for at in found.also_after)
-        return tuple(finder.with_default(each) for each in (found, *later))
-
-
-def with_move(repository: Repository, found: CiRange, report: Report) -> Report:
-    """Add to the report on a push what pre-receive would have said of a protected ref that is new or forced.
-
-    Raises:
-        UndecidedError: git could not answer.
-    """
-    if found.is_new and found.policy_from is not None:
-        fork = nearest_first_parent(repository, found.head, found.policy_from)
-        made = tuple(replace(each, base=fork, other_bases=(), is_new=True) for each in report.lands_on)
-        return replace(report, lands_on=made)
-    if found.forced_from is None:
-        return report
-    from patchgate.check.protected_refs import Destination, RefRules
-
-    old, new, ref = found.forced_from, found.pushed or found.head, found.target
-    with Objects(repository) as objects:
-        had = peel(objects, [old])[old]
-        update, commits = RefUpdate(ref, old, new), {old: had, new: found.head}
-        moved = None
-        # First what a server says, by its default branch; the host may protect what that does not.
-        own = had if found.branch is None else None
-        for governing, is_default in ((found.default, False), (found.default, True), (own, True)):
-            if governing is None or (is_default and not ref.startswith(BRANCHES)):
-                continue
-            has = {ref: old} if is_default else {ref: old, "HEAD": governing}
-            there = Destination("origin", default=ref if is_default else "HEAD", had=has, judges_all=True)
-            asked = CheckOptions(policy_from=governing if is_default else None)
-            rules = RefRules(repository, objects, there, {**commits, governing: governing}, asked)
-            moved = rules.verdict_on(update)
-            if moved is not None or rules.is_protected(ref):
-                break
-    landing = tuple(
-        replace(each, commit=had, base=had, other_bases=(), is_forced=had != found.head)
-        for each in report.lands_on
-    )
-    changes = report.changes if moved is None else (moved, *report.changes)
-    return replace(report, changes=changes, lands_on=landing)
+        return tuple(
+            finder.with_default(each) if isinstance(each, CiRange) else each for each in finder.find()
+        )
 
 
 @dataclass(slots=True)
@@ -132,66 +104,65 @@ class _Finder:
     head: str = ""
     shown: str = "HEAD"
 
-    def find(self) -> CiRange:
+    def find(self) -> Sequence[CiRange | CiPush]:
         event = self.event
         self._find_head()
         if event.kind is EventKind.PROPOSAL and not event.is_open:
-            return self._against(event.branch or "")
+            return self._proposed(event.branch or "")
         default = event.default or self._default_of_origin()
-        is_protected = event.branch == default or event.is_protected
-        if event.branch is not None and not is_protected:
-            is_protected = self._is_listed(BRANCHES + event.branch, default)
-        if event.kind is EventKind.PROPOSAL and is_protected:
-            return self._against(event.branch or "")
-        if event.kind is EventKind.PROPOSAL:
-            # The result counts for the head, which may be proposed for another branch afterwards.
-            note = f"{printable(event.branch or '')} is not protected: compared with {printable(default)}"
-            return replace(self._against(default), notes=(note,))
         if event.kind is EventKind.TAG:
-            found = self._against(default)
-            if event.tag is not None and self._is_listed(TAGS + event.tag, default):
-                if event.claimed is not None:
-                    self._require_commit(event.claimed)
-                pushed = event.checked_out[-1] if event.checked_out else None
-                found = replace(found, target=TAGS + event.tag, is_merged=False, pushed=pushed)
-                return replace(found, is_new=event.claimed is None, forced_from=event.claimed)
-            listed = self._protected_refs(found.policy_from or "") or ()
-            return replace(found, is_merged=not self._is_on_branch_of(listed))
+            return [self._tagged(event.tag, default)]
         if event.kind is EventKind.CLONE or event.branch is None:
-            return self._against(default)
+            return [self._against(default)]
+        is_protected = event.is_protected or event.branch == default
+        is_protected = is_protected or self._is_listed(BRANCHES + event.branch, default)
+        if event.kind is EventKind.PROPOSAL:
+            if is_protected:
+                return self._proposed(event.branch)
+            # The result counts for the head, which may be proposed for another branch afterwards.
+            note = f"{printable(event.branch)} is not protected: compared with {printable(default)}"
+            return [replace(self._against(default), notes=(note,))]
         if not is_protected:
-            return self._against(default)
+            return [self._against(default)]
         if event.kind is EventKind.RERUN:
-            return self._newest(event.branch, "this run has no push: ")
-        if event.is_new and event.branch != default:
-            return replace(
-                self._against(default), target=BRANCHES + event.branch, is_merged=False, is_new=True
-            )
+            return [self._newest(event.branch, default, "this run has no push: ")]
         if event.is_new:
-            note = f"{printable(event.branch)} is new: each commit was checked by the policy before it"
-            return self._everything(event.branch, note)
+            return [self._new(event.branch, default)]
         if event.claimed is None:
-            return self._newest(
-                event.branch, f"{event.engine} does not say what {printable(event.branch)} had before: "
-            )
-        return self._pushed(event.branch, event.claimed)
+            why = f"{event.engine} does not say what {printable(event.branch)} had before: "
+            return [self._newest(event.branch, default, why)]
+        return self._pushed(event.branch, default, event.claimed)
+
+    def _tagged(self, tag: str | None, default: str) -> CiRange | CiPush:
+        """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""
+        found = self._against(default)
+        if tag is not None and self._is_listed(TAGS + tag, default):
+            old = self.event.claimed
+            if old is not None:
+                self._require_commit(old)
+            pushed = self.event.checked_out[-1] if self.event.checked_out else self.head
+            return self._push(TAGS + tag, default, old, pushed=pushed)
+        listed = self._protected_refs(found.policy_from) or ()
+        return replace(found, is_merged=not self._is_on_branch_of(listed))
+
+    def _push(
+        self, ref: str, default: str, old: str | None, *notes: str, pushed: str | None = None
+    ) -> CiPush:
+        """Judge the move of a protected ref from what it had."""
+        name = BRANCHES + default
+        had = {} if old is None else {ref: old}
+        if name != ref:
+            had[name] = self._tip_of(default)
+        return CiPush(self.head, RefUpdate(ref, old, pushed or self.head), had, name, notes)
 
     def with_default(self, found: CiRange) -> CiRange:
-        """Name the default branch, whose policy judges what lands in a branch without one, as in
-        pre-receive.
-        """
+        """Name the default branch, whose policy judges what is proposed for a branch without one."""
         branch = found.policy_from
-        try:
+        # A conflict is joined as any default branch may ask.
+        with suppress(UndecidedError):
             name = self.event.default or self._default_of_origin()
-            if found.forced_from is not None and found.target == BRANCHES + name:
-                # It has what was pushed.
-                return found
             found = replace(found, default=self._tip_of(name))
-        except UndecidedError:
-            # A conflict is joined as any default branch may ask; whether a branch may be forced, it must say.
-            if found.forced_from is not None:
-                raise
-        if branch is None or not self._has_no_policy(branch):
+        if not self._has_no_policy(branch):
             return found
         default = self.event.default or self._default_of_origin()
         ref = _REMOTE + default
@@ -267,6 +238,13 @@ class _Finder:
                     "run the pipeline again",
                 )
 
+    def _proposed(self, branch: str) -> list[CiRange | CiPush]:
+        """Judge what is proposed for a branch; an entry of a merge queue also as it comes after another."""
+        found, after = self._against(branch), self.event.claimed
+        if not self.event.is_queued or after in (None, found.policy_from):
+            return [found]
+        return [found, CiRange(self.head, found.target, after, f"{after}..{self.head}")]
+
     def _against(self, branch: str) -> CiRange:
         """Judge what a branch lacks, by its policy; the engine's claim must fit."""
         event = self.event
@@ -275,8 +253,7 @@ class _Finder:
         self._require_history(tip)
         if event.branch == branch and event.kind is EventKind.PROPOSAL and event.claimed is not None:
             self._require_claim(branch, tip, event.claimed)
-        after = () if event.claimed in (None, tip) or not event.is_queued else (event.claimed,)
-        return CiRange(self.head, BRANCHES + branch, tip, f"{ref}..{self.shown}", ref, also_after=after)
+        return CiRange(self.head, BRANCHES + branch, tip, f"{ref}..{self.shown}", ref)
 
     def _tip_of(self, branch: str) -> str:
         """Return the commit that a branch of origin has, by its full name."""
@@ -306,23 +283,37 @@ class _Finder:
                 f"{self._fetch(branch)}, or run the pipeline again",
             )
 
-    def _pushed(self, branch: str, before: str) -> CiRange:
-        """Judge what a push brought, by the policy that the branch had before it."""
+    def _new(self, branch: str, default: str) -> CiPush:
+        """Judge the first push of a branch: of the default one as a server does that has no commit."""
+        if branch != default:
+            self._require_history(self._tip_of(default))
+            return self._push(BRANCHES + branch, default, None)
+        return self._first_push(branch, f"{printable(branch)} is new: all its commits were checked")
+
+    def _first_push(self, branch: str, note: str) -> CiPush:
+        if self.repository.shallow:
+            raise self._cut_off()
+        return CiPush(self.head, RefUpdate(BRANCHES + branch, None, self.head), {}, None, (note,))
+
+    def _pushed(self, branch: str, default: str, before: str) -> Sequence[CiRange | CiPush]:
+        """Judge what a push brought to what the branch had before it."""
+        event, ref = self.event, BRANCHES + branch
         self._require_commit(before)
         self._require_history(before)
-        found = CiRange(self.head, BRANCHES + branch, before, f"{before}..{self.shown}")
-        if not is_ancestor(self.repository, before, self.head):
-            if self.event.is_forced is False:
-                raise UndecidedError(
-                    f"{self.event.engine} says that the push was not forced, but {before[:SHORT_OID]} "
-                    f"is not in the history of {self.head[:SHORT_OID]}",
-                    "run the pipeline again",
-                )
-            note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
-            return replace(found, forced_from=before, is_merged=False, notes=(note,))
-        if not self.event.is_of_build:
-            return found
-        return replace(found, also_after=tuple(self._rules_changed(before)))
+        if is_ancestor(self.repository, before, self.head):
+            later = self._rules_changed(before) if event.is_of_build else []
+            return [self._push(ref, default, each) for each in (before, *later)]
+        tip = resolve(self.objects, _REMOTE + branch)
+        if event.is_of_build and tip is not None and is_ancestor(self.repository, before, tip.oid):
+            return [self._newest(branch, default, f"this is older than {before[:SHORT_OID]}: ")]
+        if event.is_forced is False:
+            raise UndecidedError(
+                f"{event.engine} says that the push was not forced, but {before[:SHORT_OID]} "
+                f"is not in the history of {self.head[:SHORT_OID]}",
+                "run the pipeline again",
+            )
+        note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
+        return [self._push(ref, default, before, note)]
 
     def _rules_changed(self, before: str) -> list[str]:
         """List the commits of the branch before the head that have changed the rules since a commit."""
@@ -349,7 +340,7 @@ class _Finder:
         }
         return one.policy.is_written_as(two.policy) and len(signers) == 1
 
-    def _newest(self, branch: str, why: str) -> CiRange:
+    def _newest(self, branch: str, default: str, why: str) -> CiRange | CiPush:
         """Judge the newest change of a branch, by the policy before it: what its first parent lacks.
 
         Whoever starts a run by hand may name a commit that the branch does not have: that is a proposal.
@@ -360,15 +351,10 @@ class _Finder:
             return replace(self._against(branch), notes=(note,))
         before = self.objects.header(self.head + "^1^{commit}")
         if before is None:
-            return self._everything(branch, f"{why}the first commit was checked")
+            return self._first_push(branch, f"{why}the first commit was checked")
         self._require_history(before.oid)
         note = f"{why}only the newest change of {printable(branch)} was checked"
-        return CiRange(self.head, BRANCHES + branch, before.oid, f"{before.oid}..{self.shown}", notes=(note,))
-
-    def _everything(self, branch: str, note: str) -> CiRange:
-        if self.repository.shallow:
-            raise self._cut_off()
-        return CiRange(self.head, BRANCHES + branch, notes=(note,))
+        return self._push(BRANCHES + branch, default, before.oid, note)
 
     def _default_of_origin(self) -> str:
         """Find the default branch by `refs/remotes/origin/HEAD`; nobody can push that as a symbolic ref."""

@@ -7,7 +7,7 @@ that commit has a policy, only it counts as known to the ref.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.policy_lookup import CheckOptions
@@ -47,7 +47,7 @@ class Destination:
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
     that git writes for them. `is_empty` is true if it is known that no ref there reaches a commit.
     `reported` maps the refs of a push to what git says that they have there. `is_confirmed` is true if the
-    remote itself names the default branch and its commit.
+    remote itself names the default branch and its commit. `protects` are refs that its host protects.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Destination:
     is_empty: bool = False
     reported: Mapping[str, str] = field(default_factory=dict)
     is_confirmed: bool = False
+    protects: Set[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +151,12 @@ class RefRules:
         """Find what protects a ref, by any name: an entry of the config, or (True) a default branch."""
         names = [ref, *self._aliases.get(ref, ())]
         listed = self._governing.policy.config.push.protected_refs
-        if listed is None:
-            is_usual = ref in USUAL_BRANCHES and self._names_itself(ref, USUAL_BRANCHES)
-            return True if is_usual or any(name in self._defaults for name in names) else None
-        for number, pattern in enumerate(listed):
+        for number, pattern in enumerate(listed or ()):
             if any(matches_ref([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
-        return None
+        kept = {*self.destination.protects, *(self._defaults if listed is None else ())}
+        is_usual = listed is None and ref in USUAL_BRANCHES and self._names_itself(ref, USUAL_BRANCHES)
+        return True if is_usual or not kept.isdisjoint(names) else None
 
     def _owners_protect(self, update: RefUpdate) -> bool:
         """Return whether a server keeps a ref from being deleted and forced: it has owners, or is trusted."""

@@ -39,7 +39,6 @@ from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.quoting import in_shell
 from patchgate.git.repository import Repository
-from patchgate.git.revisions import has_commits
 from patchgate.policy.tree_policies import Key
 from patchgate.report.verdict import ChangeVerdict, ClearedCommits, RecoveryStep, Report, Verdict
 from patchgate.report.wording import SHORT_OID
@@ -134,38 +133,25 @@ def _with_deepen_hint(repository: Repository, remote: Remote, push: PushVerdict)
 
 def judge_received(
     repository: Repository,
-    had: Mapping[str, str],
-    default: str | None,
+    destination: Destination,
     updates: Sequence[RefUpdate],
     asked: CheckOptions,
     now: float | None = None,
-    symbolic: Mapping[str, str] = MappingProxyType({}),
-    *,
-    is_empty: bool = False,
 ) -> PushVerdict:
-    """Judge a push that this repository receives, by its own policies.
+    """Judge a push as the repository does that receives it, by its own policies.
 
     Args:
-        had: the refs that matter here, with their objects.
-        default: the full name of its default branch.
+        repository: has what is pushed, and what is there.
+        destination: what is there.
         updates: what git reports.
         asked: the options, with the trusted policy if there is one.
         now: seconds since the epoch; None: this moment.
-        symbolic: its symbolic refs; `updates` name what git writes.
-        is_empty: whether to judge as a repository does that has no commit yet, whatever is here.
 
     Raises:
         PatchgateError: it could not be read.
     """
     reported = {update.ref: update.old for update in updates if update.old is not None}
-    destination = Destination(
-        "this repository",
-        default,
-        {**had, **reported},
-        judges_all=True,
-        symbolic=symbolic,
-        is_empty=is_empty or (default is None and not has_commits(repository)),
-    )
+    destination = replace(destination, had={**destination.had, **reported})
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, destination.had)
         terms = RefRules(

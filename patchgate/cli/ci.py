@@ -15,11 +15,13 @@ from patchgate.check.ci_environment import (
     is_github,
     read_event,
 )
-from patchgate.check.ci_range import CiRange, find_ranges, with_move
+from patchgate.check.ci_range import CiPush, CiRange, find_ranges
+from patchgate.check.refs import show_ref
 from patchgate.cli.output import write_error
 from patchgate.cli.progress import Progress
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
+from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
 
 if TYPE_CHECKING:
@@ -51,35 +53,72 @@ def check_ci(
     event = read_event(environ, document)
     judged = []
     for number, found in enumerate(find_ranges(repository, event)):
-        asked = replace(
-            asked,
-            policy_from=found.policy_from,
-            policy_name=found.policy_name,
-            target=found.target,
-            branches=() if found.branch is None else (found.branch,),
-        )
         if not quiet and number == 0:
-            by = asked.place or "each parent"
-            write_error(
-                f"{event.engine}, {event.kind.value}: checking {printable(found.revision or found.head)} "
-                f"by the policy of {printable(by)}"
-            )
-        if found.revision is None:
-            report = _check_first_push(repository, found, asked, quiet=quiet)
+            write_error(f"{event.engine}, {event.kind.value}: {_shown(found)}")
+        if isinstance(found, CiPush):
+            report, terms = _check_push(repository, found, asked, quiet=quiet)
         else:
+            branches = () if found.branch is None else (found.branch,)
+            terms = replace(
+                asked,
+                policy_from=found.policy_from,
+                policy_name=found.policy_name,
+                target=found.target,
+                branches=branches,
+            )
             report = check_commits(
                 repository,
                 found.revision,
-                asked,
+                terms,
                 is_whole=True,
                 quiet=quiet,
                 is_merged=found.is_merged,
                 is_of_branch=found.is_merged or event.kind is not EventKind.TAG,
                 attributes_from=found.default or "",
             )
-            report = with_move(repository, found, report)
-        judged.append((replace(report, warnings=(*found.notes, *report.warnings)), asked))
+        judged.append((replace(report, warnings=(*found.notes, *report.warnings)), terms))
     return judged, event
+
+
+def _shown(found: CiRange | CiPush) -> str:
+    """Say what is checked, and by whose policy."""
+    if isinstance(found, CiRange):
+        return (
+            f"checking {printable(found.revision)} by the policy of {found.policy_name or found.policy_from}"
+        )
+    head, base = found.head[:SHORT_OID], (found.base or "each parent")[:SHORT_OID]
+    what = head if found.base is None else f"{base}..{head}"
+    return f"checking {what} for {show_ref(found.update.ref)} by the policy of {base}"
+
+
+def _check_push(
+    repository: Repository, found: CiPush, asked: CheckOptions, *, quiet: bool
+) -> tuple[Report, CheckOptions]:
+    """Check the move of a protected ref as a server does; return its report, and whose signers count."""
+    from patchgate.check.protected_refs import Destination
+    from patchgate.check.pushes import judge_received
+
+    ref = found.update.ref
+    with Progress(quiet=quiet) as progress:
+        counted = progress.count if progress.has_line else None
+        there = Destination(
+            "origin",
+            found.default,
+            found.had,
+            judges_all=True,
+            is_empty=not found.had,
+            protects=frozenset([ref]),
+        )
+        report = judge_received(repository, there, [found.update], replace(asked, counted=counted)).report
+        if asked.in_full:
+            from patchgate.check.pending import with_ids_of_commits
+
+            report = with_ids_of_commits(repository, report)
+    if not report.changes and report.cleared is None:
+        head = found.head[:SHORT_OID]
+        note = f"nothing to check: {show_ref(ref)} or the default branch had every commit of {head}"
+        report = replace(report, warnings=(*report.warnings, note))
+    return report, replace(asked, policy_from=found.base, target=ref)
 
 
 def _require_no_submodule(repository: Repository) -> None:
@@ -96,17 +135,6 @@ def _require_no_submodule(repository: Repository) -> None:
             "this is a submodule, and CI builds the repository around it",
             "run git patchgate check --ci in the root of the clone",
         )
-
-
-def _check_first_push(repository: Repository, found: CiRange, asked: CheckOptions, *, quiet: bool) -> Report:
-    """Check all commits of a branch that had nothing before, as a server does that has no commit."""
-    from patchgate.check.pushes import judge_received
-    from patchgate.git.pushes import RefUpdate
-
-    first = RefUpdate(found.target, None, found.head)
-    with Progress(quiet=quiet) as progress:
-        asked = replace(asked, counted=progress.count)
-        return judge_received(repository, {}, None, [first], asked, is_empty=True).report
 
 
 def _read_event_file(environ: Mapping[str, str]) -> bytes | None:

@@ -56,9 +56,9 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # A tree of a few hundred bytes can name the same folder repeatedly: 10 million files in eight objects.
 MOST_RECORDS = 1_000_000
 _LARGE = 1_000
-_MOST_IN_LARGE = 300_000
-# Of the files of a large change, those beyond so many for each content count before it is judged.
-_MOST_ALIKE = 16
+# Of the files of large changes, those beyond so many for each content: a history of ordinary mass changes has
+# a new content for each file.
+_PER_CONTENT = 2
 _MOST_REPEATED = 100_000
 # They are counted after so many files too: they need not all be read.
 _MASK = (1 << 17) - 1
@@ -141,7 +141,7 @@ class DiffReader:
         self._ended = False
         self._has_folders = has_folders
         self._n_in_large = 0
-        self._n_repeated = 0
+        self._contents: set[int] = set()
         self._folders: list[FileChange] = []
 
     def line(self) -> bytes:
@@ -164,12 +164,7 @@ class DiffReader:
                 f"the change has more than {MOST_RECORDS:,} files and folders", "split the change"
             )
         if self._is_limited and len(found) > _LARGE:
-            self._n_repeated = self._require_contents(found)
-            if self._n_in_large > _MOST_IN_LARGE:
-                raise UndecidedError(
-                    f"changes of more than {_LARGE:,} files have more than {_MOST_IN_LARGE:,} together",
-                    "check or push fewer commits at once",
-                )
+            self._require_contents(found)
             self._n_in_large += len(found)
         files = [record for record in found if not _is_folder(record)]
         if len(files) < len(found):
@@ -178,19 +173,17 @@ class DiffReader:
             self._folders += [record for record in found if _is_folder(record)]
         return files
 
-    def _require_contents(self, found: Sequence[FileChange]) -> int:
-        """Require that large changes have not too many files of few contents; return how many they have.
+    def _require_contents(self, found: Sequence[FileChange]) -> None:
+        """Require that large changes together have not too many files of the same few contents.
 
         Trees that name one another give a commit of 100 bytes 100,000 files.
         """
-        contents = len({(record.old, record.new) for record in found})
-        repeated = self._n_repeated + max(0, len(found) - contents * _MOST_ALIKE)
-        if repeated > _MOST_REPEATED:
+        self._contents |= {hash(record.new or record.old) for record in found}
+        if self._n_in_large + len(found) - len(self._contents) * _PER_CONTENT > _MOST_REPEATED:
             raise UndecidedError(
-                f"large changes have more than {_MOST_REPEATED:,} files with the content of another",
-                "push fewer of them at once",
+                f"large changes have more than {_MOST_REPEATED:,} files with contents of others",
+                "check or push fewer commits at once",
             )
-        return repeated
 
     def take_folders(self) -> list[FileChange]:
         """Return the records of folders that were read since this was last asked."""

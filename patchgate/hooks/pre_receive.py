@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from patchgate.approvals.signers import has_signers, read_server_signers
 from patchgate.check.hook_decision import ApprovalSources, with_approvals
 from patchgate.check.policy_lookup import trusted_options
-from patchgate.check.protected_refs import USUAL_BRANCHES
+from patchgate.check.protected_refs import USUAL_BRANCHES, Destination
 from patchgate.check.pushes import judge_received
 from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
@@ -21,6 +21,7 @@ from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_recei
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
+from patchgate.git.revisions import has_commits
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuBudget
 from patchgate.report.verdict import Report
@@ -71,7 +72,15 @@ def judge_receive(
     if is_new and default is None:
         _require_new_default(repository, head, is_signed=bool(signers))
     asked = replace(trusted_options(repository), in_bulk=in_bulk)
-    report = judge_received(repository, had, default, updates, asked, now, symbolic).report
+    here = Destination(
+        "this repository",
+        default,
+        had,
+        judges_all=True,
+        symbolic=symbolic,
+        is_empty=default is None and not has_commits(repository),
+    )
+    report = judge_received(repository, here, updates, asked, now).report
     report = replace(report, warnings=(*report.warnings, *said))
     sources = ApprovalSources(
         local=False,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -296,35 +298,54 @@ def test_sarif_of_a_range_has_its_findings_and_how_many_commits_were_cleared(rep
     assert (answer.code, run["properties"]["cleared"]) == (1, 3)
 
 
-def test_the_large_changes_of_a_push_have_a_limit_together(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("changes", "most", "fails"),
+    [
+        ([{f"{name}/f": "same\n" for name in "bcdef"}], 5, True),
+        ([{f"{name}/f": "same\n" for name in "bcdef"}], 6, False),
+        # Every second change takes back the one before it.
+        ([{f"{name}/f": f"{name}{number % 2}\n" for name in "bcd"} for number in range(8)], 20, True),
+        # A new content for each file, however often.
+        ([{f"{name}/f": f"{name}{number}\n" for name in "bcd"} for number in range(8)], 0, False),
+    ],
+)
+def test_the_large_changes_of_a_push_have_a_limit_for_files_of_few_contents(
+    changes: list[dict[str, str]], most: int, fails: bool, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = repo.commit({"a": "x\n"})
-    for number in range(3):
-        repo.commit({f"{name}/f": f"{number}\n" for name in "bcd"})
+    for files in changes:
+        repo.commit(files)
     monkeypatch.setattr(diff, "_LARGE", 2)
-    monkeypatch.setattr(diff, "_MOST_IN_LARGE", 11)
+    monkeypatch.setattr(diff, "_MOST_REPEATED", most)
     opened = open_repository(repo.env, str(repo.path))
-    assert len(check_revision(opened, f"{first}..HEAD", CheckOptions()).changes) == 3
+    assert len(check_revision(opened, f"{first}..HEAD", CheckOptions()).changes) == len(changes)
     received = open_repository(repo.env | {"GIT_QUARANTINE_PATH": "x"}, str(repo.path))
-    for most, fails in ((12, False), (11, True)):
-        monkeypatch.setattr(diff, "_MOST_IN_LARGE", most)
-        with pytest.raises(UndecidedError) if fails else nullcontext():
-            check_revision(received, f"{first}..HEAD", CheckOptions())
+    with pytest.raises(UndecidedError) if fails else nullcontext():
+        check_revision(received, f"{first}..HEAD", CheckOptions())
 
 
-def test_a_large_change_of_few_contents_has_a_limit_of_its_own(
+def test_a_server_looks_at_few_changes_in_bulk_that_are_too_large_for_it(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = repo.commit({"a": "x\n"})
-    repo.commit({f"{name}/f": "same\n" for name in "bcdef"})
-    monkeypatch.setattr(diff, "_LARGE", 2)
-    monkeypatch.setattr(diff, "_MOST_ALIKE", 2)
-    received = open_repository(repo.env | {"GIT_QUARANTINE_PATH": "x"}, str(repo.path))
-    for most, fails in ((6, False), (5, True)):
-        monkeypatch.setattr(diff, "_MOST_REPEATED", most)
-        with pytest.raises(UndecidedError) if fails else nullcontext():
-            check_revision(received, f"{first}..HEAD", CheckOptions())
+    for number in range(8):
+        repo.commit({"a": f"{number}\n" * 40})
+    monkeypatch.setattr(bulk_diff, "MOST_BYTES", 100)
+    monkeypatch.setattr(bulk_diff, "_BLOCK", 100)
+    answers: list[bytes | None] = []
+
+    def counting(*asked: Any, **named: Any) -> Iterator[bytes | None]:
+        for answer in differences(*asked, **named):
+            answers.append(answer)
+            yield answer
+
+    monkeypatch.setattr(bulk_check, "differences", counting)
+    for most, looked in ((4, 5), (8, 8)):
+        monkeypatch.setattr(bulk_check, "_MOST_TOO_LARGE", most)
+        answers.clear()
+        received = open_repository(repo.env | {"GIT_QUARANTINE_PATH": "x"}, str(repo.path))
+        assert len(check_range(received, f"{first}..HEAD", BULK).changes) == 8
+        assert answers == [None] * looked
 
 
 def test_many_merges_that_differ_in_many_files_are_asked_for_in_parts(

@@ -721,7 +721,8 @@ def test_a_schedule_judges_the_newest_change_of_the_branch(host: Host) -> None:
     host.clone(after)
     answer = host.check(host.rerun(after))
     assert (answer.errors, judged(answer)) == (["deny-prefix"], [bad, after])
-    assert answer.report["warnings"] == ["this run has no push: only the newest change of main was checked"]
+    note = "this run has no push: only the newest change of main was checked"
+    assert answer.report["warnings"][0] == note
 
 
 def test_a_run_by_hand_of_a_commit_that_its_branch_lacks_is_judged_as_a_proposal(host: Host) -> None:
@@ -1120,7 +1121,7 @@ def test_an_output_file_names_a_format_and_a_file(tmp_path: Path, value: str) ->
 
 def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:
     from patchgate.check.ci_environment import CiEvent, EventKind, read_event
-    from patchgate.check.ci_range import find_ranges
+    from patchgate.check.ci_range import CiPush, CiRange, find_ranges
     from patchgate.git.repository import open_repository
 
     head = host.push("feature", GOOD)
@@ -1129,10 +1130,13 @@ def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:
     pull = host.pull(head, head)
     event = read_event(pull, Path(pull["GITHUB_EVENT_PATH"]).read_bytes())
     (found,) = find_ranges(repository, event)
+    assert isinstance(found, CiRange)
     assert (found.target, found.policy_from) == ("refs/heads/main", host.main)
     assert found.policy_name == "refs/remotes/origin/main"
     push = CiEvent("x", EventKind.PUSH, branch="v1", claimed=host.main, default="main", is_protected=True)
-    assert [each.target for each in find_ranges(repository, push)] == ["refs/heads/v1"]
+    (moved,) = find_ranges(repository, push)
+    assert isinstance(moved, CiPush)
+    assert (moved.update.ref, moved.base) == ("refs/heads/v1", host.main)
 
 
 def test_an_approval_counts_for_the_branch_that_the_engine_names(tmp_path: Path) -> None:
