@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, commits_at, default_branch, parents_of, remote_of
+from patchgate.git.pushes import BRANCHES, commits_at, default_branch, is_ancestor, parents_of, remote_of
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.revisions import resolve
@@ -57,15 +57,20 @@ def bind(repository: Repository, change: ChangeVerdict, branch: str | None, expi
     is_policy = any(owned.is_policy for owned in change.owned)
     rules = None
     if branch is not None or is_policy:
-        branch, commit = _branch(repository, branch)
+        branch, commit = _branch(repository, branch, change.source.commit)
         if is_policy:
             with Objects(repository) as objects:
                 rules = rules_state(objects, commit).digest
     return Binding(change.policy.repository, branch, rules, expires)
 
 
-def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
-    """Find a branch and its commit: as the remote has it, or here if there is no remote."""
+def _branch(repository: Repository, branch: str | None, approved: str | None) -> tuple[str, str]:
+    """Find a branch and its commit: as the remote has it, or here if there is no remote.
+
+    A clone does not know which tags the remote has. A tag here that has the approved commit is about to be
+    pushed and counts as new, as if it were not here; another counts as what the remote has. So the approval
+    of a change for a tag that moves is given before the tag is moved here.
+    """
     remotes = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
     remote = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None
     if branch is None:
@@ -74,18 +79,27 @@ def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
         raise UsageError("it is not known which branch gets this change", "name it: --for refs/heads/main")
     if not branch.startswith("refs/"):
         branch = BRANCHES + branch
-    is_branch = remote is not None and branch.startswith(BRANCHES)
-    place = f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}" if is_branch else branch
+    is_branch = branch.startswith(BRANCHES)
+    tracking = f"refs/remotes/{remote}/"
+    place = tracking + branch.removeprefix(BRANCHES) if is_branch and remote is not None else branch
     with Objects(repository) as objects:
         found = resolve(objects, place)
+        hint = "name a branch" if remote is None else f"git fetch {in_shell(remote, 'REMOTE')}"
+        has_it = (
+            not is_branch
+            and found is not None
+            and approved is not None
+            and is_ancestor(repository, approved, found.oid)
+        )
+        if has_it and remote is not None:
+            found, place = None, tracking + "HEAD"
+            hint = f"git remote set-head {in_shell(remote, 'REMOTE')} --auto"
         if found is None and remote is not None:
             # The rules of a new branch are those of the default one.
             default = remote_of(repository, remote).default or ""
-            found = resolve(objects, f"refs/remotes/{remote}/{default.removeprefix(BRANCHES)}")
+            found = resolve(objects, tracking + default.removeprefix(BRANCHES))
     if found is None:
-        shown = printable(place, 200)
-        hint = "name a branch" if remote is None else f"git fetch {in_shell(remote, 'REMOTE')}"
-        raise UsageError(f"there is no {shown} here", hint)
+        raise UsageError(f"there is no {printable(place, 200)} here", hint)
     return branch, found.oid
 
 
