@@ -326,3 +326,7 @@ class AskedGit:
     def times(self, command: str) -> int:
         """How often a command of git was asked for."""
         return sum(f" {command} " in line for line in self._notes.read_text().splitlines())
+
+    def total(self) -> int:
+        """How often git was asked for anything."""
+        return len(self._notes.read_text().splitlines()) if self._notes.exists() else 0

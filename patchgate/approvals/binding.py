@@ -6,13 +6,15 @@ The approver reads the branch as the remote has it; the server compares with wha
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sequence
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, commits_at, default_branch, remote_of
+from patchgate.git.pushes import BRANCHES, commits_at, default_branch, is_ancestor, parents_of, remote_of
 from patchgate.git.quoting import in_shell, printable
-from patchgate.git.repository import Repository
+from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.revisions import resolve
+from patchgate.git.trees import entries_at
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict
@@ -20,6 +22,7 @@ from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass
 
 _BASELINES = b".patchgate/baselines/"
+_MOST_BYTES = BIG_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +57,20 @@ def bind(repository: Repository, change: ChangeVerdict, branch: str | None, expi
     is_policy = any(owned.is_policy for owned in change.owned)
     rules = None
     if branch is not None or is_policy:
-        branch, commit = _branch(repository, branch)
+        branch, commit = _branch(repository, branch, change.source.commit)
         if is_policy:
             with Objects(repository) as objects:
                 rules = rules_state(objects, commit).digest
     return Binding(change.policy.repository, branch, rules, expires)
 
 
-def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
-    """Find a branch and its commit: as the remote has it, or here if there is no remote."""
+def _branch(repository: Repository, branch: str | None, approved: str | None) -> tuple[str, str]:
+    """Find a branch and its commit: as the remote has it, or here if there is no remote.
+
+    A clone does not know which tags the remote has. A tag here that has the approved commit is about to be
+    pushed and counts as new, as if it were not here; another counts as what the remote has. So the approval
+    of a change for a tag that moves is given before the tag is moved here.
+    """
     remotes = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
     remote = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None
     if branch is None:
@@ -71,18 +79,27 @@ def _branch(repository: Repository, branch: str | None) -> tuple[str, str]:
         raise UsageError("it is not known which branch gets this change", "name it: --for refs/heads/main")
     if not branch.startswith("refs/"):
         branch = BRANCHES + branch
-    is_branch = remote is not None and branch.startswith(BRANCHES)
-    place = f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}" if is_branch else branch
+    is_branch = branch.startswith(BRANCHES)
+    tracking = f"refs/remotes/{remote}/"
+    place = tracking + branch.removeprefix(BRANCHES) if is_branch and remote is not None else branch
     with Objects(repository) as objects:
         found = resolve(objects, place)
+        hint = "name a branch" if remote is None else f"git fetch {in_shell(remote, 'REMOTE')}"
+        has_it = (
+            not is_branch
+            and found is not None
+            and approved is not None
+            and is_ancestor(repository, approved, found.oid)
+        )
+        if has_it and remote is not None:
+            found, place = None, tracking + "HEAD"
+            hint = f"git remote set-head {in_shell(remote, 'REMOTE')} --auto"
         if found is None and remote is not None:
             # The rules of a new branch are those of the default one.
             default = remote_of(repository, remote).default or ""
-            found = resolve(objects, f"refs/remotes/{remote}/{default.removeprefix(BRANCHES)}")
+            found = resolve(objects, tracking + default.removeprefix(BRANCHES))
     if found is None:
-        shown = printable(place, 200)
-        hint = "name a branch" if remote is None else f"git fetch {in_shell(remote, 'REMOTE')}"
-        raise UsageError(f"there is no {shown} here", hint)
+        raise UsageError(f"there is no {printable(place, 200)} here", hint)
     return branch, found.oid
 
 
@@ -125,28 +142,47 @@ def _rules_commits(objects: Objects, commit: str) -> list[str]:
             "this clone is shallow, so it is not known which commits have changed the rules",
             "git fetch --unshallow",
         )
-    policies = TreePolicies(objects)
-
-    def tree_of(revision: str) -> str | None:
-        header = objects.header(revision + "^{tree}")
-        return None if header is None else header.oid
-
-    tree = tree_of(commit)
-    if tree is None:
+    header = objects.header(commit + "^{tree}")
+    if header is None:
         raise UndecidedError(f"commit {commit[:SHORT_OID]} is missing here", "git fetch")
+    policies = TreePolicies(objects)
     paths = [path.raw.rstrip(b"/") for path in CONTROLS_BY_NAME]
-    if policies.at(policies.key(tree)).from_pyproject:
+    if policies.at(policies.key(header.oid)).from_pyproject:
         paths.append(PYPROJECT_FILE.raw)
     found = commits_at(repository, commit, paths, but=[_BASELINES])
-
-    def names(revision: str) -> bool:
-        tree = tree_of(revision)
-        return tree is not None and policies.names_patchgate(tree)
-
-    # This file is a control file as long as it names patchgate: what changed it then counts for ever.
-    maybe = [oid for oid in commits_at(repository, commit, [PRE_COMMIT_FILE.raw]) if oid not in found]
-    return found + [oid for oid in maybe if names(oid) or any(map(names, _parents(repository, oid)))]
+    known = set(found)
+    maybe = [oid for oid in commits_at(repository, commit, [PRE_COMMIT_FILE.raw]) if oid not in known]
+    return found + _naming(objects, maybe)
 
 
-def _parents(repository: Repository, commit: str) -> list[str]:
-    return repository.output("rev-parse", commit + "^@").decode("ascii").split()
+def _naming(objects: Objects, commits: Sequence[str]) -> list[str]:
+    """Choose the commits whose `.pre-commit-config.yaml` names patchgate, or that of a parent.
+
+    This file is a control file as long as it names patchgate: what changed it then counts for ever.
+
+    Args:
+        commits: the newest first.
+    """
+    sides = {oid: [oid, *parents] for oid, parents in parents_of(objects.repository, commits).items()}
+    # The oldest first: what is too much for the limit stays so.
+    listed = list(dict.fromkeys(each for oid in reversed(commits) for each in reversed(sides[oid])))
+    headers = objects.headers([f"{oid}^{{tree}}" for oid in listed])
+    trees = {oid: header.oid for oid, header in zip(listed, headers, strict=True) if header is not None}
+    entries = entries_at(objects, dict.fromkeys(trees.values()), PRE_COMMIT_FILE.raw)
+    named = _with_name(objects, [entry.oid for entry in entries.values() if entry.is_file])
+    naming = {tree for tree, entry in entries.items() if entry.is_file and entry.oid in named}
+    return [oid for oid in commits if any(trees.get(side) in naming for side in sides[oid])]
+
+
+def _with_name(objects: Objects, blobs: Iterable[str]) -> set[str]:
+    """Choose the blobs that name patchgate; those that are too large to read them all count too."""
+    left = _MOST_BYTES
+    found = set()
+    for oid, size in objects.sizes(blobs).items():
+        if size > left:
+            found.add(oid)
+            continue
+        left -= size
+        if b"patchgate" in objects.read(oid):
+            found.add(oid)
+    return found

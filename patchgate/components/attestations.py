@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from typing import Literal
 
 from patchgate.approvals.approvals import identity
 from patchgate.components.staleness import DAY
 from patchgate.errors import UndecidedError
-from patchgate.git.notes import add_line, read_notes
+from patchgate.git.notes import MOST_BYTES, add_line, notes_at
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
@@ -32,6 +35,9 @@ MOST_LINE = 64 << 10
 
 Where = Literal["commit", "note", "ledger"]
 _MOST_LINES = 1000
+_MOST_BYTES_IN_ALL = 32 << 20
+# Of processor time: to find a note takes long if its tree has very many names.
+_MOST_SECONDS_IN_ALL = 5.0
 _MOST_SECONDS = 1 << 40
 _KEYS = {"at", "component", "dependencies", "schema"}
 _COUNTS = {"passed", "failed", "errors", "skipped"}
@@ -77,46 +83,85 @@ class Attestation:
         return {} if self.tests is None else {"tests": dict(self.tests)}
 
 
+class VerifiedNotes:
+    """Finds the newest verification of a baseline in notes.
+
+    Whoever may push notes may push large ones. One of these is for all that a push or a command asks, and
+    what is over its limits counts for nothing.
+
+    Args:
+        now: seconds since the epoch; what is more than a day later does not count.
+        places: commits or full refs of notes; a push may bring them.
+    """
+
+    def __init__(self, objects: Objects, now: float, places: Sequence[str] = (VERIFIED_REF,)) -> None:
+        self.now = now
+        self._objects = objects
+        self._places = places
+        self._newest: dict[tuple[str, str], Attestation | None] = {}
+        self._bytes = _MOST_BYTES_IN_ALL
+        self._seconds = _MOST_SECONDS_IN_ALL
+
+    def newest(self, component: str, baseline: str) -> Attestation | None:
+        """Find the newest verification of the baseline of a component, by the id of its blob."""
+        key = (component, baseline)
+        if key not in self._newest:
+            began = time.process_time()
+            found = (each for each in self._read(component, baseline) if each.seconds <= self.now + DAY)
+            self._newest[key] = max(found, key=lambda each: each.seconds, default=None)
+            self._seconds -= time.process_time() - began
+        return self._newest[key]
+
+    def _read(self, component: str, baseline: str) -> Iterator[Attestation]:
+        if self._seconds <= 0:
+            return
+        for blob in self._blobs(baseline):
+            if self._bytes <= 0:
+                return
+            try:
+                note = self._objects.read(blob, MOST_BYTES)
+            except UndecidedError:
+                # A note that cannot be read does not count.
+                continue
+            self._bytes -= len(note)
+            for line in note.rsplit(b"\n", _MOST_LINES)[-_MOST_LINES:]:
+                found = _from_line(line, component, baseline)
+                if found is not None:
+                    yield found
+
+    def _blobs(self, baseline: str) -> dict[str, None]:
+        found: dict[str, None] = {}
+        for tree in self._trees:
+            with suppress(UndecidedError):
+                found.update(dict.fromkeys(notes_at(self._objects, tree, baseline)))
+        return found
+
+    @cached_property
+    def _trees(self) -> list[str]:
+        named = (tree_named(self._objects, place) for place in self._places)
+        # Only a commit is a place of notes.
+        return list(dict.fromkeys(found[0] for found in named if found is not None and found[1] is not None))
+
+
 def find_attestations(
     repository: Repository,
-    objects: Objects,
+    notes: VerifiedNotes,
     baselines: Mapping[str, str],
-    now: float,
-    places: Sequence[str] = (VERIFIED_REF,),
     kinds: Collection[str] = (KIND,),
 ) -> dict[str, Attestation]:
     """Find the newest verification of each baseline, in the notes and in the ledger of this machine.
 
     Args:
         baselines: the blob of each component's baseline, by the component's id.
-        now: seconds since the epoch; what is more than a day later does not count.
-        places: commits or full refs of notes; a push may bring them.
         kinds: the events of the ledger that count.
     """
-    newest: dict[str, Attestation] = {}
-    notes = (found for place in places for found in _in_notes(objects, place, baselines))
-    for found in (*notes, *_in_ledger(repository, baselines, kinds)):
+    in_notes = (notes.newest(component, oid) for component, oid in baselines.items())
+    newest = {found.component: found for found in in_notes if found is not None}
+    for found in _in_ledger(repository, baselines, kinds):
         known = newest.get(found.component)
-        if found.seconds <= now + DAY and (known is None or found.seconds > known.seconds):
+        if found.seconds <= notes.now + DAY and (known is None or found.seconds > known.seconds):
             newest[found.component] = found
     return newest
-
-
-def _in_notes(objects: Objects, place: str, baselines: Mapping[str, str]) -> Iterator[Attestation]:
-    _, head = (tree_named(objects, place) if baselines else None) or (None, None)
-    if head is None:
-        return
-    for component, oid in baselines.items():
-        try:
-            notes = list(read_notes(objects, head, oid))
-        except UndecidedError:
-            # A note that cannot be read does not count.
-            continue
-        for note in notes:
-            for line in note.split(b"\n")[-_MOST_LINES:]:
-                found = _from_line(line, component, oid)
-                if found is not None:
-                    yield found
 
 
 def _from_line(line: bytes, component: str, oid: str) -> Attestation | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from patchgate.check.gate import at_policy_level
-from patchgate.components.attestations import CAPTURED, KIND, Attestation, find_attestations
+from patchgate.components.attestations import CAPTURED, KIND, Attestation, VerifiedNotes, find_attestations
 from patchgate.components.baseline_file import Baseline, Hashes, hashes
 from patchgate.components.component_cache import (
     ComponentCache,
@@ -241,9 +241,10 @@ def baselines_of_head(repository: Repository, now: float) -> BaselineStatuses:
             found = component_statuses(objects, root.oid, policy, paths, cache)
             recorded = [each for status in found if (each := status.recorded) is not None]
             staleness = StalenessFacts(objects, paths, cache, policy)
-            verified = staleness.verified(head.oid, root.oid, recorded, now)
+            notes = VerifiedNotes(objects, now)
+            verified = staleness.verified(head.oid, root.oid, recorded, notes)
         oids = {each.component.id: each.baseline.oid for each in recorded}
-        results = find_attestations(repository, objects, oids, now, kinds=(KIND, CAPTURED))
+        results = find_attestations(repository, notes, oids, kinds=(KIND, CAPTURED))
         by_id = {each.component: each for each in verified}
         statuses: list[BaselineStatus] = []
         for status in found:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from patchgate.check.judging_policy import reference
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.protected_refs import RefRules
-from patchgate.components.attestations import VERIFIED_REF
+from patchgate.components.attestations import VERIFIED_REF, VerifiedNotes
 from patchgate.components.commit_reports import CommitReports
 from patchgate.components.cumulative_drift import (
     Span,
@@ -93,7 +93,7 @@ def add_tip_findings(
         return list(changes)
     now = time.time() if now is None else now
     pushed = (each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None)
-    notes = [VERIFIED_REF, *pushed]
+    notes = VerifiedNotes(objects, now, [VERIFIED_REF, *pushed])
     found = list(changes)
     # Many branches may get one commit.
     examined: dict[Sequence[object], tuple[tuple[GateOutcome, ...], GateOutcome, list[Finding]]] = {}
@@ -104,7 +104,7 @@ def add_tip_findings(
         key = (tip.commit, tip.before, *map(id, (tip.policy, tip.judging, *own, *of_ref)))
         if key not in examined:
             judged = CommitReports(objects, own, _ends(objects, tip), told=of_ref)
-            examined[key] = _examine_tip(objects, tip, judged, now, notes, has_merge=has_merge)
+            examined[key] = _examine_tip(objects, tip, judged, notes, has_merge=has_merge)
         gates, staleness, findings = examined[key]
         if not findings and all(gate.reason is None for gate in gates):
             continue
@@ -138,10 +138,8 @@ def add_range_tip(
         judged = CommitReports(objects, report.changes, _ends(objects, tip))
         is_merged = tip.tree != tree_of(objects, tip.commit)
         has_merge = is_merged or any(change.source.kind == "merge" for change in report.changes)
-        now = time.time()
-        gates, staleness, findings = _examine_tip(
-            objects, tip, judged, now, [VERIFIED_REF], has_merge=has_merge
-        )
+        notes = VerifiedNotes(objects, time.time())
+        gates, staleness, findings = _examine_tip(objects, tip, judged, notes, has_merge=has_merge)
         # A baseline that ages is told at the push, where the branch is; here only if that is an error.
         findings = [
             each for each in findings if each.level is Level.ERROR or each.definition.gate != _STALENESS
@@ -282,15 +280,14 @@ def _examine_tip(
     objects: Objects,
     tip: _BranchTip,
     judged: CommitReports,
-    now: float,
-    notes: Sequence[str],
+    notes: VerifiedNotes,
     *,
     has_merge: bool,
 ) -> tuple[tuple[GateOutcome, ...], GateOutcome, list[Finding]]:
     """Check one tip: the gates' outcomes and the new findings, most severe first, limited in number."""
     try:
         contracts = _contracts(objects, tip, judged) if has_merge else []
-        drift, aged = _findings(objects, tip, judged, now, notes)
+        drift, aged = _findings(objects, tip, judged, notes)
     except UndecidedError as error:
         unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.sentence)
         return (unknown,), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
@@ -321,7 +318,7 @@ def _contracts(objects: Objects, tip: _BranchTip, judged: CommitReports) -> list
 
 
 def _findings(
-    objects: Objects, tip: _BranchTip, judged: CommitReports, now: float, notes: Sequence[str]
+    objects: Objects, tip: _BranchTip, judged: CommitReports, notes: VerifiedNotes
 ) -> tuple[list[Finding], list[Finding]]:
     # Imported only if a tip has components: 10 ms, and most repositories have none.
     from patchgate.components.baseline_status import component_statuses, unchanged_components
@@ -340,7 +337,7 @@ def _findings(
         found = component_statuses(objects, tree, tip.policy, paths, cache, settled=settled)
         recorded = [each for status in found if (each := status.recorded) is not None]
         staleness = StalenessFacts(objects, paths, cache, tip.policy)
-        verified = staleness.verified(tip.commit, tree, recorded, now, notes)
+        verified = staleness.verified(tip.commit, tree, recorded, notes)
         # A note refuses nothing and is reported for its commit.
         drift = [
             each
@@ -371,7 +368,7 @@ def _findings(
     aged = [
         finding
         for each in verified
-        for finding in examine(each, tip.judging, now, has_drifted=drifted[each.component])
+        for finding in examine(each, tip.judging, notes.now, has_drifted=drifted[each.component])
     ]
     return drift, aged
 

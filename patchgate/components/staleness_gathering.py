@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from patchgate.components.attestations import VERIFIED_REF, Attestation, find_attestations
+from patchgate.components.attestations import Attestation, VerifiedNotes, find_attestations
 from patchgate.components.component_cache import (
     ComponentCache,
     FactsCache,
@@ -126,8 +126,7 @@ class StalenessFacts:
         commit: str,
         tree: str,
         recorded: Sequence[RecordedComponent],
-        now: float,
-        notes: Sequence[str] = (VERIFIED_REF,),
+        notes: VerifiedNotes,
     ) -> list[LastVerified]:
         """Find when each component was verified, and what changed below it since.
 
@@ -135,15 +134,15 @@ class StalenessFacts:
             commit: the full id of the commit whose history is searched.
             tree: its tree.
             recorded: the components to check.
-            now: seconds since the epoch.
-            notes: commits or full refs of notes with verifications.
+            notes: finds verifications in notes, and knows the time.
 
         Raises:
             UndecidedError: git failed, or objects are missing.
         """
         touches = self._touches(commit, {each.component.baseline.raw: each.baseline.oid for each in recorded})
         baselines = {each.component.id: each.baseline.oid for each in recorded}
-        attested = find_attestations(self._objects.repository, self._objects, baselines, now, notes)
+        attested = find_attestations(self._objects.repository, notes, baselines)
+        now = notes.now
         chosen = [
             _newest(each, touches.get(each.component.baseline.raw), attested.get(each.component.id), now)
             for each in recorded

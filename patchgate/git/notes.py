@@ -39,20 +39,29 @@ def read_notes(objects: Objects, revision: str, anchor: str) -> Iterator[bytes]:
     """
     tree, _ = tree_named(objects, revision) or (None, None)
     if tree is not None:
-        found = [objects.entry(tree, path.encode("ascii")) for path in _paths(objects, tree, anchor, "")]
-        for oid in dict.fromkeys(entry.oid for entry in found if entry is not None):
+        for oid in dict.fromkeys(notes_at(objects, tree, anchor)):
             yield objects.read(oid, MOST_BYTES)
 
 
-def _paths(objects: Objects, tree: str, rest: str, above: str) -> Iterator[str]:
-    """Find the paths in a tree of notes that spell an id, with any fan-out."""
+def notes_at(objects: Objects, tree: str, anchor: str) -> Iterator[str]:
+    """Find the blobs that are notes about one object, by a tree of notes; one may be there twice.
+
+    Raises:
+        UndecidedError: a tree is missing or damaged.
+    """
+    for _, entry in _places(objects, tree, anchor, ""):
+        yield entry.oid
+
+
+def _places(objects: Objects, tree: str, rest: str, above: str) -> Iterator[tuple[str, Entry]]:
+    """Find the paths in a tree of notes that spell an id, with any fan-out, and what is there."""
     entries = objects.tree(tree)
     note = entries.get(rest.encode("ascii"))
     if note is not None and note.is_file:
-        yield above + rest
+        yield above + rest, note
     folder = entries.get(rest[:2].encode("ascii"))
     if folder is not None and folder.mode == TREE_MODE and len(rest) > 2:
-        yield from _paths(objects, folder.oid, rest[2:], f"{above}{rest[:2]}/")
+        yield from _places(objects, folder.oid, rest[2:], f"{above}{rest[:2]}/")
 
 
 def require_ref(repository: Repository, ref: str) -> None:
@@ -118,14 +127,12 @@ def add_line(
 
 def _write_tree(repository: Repository, objects: Objects, base: str, anchor: str, line: bytes) -> str:
     """Write the tree `base` with one more line in a note; its fan-out stays as it is."""
-    path = next(_paths(objects, base, anchor, ""), None)
-    old: Entry | None = None
+    path, old = next(_places(objects, base, anchor, ""), (None, None))
     lines = {line}
-    if path is None:
+    if path is None or old is None:
         path = _new_path(objects, base, anchor)
     else:
-        old = objects.entry(base, path.encode("ascii"))
-        before = objects.read(old.oid, MOST_BYTES) if old is not None else b""
+        before = objects.read(old.oid, MOST_BYTES)
         lines |= {each + b"\n" for each in before.split(b"\n") if each}
     blob = _write(repository, "blob", b"".join(sorted(lines)))
     written: list[bytes] = []

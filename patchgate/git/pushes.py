@@ -344,6 +344,20 @@ def commits_at(
     return raw.decode("ascii").split()
 
 
+def parents_of(repository: Repository, commits: Sequence[str]) -> dict[str, list[str]]:
+    """List the parents of each of some commits.
+
+    Raises:
+        UndecidedError: git failed, or a commit is missing.
+    """
+    if not commits:
+        return {}
+    stdin = "".join(f"{oid}\n" for oid in commits).encode("ascii")
+    raw = repository.output("rev-list", "--no-walk=unsorted", "--parents", "--stdin", stdin=stdin)
+    lines = (line.split(" ") for line in raw.decode("ascii").splitlines())
+    return {oid: parents for oid, *parents in lines}
+
+
 def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
     """Return whether one commit reaches another; every commit reaches itself.
 

@@ -7,6 +7,7 @@ read. Git's own `fsck` would read the whole repository.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from patchgate.errors import UndecidedError
@@ -240,3 +241,28 @@ def folders_between(
         reader.records()
         finish(child, "diff-tree")
     return ChangedFolders.of(origin, old, new, reader.take_folders())
+
+
+def entries_at(objects: Objects, trees: Iterable[str], path: bytes) -> dict[str, Entry]:
+    """Find the entry at one path of each of many trees; those without one are left out.
+
+    Git reads the trees, so that a root folder of many names costs little.
+
+    Raises:
+        UndecidedError: git failed, or a tree is missing.
+    """
+    stdin = "".join(f"{objects.empty_tree} {tree}\n" for tree in trees).encode("ascii")
+    flags = ("--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+    named = f":(top,literal){os.fsdecode(path)}"
+    raw = objects.repository.output(
+        "diff-tree", "--stdin", *flags, "--", named, stdin=stdin, variables=objects.variables
+    )
+    found: dict[str, Entry] = {}
+    tree = ""
+    for line in raw.splitlines():
+        words = line.decode("ascii", "replace").split(" ")
+        if line.startswith(b":"):
+            found[tree] = Entry(words[1], words[3])
+        else:
+            tree = words[1]
+    return found

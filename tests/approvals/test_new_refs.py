@@ -58,6 +58,39 @@ def test_an_approval_for_main_is_none_for_a_new_protected_ref(
     assert team.push(f"{change}:{ref}").code == 0
 
 
+@pytest.mark.parametrize("annotated", [(), ("-a", "-m", "Nine")])
+def test_an_approval_for_a_new_tag_may_be_given_when_the_clone_has_the_tag(
+    tmp_path: Path, annotated: tuple[str, ...]
+) -> None:
+    team = Team.make(tmp_path, GOVERNED + LISTED)
+    change = commit_of(team.dev, team.head(), {"patchgate.toml": GOVERNED + LISTED + LOOSER})
+    team.dev.git("tag", *annotated, "v9", commit_of(team.dev, change, {"a": "2\n"}))
+    assert team.approve("alice", change, "--for", TAG).code == 0
+    assert in_ci(team, TAG, team.dev.ask("rev-parse", "v9^{commit}")) == (0, [])
+    assert team.push(TAG).code == 0
+
+
+def test_an_approval_for_a_tag_that_is_moved_is_for_the_rules_that_the_tag_has(tmp_path: Path) -> None:
+    policy = GOVERNED + LISTED + '[rules]\nref-forced = "warning"\n'
+    team = Team.make(tmp_path, policy)
+    assert team.push(f"main:{TAG}").code == 0
+    team.dev.git("tag", "v9", "main")
+    newer = commit_of(team.dev, team.head(), {"patchgate.toml": policy + "# newer\n"})
+    on_server(team, "main", newer)
+    team.dev.git("update-ref", "refs/remotes/origin/main", newer)
+    change = commit_of(team.dev, team.dev.ask("rev-parse", "v9"), {"patchgate.toml": policy + LOOSER})
+    assert team.approve("alice", change, "--for", TAG).code == 0
+    assert team.push(f"{change}:{TAG}").code == 0
+
+
+def test_without_the_default_branch_of_the_remote_a_new_tag_is_not_approved(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + LISTED)
+    change = commit_of(team.dev, team.head(), {"patchgate.toml": GOVERNED + LISTED + LOOSER})
+    team.dev.git("tag", "v9", change)
+    team.dev.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    assert team.approve("alice", change, "--for", TAG).code == 2
+
+
 def test_a_new_protected_branch_with_the_rules_of_long_ago_is_refused_in_ci_too(tmp_path: Path) -> None:
     team = Team.make(tmp_path, "[policy]\n" + LISTED)
     fork = team.head()

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.components import attestations
 from patchgate.components.attestations import (
     VERIFIED_REF,
     Attestation,
+    VerifiedNotes,
     find_attestations,
     record_attestations,
 )
@@ -45,7 +47,7 @@ def found(repo: Repo, baselines: Mapping[str, str] | None = None, now: float = N
     if baselines is None:
         baselines = {"shaping": repo.ask("rev-parse", f":0:{BASELINE}")}
     with Objects(opened_here) as objects:
-        return find_attestations(opened_here, objects, baselines, now)
+        return find_attestations(opened_here, VerifiedNotes(objects, now), baselines)
 
 
 def made(seconds: int = NOW, oid: str = OID, component: str = "shaping") -> Attestation:
@@ -114,6 +116,23 @@ def test_a_note_too_large_to_read_makes_nothing_fresher(repo: Repo) -> None:
     blob = repo.git("hash-object", "-w", "--stdin", stdin=b"x" * (2 << 20)).decode().strip()
     repo.git("notes", "--ref", VERIFIED_REF, "add", "-C", blob, repo.ask("rev-parse", f"HEAD:{BASELINE}"))
     assert found(repo) == {}
+
+
+def test_of_notes_that_are_too_large_together_the_rest_is_not_read(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oids = {"cutting": "2" * 40, "shaping": OID}
+    every = [made(oid=oid, component=name) for name, oid in oids.items()]
+    record_attestations(opened(repo), every, repo.env, with_note=True)
+    (Path(opened(repo).common_dir) / "patchgate" / "events.jsonl").unlink()
+    for most, seconds, expected in (
+        (10_000, 5.0, ["cutting", "shaping"]),
+        (10, 5.0, ["cutting"]),
+        (10_000, 0.0, []),
+    ):
+        monkeypatch.setattr(attestations, "_MOST_BYTES_IN_ALL", most)
+        monkeypatch.setattr(attestations, "_MOST_SECONDS_IN_ALL", seconds)
+        assert sorted(found(repo, oids)) == expected
 
 
 def test_events_that_others_wrote_into_the_ledger_count_only_if_they_are_whole(repo: Repo) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from patchgate.components import push_tips
+from patchgate.components.attestations import VERIFIED_REF, Attestation
 from patchgate.components.baseline_status import unchanged_components
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
@@ -17,6 +18,7 @@ from patchgate.hooks.pre_push import judge_push
 from patchgate.hooks.pre_receive import judge_receive
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict, Report
+from tests.approvals.test_owner_attacks import commit_of
 from tests.component_world import contract
 from tests.components.dated_components import Componented, componented
 
@@ -114,8 +116,6 @@ def test_a_component_that_ages_is_told_at_the_push(tmp_path: Path) -> None:
 
 
 def test_pre_receive_takes_a_note_that_comes_with_the_push(tmp_path: Path) -> None:
-    from patchgate.components.attestations import VERIFIED_REF, Attestation
-
     pushed = Pushed(tmp_path, "a", more=STRICT)
     repo = pushed.repo
     repo.on(5, {"README": "text\n"})
@@ -217,9 +217,35 @@ def test_one_commit_that_many_branches_get_is_examined_once(
     refs = [f"refs/heads/{name}" for name in ("x", "y", "z")]
     lines = "".join(pushed.line(ref, head, ZERO) for ref in refs).encode()
     report = judge_push(pushed.repo.opened, "origin", str(pushed.server.path), lines, pushed.repo.at_day(30))
-    told = {each.source.ref: rules_of(each) for each in report.changes if each.source.kind == "ref"}
-    assert (examined, set(told)) == (refs[:1], set(refs))
+    told = {each.source.ref or "": rules_of(each) for each in report.changes if each.source.kind == "ref"}
+    assert (examined, sorted(told)) == (refs[:1], refs)
     assert len(set(map(tuple, told.values()))) == 1
+
+
+def test_one_note_of_a_baseline_is_read_once_for_all_branches_and_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed = Pushed(tmp_path, "a")
+    repo = pushed.repo
+    oid = repo.ask("rev-parse", "HEAD:.patchgate/baselines/a.json")
+    old = commit_of(repo, None, {oid: "junk\n"})
+    new = commit_of(repo, old, {f"{oid[:2]}/{oid[2:]}": "junk\n"})
+    pushed.server.git("fetch", "-q", str(repo.path), f"{old}:{VERIFIED_REF}", f"{new}:refs/staging/notes")
+    lines = f"{old} {new} {VERIFIED_REF}\n"
+    for number in range(3):
+        head = repo.on(1, {"README": f"{number}\n"})
+        repo.git("push", "-q", str(pushed.server.path), f"HEAD:refs/staging/x{number}")
+        lines += f"{ZERO} {head} refs/heads/x{number}\n"
+    read: list[str] = []
+    real = Objects.read
+
+    def counted(self: Objects, oid: str, *rest: Any, **named: Any) -> bytes:
+        read.append(oid)
+        return real(self, oid, *rest, **named)
+
+    monkeypatch.setattr(Objects, "read", counted)
+    judge_receive(open_repository(repo.env, str(pushed.server.path)), lines.encode(), repo.at_day(11))
+    assert read.count(repo.ask("rev-parse", f"{old}:{oid}")) == 1
 
 
 def test_what_was_so_before_a_push_does_not_refuse_it(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Which commits have changed the rules of a branch: one file counts as long as it names patchgate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchgate.approvals import binding
+from patchgate.approvals.binding import rules_commits
+from patchgate.git.objects import Objects
+from tests.approvals.test_owner_attacks import commit_of
+from tests.component_world import opened
+from tests.world import AskedGit, Repo
+
+pytestmark = pytest.mark.turns(3)
+
+FILE = ".pre-commit-config.yaml"
+PLAIN, NAMING = "repos: []\n", "# patchgate\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A repository with one commit, that changes no rules."""
+    made = Repo.create(tmp_path)
+    made.commit({"a": "1\n"})
+    return made
+
+
+def found(repo: Repo, commit: str, **env: str) -> set[str]:
+    with Objects(opened(repo, **env)) as objects:
+        return rules_commits(objects, commit)
+
+
+def line(repo: Repo, number: int) -> str:
+    """Make a line of commits, each of which writes the file anew without naming patchgate."""
+    data = "".join(
+        f"commit refs/heads/line\ncommitter a <a@x> {1700000000 + each} +0000\ndata 2\nc\n\n"
+        + (f"from {repo.head()}\n" if each == 0 else "")
+        + f"M 100644 inline {FILE}\ndata <<END\n# {each}\nEND\n\n"
+        for each in range(number)
+    )
+    repo.git("fast-import", "--quiet", "--force", stdin=data.encode())
+    return repo.ask("rev-parse", "refs/heads/line")
+
+
+def test_git_is_asked_no_more_often_for_many_commits(repo: Repo, tmp_path: Path) -> None:
+    git = AskedGit(tmp_path, repo.env)
+    asked = [0]
+    for number in (1, 2, 40):
+        assert found(repo, line(repo, number), PATH=git.path) == set()
+        asked.append(git.total())
+    # The first question also asks for git's version.
+    assert asked[3] - asked[2] == asked[2] - asked[1]
+
+
+def test_a_commit_counts_whose_file_names_patchgate_or_that_of_a_parent(repo: Repo) -> None:
+    plain = commit_of(repo, repo.head(), {FILE: PLAIN})
+    named = commit_of(repo, plain, {FILE: NAMING})
+    removed = commit_of(repo, named, {FILE: None})
+    again = commit_of(repo, removed, {FILE: PLAIN + "#\n"})
+    assert found(repo, again) == {named, removed}
+    # Only one parent of the merge names it.
+    merge = commit_of(repo, plain, {FILE: PLAIN + "# joined\n"}, plain, named)
+    assert found(repo, merge) == {named, merge}
+
+
+def test_where_both_sides_make_the_same_the_merge_counts_too(repo: Repo) -> None:
+    named = [commit_of(repo, repo.head(), {FILE: NAMING, name: "1\n"}) for name in ("b", "c")]
+    merge = commit_of(repo, named[0], {"c": "1\n"}, *named)
+    assert found(repo, merge) == {*named, merge}
+
+
+def test_what_is_no_file_names_nothing(repo: Repo) -> None:
+    folder = commit_of(repo, repo.head(), {f"{FILE}/x": NAMING})
+    blob = repo.git("hash-object", "-w", "--stdin", stdin=b"patchgate").decode().strip()
+    tree = repo.git("mktree", stdin=f"120000 blob {blob}\t{FILE}\n".encode()).decode().strip()
+    link = repo.ask("commit-tree", tree, "-p", folder, "-m", "Link")
+    assert found(repo, link) == set()
+
+
+def test_files_that_are_too_large_together_count_as_naming_patchgate(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = commit_of(repo, repo.head(), {FILE: PLAIN})
+    large = commit_of(repo, small, {FILE: "#" * 1000})
+    last = commit_of(repo, large, {FILE: PLAIN + "#\n"})
+    assert found(repo, last) == set()
+    monkeypatch.setattr(binding, "_MOST_BYTES", 500)
+    assert found(repo, last) == {large, last}
