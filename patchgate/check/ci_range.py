@@ -140,10 +140,20 @@ class _Finder:
             old = self.event.claimed
             if old is not None:
                 self._require_commit(old)
-            pushed = self.event.checked_out[-1] if self.event.checked_out else self.head
-            return self._push(TAGS + tag, default, old, pushed=pushed)
+            return self._push(TAGS + tag, default, old, pushed=self._tag_object(tag, old))
         listed = self._protected_refs(found.policy_from) or ()
         return replace(found, is_merged=not self._is_on_branch_of(listed))
+
+    def _tag_object(self, tag: str, old: str | None) -> str:
+        """Name what a tag got: the tag itself where it is an annotated one, and here, else the head."""
+        for named in reversed(self.event.checked_out):
+            commit, before = self.objects.headers([f"{named}^{{commit}}", f"{old or named}^{{commit}}"])
+            if commit is not None and commit.oid == self.head:
+                return named
+            if commit is None and before is not None and before.oid == self.head:
+                # Another tag of the same commit is a move too.
+                self._require_commit(named, f"git fetch origin {in_shell(TAGS + tag, 'REF')}")
+        return self.head
 
     def _push(
         self, ref: str, default: str, old: str | None, *notes: str, pushed: str | None = None

@@ -614,6 +614,17 @@ def test_a_listed_tag_that_becomes_an_annotated_one_is_moved(host: Host) -> None
         assert host.check(said).errors == errors
 
 
+def test_a_listed_tag_whose_own_object_is_not_here_is_judged_by_its_commit(host: Host) -> None:
+    """actions/checkout fetches the commit of an annotated tag, and not always the tag."""
+    host.main = host.land({"patchgate.toml": POLICY + '[push]\nprotected_refs = ["refs/tags/v*"]\n'})
+    bad = host.push("feature", BAD)
+    host.clone(bad)
+    for before, code in (("0" * 40, 1), (host.main, 1), (bad, 3)):
+        said = host.pushed("refs/tags/v1", before, "f" * 40) | {"GITHUB_SHA": bad}
+        answer = host.check(said)
+        assert (answer.code, "deny-prefix" in answer.errors if code < 3 else True) == (code, True)
+
+
 def test_a_tag_is_not_moved_while_the_policy_that_lists_it_cannot_be_read(host: Host) -> None:
     owned = '[[owners]]\npaths = ["infra/**"]\n[push]\nprotected_refs = ["refs/tags/v*"]\n'
     old = host.land({"patchgate.toml": POLICY + owned})
