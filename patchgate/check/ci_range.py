@@ -19,7 +19,6 @@ from patchgate.git.pushes import (
     BRANCHES,
     TAGS,
     RefUpdate,
-    first_parents_at,
     is_ancestor,
 )
 from patchgate.git.quoting import in_shell, printable
@@ -32,6 +31,7 @@ from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
 _REMOTE = "refs/remotes/origin/"
+_RULES = (CONFIG_FILE, PYPROJECT_FILE, ALLOWED_SIGNERS)
 # Each change of the rules since an earlier build costs a check of what came after it.
 _MOST_RULES = 16
 _UNSHALLOW = "git fetch --unshallow origin"
@@ -123,7 +123,7 @@ class _Finder:
             note = f"{printable(event.branch)} is not protected: compared with {printable(default)}"
             return [replace(self._against(default), notes=(note,))]
         if not is_protected:
-            return [self._against(default)]
+            return [replace(self._against(default), notes=self._unknown())]
         if event.kind is EventKind.RERUN:
             return [self._newest(event.branch, default, "this run has no push: ")]
         if event.is_new:
@@ -135,14 +135,21 @@ class _Finder:
 
     def _tagged(self, tag: str | None, default: str) -> CiRange | CiPush:
         """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""
-        found = self._against(default)
+        found, old = self._against(default), self.event.claimed
+        if old is not None:
+            self._require_commit(old)
         if tag is not None and self._is_listed(TAGS + tag, default):
-            old = self.event.claimed
-            if old is not None:
-                self._require_commit(old)
             return self._push(TAGS + tag, default, old, pushed=self._tag_object(tag, old))
         listed = self._protected_refs(found.policy_from) or ()
         return replace(found, is_merged=not self._is_on_branch_of(listed))
+
+    def _unknown(self) -> tuple[str, ...]:
+        """Say where it is not known whether what a branch had protects it: a forced push took that away."""
+        had = self.event.claimed
+        if had is None or self._policy(had) is not None:
+            return ()
+        what = f"{had[:SHORT_OID]}, which this branch had, is not in this clone"
+        return (f"{what}: whether its policy protects the branch is not known",)
 
     def _tag_object(self, tag: str, old: str | None) -> str:
         """Name what a tag got: the tag itself where it is an annotated one, and here, else the head."""
@@ -326,13 +333,17 @@ class _Finder:
         return [self._push(ref, default, before, note)]
 
     def _rules_changed(self, before: str) -> list[str]:
-        """List the commits of the branch before the head that have changed the rules since a commit."""
-        paths = [each.raw for each in (CONFIG_FILE, PYPROJECT_FILE, ALLOWED_SIGNERS)]
-        found = [
-            commit
-            for commit in first_parents_at(self.repository, self.head, before, paths)
-            if commit != self.head and not self._has_rules_of(commit, commit + "^1")
-        ]
+        """List the commits between a commit and the head that have changed the rules.
+
+        Each may have been what the branch had: its author chooses which parent of a merge is the first.
+        """
+        listed = self.repository.output("rev-list", "--ancestry-path", f"{before}..{self.head}")
+        commits = [commit for commit in listed.decode("ascii").split() if commit != self.head]
+        names = [f"{each}:{path.raw.decode('ascii')}" for each in commits for path in _RULES]
+        above = [f"{each}^1:{path.raw.decode('ascii')}" for each in commits for path in _RULES]
+        has, had = (iter(self.objects.headers(each)) for each in (names, above))
+        touching = [each for each in commits if [next(has) for _ in _RULES] != [next(had) for _ in _RULES]]
+        found = [each for each in reversed(touching) if not self._has_rules_of(each, each + "^1")]
         if len(found) > _MOST_RULES:
             raise UndecidedError(
                 f"the rules have changed {len(found)} times since the build of {before[:SHORT_OID]}",

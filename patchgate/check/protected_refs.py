@@ -265,7 +265,9 @@ class RefRules:
         own = had if there.judges_all else self.commits.get(there.reported.get(ref, ""))
         if own is None:
             return [tip]
+        # Where a host protects it, the default branch may have got the same push, and keeps what it refuses.
         is_sure = there.judges_all or there.is_confirmed or self.has_no_policy(own)
+        is_sure = is_sure and ref not in there.protects
         return [tip, own] if is_sure and not self._answers_alone(own) else [own]
 
     def _at(self, revision: str | None) -> FoundPolicy:

@@ -56,10 +56,9 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # A tree of a few hundred bytes can name the same folder repeatedly: 10 million files in eight objects.
 MOST_RECORDS = 1_000_000
 _LARGE = 1_000
-# Of the files of large changes, those beyond so many for each content: a history of ordinary mass changes has
-# a new content for each file.
-_PER_CONTENT = 2
-_MOST_REPEATED = 100_000
+# Of the files of large changes, how many may be beyond so many for each content. An ordinary mass change has
+# a new content for each file; to move a folder takes two files of each content, and may be repeated.
+_MOST_REPEATED = {2: 300_000, 16: 100_000}
 # They are counted after so many files too: they need not all be read.
 _MASK = (1 << 17) - 1
 _RECORDS = re.compile(rb"(?::[^\0]*+\0[^\0]*+\0)*")
@@ -179,11 +178,13 @@ class DiffReader:
         Trees that name one another give a commit of 100 bytes 100,000 files.
         """
         self._contents |= {hash(record.new or record.old) for record in found}
-        if self._n_in_large + len(found) - len(self._contents) * _PER_CONTENT > _MOST_REPEATED:
-            raise UndecidedError(
-                f"large changes have more than {_MOST_REPEATED:,} files with contents of others",
-                "check or push fewer commits at once",
-            )
+        total, contents = self._n_in_large + len(found), len(self._contents)
+        for each, most in _MOST_REPEATED.items():
+            if total - contents * each > most:
+                raise UndecidedError(
+                    f"large changes have more than {most:,} files with contents of others",
+                    "check or push fewer commits at once",
+                )
 
     def take_folders(self) -> list[FileChange]:
         """Return the records of folders that were read since this was last asked."""

@@ -316,7 +316,7 @@ def test_the_large_changes_of_a_push_have_a_limit_for_files_of_few_contents(
     for files in changes:
         repo.commit(files)
     monkeypatch.setattr(diff, "_LARGE", 2)
-    monkeypatch.setattr(diff, "_MOST_REPEATED", most)
+    monkeypatch.setattr(diff, "_MOST_REPEATED", {2: most})
     opened = open_repository(repo.env, str(repo.path))
     assert len(check_revision(opened, f"{first}..HEAD", CheckOptions()).changes) == len(changes)
     received = open_repository(repo.env | {"GIT_QUARANTINE_PATH": "x"}, str(repo.path))

@@ -603,6 +603,19 @@ def test_a_branch_that_a_policy_lists_is_protected_whatever_the_host_says(
     assert answer.errors[0] == "ref-forced"
 
 
+def test_what_a_forced_push_took_from_an_open_branch_is_said_to_be_unknown(host: Host) -> None:
+    host.push("feature", GOOD)
+    after = host.push("feature", {"b.txt": "x\n"})
+    host.clone(after)
+    answer = host.check(host.pushed("refs/heads/feature", "f" * 40, after, forced=True))
+    assert (answer.code, "ffffffffffff" in answer.report["warnings"][0]) == (0, True)
+
+
+def test_a_tag_that_had_a_commit_which_is_not_here_is_undecided(host: Host) -> None:
+    host.clone(host.main)
+    assert host.check(host.pushed("refs/tags/v1", "f" * 40, host.main)).code == 3
+
+
 def test_a_listed_tag_that_becomes_an_annotated_one_is_moved(host: Host) -> None:
     host.main = host.land({"patchgate.toml": POLICY + '[push]\nprotected_refs = ["refs/tags/v*"]\n'})
     host.dev.git("tag", "-a", "-m", "one", "v1", host.main)
@@ -697,6 +710,20 @@ def test_what_was_refused_is_refused_when_jenkins_builds_it_again(host: Host) ->
     said |= {"GIT_COMMIT": after, "GIT_PREVIOUS_SUCCESSFUL_COMMIT": green}
     for previous in (tight, after):
         assert host.check(said | {"GIT_PREVIOUS_COMMIT": previous}).errors == ["deny-prefix"]
+
+
+def test_jenkins_finds_newer_rules_on_any_side_of_a_merge(host: Host) -> None:
+    green = host.main
+    bad = host.push("feature", {"docs/x": "1\n"}, onto=green)
+    host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
+    host.dev.git("checkout", "-q", "--detach", bad)
+    host.dev.git("merge", "-q", "--no-ff", "-m", "Merge", "main")
+    merge = host.dev.head()
+    host.dev.git("push", "-q", "origin", f"{merge}:refs/heads/main")
+    host.clone(merge)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    assert host.check(said | {"GIT_COMMIT": merge, "GIT_PREVIOUS_COMMIT": green}).errors == ["deny-prefix"]
 
 
 def test_too_many_changes_of_the_rules_between_two_builds_are_undecided(
