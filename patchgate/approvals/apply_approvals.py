@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from patchgate.git.model import change_id
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.report.rules import Level, Stage
@@ -105,7 +104,7 @@ def apply_grants(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
 
 
 def _apply_to(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
-    about = (change_id(change.change), change.policy.digest)
+    about = (change.change_id, change.policy.digest)
     # Signed approvals come before those of this machine.
     grants = sorted(
         (each for each in grants if (each.statement.change_id, each.statement.policy) == about),
@@ -217,5 +216,5 @@ def _name(change: ChangeVerdict) -> str:
     if source.commit is not None:
         return source.commit[:SHORT_OID]
     if source.kind == "worktree":
-        return change_id(change.change).removeprefix("sha256:")[:16]
+        return change.change_id.removeprefix("sha256:")[:16]
     return "@staged"

@@ -26,7 +26,6 @@ from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions, trusted_options
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
-from patchgate.git.model import change_id
 from patchgate.git.notes import APPROVALS_REF, add_line, anchor_of
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
@@ -142,7 +141,7 @@ def _again(repository: Repository, event: Event, asked: CheckOptions) -> ChangeV
         if _commit(repository, commit) is None:
             raise UsageError(f"commit {printable(commit[:12])} no longer exists here", _NAMES)
         change = _committed(repository, commit, asked, event.about.get("policy"))
-        if change_id(change.change) == wanted:
+        if change.change_id == wanted:
             return change
         raise UsageError(f"commit {printable(commit[:12])} is no longer the change {short}", _NAMES)
     change_now = _pending(repository, wanted.removeprefix("sha256:"), asked)
@@ -162,7 +161,7 @@ def _pending(repository: Repository, digits: str, asked: CheckOptions) -> Change
     for whole_tree in (False, True):
         with suppress(UndecidedError):
             change = _only(check_pending(repository, terms, whole_tree=whole_tree))
-            if change_id(change.change).startswith("sha256:" + digits):
+            if change.change_id.startswith("sha256:" + digits):
                 return change
     return None
 
@@ -214,7 +213,7 @@ class Exemption:
     @property
     def id(self) -> str:
         """The change id."""
-        return change_id(self.change.change)
+        return self.change.change_id
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from patchgate.approvals.signers import signers_of
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
-from patchgate.git.model import change_id
 from patchgate.git.notes import anchor_of, read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
@@ -96,7 +95,7 @@ def find_grants(
     for mine, change, rules in zip(grants, changes, refusing, strict=True):
         if not rules:
             continue
-        wanted = _RefusedChange(change, change_id(change.change), rules)
+        wanted = _RefusedChange(change, change.change_id, rules)
         signed = reader.read(wanted)
         mine.extend(reader.checked(wanted, signed))
         unsigned = own.get(wanted.id, [])

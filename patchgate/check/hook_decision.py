@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from patchgate.check.features import feature_functions
-from patchgate.git.model import change_id
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
@@ -118,7 +117,7 @@ def _about(change: ChangeVerdict, hook: str) -> Mapping[str, Json]:
         "ref": change.source.ref,
         "commit": change.source.commit,
         "source": change.source.kind,
-        "change_id": change_id(change.change),
+        "change_id": change.change_id,
         "verdict_id": change.id,
         "policy": change.policy.digest,
         "rules": rules,

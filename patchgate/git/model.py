@@ -180,12 +180,18 @@ def pair_renames(files: Iterable[FileChange], empty_blob: str) -> dict[RepoPath,
     return pairs
 
 
-def change_id(change: Change) -> str:
+def change_id(change: Change, *, is_merge: bool = False) -> str:
     """Compute the id that survives a rebase: SHA-256 over each file's path, modes and object ids.
 
     A side that is missing is written as mode 000000 and an object id of zeroes.
+
+    Args:
+        is_merge: the files are only what a merge changes itself; it is judged at other paths too, so its tree
+            is a part of the id.
     """
     digest = hashlib.sha256(b"patchgate.change/1\n")
+    if is_merge:
+        digest.update(f"merge {change.after}\n".encode("ascii"))
     for file in change.files:
         present = file.old or file.new
         nothing = Entry(NO_MODE, "0" * len(present.oid if present else ""))

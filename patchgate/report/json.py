@@ -14,7 +14,7 @@ from math import isfinite
 
 from patchgate import __version__
 from patchgate.errors import ConfigError, PatchgateError, ended_attempt
-from patchgate.git.model import GITLINK, FileChange, Status, change_id
+from patchgate.git.model import GITLINK, FileChange, Status
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import exact_text, quote_path, safe_json
 from patchgate.report import wording
@@ -200,7 +200,7 @@ def _change(verdict: ChangeVerdict) -> dict[str, Json]:
     rows = list(_rows(verdict))
     return {
         "id": verdict.id,
-        "change_id": change_id(change),
+        "change_id": verdict.change_id,
         "verdict": verdict.verdict.value,
         "source": {"kind": verdict.source.kind, "ref": plain_json(verdict.source.ref)},
         "profile": verdict.profile,

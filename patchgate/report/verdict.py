@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from patchgate.exit_codes import ACCEPTED, REJECTED, UNDECIDED
-from patchgate.git.model import Change, Source
+from patchgate.git.model import Change, Source, change_id
 from patchgate.git.path import RepoPath
 from patchgate.report.rules import RULES, Level, Rule
 from patchgate.values import dataclass, field
@@ -252,6 +252,11 @@ class ChangeVerdict:
             if gate.outcome is not Outcome.PASS and gate.outcome is not Outcome.NOT_APPLICABLE:
                 return Verdict.UNDECIDED
         return Verdict.ACCEPTED if self.gates else Verdict.UNDECIDED
+
+    @property
+    def change_id(self) -> str:
+        """The change id: that of the same change under any policy, after a rebase too."""
+        return change_id(self.change, is_merge=self.source.kind == "merge")
 
     @property
     def id(self) -> str:

@@ -20,7 +20,7 @@ from patchgate.check.commits import check_revision
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions
-from patchgate.git.model import Source, change_id
+from patchgate.git.model import Source
 from patchgate.git.notes import add_line, anchor_of, read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
@@ -214,7 +214,7 @@ def test_a_change_without_files_is_out_of_reach_for_all_of_them_have_one_id(repo
     change = judged(repo)
     empty = replace(change, change=replace(change.change, files=()))
     for each, verdict in ((empty, Verdict.REJECTED), (change, Verdict.ACCEPTED)):
-        grant = granted(repo, change_id=change_id(each.change))
+        grant = granted(repo, change_id=each.change_id)
         assert apply_grants(Report((each,)), [[grant]]).verdict is verdict
 
 

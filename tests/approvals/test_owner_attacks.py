@@ -882,6 +882,26 @@ def test_commits_that_go_to_too_many_branches_are_undecided(
     refused(team, pushed[0])
 
 
+def test_the_approval_of_a_plain_commit_allows_no_merge_with_the_same_change(tmp_path: Path) -> None:
+    """The merge has the approved change, and solves a conflict as the side that has what main removed."""
+    kept = "a\n" * 3
+    team = Team.make(tmp_path, GOVERNED + "[content]\ndeny = []\n")
+    begin = commit_of(team.dev, team.head(), {"q": f"{kept}forbidden\n{kept}", "x": "1\n"})
+    policy = commit_of(team.dev, begin, {"patchgate.toml": GOVERNED + '[content]\ndeny = ["forbidden"]\n'})
+    main = commit_of(team.dev, policy, {"q": f"{kept}from the vault\n{kept}"})
+    team.server.git("fetch", "-q", str(team.dev.path), f"{main}:refs/heads/main")
+    team.dev.git("fetch", "-q", "origin")
+    side = commit_of(team.dev, policy, {"q": f"{kept}forbidden\n{kept}a\n"})
+    excepted = {"x": "forbidden, but reviewed\n"}
+    plain = commit_of(team.dev, main, excepted)
+    assert team.approve("alice", plain, "--for", "refs/heads/main").code == 0
+    solved = {"q": team.dev.ask("show", f"{side}:q") + "\n"}
+    merge = commit_of(team.dev, main, solved | excepted, main, side)
+    said = refused(team, f"{merge}:refs/heads/main", rule="deny-content")
+    assert "q:4" in said
+    assert team.push(f"{plain}:refs/heads/main").code == 0
+
+
 def test_open_branches_that_take_too_long_one_by_one_are_judged_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

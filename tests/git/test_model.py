@@ -148,6 +148,13 @@ def test_the_change_id_survives_a_rebase() -> None:
     assert change_id(Change.of(BASE, AFTER, files)) == change_id(Change.of("3" * 40, "4" * 40, files[::-1]))
 
 
+def test_the_id_of_a_merge_names_its_tree_too() -> None:
+    one, other = (
+        change_id(Change.of(BASE, after, [added("a")]), is_merge=True) for after in (AFTER, "4" * 40)
+    )
+    assert len({one, other, change_id(Change.of(BASE, AFTER, [added("a")]))}) == 3
+
+
 def test_the_zeroes_of_a_missing_side_are_as_long_as_the_object_ids() -> None:
     text = b"patchgate.change/1\na\x00000000 " + b"0" * 64 + b" 100644 " + b"a" * 64 + b"\n"
     change = Change.of("1" * 64, "2" * 64, [added("a", "a" * 64)])

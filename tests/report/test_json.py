@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from patchgate import __version__
 from patchgate.errors import ConfigError, Mistake, UndecidedError
-from patchgate.git.model import Change, FileChange, Source, change_id
+from patchgate.git.model import Change, FileChange, Source
 from patchgate.report import json
 from patchgate.report.rules import Level
 from patchgate.report.schema import json_schema
@@ -74,7 +74,7 @@ def test_a_report_has_every_key_of_the_design() -> None:
         "changes": [
             {
                 "id": given.changes[0].id,
-                "change_id": change_id(given.changes[0].change),
+                "change_id": given.changes[0].change_id,
                 "verdict": "rejected",
                 "source": {"kind": "staged", "ref": None},
                 "profile": "commit",
