@@ -42,7 +42,7 @@ _PROVED_AT_ONCE = 1_024
 _MERGES_AT_ONCE = 64
 # Git begins anew after a policy that needs more to be read, and where it died.
 _MOST_CHILDREN = 50
-# Of what a server receives: how many changes may be too large to look at, and one more for so many others.
+# On a server and in CI: how many changes may be too large to look at, and one more for so many others.
 _MOST_TOO_LARGE, _OTHERS = 4, 64
 # As git's raw records have them.
 _CONFIG, _PYPROJECT = (b"\0%b\0" % file.raw for file in (CONFIG_FILE, PYPROJECT_FILE))
@@ -292,7 +292,7 @@ class BulkCheck:
     def _are_too_many_too_large(self) -> bool:
         """Whether to leave the rest to the reader of one commit after the other, which has a limit."""
         most = _MOST_TOO_LARGE + self._n_looked // _OTHERS
-        return self._repository.is_receiving and self._n_too_large > most
+        return self._repository.has_limits and self._n_too_large > most
 
     def _first_possible(self, history: CommitHistory, commits: Sequence[Commit]) -> tuple[int, _Terms | None]:
         """Find a commit whose policy lets some be cleared, not always the first: few are tried where there is

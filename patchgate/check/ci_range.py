@@ -321,7 +321,8 @@ class _Finder:
             later = self._rules_changed(before) if event.is_of_build else []
             return [self._push(ref, default, each) for each in (before, *later)]
         tip = resolve(self.objects, _REMOTE + branch)
-        if event.is_of_build and tip is not None and is_ancestor(self.repository, before, tip.oid):
+        is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
+        if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):
             return [self._newest(branch, default, f"this is older than {before[:SHORT_OID]}: ")]
         if event.is_forced is False:
             raise UndecidedError(

@@ -219,9 +219,7 @@ class Walk:
             "diff-tree", "--stdin", *FOLDERS, *detail.flags, variables=self.without_index
         ) as child:
             child.feed(b"".join(headers))
-            reader = DiffReader(
-                child, detail.glance, has_folders=True, is_limited=self.repository.is_receiving
-            )
+            reader = DiffReader(child, detail.glance, has_folders=True, is_limited=self.repository.has_limits)
             following = iter(headers)
             _pass(reader, next(following))
             for start in range(0, len(commits), _AT_ONCE):

@@ -95,6 +95,11 @@ class Repository:
         """Return whether new objects are in quarantine: git updates no ref, and nothing may be written."""
         return QUARANTINE in self.environment
 
+    @property
+    def has_limits(self) -> bool:
+        """Return whether changes may have been made to take long: a server and CI judge those of anybody."""
+        return self.is_receiving or not self.trusts_caches
+
     def argv(self, arguments: Sequence[str], *, in_work_tree: bool = False) -> list[str]:
         """Build the whole command line of a git child.
 

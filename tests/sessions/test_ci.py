@@ -726,6 +726,21 @@ def test_jenkins_finds_newer_rules_on_any_side_of_a_merge(host: Host) -> None:
     assert host.check(said | {"GIT_COMMIT": merge, "GIT_PREVIOUS_COMMIT": green}).errors == ["deny-prefix"]
 
 
+def test_jenkins_builds_an_older_commit_again_and_takes_no_forced_push_for_that(host: Host) -> None:
+    older = host.land(GOOD)
+    before = host.land({"b.txt": "b\n"})
+    forced = host.push("feature", {"c.txt": "c\n"}, onto=older)
+    host.dev.git("checkout", "-q", "--detach", forced)
+    host.dev.git("merge", "-q", "--no-ff", "-m", "Merge", before)
+    now = host.dev.head()
+    host.dev.git("push", "-q", "-f", "origin", f"{now}:refs/heads/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    for built, errors in ((older, []), (forced, ["ref-forced"])):
+        host.clone(built)
+        host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+        assert host.check(said | {"GIT_COMMIT": built, "GIT_PREVIOUS_COMMIT": before}).errors == errors
+
+
 def test_too_many_changes_of_the_rules_between_two_builds_are_undecided(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
