@@ -201,16 +201,19 @@ class _Finder:
         return found is not None and found.is_absent
 
     def _is_listed(self, ref: str, default: str) -> bool:
-        """Return whether the policy of the default branch lists a ref, or that of what the ref had, or may,
-        because it cannot be read. Not every host says what it protects, and each may protect others.
+        """Return whether the policy of the default branch lists a ref, or that of what the ref had or has, or
+        may, because it cannot be read. Not every host says what it protects, and each may protect others.
         """
         if matches_ref(self._protected_refs(self._tip_of(default)) or (), ref):
             return True
-        had = self.event.claimed
-        if had is None or self._has_no_policy(had):
-            return False
-        listed = self._protected_refs(had)
-        return matches_ref(USUAL_BRANCHES if listed is None else listed, ref)
+        tip = resolve(self.objects, _REMOTE + ref.removeprefix(BRANCHES))
+        for had in filter(None, (self.event.claimed, tip.oid if tip is not None else None)):
+            if self._has_no_policy(had):
+                continue
+            listed = self._protected_refs(had)
+            if matches_ref(USUAL_BRANCHES if listed is None else listed, ref):
+                return True
+        return False
 
     def _protected_refs(self, judging: str) -> Sequence[str] | None:
         """Return the protected refs that the policy of a commit lists; all where it cannot be read."""

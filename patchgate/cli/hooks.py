@@ -38,6 +38,10 @@ _HINTS = 3
 _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")
 
 
+class PushTimeout(BaseException):
+    """The time of a push is up; no gate may take it for an error of its own and go on."""
+
+
 @dataclass(frozen=True, slots=True)
 class _HookCall:
     """One call of a hook: its name, and when it began, by the monotonic clock."""
@@ -291,16 +295,21 @@ def _verify_push(
 
 def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     signal.signal(signal.SIGALRM, _too_long)
-    # Repeated each second: one gate that is interrupted does not end the whole.
+    # Repeated each second: an exception in a destructor or a callback is swallowed.
     signal.setitimer(signal.ITIMER_REAL, _RECEIVE_SECONDS, 1)
     try:
-        repository = open_repository(os.environ, directory)
-        from patchgate.hooks.pre_receive import judge_receive
+        try:
+            repository = open_repository(os.environ, directory)
+            from patchgate.hooks.pre_receive import judge_receive
 
-        report = judge_receive(repository, _read_lines(), in_bulk=True)
-    finally:
-        # The report must not be interrupted.
-        signal.setitimer(signal.ITIMER_REAL, 0)
+            report = judge_receive(repository, _read_lines(), in_bulk=True)
+        finally:
+            # The report must not be interrupted.
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except PushTimeout:
+        raise UndecidedError(
+            f"the push took longer than {_RECEIVE_SECONDS} s to check", "push fewer commits at once"
+        ) from None
     if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
         _show_short(report)
     report_config_warnings(repository.config_warnings)
@@ -308,9 +317,7 @@ def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> 
 
 
 def _too_long(number: int, frame: FrameType | None) -> None:
-    raise UndecidedError(
-        f"the push took longer than {_RECEIVE_SECONDS} s to check", "push fewer commits at once"
-    )
+    raise PushTimeout
 
 
 def _show_short(report: Report) -> None:

@@ -46,6 +46,7 @@ class Objects:
         self.variables = variables
         self._child = repository.child("cat-file", "--batch-command", variables=variables)
         self._buffer, self._at = b"", 0
+        self._n_owed = 0
         self._trees: dict[str, dict[bytes, Entry]] = {}
         self._n_names = 0
         self._texts: dict[str, bool] = {}
@@ -77,8 +78,8 @@ class Objects:
         found: list[Header | None] = []
         for start in range(0, len(names), _AT_ONCE):
             batch = names[start : start + _AT_ONCE]
-            self._ask(b"".join(b"info %s\n" % _one_line(name) for name in batch))
-            found.extend(_header(line) for line in self._lines(len(batch)))
+            self._ask([b"info %s\n" % _one_line(name) for name in batch])
+            found.extend(map(_header, self._answers(len(batch))))
         return found
 
     def sizes(self, oids: Iterable[str]) -> dict[str, int]:
@@ -91,8 +92,8 @@ class Objects:
         found: dict[str, int] = {}
         for start in range(0, len(wanted), _AT_ONCE):
             batch = wanted[start : start + _AT_ONCE]
-            self._ask("".join([f"info {oid}\n" for oid in batch]).encode("ascii"))
-            for oid, line in zip(batch, self._lines(len(batch)), strict=True):
+            self._ask([b"info %s\n" % oid.encode("ascii") for oid in batch])
+            for oid, line in zip(batch, self._answers(len(batch)), strict=True):
                 size = line.rpartition(b" ")[2]
                 if not size.isdigit():
                     raise _missing(oid)
@@ -116,9 +117,9 @@ class Objects:
             raise UndecidedError(
                 f"object {oid[:12]} has {header.size} bytes; patchgate reads at most {limit}"
             )
-        self._ask(b"contents %s\n" % oid.encode("ascii"))
+        self._ask([b"contents %s\n" % oid.encode("ascii")])
         self._next_header(oid)
-        return self._take(header.size + 1)[:-1]
+        return self._content(header.size)
 
     def read_some(self, oids: Sequence[str], most_bytes: int, kind: str | None = None) -> dict[str, bytes]:
         """Read the first of some objects, as many as together have at most `most_bytes`, in one round trip.
@@ -136,15 +137,16 @@ class Objects:
             if left < 0:
                 break
             chosen.append(oid)
-        self._ask("".join([f"contents {oid}\n" for oid in chosen]).encode("ascii"))
+        self._ask([b"contents %s\n" % oid.encode("ascii") for oid in chosen])
         found: dict[str, bytes] = {}
         headers: list[Header] = []
         for oid in chosen:
             header = _header(self._line())
             if header is None:
+                self._n_owed -= 1
                 continue
             headers.append(header)
-            found[oid] = self._take(header.size + 1)[:-1]
+            found[oid] = self._content(header.size)
         # Only now: an answer that is not read would be taken for that of the next question.
         for header in headers:
             _require_type(header, kind)
@@ -169,10 +171,10 @@ class Objects:
         asked = [oid for oid, size in sizes.items() if size <= BIG_FILE]
         for start in range(0, len(asked), _AT_ONCE):
             batch = asked[start : start + _AT_ONCE]
-            self._ask("".join([f"contents {oid}\n" for oid in batch]).encode("ascii"))
+            self._ask([b"contents %s\n" % oid.encode("ascii") for oid in batch])
             for oid in batch:
                 header = self._next_header(oid)
-                self.know_text(oid, self._take(header.size + 1)[:-1])
+                self.know_text(oid, self._content(header.size))
         return {oid for oid in wanted if not self._texts[oid]}
 
     def know_text(self, oid: str, content: bytes) -> None:
@@ -185,7 +187,7 @@ class Objects:
         Raises:
             UndecidedError: it is missing.
         """
-        self._ask(b"contents %s\n" % oid.encode("ascii"))
+        self._ask([b"contents %s\n" % oid.encode("ascii")])
         header = self._next_header(oid)
         found = self._take(min(most, header.size))
         left = header.size - len(found) + 1
@@ -193,9 +195,9 @@ class Objects:
             # A new child costs less than skipping the rest of a large object.
             self._child.end()
             self._child = self.repository.child("cat-file", "--batch-command", variables=self.variables)
-            self._buffer, self._at = b"", 0
+            self._buffer, self._at, self._n_owed = b"", 0, 0
             return found
-        self._take(left)
+        self._content(left - 1)
         return found
 
     def sha256(self, oid: str) -> str:
@@ -204,14 +206,14 @@ class Objects:
         Raises:
             UndecidedError: it is missing.
         """
-        self._ask(b"contents %s\n" % oid.encode("ascii"))
+        self._ask([b"contents %s\n" % oid.encode("ascii")])
         header = self._next_header(oid)
         digest, left = hashlib.sha256(), header.size
         while left:
             piece = self._take(min(left, 1 << 20))
             digest.update(piece)
             left -= len(piece)
-        self._take(1)
+        self._content(0)
         return digest.hexdigest()
 
     def tree(self, oid: str) -> dict[bytes, Entry]:
@@ -271,13 +273,30 @@ class Objects:
         entry = self.entry(tree, path)
         return None if entry is not None and entry.mode == TREE_MODE else entry
 
-    def _ask(self, questions: bytes) -> None:
-        self._child.write(questions)
+    def _ask(self, questions: Sequence[bytes]) -> None:
+        if self._n_owed:
+            # Who was interrupted has left an answer unread: it would be taken for that of the next question.
+            raise UndecidedError("an answer of git was interrupted, so no further one is read")
+        self._n_owed = len(questions)
+        self._child.write(b"".join(questions))
+
+    def _answers(self, count: int) -> list[bytes]:
+        """Read the answers of one line each."""
+        lines = self._lines(count)
+        self._n_owed -= count
+        return lines
+
+    def _content(self, size: int) -> bytes:
+        """Read the content of an answer, or what is left of it, to its end."""
+        content = self._take(size + 1)[:-1]
+        self._n_owed -= 1
+        return content
 
     def _next_header(self, oid: str) -> Header:
         """Read the header line of a requested content."""
         header = _header(self._line())
         if header is None:
+            self._n_owed -= 1
             raise _missing(oid)
         return header
 

@@ -9,7 +9,7 @@ import ast
 import os
 import random
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -369,6 +369,50 @@ def _modules() -> dict[str, ast.Module]:
         for place in package.rglob("*.py")
         if place.parent.name != "process"
     }
+
+
+QUESTIONS: dict[str, Callable[[Objects, str], object]] = {
+    "header": lambda objects, oid: objects.header(oid),
+    "sizes": lambda objects, oid: objects.sizes([oid]),
+    "read": lambda objects, oid: objects.read(oid),
+    "read_some": lambda objects, oid: objects.read_some([oid], 1 << 20),
+    "without_text": lambda objects, oid: objects.without_text([oid]),
+    "head": lambda objects, oid: objects.head(oid, 1),
+    "sha256": lambda objects, oid: objects.sha256(oid),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("reads", range(3))
+def test_no_answer_is_read_after_one_that_was_interrupted(
+    name: str, reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An alarm that somebody catches leaves an answer unread, and its author may have chosen the next one."""
+    repo = Repo.create(tmp_path)
+    repo.commit({"a": "a\n" * 100_000})
+    oid, missing = repo.ask("rev-parse", "HEAD:a"), "f" * 40
+    real, done, is_interrupted = os.read, 0, False
+
+    def read(descriptor: int, size: int) -> bytes:
+        nonlocal done, is_interrupted
+        is_interrupted = done == reads
+        if is_interrupted:
+            raise KeyboardInterrupt
+        done += 1
+        return real(descriptor, size)
+
+    with Objects(open_repository(repo.env, str(repo.path))) as objects:
+        with suppress(UndecidedError):
+            QUESTIONS[name](objects, missing)
+        whole = QUESTIONS[name](objects, oid)
+        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+            patched.setattr(os, "read", read)
+            assert QUESTIONS[name](objects, oid) == whole
+        if is_interrupted:
+            with pytest.raises(UndecidedError, match="interrupted"):
+                objects.header("HEAD")
+        else:
+            assert objects.header("HEAD") is not None
 
 
 def test_no_other_module_starts_a_child_of_its_own() -> None:

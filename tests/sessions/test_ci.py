@@ -603,6 +603,27 @@ def test_a_branch_that_a_policy_lists_is_protected_whatever_the_host_says(
     assert answer.errors[0] == "ref-forced"
 
 
+def test_a_merge_request_for_a_branch_that_lists_itself_is_judged_by_that(host: Host) -> None:
+    """The pipeline of the head names only the merge base, which may be older than the list."""
+    base = host.main
+    host.push("release/1", {"patchgate.toml": STRICT + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'})
+    head = host.push("feature", {"docs/x": "1\n"}, onto=base)
+    host.clone(head)
+    said = {
+        "GITLAB_CI": "true",
+        "CI_PIPELINE_SOURCE": "merge_request_event",
+        "CI_COMMIT_SHA": head,
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_PROJECT_ID": "1",
+        "CI_MERGE_REQUEST_PROJECT_ID": "1",
+        "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release/1",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "false",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+    }
+    assert host.check(said).errors == ["deny-prefix"]
+
+
 def test_what_a_forced_push_took_from_an_open_branch_is_said_to_be_unknown(host: Host) -> None:
     host.push("feature", GOOD)
     after = host.push("feature", {"b.txt": "x\n"})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from patchgate.errors import UndecidedError
+from patchgate.cli import hooks
+from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.repository import open_repository
 from patchgate.hooks.pre_receive import judge_receive
+from patchgate.report.verdict import Report
 from tests.check.push_world import POLICY, WEAK, ZERO, Local, pair, snapshot, write_hook
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Answer, Repo
@@ -463,3 +466,18 @@ def test_a_line_that_git_did_not_write_is_undecided(server: Server, line: str) -
     repository = open_repository(server.env, str(server.path))
     with pytest.raises(UndecidedError, match="unreadable line"):
         judge_receive(repository, f"{line}\n".encode())
+
+
+def test_a_push_that_takes_too_long_is_undecided_whatever_its_gates_do_with_errors(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swallow(*arguments: object, **named: object) -> Report:
+        with suppress(PatchgateError):
+            while True:
+                pass
+        return Report(())
+
+    monkeypatch.setattr("patchgate.hooks.pre_receive.judge_receive", swallow)
+    monkeypatch.setattr(hooks, "_RECEIVE_SECONDS", 0.001)
+    answer = server.answer_hook("pre-receive", b"")
+    assert (answer.code, "took longer" in answer.out + answer.err) == (3, True)
