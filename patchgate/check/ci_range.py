@@ -32,8 +32,8 @@ from patchgate.values import dataclass, replace
 
 _REMOTE = "refs/remotes/origin/"
 _RULES = (CONFIG_FILE, PYPROJECT_FILE, ALLOWED_SIGNERS)
-# Each change of the rules since an earlier build costs a check of what came after it.
-_MOST_RULES = 16
+# Each of what the branch may have had since an earlier build costs a check of what came after it.
+_MOST_TIPS = 64
 _UNSHALLOW = "git fetch --unshallow origin"
 _FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto"
 
@@ -83,14 +83,14 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange | CiPus
     """Find what an engine's event means: one range or push, or several that begin one after the other.
 
     Of an entry of a merge queue the second begins at the entry before it, which may not have landed yet. Of
-    what came since an earlier build, the further ones begin where the rules have changed.
+    what came since an earlier build, the further ones begin where the branch may have been meanwhile.
 
     Raises:
         UsageError: no commit is checked out.
         UndecidedError: something is missing here, or differs from what the engine says.
     """
     with Objects(repository) as objects:
-        finder = _Finder(repository, objects, event)
+        finder = _Finder(repository, objects, event, TreePolicies(objects))
         return tuple(
             finder.with_default(each) if isinstance(each, CiRange) else each for each in finder.find()
         )
@@ -101,6 +101,7 @@ class _Finder:
     repository: Repository
     objects: Objects
     event: CiEvent
+    policies: TreePolicies
     head: str = ""
     shown: str = "HEAD"
 
@@ -192,9 +193,8 @@ class _Finder:
 
     def _policy(self, commit: str) -> FoundPolicy | None:
         """Read the policy of a commit; None if that is not here."""
-        policies = TreePolicies(self.objects)
         header = self.objects.header(commit + "^{tree}")
-        return None if header is None else policies.at(policies.key(header.oid))
+        return None if header is None else self.policies.at(self.policies.key(header.oid))
 
     def _has_no_policy(self, commit: str) -> bool:
         found = self._policy(commit)
@@ -321,7 +321,7 @@ class _Finder:
         self._require_commit(before)
         self._require_history(before)
         if is_ancestor(self.repository, before, self.head):
-            later = self._rules_changed(before) if event.is_of_build else []
+            later = self._tips_between(before) if event.is_of_build else []
             return [self._push(ref, default, each) for each in (before, *later)]
         tip = resolve(self.objects, _REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
@@ -336,21 +336,29 @@ class _Finder:
         note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
         return [self._push(ref, default, before, note)]
 
-    def _rules_changed(self, before: str) -> list[str]:
-        """List the commits between a commit and the head that have changed the rules.
+    def _tips_between(self, before: str) -> list[str]:
+        """List what the branch may have had between a commit and the head, where that matters for the rest.
 
-        Each may have been what the branch had: its author chooses which parent of a merge is the first.
+        That is what has changed the rules, and what a merge joins: it may bring back what was there before.
+        The author of a merge chooses which parent is the first.
         """
-        listed = self.repository.output("rev-list", "--ancestry-path", f"{before}..{self.head}")
-        commits = [commit for commit in listed.decode("ascii").split() if commit != self.head]
+        listed = self.repository.output("rev-list", "--ancestry-path", "--parents", f"{before}..{self.head}")
+        parents = {line[0]: line[1:] for line in map(str.split, listed.decode("ascii").splitlines())}
+        joined = {each for above in parents.values() if len(above) > 1 for each in above}
+        commits = [commit for commit in parents if commit != self.head]
         names = [f"{each}:{path.raw.decode('ascii')}" for each in commits for path in _RULES]
         above = [f"{each}^1:{path.raw.decode('ascii')}" for each in commits for path in _RULES]
         has, had = (iter(self.objects.headers(each)) for each in (names, above))
-        touching = [each for each in commits if [next(has) for _ in _RULES] != [next(had) for _ in _RULES]]
-        found = [each for each in reversed(touching) if not self._has_rules_of(each, each + "^1")]
-        if len(found) > _MOST_RULES:
+        touching = {each for each in commits if [next(has) for _ in _RULES] != [next(had) for _ in _RULES]}
+        found = [
+            each
+            for each in reversed(commits)
+            if each in joined or (each in touching and not self._has_rules_of(each, each + "^1"))
+        ]
+        if len(found) > _MOST_TIPS:
             raise UndecidedError(
-                f"the rules have changed {len(found)} times since the build of {before[:SHORT_OID]}",
+                f"{len(found)} merges and changes of the rules have come since the build of "
+                f"{before[:SHORT_OID]}",
                 "build the commits between first",
             )
         return found

@@ -263,12 +263,13 @@ def _refuse_special_attributes(repository: Repository, paths: Iterable[RepoPath]
 
 def is_emptied_on_disk(root: bytes, folder: bytes, removed: Collection[RepoPath]) -> bool:
     """Return whether a folder has files, and all of them are removed."""
+    from patchgate.git.refs import files_below
+
     is_empty = True
-    for above, folders, files in os.walk(os.path.join(root, folder)):
-        for name in (*files, *(each for each in folders if os.path.islink(os.path.join(above, each)))):
-            is_empty = False
-            if RepoPath(os.path.relpath(os.path.join(above, name), root)) not in removed:
-                return False
+    for path in files_below(os.path.join(root, folder)):
+        is_empty = False
+        if RepoPath(os.path.relpath(path, root)) not in removed:
+            return False
     return not is_empty
 
 

@@ -11,8 +11,9 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import AnyStr
 
 from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate
@@ -185,15 +186,32 @@ def _dangling(repository: Repository, listed: Mapping[str, str]) -> dict[str, st
     if not _are_files(repository):
         return {}
     top = repository.common_dir
-    paths = (
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(os.path.join(top, "refs"), onerror=_unreadable_folder)
-        for name in names
-        # That is git's lock on a ref.
-        if not name.endswith(".lock")
-    )
-    names = [os.path.relpath(path, top) for path in paths if _is_symbolic_file(path)]
+    paths = files_below(os.path.join(top, "refs"), _unreadable_folder)
+    # A name that ends so is git's lock on a ref.
+    chosen = (path for path in paths if not path.endswith(".lock") and _is_symbolic_file(path))
+    names = [os.path.relpath(path, top) for path in chosen]
     return missing_targets(repository, names, listed)
+
+
+def files_below(top: AnyStr, fail: Callable[[OSError], None] = lambda error: None) -> Iterator[AnyStr]:
+    """Yield the path of everything below a folder that is no folder; `os.walk` ends at 1,000 nested ones.
+
+    Args:
+        fail: gets the errors of folders that cannot be listed.
+    """
+    waiting = [top]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                listed = list(entries)
+        except OSError as error:
+            fail(error)
+            continue
+        for entry in listed:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+            else:
+                yield entry.path
 
 
 def _unreadable_folder(error: OSError) -> None:

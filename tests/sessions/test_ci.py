@@ -762,10 +762,29 @@ def test_jenkins_builds_an_older_commit_again_and_takes_no_forced_push_for_that(
         assert host.check(said | {"GIT_COMMIT": built, "GIT_PREVIOUS_COMMIT": before}).errors == errors
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_jenkins_sees_a_merge_that_brings_back_what_came_since_the_build(host: Host, is_first: bool) -> None:
+    green = host.land({"patchgate.toml": LOOSE, "runs/old": "1\n"})
+    green = host.land({"patchgate.toml": POLICY})
+    side = host.push("feature", GOOD, onto=green)
+    host.dev.git("rm", "-q", "runs/old")
+    gone = host.land({})
+    parents = (gone, side) if is_first else (side, gone)
+    tree = host.dev.ask("rev-parse", f"{side}^{{tree}}")
+    merge = host.dev.ask("commit-tree", tree, *(word for oid in parents for word in ("-p", oid)), "-m", "x")
+    host.dev.git("push", "-q", "origin", f"{merge}:refs/heads/main")
+    host.clone(merge)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    for previous in (gone, green):
+        answer = host.check(said | {"GIT_COMMIT": merge, "GIT_PREVIOUS_COMMIT": previous})
+        assert "deny-prefix" in answer.errors
+
+
 def test_too_many_changes_of_the_rules_between_two_builds_are_undecided(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("patchgate.check.ci_range._MOST_RULES", 1)
+    monkeypatch.setattr("patchgate.check.ci_range._MOST_TIPS", 1)
     green = host.main
     said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
     for number, code in enumerate((0, 0, 3)):

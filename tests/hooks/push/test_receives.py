@@ -481,3 +481,13 @@ def test_a_push_that_takes_too_long_is_undecided_whatever_its_gates_do_with_erro
     monkeypatch.setattr(hooks, "_RECEIVE_SECONDS", 0.001)
     answer = server.answer_hook("pre-receive", b"")
     assert (answer.code, "took longer" in answer.out + answer.err) == (3, True)
+
+
+def test_a_branch_with_a_thousand_folders_stops_no_later_push(server: Server) -> None:
+    head = server.ask("rev-parse", "HEAD")
+    deep = "refs/heads/" + "a/" * 1100 + "b"
+    server.git("update-ref", deep, head)
+    answer = server.answer_hook("pre-receive", f"{ZERO} {head} refs/heads/x\n".encode())
+    # What removes the test's folder calls itself for each folder.
+    server.git("update-ref", "-d", deep)
+    assert answer.code == 0
