@@ -40,18 +40,24 @@ _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
 class Grant:
     """An approval that counts: the statement, its author, and whether a signature proves the author.
 
-    `key` is the public key of the signature, and `principals` are all who may sign with it. `from_base` is
-    whether the signers' file of the base names the key, `from_server` whether the server (or the command
-    line of CI) does.
+    `key` is the public key of the signature. `from_base` is whether the signers' file of the base names the
+    key, `from_server` whether the server (or the command line of CI) does; `in_base` and `in_server` are all
+    who may sign with it there.
     """
 
     statement: Statement
     by: str
     signed: bool
     key: bytes = b""
-    principals: tuple[str, ...] = ()
+    in_base: tuple[str, ...] = ()
+    in_server: tuple[str, ...] = ()
     from_base: bool = False
     from_server: bool = False
+
+    @property
+    def principals(self) -> set[str]:
+        """All who may sign with the key."""
+        return {*self.in_base, *self.in_server}
 
     def counts_for(self, ref: str | None) -> bool:
         """Return whether it counts for a branch that gets the change; None is an unknown one."""
@@ -222,7 +228,7 @@ class _Notes:
         for signed in meant[:_MOST_CHECKS]:
             done = self._check(signed, tree, signers or b"")
             by_server = self._check(signed, None, self._sources.signers)
-            from_base = done.principal is not None
+            from_base, in_base = done.principal is not None, done.principals
             if not from_base:
                 done = by_server if self._sources.signers else done
             if done.principal is not None:
@@ -231,7 +237,8 @@ class _Notes:
                     by=done.principal,
                     signed=True,
                     key=done.key,
-                    principals=(*done.principals, *by_server.principals),
+                    in_base=in_base if from_base else (),
+                    in_server=by_server.principals,
                     from_base=from_base,
                     from_server=by_server.principal is not None,
                 )

@@ -233,25 +233,29 @@ class _OwnersCheck:
 
 
 def _different_people(grants: Sequence[Grant]) -> list[Grant]:
-    """Choose approvals that are of different people for certain.
-
-    Of two keys, each must have a principal that the other lacks: they may have others together.
-    """
-
-    def names(grant: Grant) -> set[str]:
-        return set(grant.principals) or {grant.by}
+    """Choose approvals that are of different people for certain."""
 
     def chosen(ordered: Sequence[Grant]) -> list[Grant]:
         found: list[Grant] = []
         for grant in ordered:
-            mine = names(grant)
-            if all(grant.key != each.key and mine - names(each) and names(each) - mine for each in found):
+            if all(_is_another_person(grant, each) for each in found):
                 found.append(grant)
         return found
 
     # A key with all names of others, or with none of its own, must not take their places.
-    ordered = sorted(grants, key=lambda each: len(names(each)))
+    ordered = sorted(grants, key=lambda each: len(each.principals))
     return max(chosen(ordered), chosen(ordered[::-1]), key=len)
+
+
+def _is_another_person(one: Grant, other: Grant) -> bool:
+    """Return whether two keys are of different people: each has a principal that the other lacks.
+
+    In each list that names both: the server's may name keys by the machines of one person.
+    """
+    lists = [(one.in_base, other.in_base), (one.in_server, other.in_server)]
+    shared = [(set(mine), set(others)) for mine, others in lists if mine and others]
+    names = shared or [(one.principals or {one.by}, other.principals or {other.by})]
+    return one.key != other.key and all(mine - others and others - mine for mine, others in names)
 
 
 def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
@@ -260,7 +264,7 @@ def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
     The signers that the server names may always change the rules: that is how a lost key is replaced. Of
     other paths they are owners only where a table names them.
     """
-    is_owner = not set(grant.principals).isdisjoint(owned.signers) if owned.signers else grant.from_base
+    is_owner = not grant.principals.isdisjoint(owned.signers) if owned.signers else grant.from_base
     if is_owner or (grant.from_server and owned.is_policy):
         return None
     return f"{printable(grant.by)} approved, but is not an owner"

@@ -112,19 +112,15 @@ class _Finder:
             return self._proposed(event.branch or "")
         default = event.default or self._default_of_origin()
         if event.kind is EventKind.TAG:
-            return [self._tagged(event.tag, default)]
+            return self._tagged(event.tag, default)
         if event.kind is EventKind.CLONE or event.branch is None:
             return [self._against(default)]
-        is_protected = event.is_protected or event.branch == default
-        is_protected = is_protected or self._is_listed(BRANCHES + event.branch, default)
+        ref = BRANCHES + event.branch
+        is_protected = event.is_protected or event.branch == default or self._is_listed(ref, default)
         if event.kind is EventKind.PROPOSAL:
-            if is_protected:
-                return self._proposed(event.branch)
-            # The result counts for the head, which may be proposed for another branch afterwards.
-            note = f"{printable(event.branch)} is not protected: compared with {printable(default)}"
-            return [replace(self._against(default), notes=(note,))]
+            return self._proposed(event.branch) if is_protected else self._proposed_openly(ref, default)
         if not is_protected:
-            return [replace(self._against(default), notes=self._unknown())]
+            return self._pushed_openly(ref, default)
         if event.kind is EventKind.RERUN:
             return [self._newest(event.branch, default, "this run has no push: ")]
         if event.is_new:
@@ -134,15 +130,37 @@ class _Finder:
             return [self._newest(event.branch, default, why)]
         return self._pushed(event.branch, default, event.claimed)
 
-    def _tagged(self, tag: str | None, default: str) -> CiRange | CiPush:
+    def _proposed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
+        """Judge what is proposed for a branch that nobody protects, or only its own policy, for that too.
+
+        The result counts for the head, which may be proposed for another branch afterwards.
+        """
+        branch = ref.removeprefix(BRANCHES)
+        note = f"{printable(branch)} is not protected: compared with {printable(default)}"
+        found = replace(self._against(default), notes=(note,))
+        tip = resolve(self.objects, _REMOTE + branch)
+        lists_itself = tip is not None and self._lists(tip.oid, ref)
+        return [found, *(self._proposed(branch) if lists_itself else ())]
+
+    def _pushed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
+        """Judge a push of such a branch as what may be proposed for the default one, and as a push."""
+        found, had = replace(self._against(default), notes=self._unknown()), self.event.claimed
+        lists_itself = had is not None and self._lists(had, ref)
+        branch = ref.removeprefix(BRANCHES)
+        return [found, *(self._pushed(branch, default, had) if had is not None and lists_itself else ())]
+
+    def _tagged(self, tag: str | None, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""
         found, old = self._against(default), self.event.claimed
         if old is not None:
             self._require_commit(old)
-        if tag is not None and self._is_listed(TAGS + tag, default):
-            return self._push(TAGS + tag, default, old, pushed=self._tag_object(tag, old))
+        moved: list[CiRange | CiPush] = []
+        if tag is not None and (self._is_listed(TAGS + tag, default) or self._lists(old, TAGS + tag)):
+            moved.append(self._push(TAGS + tag, default, old, pushed=self._tag_object(tag, old)))
+            if self._is_listed(TAGS + tag, default):
+                return moved
         listed = self._protected_refs(found.policy_from) or ()
-        return replace(found, is_merged=not self._is_on_branch_of(listed))
+        return [replace(found, is_merged=not self._is_on_branch_of(listed)), *moved]
 
     def _unknown(self) -> tuple[str, ...]:
         """Say where it is not known whether what a branch had protects it: a forced push took that away."""
@@ -201,19 +219,17 @@ class _Finder:
         return found is not None and found.is_absent
 
     def _is_listed(self, ref: str, default: str) -> bool:
-        """Return whether the policy of the default branch lists a ref, or that of what the ref had or has, or
-        may, because it cannot be read. Not every host says what it protects, and each may protect others.
+        """Return whether the policy of the default branch lists a ref, or may, because it cannot be read. Not
+        every host says what it protects, and each may protect others.
         """
-        if matches_ref(self._protected_refs(self._tip_of(default)) or (), ref):
-            return True
-        tip = resolve(self.objects, _REMOTE + ref.removeprefix(BRANCHES))
-        for had in filter(None, (self.event.claimed, tip.oid if tip is not None else None)):
-            if self._has_no_policy(had):
-                continue
-            listed = self._protected_refs(had)
-            if matches_ref(USUAL_BRANCHES if listed is None else listed, ref):
-                return True
-        return False
+        return matches_ref(self._protected_refs(self._tip_of(default)) or (), ref)
+
+    def _lists(self, had: str | None, ref: str) -> bool:
+        """Return whether the policy of what a ref had lists it, as on a server."""
+        if had is None or self._has_no_policy(had):
+            return False
+        listed = self._protected_refs(had)
+        return matches_ref(USUAL_BRANCHES if listed is None else listed, ref)
 
     def _protected_refs(self, judging: str) -> Sequence[str] | None:
         """Return the protected refs that the policy of a commit lists; all where it cannot be read."""
@@ -345,15 +361,19 @@ class _Finder:
         listed = self.repository.output("rev-list", "--ancestry-path", "--parents", f"{before}..{self.head}")
         parents = {line[0]: line[1:] for line in map(str.split, listed.decode("ascii").splitlines())}
         joined = {each for above in parents.values() if len(above) > 1 for each in above}
-        commits = [commit for commit in parents if commit != self.head]
-        names = [f"{each}:{path.raw.decode('ascii')}" for each in commits for path in _RULES]
-        above = [f"{each}^1:{path.raw.decode('ascii')}" for each in commits for path in _RULES]
-        has, had = (iter(self.objects.headers(each)) for each in (names, above))
-        touching = {each for each in commits if [next(has) for _ in _RULES] != [next(had) for _ in _RULES]}
+        every = list(dict.fromkeys([*parents, *(each for above in parents.values() for each in above)]))
+        asked = [f"{each}:{path.raw.decode('ascii')}" for each in every for path in _RULES]
+        headers = iter(self.objects.headers(asked))
+        rules = {each: [next(headers) for _ in _RULES] for each in every}
+
+        def has_changed_rules(commit: str) -> bool:
+            others = [each for each in parents[commit] if rules[each] != rules[commit]]
+            return not all(self._has_rules_of(commit, each) for each in others)
+
         found = [
             each
-            for each in reversed(commits)
-            if each in joined or (each in touching and not self._has_rules_of(each, each + "^1"))
+            for each in reversed(parents)
+            if each != self.head and (each in joined or has_changed_rules(each))
         ]
         if len(found) > _MOST_TIPS:
             raise UndecidedError(
