@@ -250,11 +250,15 @@ def _different_people(grants: Sequence[Grant]) -> list[Grant]:
 def _is_another_person(one: Grant, other: Grant) -> bool:
     """Return whether two keys are of different people: each has a principal that the other lacks.
 
-    In each list that names both: the server's may name keys by the machines of one person.
+    In each list that has both: the server's may name keys by the machines of one person. A key that only a
+    pattern fits has none: it may be anybody's.
     """
-    lists = [(one.in_base, other.in_base), (one.in_server, other.in_server)]
-    shared = [(set(mine), set(others)) for mine, others in lists if mine and others]
-    names = shared or [(one.principals or {one.by}, other.principals or {other.by})]
+    names = []
+    if one.from_base and other.from_base:
+        names.append((set(one.in_base), set(other.in_base)))
+    if one.from_server and other.from_server:
+        names.append((set(one.in_server), set(other.in_server)))
+    names = names or [(one.principals, other.principals)]
     return one.key != other.key and all(mine - others and others - mine for mine, others in names)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from patchgate.check.ci_environment import CiEvent, EventKind
+from patchgate.check.ci_moves import moves_between
 from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.refs import is_branch_name
 from patchgate.errors import UndecidedError, UsageError
@@ -24,16 +25,12 @@ from patchgate.git.pushes import (
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
-from patchgate.policy.file_kinds import ALLOWED_SIGNERS, CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
 
 _REMOTE = "refs/remotes/origin/"
-_RULES = (CONFIG_FILE, PYPROJECT_FILE, ALLOWED_SIGNERS)
-# Each of what the branch may have had since an earlier build costs a check of what came after it.
-_MOST_TIPS = 64
 _UNSHALLOW = "git fetch --unshallow origin"
 _FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto"
 
@@ -122,13 +119,21 @@ class _Finder:
         if not is_protected:
             return self._pushed_openly(ref, default)
         if event.kind is EventKind.RERUN:
-            return [self._newest(event.branch, default, "this run has no push: ")]
+            return self._unnamed(event.branch, default, "this run has no push: ")
         if event.is_new:
             return [self._new(event.branch, default)]
         if event.claimed is None:
             why = f"{event.engine} does not say what {printable(event.branch)} had before: "
-            return [self._newest(event.branch, default, why)]
+            return self._unnamed(event.branch, default, why)
         return self._pushed(event.branch, default, event.claimed)
+
+    def _unnamed(self, branch: str, default: str, why: str) -> Sequence[CiRange | CiPush]:
+        """Judge the newest change where it is not known what was pushed; and where only a list protects the
+        branch, what the default branch lacks, as of an open one.
+        """
+        newest = self._newest(branch, default, why)
+        is_known = self.event.is_protected or branch == default
+        return [newest] if is_known else [newest, self._against(default)]
 
     def _proposed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
         """Judge what is proposed for a branch that nobody protects, or only its own policy, for that too.
@@ -137,10 +142,14 @@ class _Finder:
         """
         branch = ref.removeprefix(BRANCHES)
         note = f"{printable(branch)} is not protected: compared with {printable(default)}"
-        found = replace(self._against(default), notes=(note,))
+        found = [replace(self._against(default), notes=(note,))]
+        head = self.event.includes
+        if head is not None and head != self.head:
+            # What is built may be its merge with that branch.
+            found.append(CiRange(head, found[0].target, found[0].policy_from, f"{_REMOTE}{default}..{head}"))
         tip = resolve(self.objects, _REMOTE + branch)
         lists_itself = tip is not None and self._lists(tip.oid, ref)
-        return [found, *(self._proposed(branch) if lists_itself else ())]
+        return [*found, *(self._proposed(branch) if lists_itself else ())]
 
     def _pushed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a push of such a branch as what may be proposed for the default one, and as a push."""
@@ -152,23 +161,24 @@ class _Finder:
     def _tagged(self, tag: str | None, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""
         found, old = self._against(default), self.event.claimed
-        if old is not None:
-            self._require_commit(old)
         moved: list[CiRange | CiPush] = []
         if tag is not None and (self._is_listed(TAGS + tag, default) or self._lists(old, TAGS + tag)):
+            if old is not None:
+                self._require_commit(old)
             moved.append(self._push(TAGS + tag, default, old, pushed=self._tag_object(tag, old)))
             if self._is_listed(TAGS + tag, default):
                 return moved
         listed = self._protected_refs(found.policy_from) or ()
-        return [replace(found, is_merged=not self._is_on_branch_of(listed)), *moved]
+        is_merged = not self._is_on_branch_of(listed)
+        return [replace(found, is_merged=is_merged, notes=self._unknown()), *moved]
 
     def _unknown(self) -> tuple[str, ...]:
-        """Say where it is not known whether what a branch had protects it: a forced push took that away."""
+        """Say where it is not known whether what a ref had protects it: a forced push took that away."""
         had = self.event.claimed
         if had is None or self._policy(had) is not None:
             return ()
-        what = f"{had[:SHORT_OID]}, which this branch had, is not in this clone"
-        return (f"{what}: whether its policy protects the branch is not known",)
+        what = f"{had[:SHORT_OID]}, which this ref had, is not in this clone"
+        return (f"{what}: whether its policy protects the ref is not known",)
 
     def _tag_object(self, tag: str, old: str | None) -> str:
         """Name what a tag got: the tag itself where it is an annotated one, and here, else the head."""
@@ -337,8 +347,9 @@ class _Finder:
         self._require_commit(before)
         self._require_history(before)
         if is_ancestor(self.repository, before, self.head):
-            later = self._tips_between(before) if event.is_of_build else []
-            return [self._push(ref, default, each) for each in (before, *later)]
+            later = moves_between(self.objects, self.policies, before, self.head) if event.is_of_build else []
+            moves = [(before, self.head), *later]
+            return [self._push(ref, default, old, pushed=new) for old, new in moves]
         tip = resolve(self.objects, _REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
         if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):
@@ -352,47 +363,6 @@ class _Finder:
         note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
         return [self._push(ref, default, before, note)]
 
-    def _tips_between(self, before: str) -> list[str]:
-        """List what the branch may have had between a commit and the head, where that matters for the rest.
-
-        That is what has changed the rules, and what a merge joins: it may bring back what was there before.
-        The author of a merge chooses which parent is the first.
-        """
-        listed = self.repository.output("rev-list", "--ancestry-path", "--parents", f"{before}..{self.head}")
-        parents = {line[0]: line[1:] for line in map(str.split, listed.decode("ascii").splitlines())}
-        joined = {each for above in parents.values() if len(above) > 1 for each in above}
-        every = list(dict.fromkeys([*parents, *(each for above in parents.values() for each in above)]))
-        asked = [f"{each}:{path.raw.decode('ascii')}" for each in every for path in _RULES]
-        headers = iter(self.objects.headers(asked))
-        rules = {each: [next(headers) for _ in _RULES] for each in every}
-
-        def has_changed_rules(commit: str) -> bool:
-            others = [each for each in parents[commit] if rules[each] != rules[commit]]
-            return not all(self._has_rules_of(commit, each) for each in others)
-
-        found = [
-            each
-            for each in reversed(parents)
-            if each != self.head and (each in joined or has_changed_rules(each))
-        ]
-        if len(found) > _MOST_TIPS:
-            raise UndecidedError(
-                f"{len(found)} merges and changes of the rules have come since the build of "
-                f"{before[:SHORT_OID]}",
-                "build the commits between first",
-            )
-        return found
-
-    def _has_rules_of(self, commit: str, other: str) -> bool:
-        """Return whether two commits have the same policy, as it is written, and the same signers."""
-        one, two = self._policy(commit), self._policy(other)
-        if one is None or two is None or one.policy is None or two.policy is None:
-            return False
-        signers = {
-            self.objects.header(f"{each}:{ALLOWED_SIGNERS.raw.decode('ascii')}") for each in (commit, other)
-        }
-        return one.policy.is_written_as(two.policy) and len(signers) == 1
-
     def _newest(self, branch: str, default: str, why: str) -> CiRange | CiPush:
         """Judge the newest change of a branch, by the policy before it: what its first parent lacks.
 
@@ -403,6 +373,8 @@ class _Finder:
             note = f"{self.shown[:SHORT_OID]} is not on {printable(branch)}: compared with it"
             return replace(self._against(branch), notes=(note,))
         before = self.objects.header(self.head + "^1^{commit}")
+        if before is None and branch != default:
+            return self._new(branch, default)
         if before is None:
             return self._first_push(branch, f"{why}the first commit was checked")
         self._require_history(before.oid)

@@ -86,8 +86,11 @@ def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
 
 
 def join_results(results: GateResults, *others: GateResults) -> GateResults:
-    """Join the results under several policies or profiles, without duplicates."""
-    rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.UNDECIDED, Outcome.FAIL]
+    """Join the results under several policies or profiles, without duplicates.
+
+    A gate that one of them left undecided stays so beside an error, which may be approved.
+    """
+    rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.FAIL, Outcome.NOT_RUN, Outcome.UNDECIDED]
     outcomes, findings = results
     for more_outcomes, more_findings in others:
         errors = _places(each for each in findings if each.level is Level.ERROR)

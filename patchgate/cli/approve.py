@@ -87,6 +87,12 @@ def approve_command(
         if change is None
         else resolve_change(repository, change, asked)
     )
+    if sign and found.source.kind == "merge" and policy_from is None:
+        # Only beside that is what it brings back at paths that it does not change itself.
+        raise UsageError(
+            "a merge is approved as it is judged where it lands",
+            "name that: --policy-from refs/remotes/origin/main, or the branch that gets it",
+        )
     exemption = exempt(repository, found, rules, signed=sign, ref=branch)
     by = who_approves(repository, os.environ)
     _show_exemption(exemption, reason, by)

@@ -92,6 +92,10 @@ def check_command(
     if signers and policy_from is None and not ci:
         raise UsageError("--signer needs --policy-from or --ci", "name the branch that the change lands on")
     keys, files = _read_signers(signers), _output_files(outputs, directory_of(context))
+    if ci:
+        from patchgate.cli.ci import require_own_git
+
+        require_own_git(directory_of(context), os.environ)
     repository = replace(open_here(context), trusts_caches=not ci)
     from patchgate.apply.recovery import pending_warnings
 
@@ -176,13 +180,13 @@ def _approved(
 def _joined(reports: Sequence[Report]) -> Report:
     """Add to the first report what the others do not accept, or say besides."""
     first, *others = reports
-    said = [each.findings for each in first.changes]
-    refusing = (
-        each
-        for other in others
-        for each in other.changes
-        if each.verdict != "accepted" or (each.findings and each.findings not in said)
-    )
+    said = [(each.source.commit, each.findings) for each in first.changes]
+    refusing = []
+    for each in (each for other in others for each in other.changes):
+        about = (each.source.commit, each.findings)
+        if each.verdict == "undecided" or (each.findings and about not in said):
+            said.append(about)
+            refusing.append(each)
     warnings = dict.fromkeys(each for report in reports for each in report.warnings)
     approve = next((each.approve for each in reports if each.approve is not None), None)
     return replace(first, changes=(*first.changes, *refusing), warnings=tuple(warnings), approve=approve)

@@ -91,6 +91,28 @@ def _shown(found: CiRange | CiPush) -> str:
     return f"checking {what} for {show_ref(found.update.ref)} by the policy of {base}"
 
 
+def require_own_git(directory: str, environ: Mapping[str, str]) -> None:
+    """Refuse a git in the checkout: what CI builds could answer for it. Called before git is asked anything.
+
+    Raises:
+        UsageError: PATH finds one there.
+    """
+    here = os.path.realpath(directory)
+    top = here
+    while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
+        top = os.path.dirname(top)
+    top = here if top == os.path.dirname(top) else top
+    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
+        place = os.path.realpath(os.path.join(here, folder))
+        if os.access(os.path.join(place, "git"), os.X_OK):
+            if place == top or place.startswith(top + os.sep):
+                raise UsageError(
+                    f"PATH finds git in the checkout: {printable(os.path.join(place, 'git'))}",
+                    "leave the folders of the checkout out of PATH in this step",
+                )
+            return
+
+
 def _check_push(
     repository: Repository, found: CiPush, asked: CheckOptions, *, quiet: bool
 ) -> tuple[Report, CheckOptions]:
@@ -109,7 +131,9 @@ def _check_push(
             is_empty=not found.had,
             protects=frozenset([ref]),
         )
-        report = judge_received(repository, there, [found.update], replace(asked, counted=counted)).report
+        # Of a first push, a later root is judged by what the branch has now.
+        terms = replace(asked, counted=counted, since=None if found.had else found.head)
+        report = judge_received(repository, there, [found.update], terms).report
         if asked.in_full:
             from patchgate.check.pending import with_ids_of_commits
 

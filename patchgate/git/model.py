@@ -132,13 +132,15 @@ class Source:
 
     `kind` is staged, worktree, commit, merge, patch, edits or another format of a patch, all, message, ref or
     range. `commit` is the commit judged, `base_commit` the commit whose tree is the base, `ref` the full name
-    of the ref that would bring it, or the range as the user wrote it; None if there is none.
+    of the ref that would bring it, or the range as the user wrote it; None if there is none. `is_merge` is
+    whether a working tree is that of a merge under way.
     """
 
     kind: str
     commit: str | None = None
     base_commit: str | None = None
     ref: str | None = None
+    is_merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,7 +256,7 @@ class ChangeVerdict:
     @property
     def change_id(self) -> str:
         """The change id: that of the same change under any policy, after a rebase too."""
-        return change_id(self.change, is_merge=self.source.kind == "merge")
+        return change_id(self.change, is_merge=self.source.kind == "merge" or self.source.is_merge)
 
     @property
     def id(self) -> str:

@@ -6,15 +6,18 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from patchgate.approvals.approvals import read_lines
+from patchgate.approvals.approvals import Statement, read_lines
+from patchgate.approvals.grants import Grant
+from patchgate.approvals.owners import _is_another_person
 from patchgate.approvals.signers import read_signers
 from patchgate.errors import UsageError
 from patchgate.ledger.timestamps import parse_span
 from tests.approvals.owners_world import GOVERNED, ID, Team
-from tests.signing import REF, SIGNERS, Key, anchor, needs_ssh_keygen, put_note
+from tests.signing import AT, REF, SIGNERS, Key, anchor, needs_ssh_keygen, put_note
 from tests.world import Repo
 
 pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
@@ -189,6 +192,38 @@ def test_two_keys_are_of_two_people_if_each_has_a_name_that_the_other_lacks(
         landed(team, change)
     else:
         assert "has 1" in refused(team)
+
+
+def grant(key: bytes, **known: Any) -> Grant:
+    return Grant(
+        Statement("sha256:" + "0" * 64, "sha256:" + "0" * 64, (RULE,), "x", str(key), AT),
+        "x",
+        True,
+        key,
+        **known,
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_another"),
+    [
+        ({"in_base": ("a",), "from_base": True}, {"in_base": ("b",), "from_base": True}, True),
+        # The server names the keys of one person by her machines.
+        (
+            {"in_base": ("a",), "from_base": True, "in_server": ("x",), "from_server": True},
+            {"in_base": ("a",), "from_base": True, "in_server": ("y",), "from_server": True},
+            False,
+        ),
+        # A pattern names nobody, whatever its signers call themselves.
+        ({"from_base": True}, {"from_base": True}, False),
+        ({"in_base": ("a",), "from_base": True}, {"from_base": True}, False),
+        ({"in_base": ("a",), "from_base": True}, {"in_server": ("b",), "from_server": True}, True),
+    ],
+)
+def test_two_keys_are_told_apart_by_the_lists_that_have_both(
+    one: dict[str, Any], other: dict[str, Any], is_another: bool
+) -> None:
+    assert _is_another_person(grant(b"1", **one), grant(b"2", **other)) is is_another
 
 
 @pytest.mark.parametrize("name", ["infra/main.tf", "infra/new", "INFRA/x", "infra/sub/deep"])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.check.case import Case
-from patchgate.check.gate import judge
+from patchgate.check.gate import join_results, judge
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change, Entry, FileChange
 from patchgate.git.path import fold
 from patchgate.policy.policy import Profile
@@ -332,3 +332,11 @@ def test_a_change_built_twice_is_judged_alike(judged: Case) -> None:
     again = Change.of(judged.change.base, judged.change.after, judged.change.files, oid("empty"))
     assert again == judged.change
     assert judge(replace(judged, change=again)) == judge(judged)
+
+
+def test_what_is_undecided_stays_so_beside_an_error() -> None:
+    """The error may be approved."""
+    results = [((GateOutcome("content", each),), ()) for each in (Outcome.FAIL, Outcome.UNDECIDED)]
+    for one, other in (results, results[::-1]):
+        (outcome,), _ = join_results(one, other)
+        assert outcome.outcome is Outcome.UNDECIDED

@@ -624,6 +624,34 @@ def test_a_merge_request_for_a_branch_that_lists_itself_is_judged_by_that(host: 
     assert host.check(said).errors == ["deny-prefix"]
 
 
+def test_a_branch_that_lists_itself_is_judged_as_an_open_one_too(host: Host) -> None:
+    own = '[policy]\n[push]\nprotected_refs = ["refs/heads/feature"]\n'
+    before = host.push("feature", {"patchgate.toml": own})
+    after = host.push("feature", BAD, onto=before)
+    host.clone(after)
+    assert "deny-prefix" in host.check(host.pushed("refs/heads/feature", before, after)).errors
+
+
+def test_a_listed_branch_whose_push_is_not_known_is_judged_as_an_open_one_too(host: Host) -> None:
+    host.main = host.land({"patchgate.toml": POLICY + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'})
+    bad = host.push("release/1", BAD)
+    after = host.push("release/1", GOOD, onto=bad)
+    host.clone(after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "release/1", "GIT_COMMIT": after}
+    assert host.check(said).errors == ["deny-prefix"]
+
+
+def test_a_git_of_the_checkout_is_refused(host: Host) -> None:
+    head = host.push("feature", {"bin/git": "#!/bin/sh\n"})
+    host.clone(head)
+    (host.ci.path / "bin" / "git").chmod(0o755)
+    for folder in ("bin", str(host.ci.path / "bin")):
+        said = host.pull(head, head) | {"PATH": f"{folder}:{host.ci.env['PATH']}"}
+        answer = host.check(said)
+        assert (answer.code, "PATH" in answer.error["message"]) == (2, True)
+
+
 def test_what_a_forced_push_took_from_an_open_branch_is_said_to_be_unknown(host: Host) -> None:
     host.push("feature", GOOD)
     after = host.push("feature", {"b.txt": "x\n"})
@@ -632,9 +660,13 @@ def test_what_a_forced_push_took_from_an_open_branch_is_said_to_be_unknown(host:
     assert (answer.code, "ffffffffffff" in answer.report["warnings"][0]) == (0, True)
 
 
-def test_a_tag_that_had_a_commit_which_is_not_here_is_undecided(host: Host) -> None:
+@pytest.mark.parametrize(("listed", "code"), [("refs/tags/v*", 3), ("refs/heads/main", 0)])
+def test_a_listed_tag_that_had_a_commit_which_is_not_here_is_undecided(
+    host: Host, listed: str, code: int
+) -> None:
+    host.main = host.land({"patchgate.toml": POLICY + f'[push]\nprotected_refs = ["{listed}"]\n'})
     host.clone(host.main)
-    assert host.check(host.pushed("refs/tags/v1", "f" * 40, host.main)).code == 3
+    assert host.check(host.pushed("refs/tags/v1", "f" * 40, host.main)).code == code
 
 
 def test_a_listed_tag_that_becomes_an_annotated_one_is_moved(host: Host) -> None:
@@ -744,7 +776,8 @@ def test_jenkins_finds_newer_rules_on_any_side_of_a_merge(host: Host) -> None:
     host.clone(merge)
     host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
-    assert host.check(said | {"GIT_COMMIT": merge, "GIT_PREVIOUS_COMMIT": green}).errors == ["deny-prefix"]
+    answer = host.check(said | {"GIT_COMMIT": merge, "GIT_PREVIOUS_COMMIT": green})
+    assert set(answer.errors) == {"deny-prefix"}
 
 
 def test_jenkins_builds_an_older_commit_again_and_takes_no_forced_push_for_that(host: Host) -> None:
@@ -784,7 +817,7 @@ def test_jenkins_sees_a_merge_that_brings_back_what_came_since_the_build(host: H
 def test_too_many_changes_of_the_rules_between_two_builds_are_undecided(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("patchgate.check.ci_range._MOST_TIPS", 1)
+    monkeypatch.setattr("patchgate.check.ci_moves._MOST_RULES", 1)
     green = host.main
     said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
     for number, code in enumerate((0, 0, 3)):
