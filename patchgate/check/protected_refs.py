@@ -159,12 +159,13 @@ class RefRules:
         return True if is_usual or not kept.isdisjoint(names) else None
 
     def _owners_protect(self, update: RefUpdate) -> bool:
-        """Return whether a server keeps a ref from being deleted and forced: it has owners, or is trusted."""
+        """Return whether a server keeps a ref: it has owners, is trusted, or its own policy lists it."""
         old = self.commits.get(update.old or "")
         has_owners = any(self.has_owners(each) for each in (old, self.owners_place(old)) if each)
         is_kept = has_owners and self.is_owned(update.ref)
         is_trusted = self.asked.policy_name in {update.ref, *self._aliases.get(update.ref, ())}
-        return self.destination.judges_all and (is_kept or is_trusted)
+        lists_itself = self._lists(self.destination.had.get(update.ref), update.ref, ())
+        return self.destination.judges_all and (is_kept or is_trusted or lists_itself)
 
     def owners_place(self, had: str | None) -> str | None:
         """Name the revision whose policy names the owners of a ref that has a commit; None if none does."""

@@ -469,6 +469,22 @@ def test_a_line_that_git_did_not_write_is_undecided(server: Server, line: str) -
         judge_receive(repository, f"{line}\n".encode())
 
 
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_branch_that_its_own_policy_lists_is_neither_deleted_nor_forced(
+    server: Server, is_listed: bool
+) -> None:
+    head = server.ask("rev-parse", "HEAD")
+    listed = "refs/heads/rel" if is_listed else "refs/heads/other"
+    text = f'[policy]\n[push]\nprotected_refs = ["{listed}"]\n'.encode()
+    blob = server.git("hash-object", "-w", "--stdin", stdin=text).decode().strip()
+    tree = server.git("mktree", stdin=f"100644 blob {blob}\tpatchgate.toml\n".encode()).decode().strip()
+    own = server.ask("commit-tree", tree, "-p", head, "-m", "Own")
+    server.git("update-ref", "refs/heads/rel", own)
+    for new in (ZERO, head):
+        answer = server.answer_hook("pre-receive", f"{own} {new} refs/heads/rel\n".encode())
+        assert answer.code == int(is_listed)
+
+
 def test_a_push_that_takes_too_long_is_undecided_whatever_its_gates_do_with_errors(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
