@@ -68,8 +68,7 @@ def require_owners(
 def name_code_owners(objects: Objects, report: Report) -> Report:
     """Add to the first errors of a report who owns their paths by the CODEOWNERS file of the base."""
     known: dict[str, CodeOwners | None] = {}
-
-    left = _MOST_LOOKED_UP
+    reader, left = _CodeOwnersReader(objects), _MOST_LOOKED_UP
 
     def named(change: ChangeVerdict, finding: Finding) -> Finding:
         nonlocal left
@@ -78,7 +77,7 @@ def name_code_owners(objects: Objects, report: Report) -> Report:
         left -= 1
         tree = base_tree(objects, change) or change.change.base
         if tree not in known:
-            known[tree] = _code_owners(objects, tree)
+            known[tree] = reader.of(tree)
         file = known[tree]
         owners = file.of(finding.path) if file is not None else ()
         if not owners:
@@ -95,14 +94,30 @@ def name_code_owners(objects: Objects, report: Report) -> Report:
     return replace(report, changes=tuple(changes))
 
 
-def _code_owners(objects: Objects, tree: str) -> CodeOwners | None:
-    # Nothing depends on it: a file that cannot be read names nobody.
-    with suppress(UndecidedError):
-        for place in PLACES:
-            entry = objects.entry(tree, place)
-            if entry is not None and entry.is_file:
-                return CodeOwners(objects.read(entry.oid, MOST_BYTES))
-    return None
+class _CodeOwnersReader:
+    """Reads the CODEOWNERS files of trees: each content once, all together as much as one may have."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._files: dict[str, CodeOwners] = {}
+        self._left = MOST_BYTES
+
+    def of(self, tree: str) -> CodeOwners | None:
+        """Return the file of a tree; None if it has none, or that is not read."""
+        # Nothing depends on it: a file that cannot be read names nobody.
+        with suppress(UndecidedError):
+            for place in PLACES:
+                entry = self._objects.entry(tree, place)
+                if entry is not None and entry.is_file:
+                    return self._read(entry.oid)
+        return None
+
+    def _read(self, oid: str) -> CodeOwners:
+        if oid not in self._files:
+            content = self._objects.read(oid, self._left)
+            self._left -= len(content)
+            self._files[oid] = CodeOwners(content)
+        return self._files[oid]
 
 
 def describe_owners(owned: OwnedPaths) -> str:
