@@ -902,6 +902,32 @@ def test_the_approval_of_a_plain_commit_allows_no_merge_with_the_same_change(tmp
     assert team.push(f"{plain}:refs/heads/main").code == 0
 
 
+def test_a_default_branch_that_no_list_names_is_judged_by_its_own_rules_when_it_is_forced(
+    tmp_path: Path,
+) -> None:
+    listed = '[push]\nprotected_refs = ["refs/heads/release/*"]\n'
+    team = Team.make(tmp_path, "[policy]\n" + listed, signers=())
+    denied = {"patchgate.toml": '[policy]\ndeny_prefixes = ["docs"]\n' + listed}
+    rule = commit_of(team.dev, team.head(), denied)
+    lost = commit_of(team.dev, rule, {"b": "1\n"})
+    assert team.push(f"{lost}:refs/heads/main").code == 0
+    side = commit_of(team.dev, team.dev.ask("rev-parse", f"{rule}^"), {"docs/x": "1\n"})
+    merge = commit_of(team.dev, side, denied, side, rule)
+    refused(team, f"+{merge}:refs/heads/main", rule="deny-prefix")
+
+
+def test_a_signed_approval_of_a_merge_is_of_how_it_lands(tmp_path: Path) -> None:
+    """What it brings back is seen beside the branch that gets it."""
+    team = Team.make(tmp_path, GOVERNED.replace("[policy]\n", '[policy]\ndeny_prefixes = ["runs"]\n'))
+    sides = [commit_of(team.dev, team.head(), {name: "1\n"}) for name in ("b", "c")]
+    merge = commit_of(team.dev, sides[0], {"c": "1\n", "runs/x": "1\n"}, *sides)
+    team.dev.git("update-ref", "refs/heads/main", merge)
+    assert team.approve("alice", merge, "--for", "refs/heads/main").code == 2
+    where = ("--policy-from", "refs/remotes/origin/main")
+    assert team.approve("alice", merge, "--for", "refs/heads/main", *where).code == 0
+    assert team.push().code == 0
+
+
 def test_open_branches_that_take_too_long_one_by_one_are_judged_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
