@@ -6,6 +6,8 @@ between is seen.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, CONFIG_FILE, PYPROJECT_FILE
@@ -14,14 +16,19 @@ from patchgate.report.wording import SHORT_OID
 
 _RULES = (CONFIG_FILE, PYPROJECT_FILE, ALLOWED_SIGNERS)
 # Each move costs a check of what came with it.
-_MOST_RULES, _MOST_JOINED = 16, 1_000
+_MOST_RULES, _MOST_JOINED = 16, 200
 
 
-def moves_between(objects: Objects, policies: TreePolicies, before: str, head: str) -> list[tuple[str, str]]:
+Move = tuple[str, str, str | None]
+"""From where, to where, and whose policy judges; None: that of where it came from."""
+
+
+def moves_between(objects: Objects, policies: TreePolicies, before: str, head: str) -> list[Move]:
     """List how a branch may have moved between a commit and a later one, where that matters.
 
     What comes after a change of the rules is judged by them, and a merge as it came onto each of its
-    parents: it may bring back what was there before. Its author chooses which parent is the first.
+    parents: it may bring back what was there before. Its author chooses which parent is the first, and may
+    have loosened the rules for it and restored them: those of before and of each change count for it too.
 
     Raises:
         UndecidedError: git failed, or there are too many.
@@ -38,9 +45,16 @@ def moves_between(objects: Objects, policies: TreePolicies, before: str, head: s
         return not all(_have_same_rules(objects, policies, commit, each) for each in others)
 
     commits = list(reversed(parents))
-    found = [(each, head) for each in commits if each != head and has_changed_rules(each)]
+    changing = [each for each in commits if each != head and has_changed_rules(each)]
+    found: list[Move] = [(each, head, None) for each in changing]
     merges = [each for each in commits if len(parents[each]) > 1]
-    joined = [(each, merge) for merge in merges for each in parents[merge] if each in parents]
+    joined: list[Move] = [
+        (each, merge, place)
+        for merge in merges
+        for each in parents[merge]
+        if each in parents
+        for place in (None, *_others(each, [before, *changing], rules))
+    ]
     if len(found) > _MOST_RULES or len(joined) > _MOST_JOINED:
         raise UndecidedError(
             f"{len(found)} changes of the rules and {len(merges)} merges have come since the build of "
@@ -48,6 +62,15 @@ def moves_between(objects: Objects, policies: TreePolicies, before: str, head: s
             "build the commits between first",
         )
     return [*found, *joined]
+
+
+def _others(commit: str, places: Sequence[str], rules: Mapping[str, object]) -> list[str]:
+    """Choose one place for each of the rules that differ from those of a commit."""
+    chosen: list[str] = []
+    for place in places:
+        if all(rules[place] != rules[each] for each in (commit, *chosen)):
+            chosen.append(place)
+    return chosen
 
 
 def _have_same_rules(objects: Objects, policies: TreePolicies, one: str, other: str) -> bool:

@@ -61,7 +61,8 @@ class CiPush:
     """The move of a protected ref, to judge as a server does that has not received it yet.
 
     `had` are the refs that matter there, with their objects, and `default` is the default branch, in full;
-    both are empty on a server that has no commit. `notes` are sentences for the report.
+    both are empty on a server that has no commit. `policy_from` is whose policy judges, if not what the ref
+    had. `notes` are sentences for the report.
     """
 
     head: str
@@ -69,6 +70,7 @@ class CiPush:
     had: Mapping[str, str]
     default: str | None
     notes: tuple[str, ...] = ()
+    policy_from: str | None = None
 
     @property
     def base(self) -> str | None:
@@ -348,8 +350,11 @@ class _Finder:
         self._require_history(before)
         if is_ancestor(self.repository, before, self.head):
             later = moves_between(self.objects, self.policies, before, self.head) if event.is_of_build else []
-            moves = [(before, self.head), *later]
-            return [self._push(ref, default, old, pushed=new) for old, new in moves]
+            moves = [(before, self.head, None), *later]
+            return [
+                replace(self._push(ref, default, old, pushed=new), policy_from=rules)
+                for old, new, rules in moves
+            ]
         tip = resolve(self.objects, _REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
         if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):

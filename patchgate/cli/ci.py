@@ -132,7 +132,8 @@ def _check_push(
             protects=frozenset([ref]),
         )
         # Of a first push, a later root is judged by what the branch has now.
-        terms = replace(asked, counted=counted, since=None if found.had else found.head)
+        since = None if found.had else found.head
+        terms = replace(asked, counted=counted, since=since, policy_from=found.policy_from)
         report = judge_received(repository, there, [found.update], terms).report
         if asked.in_full:
             from patchgate.check.pending import with_ids_of_commits
