@@ -21,8 +21,10 @@ from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.approvals.approve import Exemption
+    from patchgate.report.verdict import ChangeVerdict
 
 _MOST_PATHS = 20
+_ONE_CHANGE = 'git patchgate approve @staged --reason "..."; or --last, or an ID'
 
 
 @click.command("approve")
@@ -63,9 +65,7 @@ def approve_command(
     valid wherever .patchgate/allowed_signers has the key.
     """
     if (change is None) == (not last):
-        raise UsageError(
-            "approve takes one change", 'git patchgate approve @staged --reason "..."; or --last, or an ID'
-        )
+        raise UsageError("approve takes one change", _ONE_CHANGE)
     from patchgate.check.message_rules import check_reason
     from patchgate.ledger.timestamps import parse_span
 
@@ -87,12 +87,8 @@ def approve_command(
         if change is None
         else resolve_change(repository, change, asked)
     )
-    if sign and found.source.kind == "merge" and policy_from is None:
-        # Only beside that is what it brings back at paths that it does not change itself.
-        raise UsageError(
-            "a merge is approved as it is judged where it lands",
-            "name that: --policy-from refs/remotes/origin/main, or the branch that gets it",
-        )
+    if sign and policy_from is None:
+        _require_no_merge(found)
     exemption = exempt(repository, found, rules, signed=sign, ref=branch)
     by = who_approves(repository, os.environ)
     _show_exemption(exemption, reason, by)
@@ -109,6 +105,19 @@ def approve_command(
     warn(granted.warnings)
     write(_approved_text(exemption, granted.by, signed=sign))
     return 0
+
+
+def _require_no_merge(found: ChangeVerdict) -> None:
+    """Refuse a merge: only beside the branch that gets it is seen what it brings back at other paths.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if found.source.kind == "merge":
+        raise UsageError(
+            "a merge is approved as it is judged where it lands",
+            "name that: --policy-from refs/remotes/origin/main, or the branch that gets it",
+        )
 
 
 def _require_person(*, signs: bool, is_bound: bool) -> None:

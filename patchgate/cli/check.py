@@ -92,11 +92,7 @@ def check_command(
     if signers and policy_from is None and not ci:
         raise UsageError("--signer needs --policy-from or --ci", "name the branch that the change lands on")
     keys, files = _read_signers(signers), _output_files(outputs, directory_of(context))
-    if ci:
-        from patchgate.cli.ci import require_own_git
-
-        require_own_git(directory_of(context), os.environ)
-    repository = replace(open_here(context), trusts_caches=not ci)
+    repository = _open(context, ci=ci)
     from patchgate.apply.recovery import pending_warnings
 
     forms = {form, *(name for name, _ in files)}
@@ -123,6 +119,15 @@ def check_command(
     _write_files(report, files, repository, summary)
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return 0 if exit_zero and report.verdict == "rejected" else report.verdict.exit_code
+
+
+def _open(context: click.Context, *, ci: bool) -> Repository:
+    """Open the repository; in CI others may have written its caches, and `git` may be one of the head."""
+    if ci:
+        from patchgate.cli.ci import require_own_git
+
+        require_own_git(directory_of(context), os.environ)
+    return replace(open_here(context), trusts_caches=not ci)
 
 
 def _options(
