@@ -308,7 +308,7 @@ class RefRules:
         if tip is None or base is None:
             return
         # Where a protected branch begins is the author's choice, and so what was the policy there.
-        is_chosen = not (self.is_protected(update.ref) or update.ref in self._defaults)
+        is_chosen = not self.is_owned(update.ref)
         if is_chosen and (old is None or not self.reaches(tip, old)):
             nearest = self.first_parents.nearest(tip, base)
             if nearest is not None:

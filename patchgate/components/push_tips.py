@@ -237,8 +237,7 @@ def _span(
     """
     tip = commits.get(update.new or "")
     old = commits.get(update.old or "") or terms.default_tip
-    is_kept = terms.is_protected(update.ref) or update.ref == terms.destination.default
-    is_branch = update.ref.startswith(BRANCHES) and is_kept
+    is_branch = update.ref.startswith(BRANCHES) and terms.is_owned(update.ref)
     if tip is None or old is None or not is_branch:
         return None
     had, has = (terms.policies.at(terms.key_of(each)) for each in (old, tip))
