@@ -204,11 +204,12 @@ def approve_command(
 
 
 def _judged_by(change: ChangeVerdict) -> str | None:
-    """Name the commit whose policy judged a commit at a push, where that is not its own parent."""
-    place = change.policy.origin.rpartition(":")[0]
-    if change.source.commit is None or change.policy.tree is None or not _COMMIT.fullmatch(place):
+    """Name the commit whose policy judged a commit at a push: of a merge, or where it is not its parent."""
+    place, is_merge = change.policy.origin.rpartition(":")[0], change.source.kind == "merge"
+    is_named = is_merge or change.policy.tree is not None
+    if change.source.commit is None or not is_named or not _COMMIT.fullmatch(place):
         return None
-    return None if (change.source.base_commit or "").startswith(place) else place
+    return place if is_merge or not (change.source.base_commit or "").startswith(place) else None
 
 
 def _name(change: ChangeVerdict) -> str:

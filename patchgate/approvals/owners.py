@@ -265,16 +265,15 @@ def _different_people(grants: Sequence[Grant]) -> list[Grant]:
 def _is_another_person(one: Grant, other: Grant) -> bool:
     """Return whether two keys are of different people: each has a principal that the other lacks.
 
-    In each list that has both: the server's may name keys by the machines of one person. A key that only a
-    pattern fits has none: it may be anybody's.
+    In the list of the base if that has both: the server's may name keys by the machines of one person. A key
+    that only a pattern fits has none: it may be anybody's.
     """
-    names = []
+    mine, others = one.principals, other.principals
     if one.from_base and other.from_base:
-        names.append((set(one.in_base), set(other.in_base)))
-    if one.from_server and other.from_server:
-        names.append((set(one.in_server), set(other.in_server)))
-    names = names or [(one.principals, other.principals)]
-    return one.key != other.key and all(mine - others and others - mine for mine, others in names)
+        mine, others = set(one.in_base), set(other.in_base)
+    elif one.from_server and other.from_server:
+        mine, others = set(one.in_server), set(other.in_server)
+    return one.key != other.key and bool(mine - others and others - mine)
 
 
 def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
@@ -343,11 +342,8 @@ def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) ->
     commit = (change.source.commit or "@staged")[:SHORT_OID]
     line = f"git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)}"
     base = (change.source.base_commit or "")[:SHORT_OID]
-    if (
-        change.source.commit
-        and not change.policy.origin.startswith(base)
-        and lacking.ref.ref.startswith(BRANCHES)
-    ):
-        # Its parent has another policy, of the same push.
+    is_other = change.source.kind == "merge" or not change.policy.origin.startswith(base)
+    if change.source.commit and is_other and lacking.ref.ref.startswith(BRANCHES):
+        # Its parent has another policy, of the same push; a merge is seen whole only beside the branch.
         line += f" --policy-from {shlex.quote(_judging(change, lacking.ref, lacking.ref.ref))}"
     return f'{asked}: {line} --reason "..." --sign'

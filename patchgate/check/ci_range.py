@@ -156,9 +156,13 @@ class _Finder:
     def _pushed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a push of such a branch as what may be proposed for the default one, and as a push."""
         found, had = replace(self._against(default), notes=self._unknown()), self.event.claimed
-        lists_itself = had is not None and self._lists(had, ref)
         branch = ref.removeprefix(BRANCHES)
-        return [found, *(self._pushed(branch, default, had) if had is not None and lists_itself else ())]
+        if had is not None:
+            return [found, *(self._pushed(branch, default, had) if self._lists(had, ref) else ())]
+        tip = None if self.event.is_new else resolve(self.objects, _REMOTE + branch)
+        if tip is None or not self._lists(tip.oid, ref):
+            return [found]
+        return [found, self._newest(branch, default, f"{self.event.engine} names no push: ")]
 
     def _tagged(self, tag: str | None, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""

@@ -132,8 +132,9 @@ class RefRules:
     def _lists(self, oid: str | None, ref: str, unlisted: Sequence[str] = USUAL_BRANCHES) -> bool:
         """Return whether the policy of an object protects a ref; without a list it protects `unlisted`."""
         found = self._at(self.commits.get(oid or ""))
-        listed = found.policy.config.push.protected_refs if found.policy is not None else None
-        is_listed = not found.is_absent and matches_ref(unlisted if listed is None else listed, ref)
+        named = found.policy.config.push.protected_refs if found.policy is not None else None
+        listed = () if found.is_absent else unlisted if named is None else named
+        is_listed = any(matches_ref(listed, name) for name in (ref, *self._aliases.get(ref, ())))
         # On a server, a policy that cannot be read may protect it.
         return is_listed or (found.fault is not None and self.destination.judges_all)
 
@@ -256,7 +257,8 @@ class RefRules:
 
         They are what the ref itself has, and the default branch's where neither has owners or signers. Not
         what other protected refs have: a new one may have been judged by the policy of long ago, from where
-        it forks. What this clone alone says of a remote does not count for a ref that has a policy there.
+        it forks; nor, where a host protects it, what may have come with the same push. What this clone
+        alone says of a remote does not count for a ref that has a policy there.
         """
         tip = self.default_tip
         had = self.commits.get(self.destination.had.get(ref, ""))
@@ -266,10 +268,9 @@ class RefRules:
         own = had if there.judges_all else self.commits.get(there.reported.get(ref, ""))
         if own is None:
             return [tip]
-        # Where a host protects it, the default branch may have got the same push, and keeps what it refuses.
         is_sure = there.judges_all or there.is_confirmed or self.has_no_policy(own)
-        is_sure = is_sure and ref not in there.protects
-        return [tip, own] if is_sure and not self._answers_alone(own) else [own]
+        is_apart = ref in there.protects or self._answers_alone(own)
+        return [tip, own] if is_sure and not is_apart else [own]
 
     def _at(self, revision: str | None) -> FoundPolicy:
         """Read the policy of a revision; absent where there is none."""
@@ -308,7 +309,8 @@ class RefRules:
         if tip is None or base is None:
             return
         # Where a protected branch begins is the author's choice, and so what was the policy there.
-        is_chosen = not self.is_owned(update.ref)
+        lists_itself = self._lists(self.destination.had.get(update.ref), update.ref, ())
+        is_chosen = not (self.is_protected(update.ref) or lists_itself or update.ref in self._defaults)
         if is_chosen and (old is None or not self.reaches(tip, old)):
             nearest = self.first_parents.nearest(tip, base)
             if nearest is not None:
@@ -335,7 +337,8 @@ class RefRules:
             if protection is not None:
                 findings = self._findings(update, protection, keeps is not False)
                 if keeps is None:
-                    reason = reason or _cut_off(update.old)
+                    lost = f"whether {str(update.old)[:12]} would be lost"
+                    reason = reason or f"this clone is shallow, so it is not known {lost}"
             elif self._governing.fault is not None and (update.new is None or not keeps):
                 fault = self._governing.fault.in_one_line
                 reason = reason or f"the policy that names the protected refs cannot be read: {fault}"
@@ -444,7 +447,3 @@ def _default_refs(destination: Destination) -> tuple[str, ...]:
     if destination.default is not None:
         return (destination.default,)
     return tuple(ref for ref in USUAL_BRANCHES if ref in destination.had)
-
-
-def _cut_off(oid: str | None) -> str:
-    return f"this clone is shallow, so it is not known whether {str(oid)[:12]} would be lost"

@@ -92,7 +92,7 @@ def _shown(found: CiRange | CiPush) -> str:
 
 
 def require_own_git(directory: str, environ: Mapping[str, str]) -> None:
-    """Refuse a git in the checkout: what CI builds could answer for it. Called before git is asked anything.
+    """Refuse a git or ssh-keygen in the checkout: the head could answer for it. Called before git is asked.
 
     Raises:
         UsageError: PATH finds one there.
@@ -102,15 +102,17 @@ def require_own_git(directory: str, environ: Mapping[str, str]) -> None:
     while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
         top = os.path.dirname(top)
     top = here if top == os.path.dirname(top) else top
-    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        place = os.path.realpath(os.path.join(here, folder))
-        if os.access(os.path.join(place, "git"), os.X_OK):
-            if place == top or place.startswith(top + os.sep):
-                raise UsageError(
-                    f"PATH finds git in the checkout: {printable(os.path.join(place, 'git'))}",
-                    "leave the folders of the checkout out of PATH in this step",
-                )
-            return
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    # A relative one is below the folder in which git is started.
+    places = [os.path.realpath(os.path.join(above, folder)) for folder in folders for above in (here, top)]
+    for name in ("git", "ssh-keygen"):
+        found = (each for each in places if os.path.isfile(os.path.join(each, name)))
+        place = next((each for each in found if os.access(os.path.join(each, name), os.X_OK)), "")
+        if place == top or place.startswith(top + os.sep):
+            raise UsageError(
+                f"PATH finds {name} in the checkout: {printable(os.path.join(place, name))}",
+                "leave the folders of the checkout out of PATH in this step",
+            )
 
 
 def _check_push(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -922,9 +923,21 @@ def test_a_signed_approval_of_a_merge_is_of_how_it_lands(tmp_path: Path) -> None
     sides = [commit_of(team.dev, team.head(), {name: "1\n"}) for name in ("b", "c")]
     merge = commit_of(team.dev, sides[0], {"c": "1\n", "runs/x": "1\n"}, *sides)
     team.dev.git("update-ref", "refs/heads/main", merge)
+    refused(team, "main", rule="deny-prefix")
     assert team.approve("alice", merge, "--for", "refs/heads/main").code == 2
     where = ("--policy-from", "refs/remotes/origin/main")
     assert team.approve("alice", merge, "--for", "refs/heads/main", *where).code == 0
+    assert team.push().code == 0
+
+
+def test_the_command_that_a_refused_merge_names_approves_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    sides = [commit_of(team.dev, team.head(), {name: "1\n"}) for name in ("b", "c")]
+    merge = commit_of(team.dev, sides[0], {"c": "1\n", "infra/main.tf": "2\n"}, *sides)
+    team.dev.git("update-ref", "refs/heads/main", merge)
+    said = re.search(r"git patchgate approve (\S+ --for \S+ --policy-from \S+)", refused(team, "main"))
+    assert said is not None
+    assert team.approve("alice", *said[1].split()).code == 0
     assert team.push().code == 0
 
 

@@ -214,6 +214,11 @@ def grant(key: bytes, **known: Any) -> Grant:
             {"in_base": ("a",), "from_base": True, "in_server": ("y",), "from_server": True},
             False,
         ),
+        (
+            {"in_base": ("a",), "from_base": True, "in_server": ("server",), "from_server": True},
+            {"in_base": ("b",), "from_base": True, "in_server": ("server",), "from_server": True},
+            True,
+        ),
         # A pattern names nobody, whatever its signers call themselves.
         ({"from_base": True}, {"from_base": True}, False),
         ({"in_base": ("a",), "from_base": True}, {"from_base": True}, False),
