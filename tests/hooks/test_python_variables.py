@@ -95,9 +95,15 @@ def program(folder: Path, first_lines: str, body: str = "from patchgate.cli.prog
     return str(place)
 
 
-def test_hooks_start_the_python_that_a_program_of_an_installer_names(tmp_path: Path) -> None:
+def test_hooks_start_the_python_that_a_program_of_an_installer_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     python = sys.executable
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    # The tests may import the package from the folder in which they are, and not the installed one.
+    find = [python, "-E", "-P", "-c", "import patchgate; print(patchgate.__file__)"]
+    found = subprocess.run(find, cwd="/", env=env, check=True, capture_output=True, text=True)
+    monkeypatch.setattr(patchgate, "__file__", found.stdout.strip())
     assert isolated_interpreter(str(EXECUTABLE), env) == EXECUTABLE.read_text().split("\n")[0][2:]
     long = f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''"
     assert isolated_interpreter(program(tmp_path, long), env) == python
