@@ -248,32 +248,36 @@ class _OwnersCheck:
 
 
 def _different_people(grants: Sequence[Grant]) -> list[Grant]:
-    """Choose approvals that are of different people for certain."""
+    """Choose approvals that are of different people for certain: each has a principal that no other has."""
 
     def chosen(ordered: Sequence[Grant]) -> list[Grant]:
-        found: list[Grant] = []
+        found: list[tuple[Grant, set[str]]] = []
         for grant in ordered:
-            if all(_is_another_person(grant, each) for each in found):
-                found.append(grant)
-        return found
+            own = grant.principals.intersection(*(_own_names(grant, each) for each, _ in found))
+            others = [(each, names & _own_names(each, grant)) for each, names in found]
+            # One key that only a pattern fits is somebody, too.
+            if (own or not found) and all(names for _, names in others):
+                found = [*others, (grant, own)]
+        return [grant for grant, _ in found]
 
     # A key with all names of others, or with none of its own, must not take their places.
     ordered = sorted(grants, key=lambda each: len(each.principals))
     return max(chosen(ordered), chosen(ordered[::-1]), key=len)
 
 
-def _is_another_person(one: Grant, other: Grant) -> bool:
-    """Return whether two keys are of different people: each has a principal that the other lacks.
+def _own_names(one: Grant, other: Grant) -> set[str]:
+    """List the principals of a key that another key lacks: where it has none, it may be the same person's.
 
-    In the list of the base if that has both: the server's may name keys by the machines of one person. A key
-    that only a pattern fits has none: it may be anybody's.
+    They are those of the base if its list has both keys: the server's may name keys by the machines of one
+    person. A key that only a pattern fits has none: it may be anybody's.
     """
-    mine, others = one.principals, other.principals
+    if one.key == other.key:
+        return set()
     if one.from_base and other.from_base:
-        mine, others = set(one.in_base), set(other.in_base)
-    elif one.from_server and other.from_server:
-        mine, others = set(one.in_server), set(other.in_server)
-    return one.key != other.key and bool(mine - others and others - mine)
+        return set(one.in_base).difference(other.in_base)
+    if one.from_server and other.from_server:
+        return set(one.in_server).difference(other.in_server)
+    return one.principals - other.principals
 
 
 def _not_an_owner(owned: OwnedPaths, grant: Grant) -> str | None:
@@ -324,7 +328,8 @@ def _judging(change: ChangeVerdict, ref: ProtectedRef, name: str) -> str:
     """Name in a clone what has the policy that judges a branch: the trusted ref, the default branch or it."""
     origin = change.policy.origin.partition(":")[0]
     named = origin if origin.startswith(BRANCHES) else name
-    is_other = ref.commit not in (None, ref.policy) and named == name
+    # A new branch is not there yet.
+    is_other = (ref.is_new or ref.commit not in (None, ref.policy)) and named == name
     if ref.policy is not None and is_other and len(ref.policy) >= 40:
         return ref.policy[:SHORT_OID]
     return "refs/remotes/origin/" + named.removeprefix(BRANCHES)

@@ -29,6 +29,8 @@ _SSH_KEYGEN = "ssh-keygen"
 _SECONDS = 30.0
 _LEAST_SECONDS = 0.1
 _MOST_PRINCIPALS = 20
+# One that is not looked at may be who tells two people apart.
+_TOO_MANY = f"{ALLOWED_SIGNERS.quoted} has more than {_MOST_PRINCIPALS} principals for its key"
 _PATTERN = re.compile(r"[*?!]")
 _BYTE_PATTERN = re.compile(rb"[*?]")
 _PRINCIPALS = re.compile(rb'[ \t]*("[^"]*"|[^ \t"]+)(?=[ \t])')
@@ -116,7 +118,10 @@ def check_signature(
         exact = {name for each in principals for name in each.split(",") if not _PATTERN.search(name)}
         valid: list[str] = []
         named: list[str] = []
-        for principal in _candidates(signed.statement.by, principals):
+        candidates = _candidates(signed.statement.by, principals)
+        if len(candidates) > _MOST_PRINCIPALS:
+            return SignatureCheck(None, _TOO_MANY)
+        for principal in candidates:
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
             if done.code != 0:
                 why = _not_good(done)
@@ -184,7 +189,7 @@ def _candidates(by: str, principals: list[str]) -> list[str]:
     address = _ADDRESS.search(by)
     exact = [name for each in principals for name in each.split(",") if not _PATTERN.search(name)]
     own = [address.group(1)] if address is not None and len(exact) < len(principals) else []
-    return list(dict.fromkeys([*exact, *own]))[:_MOST_PRINCIPALS]
+    return list(dict.fromkeys([*exact, *own]))
 
 
 def _without_git(environment: Mapping[str, str]) -> dict[str, str]:

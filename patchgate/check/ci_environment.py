@@ -45,9 +45,10 @@ class CiEvent:
     `branch` is where the change lands (None: the default branch). `claimed` is the commit that the engine
     says this branch had before; with `is_queued` it is an earlier entry of a merge queue, which only the
     head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
-    judge where that is not HEAD. `includes` is a commit that the judged one contains. `default` is the
-    default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
-    base of a pull request. `is_new`, `is_forced`, `is_of_build` (`claimed` was built) are of a push.
+    judge where that is not HEAD. `includes` is a commit that the judged one contains; a queue may have
+    rebased or squashed it. `default` is the default branch, where the engine names it. `is_open` is whether
+    the engine says that nobody protects the base of a pull request. `is_new`, `is_forced`, `is_of_build`
+    (`claimed` was built) are of a push.
     """
 
     engine: str
@@ -344,8 +345,8 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
         branch=base,
         claimed=target or values.oid("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         checked_out=(built,),
-        # Empty in the pipelines of the head alone; a train may build a rebased or squashed head.
-        includes=None if kind == "merge_train" else head,
+        # Empty in the pipelines of the head alone.
+        includes=head,
         default=default,
         # A train's target is the entry before it, which has not landed yet.
         is_queued=kind == "merge_train",

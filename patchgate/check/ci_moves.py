@@ -6,15 +6,21 @@ between is seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
+from itertools import islice
 
 from patchgate.errors import UndecidedError
-from patchgate.git.objects import Objects
-from patchgate.policy.file_kinds import ALLOWED_SIGNERS, CONFIG_FILE, PYPROJECT_FILE
+from patchgate.git.objects import Header, Objects
+from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass, field
 
-_RULES = (CONFIG_FILE, PYPROJECT_FILE, ALLOWED_SIGNERS)
+_FILES = (CONFIG_FILE.raw, b".patchgate", PYPROJECT_FILE.raw, PRE_COMMIT_FILE.raw)
+_NAMES = tuple(":" + path.decode("ascii") for path in _FILES)
+_BASELINES = b"baselines"
+_MOST_BYTES = 64 << 10
 # Each move costs a check of what came with it.
 _MOST_RULES, _MOST_JOINED = 16, 200
 
@@ -23,64 +29,156 @@ Move = tuple[str, str, str | None]
 """From where, to where, and whose policy judges; None: that of where it came from."""
 
 
-def moves_between(objects: Objects, policies: TreePolicies, before: str, head: str) -> list[Move]:
-    """List how a branch may have moved between a commit and a later one, where that matters.
+@dataclass(frozen=True, slots=True)
+class MovesBetween:
+    """What may have happened between two commits: moves to judge besides, and where there are new baselines.
+
+    With `learned` the last commit is compared: several may unlearn together what a component had there.
+    """
+
+    moves: Sequence[Move] = ()
+    learned: Sequence[str] = ()
+
+
+def moves_between(objects: Objects, policies: TreePolicies, before: str, head: str) -> MovesBetween:
+    """Find how a branch may have moved between a commit and a later one, where that matters.
 
     What comes after a change of the rules is judged by them, and a merge as it came onto each of its
     parents: it may bring back what was there before. Its author chooses which parent is the first, and may
-    have loosened the rules for it and restored them: those of before and of each change count for it too.
+    have loosened the rules for it and restored them: those of before and of each change count for it too,
+    but for changes that came after it.
 
     Raises:
         UndecidedError: git failed, or there are too many.
     """
-    listed = objects.repository.output("rev-list", "--ancestry-path", "--parents", f"{before}..{head}")
-    parents = {line[0]: line[1:] for line in map(str.split, listed.decode("ascii").splitlines())}
-    every = list(dict.fromkeys([*parents, *(each for above in parents.values() for each in above)]))
-    asked = [f"{each}:{path.raw.decode('ascii')}" for each in every for path in _RULES]
-    headers = iter(objects.headers(asked))
-    rules = {each: [next(headers) for _ in _RULES] for each in every}
-
-    def has_changed_rules(commit: str) -> bool:
-        others = [each for each in parents[commit] if rules[each] != rules[commit]]
-        return not all(_have_same_rules(objects, policies, commit, each) for each in others)
-
+    arguments = ("rev-list", "--topo-order", "--ancestry-path", "--parents", f"{before}..{head}")
+    listed = [line.split() for line in objects.repository.output(*arguments).decode("ascii").splitlines()]
+    known = {before, *(commit for commit, *_ in listed)}
+    # A branch was at none that began elsewhere.
+    parents = {commit: [each for each in above if each in known] for commit, *above in listed}
+    merges = [commit for commit, *above in reversed(listed) if len(above) > 1]
     commits = list(reversed(parents))
-    changing = [each for each in commits if each != head and has_changed_rules(each)]
-    found: list[Move] = [(each, head, None) for each in changing]
-    merges = [each for each in commits if len(parents[each]) > 1]
-    joined: list[Move] = [
-        (each, merge, place)
-        for merge in merges
-        for each in parents[merge]
-        if each in parents
-        for place in (None, *_others(each, [before, *changing], rules))
+    rules = _rules_of(objects, [before, *commits])
+    changes = (
+        commit
+        for commit in commits
+        if commit != head
+        and not any(_have_same_rules(policies, rules[commit], rules[each]) for each in parents[commit])
+    )
+    changing = list(islice(changes, _MOST_RULES + 1))
+    learned = [
+        commit
+        for commit in commits
+        if rules[commit].baselines not in {rules[each].baselines for each in (head, *parents[commit])}
     ]
-    if len(found) > _MOST_RULES or len(joined) > _MOST_JOINED:
-        raise UndecidedError(
-            f"{len(found)} changes of the rules and {len(merges)} merges have come since the build of "
-            f"{before[:SHORT_OID]}",
-            "build the commits between first",
+    joined: list[Move] = []
+    if len(changing) <= _MOST_RULES and len(merges) <= _MOST_JOINED:
+        joined = list(islice(_joined(parents, merges, before, changing, rules), _MOST_JOINED + 1))
+    for number, most, what in (
+        (len(changing), _MOST_RULES, "changes of the rules"),
+        (max(len(merges), len(joined)), _MOST_JOINED, "merges"),
+        (len(learned), _MOST_JOINED, "changes of baselines"),
+    ):
+        if number > most:
+            raise UndecidedError(
+                f"more than {most} {what} have come since the build of {before[:SHORT_OID]}",
+                "build the commits between first",
+            )
+    return MovesBetween((*((each, head, None) for each in changing), *joined), learned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What a commit has of control files, and the tree of its baselines.
+
+    `controls` count as they are; of `project` and `hooks` only what they say of patchgate counts.
+    """
+
+    controls: tuple[str | None, frozenset[tuple[bytes, str]]]
+    project: str | None
+    hooks: str | None
+    baselines: str | None
+    tree: str = field(compare=False)
+
+
+def _rules_of(objects: Objects, commits: Iterable[str]) -> dict[str, _Rules]:
+    named = [f"{each}{name}" for each in commits for name in ("^{tree}", *_NAMES)]
+    headers = iter(objects.headers(named))
+    read = cache(objects.tree)
+    found: dict[str, _Rules] = {}
+    for commit in commits:
+        tree, config, folder, project, hooks = (next(headers) for _ in range(5))
+        inside: dict[bytes, str] = {}
+        if folder is not None and folder.type == "tree" and folder.size <= _MOST_BYTES:
+            inside = {name: entry.oid for name, entry in read(folder.oid).items()}
+        elif folder is not None:
+            inside = {b"": folder.oid}
+        baselines = inside.pop(_BASELINES, None)
+        found[commit] = _Rules(
+            controls=(_oid(config), frozenset(inside.items())),
+            project=_oid(project),
+            hooks=_oid(hooks),
+            baselines=baselines,
+            tree="" if tree is None else tree.oid,
         )
-    return [*found, *joined]
+    return found
 
 
-def _others(commit: str, places: Sequence[str], rules: Mapping[str, object]) -> list[str]:
+def _oid(header: Header | None) -> str | None:
+    return None if header is None else header.oid
+
+
+def _have_same_rules(policies: TreePolicies, one: _Rules, other: _Rules) -> bool:
+    """Return whether what two commits have of control files is the same, and what the files with other
+    things say of patchgate: the policy as it is written.
+    """
+    if one.controls != other.controls:
+        return False
+    if one.hooks != other.hooks and any(policies.names_patchgate(each.tree) for each in (one, other)):
+        return False
+    if one.project == other.project:
+        return True
+    written = [policies.at(policies.key(each.tree)) for each in (one, other)]
+    if all(each.is_absent for each in written):
+        return True
+    mine, others = (each.policy for each in written)
+    return mine is not None and others is not None and mine.is_written_as(others)
+
+
+def _joined(
+    parents: Mapping[str, Sequence[str]],
+    merges: Sequence[str],
+    before: str,
+    changing: Sequence[str],
+    rules: Mapping[str, _Rules],
+) -> Iterator[Move]:
+    """Yield merges as they came onto each of their parents, by its rules, and by others."""
+    has_merged = _merged_into(parents, frozenset(merges))
+    for merge in merges:
+        places = [before, *(each for each in changing if merge not in has_merged[each])]
+        for each in parents[merge]:
+            if each != before:
+                yield from ((each, merge, place) for place in (None, *_others(each, places, rules)))
+
+
+def _merged_into(parents: Mapping[str, Sequence[str]], merges: Set[str]) -> dict[str, frozenset[str]]:
+    """Map each commit to the merges that it has, itself among them; `parents` are of each, those after it."""
+    found: dict[str, frozenset[str]] = {}
+    for commit in reversed(list(parents)):
+        above = {found[each] for each in parents[commit] if each in found}
+        joined = frozenset[str]().union(*above) if len(above) != 1 else above.pop()
+        found[commit] = joined | {commit} if commit in merges else joined
+    return found
+
+
+def _others(commit: str, places: Sequence[str], rules: Mapping[str, _Rules]) -> list[str]:
     """Choose one place for each of the rules that differ from those of a commit."""
     chosen: list[str] = []
     for place in places:
-        if all(rules[place] != rules[each] for each in (commit, *chosen)):
+        if all(_differ(rules[place], rules[each]) for each in (commit, *chosen)):
             chosen.append(place)
     return chosen
 
 
-def _have_same_rules(objects: Objects, policies: TreePolicies, one: str, other: str) -> bool:
-    """Return whether two commits have the same policy, as it is written, and the same signers."""
-    signers, written = [], []
-    for each in (one, other):
-        header = objects.header(each + "^{tree}")
-        policy = None if header is None else policies.at(policies.key(header.oid)).policy
-        if policy is None:
-            return False
-        written.append(policy)
-        signers.append(objects.header(f"{each}:{ALLOWED_SIGNERS.raw.decode('ascii')}"))
-    return written[0].is_written_as(written[1]) and signers[0] == signers[1]
+def _differ(one: _Rules, other: _Rules) -> bool:
+    return (one.controls, one.project, one.hooks) != (other.controls, other.project, other.hooks)

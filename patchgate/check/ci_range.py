@@ -61,8 +61,8 @@ class CiPush:
     """The move of a protected ref, to judge as a server does that has not received it yet.
 
     `had` are the refs that matter there, with their objects, and `default` is the default branch, in full;
-    both are empty on a server that has no commit. `policy_from` is whose policy judges, if not what the ref
-    had. `notes` are sentences for the report.
+    both are empty on a server that has no commit. `been` are commits that the ref may have had since.
+    `policy_from` is whose policy judges, if not what the ref had. `notes` are sentences for the report.
     """
 
     head: str
@@ -71,6 +71,7 @@ class CiPush:
     default: str | None
     notes: tuple[str, ...] = ()
     policy_from: str | None = None
+    been: Sequence[str] = ()
 
     @property
     def base(self) -> str | None:
@@ -131,11 +132,11 @@ class _Finder:
 
     def _unnamed(self, branch: str, default: str, why: str) -> Sequence[CiRange | CiPush]:
         """Judge the newest change where it is not known what was pushed; and where only a list protects the
-        branch, what the default branch lacks, as of an open one.
+        branch, what the default branch lacks, as if the branch were new.
         """
         newest = self._newest(branch, default, why)
         is_known = self.event.is_protected or branch == default
-        return [newest] if is_known else [newest, self._against(default)]
+        return [newest] if is_known else [newest, self._new(branch, default)]
 
     def _proposed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
         """Judge what is proposed for a branch that nobody protects, or only its own policy, for that too.
@@ -148,6 +149,7 @@ class _Finder:
         head = self.event.includes
         if head is not None and head != self.head:
             # What is built may be its merge with that branch.
+            self._require_commit(head)
             found.append(CiRange(head, found[0].target, found[0].policy_from, f"{_REMOTE}{default}..{head}"))
         tip = resolve(self.objects, _REMOTE + branch)
         lists_itself = tip is not None and self._lists(tip.oid, ref)
@@ -159,8 +161,11 @@ class _Finder:
         branch = ref.removeprefix(BRANCHES)
         if had is not None:
             return [found, *(self._pushed(branch, default, had) if self._lists(had, ref) else ())]
-        tip = None if self.event.is_new else resolve(self.objects, _REMOTE + branch)
-        if tip is None or not self._lists(tip.oid, ref):
+        if self.event.is_new:
+            return [found]
+        # What a push brought may have taken the list away.
+        named = [resolve(self.objects, each) for each in (_REMOTE + branch, f"{self.head}^1")]
+        if not any(each is not None and self._lists(each.oid, ref) for each in named):
             return [found]
         return [found, self._newest(branch, default, f"{self.event.engine} names no push: ")]
 
@@ -281,7 +286,8 @@ class _Finder:
                     f"{found[:SHORT_OID]} is checked out",
                     f"git checkout --detach {event.checked_out[0]}",
                 )
-        if event.includes is not None and event.includes != self.head:
+        # A train may have rebased or squashed what it builds.
+        if event.includes not in (None, self.head) and not event.is_queued:
             self._require_commit(event.includes)
             if not is_ancestor(self.repository, event.includes, self.head):
                 raise UndecidedError(
@@ -353,12 +359,15 @@ class _Finder:
         self._require_commit(before)
         self._require_history(before)
         if is_ancestor(self.repository, before, self.head):
-            later = moves_between(self.objects, self.policies, before, self.head) if event.is_of_build else []
-            moves = [(before, self.head, None), *later]
-            return [
+            whole = self._push(ref, default, before)
+            if not event.is_of_build:
+                return [whole]
+            between = moves_between(self.objects, self.policies, before, self.head)
+            further = [
                 replace(self._push(ref, default, old, pushed=new), policy_from=rules)
-                for old, new, rules in moves
+                for old, new, rules in between.moves
             ]
+            return [replace(whole, been=between.learned), *further]
         tip = resolve(self.objects, _REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
         if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):

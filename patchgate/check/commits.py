@@ -218,14 +218,14 @@ class CommitHistory:
 
     def _branches(self) -> dict[str, tuple[str, ...]]:
         """Map the trees of the branches that get the commits to theirs; none where they are not known."""
-        if self._asked is None or self._asked.tree is None:
-            return {}
         headers = self._walk.objects.headers([oid + "^{tree}" for oid in self._terms.branches])
         found: dict[str, tuple[str, ...]] = {}
         for commit, header in zip(self._terms.branches, headers, strict=True):
             if header is not None:
                 found[header.oid] = (*found.get(header.oid, ()), commit)
-        return found or self._terms.branch_of(self._asked.tree)
+        if found or self._asked is None or self._asked.tree is None:
+            return found
+        return self._terms.branch_of(self._asked.tree)
 
     def _names_patchgate(self, tree: str) -> bool:
         if tree not in self._hooks:

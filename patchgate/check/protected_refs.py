@@ -47,7 +47,8 @@ class Destination:
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
     that git writes for them. `is_empty` is true if it is known that no ref there reaches a commit.
     `reported` maps the refs of a push to what git says that they have there. `is_confirmed` is true if the
-    remote itself names the default branch and its commit. `protects` are refs that its host protects.
+    remote itself names the default branch and its commit. `protects` are refs that its host protects. `been`
+    maps refs to commits that they may have had after what they had.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Destination:
     reported: Mapping[str, str] = field(default_factory=dict)
     is_confirmed: bool = False
     protects: Set[str] = frozenset()
+    been: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,7 @@ class RefRules:
     @property
     def default_policy(self) -> Policy | None:
         """The policy of the remote's default branch, if it is known and can be read."""
-        found = self._at(self.default_tip)
-        return found.policy
+        return self._at(self.default_tip).policy
 
     @property
     def name(self) -> str:

@@ -253,7 +253,7 @@ class _PushCheck:
         try:
             found, counts_for, cleared = self._judge_groups(groups, whole, updates, warnings)
         except RepeatedTooLongError:
-            # Open branches are judged together then; protected ones each by itself.
+            # Compare merges with all open branches at once then; protected branches stay apart.
             groups = self._groups(updates, together=True)
             found, counts_for, cleared = self._judge_groups(groups, whole, updates, warnings)
         counts_for = [set[str]() for _ in changes] + counts_for
@@ -391,7 +391,9 @@ class _PushCheck:
                 fallback = self._terms.default_tip
             had = self._commits.get(self._destination.had.get(update.ref, "")) or self._terms.default_tip
             # What a merge brings is compared with what its branch has; of many open ones, with what each has.
-            alone = update.ref if place is not None and self._news.is_protected(update.ref) else ""
+            # Also where no policy judges, but the built-in rules.
+            is_compared = self._news.is_protected(update.ref) and (had or place) is not None
+            alone = update.ref if is_compared else ""
             if not alone and place is not None and are_apart:
                 alone = had or ""
             group = groups.setdefault(
@@ -399,7 +401,8 @@ class _PushCheck:
                 PushGroup(place=place, key=key, signers=signers, fallback=fallback),
             )
             group.refs.append((update.ref, tip))
-            group.branches.extend(oid for oid in (had or place,) if oid is not None)
+            if place is not None or is_compared:
+                group.branches.extend(oid for oid in (had or place,) if oid is not None)
         return sorted(groups.values(), key=lambda group: group.place is None)
 
     def _with_signers(self, change: ChangeVerdict) -> ChangeVerdict:

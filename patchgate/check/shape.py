@@ -13,7 +13,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Descent, FileChange
 from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.policy.policy import Decision, FileLimits
-from patchgate.report.verdict import Budget, Detail, Finding, Json
+from patchgate.report.verdict import UNCHANGED, Budget, Detail, Finding, Json
 from patchgate.values import dataclass
 
 Spending = tuple[int | None, str, Sequence[FileChange]]
@@ -231,6 +231,7 @@ def _redirected(case: Case) -> Iterator[Finding]:
                 f"in the tree of this merge the symlink {link.quoted} {why}",
                 link,
                 f"change {link.quoted} in the merge, so that it stays inside, or remove it there",
+                details={UNCHANGED: link},
             )
             continue
         yield find(
@@ -238,6 +239,7 @@ def _redirected(case: Case) -> Iterator[Finding]:
             f"with this change of {turned.quoted} the symlink {link.quoted} {why}",
             turned,
             f"change {link.quoted} too, so that it stays inside, or leave {turned.quoted} as it is",
+            details={UNCHANGED: link},
         )
 
 

@@ -18,7 +18,7 @@ from patchgate.git.model import Change
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.report.rules import RULES, Level
-from patchgate.report.verdict import Finding, GateOutcome, Outcome
+from patchgate.report.verdict import UNCHANGED, Finding, GateOutcome, Outcome
 from patchgate.values import replace
 
 _GATES = frozenset({"paths", "policy", "content", "shape"})
@@ -57,9 +57,14 @@ def judge_solved(
         if found:
             found, more = _since(case, reading, gate, bases, found, objects)
             said = said or more
-        findings += (replace(each, notes=(*each.notes, _NOTE)) for each in found)
+        findings += map(_brought_back, found)
         outcomes.append(said or GateOutcome(gate.name, Outcome.FAIL if found else Outcome.NOT_APPLICABLE))
     return tuple(outcomes), tuple(findings)
+
+
+def _brought_back(finding: Finding) -> Finding:
+    details = finding.details if finding.path is None else {**finding.details, UNCHANGED: finding.path}
+    return replace(finding, notes=(*finding.notes, _NOTE), details=details)
 
 
 def _since(

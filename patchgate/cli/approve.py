@@ -144,14 +144,13 @@ def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
     write_error(f"{exemption.name}, {judged} by {safe(exemption.change.policy.origin)}:")
     for rule in exemption.rules:
         findings = [finding for finding in exemption.findings if finding.rule == rule]
-        if not findings:
-            continue
-        write_error(f"  {rule}: {safe(findings[0].message)}")
-        places = list(dict.fromkeys(show_place(finding) for finding in findings))
-        for place in [place for place in places if place][:_MOST_PATHS]:
-            write_error(f"    {place}")
-        if len(places) > _MOST_PATHS:
-            write_error(f"    and {len(places) - _MOST_PATHS} more")
+        told = list(dict.fromkeys((safe(each.message), show_place(each)) for each in findings))
+        for message, place in told[:_MOST_PATHS]:
+            write_error(f"  {rule}: {message}")
+            if place:
+                write_error(f"    {place}")
+        if len(told) > _MOST_PATHS:
+            write_error(f"    and {len(told) - _MOST_PATHS} more")
     owned = sorted({path for each in exemption.owned for path in each.paths})
     if owned:
         write_error("  paths that have owners:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from patchgate.check.ci_range import CiPush, CiRange, find_ranges
 from patchgate.check.refs import show_ref
 from patchgate.cli.output import write_error
 from patchgate.cli.progress import Progress
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import replace
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
+
+# How long it may take to check further ranges, and how many times as long as the first.
+_MORE_SECONDS, _TIMES_FIRST = 20.0, 2
 
 
 def check_ci(
@@ -52,9 +56,17 @@ def check_ci(
     document = _read_event_file(environ) if is_github(environ) else None
     event = read_event(environ, document)
     judged = []
+    begin = first = time.monotonic()
     for number, found in enumerate(find_ranges(repository, event)):
-        if not quiet and number == 0:
+        if number == 0 and not quiet:
             write_error(f"{event.engine}, {event.kind.value}: {_shown(found)}")
+        if number == 1:
+            first = time.monotonic()
+        if time.monotonic() - first > _MORE_SECONDS + _TIMES_FIRST * (first - begin):
+            raise UndecidedError(
+                "it takes too long to check what was built for each place where the branch may have been",
+                "build the commits between first",
+            )
         if isinstance(found, CiPush):
             report, terms = _check_push(repository, found, asked, quiet=quiet)
         else:
@@ -132,6 +144,7 @@ def _check_push(
             judges_all=True,
             is_empty=not found.had,
             protects=frozenset([ref]),
+            been={ref: found.been},
         )
         # Of a first push, a later root is judged by what the branch has now.
         since = None if found.had else found.head

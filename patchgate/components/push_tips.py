@@ -210,22 +210,28 @@ def add_cumulative_findings(
     """
     found = list(changes)
     for update in updates:
-        try:
-            span = _span(objects, terms, commits, update)
-        except UndecidedError as error:
-            unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.message)
-            found = terms.joined(found, update, (unknown,), ())
-            continue
-        if span is None:
-            continue
-        together = judge_cumulative(objects, span, judged_for(update.ref))
-        if not together.is_silent:
-            found = terms.joined(found, update, together.gates, together.findings)
+        told: set[tuple[Level, Subject]] = set()
+        before = commits.get(update.old or "") or terms.default_tip
+        for old in (before, *terms.destination.been.get(update.ref, ())):
+            try:
+                span = _span(objects, terms, commits, update, old)
+            except UndecidedError as error:
+                unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.message)
+                found = terms.joined(found, update, (unknown,), ())
+                continue
+            if span is None:
+                continue
+            together = judge_cumulative(objects, span, judged_for(update.ref))
+            about = [(each.level, (each.rule, each.path)) for each in together.findings]
+            findings = [each for each, what in zip(together.findings, about, strict=True) if what not in told]
+            told.update(about)
+            if not together.is_silent:
+                found = terms.joined(found, update, together.gates, findings)
     return found
 
 
 def _span(
-    objects: Objects, terms: RefRules, commits: Mapping[str, str | None], update: RefUpdate
+    objects: Objects, terms: RefRules, commits: Mapping[str, str | None], update: RefUpdate, old: str | None
 ) -> Span | None:
     """Return the old and new tree of a protected branch; None if neither declares a component.
 
@@ -236,7 +242,6 @@ def _span(
         UndecidedError: git failed, or an object is missing.
     """
     tip = commits.get(update.new or "")
-    old = commits.get(update.old or "") or terms.default_tip
     is_branch = update.ref.startswith(BRANCHES) and terms.is_owned(update.ref)
     if tip is None or old is None or not is_branch:
         return None

@@ -182,7 +182,9 @@ def pair_renames(files: Iterable[FileChange], empty_blob: str) -> dict[RepoPath,
     return pairs
 
 
-def change_id(change: Change, *, is_merge: bool = False) -> str:
+def change_id(
+    change: Change, *, is_merge: bool = False, unchanged: Iterable[tuple[str, RepoPath]] = ()
+) -> str:
     """Compute the id that survives a rebase: SHA-256 over each file's path, modes and object ids.
 
     A side that is missing is written as mode 000000 and an object id of zeroes.
@@ -190,6 +192,7 @@ def change_id(change: Change, *, is_merge: bool = False) -> str:
     Args:
         is_merge: the files are only what a merge changes itself; it is judged at other paths too, so its tree
             is a part of the id.
+        unchanged: the rules that refuse it at paths that it does not change.
     """
     digest = hashlib.sha256(b"patchgate.change/1\n")
     if is_merge:
@@ -199,6 +202,8 @@ def change_id(change: Change, *, is_merge: bool = False) -> str:
         nothing = Entry(NO_MODE, "0" * len(present.oid if present else ""))
         old, new = file.old or nothing, file.new or nothing
         digest.update(file.path.raw + f"\0{old.mode} {old.oid} {new.mode} {new.oid}\n".encode("ascii"))
+    for rule, raw in sorted({(rule, path.raw) for rule, path in unchanged}):
+        digest.update(raw + f"\0unchanged {rule}\n".encode("ascii"))
     return f"sha256:{digest.hexdigest()}"
 
 

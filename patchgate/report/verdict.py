@@ -177,6 +177,8 @@ class PolicyReference:
 
 
 OWNER_RULE = "owner-approval-missing"
+# In the details of a finding: the path that it is about, if the change does not change that itself.
+UNCHANGED = "unchanged_path"
 REPAIR_RULE = "patch-repaired"
 
 
@@ -255,8 +257,19 @@ class ChangeVerdict:
 
     @property
     def change_id(self) -> str:
-        """The change id: that of the same change under any policy, after a rebase too."""
-        return change_id(self.change, is_merge=self.source.kind == "merge" or self.source.is_merge)
+        """The change id: that of the same change under any policy, after a rebase too.
+
+        It also names what refuses it at paths that it does not change: with another base those may be others,
+        and nobody approves what he was not shown.
+        """
+        refused = [
+            (each.rule, path)
+            for each in self.findings
+            if isinstance(path := each.details.get(UNCHANGED), RepoPath)
+            and (each.level is Level.ERROR or "approved" in each.details)
+        ]
+        is_merge = self.source.kind == "merge" or self.source.is_merge
+        return change_id(self.change, is_merge=is_merge, unchanged=refused)
 
     @property
     def id(self) -> str:

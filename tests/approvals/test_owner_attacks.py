@@ -930,6 +930,73 @@ def test_a_signed_approval_of_a_merge_is_of_how_it_lands(tmp_path: Path) -> None
     assert team.push().code == 0
 
 
+@pytest.mark.parametrize("seen", ["old", "now"])
+def test_an_approval_of_a_merge_allows_what_was_shown_of_a_conflict(tmp_path: Path, seen: str) -> None:
+    """Whoever approves it beside a main that still has a line is not shown that the merge brings it back."""
+    rules = GOVERNED + '[content]\ndeny = ["forbidden"]\n'
+    team = Team.make(tmp_path, GOVERNED)
+    begin = commit_of(team.dev, team.head(), {"q": "a\nforbidden\n", "x": "1\n"})
+    old = commit_of(team.dev, begin, {"patchgate.toml": rules})
+    main = commit_of(team.dev, old, {"q": "a\nfrom the vault\n"})
+    team.server.git("fetch", "-q", str(team.dev.path), f"{main}:refs/heads/main")
+    team.dev.git("update-ref", "refs/remotes/origin/main", {"old": old, "now": main}[seen])
+    side = commit_of(team.dev, old, {"q": "A\nforbidden\n"})
+    merge = commit_of(team.dev, main, {"q": "A\nforbidden\n", "x": "forbidden, but reviewed\n"}, main, side)
+    where = ("--for", "refs/heads/main", "--policy-from", "refs/remotes/origin/main")
+    answer = team.approve("alice", merge, *where)
+    assert (answer.code, "q:2" in answer.err) == (0, seen == "now")
+    if seen == "old":
+        assert "q:2" in refused(team, f"{merge}:refs/heads/main", rule="deny-content")
+    else:
+        assert team.push(f"{merge}:refs/heads/main").code == 0
+
+
+def test_an_approval_allows_no_symlink_that_was_not_there(tmp_path: Path) -> None:
+    """The same change redirects it out of the repository, on another base."""
+    team = Team.make(tmp_path, GOVERNED + '[policy.commit]\nallow_symlinks = "inside"\n')
+    start = team.head()
+    approved = linked(team.dev, start, "vendor", "../shared")
+    assert team.approve("alice", approved, "--for", "refs/heads/main").code == 0
+    inside = linked(team.dev, start, "link", "vendor/../.ssh/id_rsa")
+    assert team.push(f"{inside}:refs/heads/main").code == 0
+    again = linked(team.dev, inside, "vendor", "../shared")
+    assert "the symlink link leaves" in refused(team, f"{again}:refs/heads/main", rule="symlink")
+    # Whoever approves both is shown both.
+    assert "the symlink link leaves" in team.approve("bob", again, "--for", "refs/heads/main").err
+    elsewhere = linked(team.dev, commit_of(team.dev, inside, {"link": None}), "vendor", "../shared")
+    assert team.push(f"{elsewhere}:refs/heads/main").code == 0
+
+
+def linked(repo: Repo, base: str, name: str, target: str) -> str:
+    """Commit a symlink on top of a commit."""
+    blob = repo.git("hash-object", "-w", "--stdin", stdin=target.encode()).decode().strip()
+    listed = repo.git("ls-tree", base) + f"120000 blob {blob}\t{name}\n".encode()
+    tree = repo.git("mktree", stdin=listed).decode().strip()
+    return repo.ask("commit-tree", tree, "-p", base, "-m", "Link")
+
+
+@pytest.mark.parametrize("policy", ["", "[policy]\n"])
+def test_what_a_branch_without_a_policy_has_removed_comes_back_by_no_conflict(
+    tmp_path: Path, policy: str
+) -> None:
+    dev = Repo.create(tmp_path)
+    if policy:
+        dev.policy(policy)
+    secret = "key = AKIA" + "ABCDEFGHIJKLMNOP\n"
+    begin = dev.commit({"q": f"a\n{secret}b\n"})
+    main = dev.commit({"q": "from the vault\nb\n"})
+    server = dev.at(tmp_path / "server.git")
+    dev.git("clone", "-q", "--bare", ".", str(server.path))
+    assert server.cli("install", "--server").code == 0
+    side = commit_of(dev, begin, {"q": f"A\n{secret}b\n"})
+    merge = commit_of(dev, main, {"q": f"A\n{secret}b\n"}, main, side)
+    (server.path / "objects" / "info" / "alternates").write_text(f"{dev.git_dir}/objects\n")
+    answer = server.answer_hook("pre-receive", f"{main} {merge} refs/heads/main\n".encode())
+    assert (answer.code, "error secret" in answer.out + answer.err) == (1, True)
+    topic = server.answer_hook("pre-receive", f"{'0' * 40} {main} refs/heads/topic\n".encode())
+    assert topic.code == 0
+
+
 def test_the_command_that_a_refused_merge_names_approves_it(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     sides = [commit_of(team.dev, team.head(), {name: "1\n"}) for name in ("b", "c")]
@@ -939,6 +1006,18 @@ def test_the_command_that_a_refused_merge_names_approves_it(tmp_path: Path) -> N
     assert said is not None
     assert team.approve("alice", *said[1].split()).code == 0
     assert team.push().code == 0
+
+
+def test_the_command_for_a_merge_onto_a_new_branch_names_what_is_there(tmp_path: Path) -> None:
+    listed = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+    team = Team.make(tmp_path, INFRA + listed)
+    sides = [commit_of(team.dev, team.head(), {name: "1\n"}) for name in ("b", "c")]
+    merge = commit_of(team.dev, sides[0], {"c": "1\n", "infra/main.tf": "2\n"}, *sides)
+    pushed = f"{merge}:refs/heads/release/2"
+    said = re.search(r"git patchgate approve (\S+ --for \S+ --policy-from \S+)", refused(team, pushed))
+    assert said is not None
+    assert team.approve("alice", *said[1].split()).code == 0
+    assert team.push(pushed).code == 0
 
 
 def test_open_branches_that_take_too_long_one_by_one_are_judged_together(

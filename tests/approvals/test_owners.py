@@ -12,7 +12,7 @@ import pytest
 
 from patchgate.approvals.approvals import Statement, read_lines
 from patchgate.approvals.grants import Grant
-from patchgate.approvals.owners import _is_another_person
+from patchgate.approvals.owners import _different_people
 from patchgate.approvals.signers import read_signers
 from patchgate.errors import UsageError
 from patchgate.ledger.timestamps import parse_span
@@ -228,7 +228,44 @@ def grant(key: bytes, **known: Any) -> Grant:
 def test_two_keys_are_told_apart_by_the_lists_that_have_both(
     one: dict[str, Any], other: dict[str, Any], is_another: bool
 ) -> None:
-    assert _is_another_person(grant(b"1", **one), grant(b"2", **other)) is is_another
+    found = _different_people([grant(b"1", **one), grant(b"2", **other)])
+    assert len(found) == (2 if is_another else 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "people"),
+    [
+        ("a,b b,c c,a", 2),
+        ("a,b b,c c,a d", 3),
+        ("a,b b,c c,d", 2),
+        ("a,b b,c c,d e,d", 3),
+        ("a b c", 3),
+        ("a,team b,team c,team", 3),
+    ],
+)
+def test_each_of_several_people_has_a_name_that_none_of_the_others_has(names: str, people: int) -> None:
+    keys = [
+        grant(str(n).encode(), in_base=tuple(each.split(",")), from_base=True)
+        for n, each in enumerate(names.split())
+    ]
+    assert len(_different_people(keys)) == people
+
+
+def test_a_key_with_more_names_than_are_looked_at_approves_nothing(tmp_path: Path) -> None:
+    """Who it is might be told by one that is not looked at."""
+    team = Team.make(tmp_path, INFRA, signers=("alice", "bob"))
+    others = ",".join(f"a{n}@example.com" for n in range(20))
+    key = team.keys["mallory"]
+    team.dev.commit({SIGNERS: team.keys["bob"].allowed("bob@example.com") + key.allowed(others)})
+    team.server.git("fetch", "-q", str(team.dev.path), "main:main", "--update-head-ok")
+    team.dev.git("fetch", "-q", "origin")
+    more = team.dev.commit({SIGNERS: key.allowed(f"alice@example.com,{others}")})
+    team.dev.commit({"infra/main.tf": "2\n"})
+    answer = team.approve("mallory")
+    assert (answer.code, "more than 20 principals" in answer.err) == (2, True)
+    team.dev.git("reset", "-q", "--hard", f"{more}^")
+    team.dev.commit({"infra/main.tf": "2\n"})
+    assert team.approve("mallory").code == 0
 
 
 @pytest.mark.parametrize("name", ["infra/main.tf", "infra/new", "INFRA/x", "infra/sub/deep"])

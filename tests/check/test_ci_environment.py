@@ -189,7 +189,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     "GitLab, merged results": (MERGED, replace(MERGE_EVENT, claimed=D, includes=B)),
     "GitLab, a merge train": (
         MERGED | {"CI_MERGE_REQUEST_EVENT_TYPE": "merge_train"},
-        replace(MERGE_EVENT, claimed=D, includes=None, is_queued=True),
+        replace(MERGE_EVENT, claimed=D, includes=B, is_queued=True),
     ),
     "GitLab, a branch": (BRANCH, BRANCH_EVENT),
     "GitLab, a new branch": (

@@ -304,6 +304,45 @@ def test_gitlab_s_merged_results_are_judged_against_their_target(host: Host) -> 
     assert host.check(merge_request(host, merge, **merged)).errors == ["deny-prefix"]
 
 
+@pytest.mark.parametrize("kind", ["merged_result", "merge_train"])
+def test_the_head_of_a_merge_request_is_compared_with_the_default_branch(host: Host, kind: str) -> None:
+    """What is built is its merge with a branch of its author, where git carries the edit elsewhere."""
+    text = "".join(f"line {number}\n" for number in range(30))
+    host.land({"a": text})
+    head = host.push("feature", {"a": text.replace("line 20", "evil")})
+    host.dev.git("mv", "a", "runs")
+    host.dev.git("commit", "-q", "--no-verify", "-m", "Move")
+    host.main = host.land({})
+    there = host.push("open", {"a": text})
+    merge = joined(host, there, head)
+    host.clone(merge)
+    said = merge_request(
+        host,
+        merge,
+        CI_MERGE_REQUEST_TARGET_BRANCH_NAME="open",
+        CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED="false",
+        CI_MERGE_REQUEST_EVENT_TYPE=kind,
+        CI_MERGE_REQUEST_TARGET_BRANCH_SHA=there,
+        CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=head,
+    )
+    assert host.check(said).errors == ["deny-prefix"]
+
+
+def test_a_train_may_build_a_squashed_head(host: Host) -> None:
+    head = host.push("feature", GOOD)
+    squashed = host.push("squashed", GOOD)
+    merge = joined(host, host.main, squashed)
+    host.clone(merge)
+    said = merge_request(
+        host,
+        merge,
+        CI_MERGE_REQUEST_EVENT_TYPE="merge_train",
+        CI_MERGE_REQUEST_TARGET_BRANCH_SHA=host.main,
+        CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=head,
+    )
+    assert host.check(said).code == 0
+
+
 def test_a_merge_request_for_a_branch_without_protection_gets_no_looser_policy(host: Host) -> None:
     loose = host.push("loose", {"patchgate.toml": LOOSE})
     bad = host.push("feature", BAD, onto=loose)
@@ -505,18 +544,8 @@ def test_a_conflict_is_joined_as_the_default_branch_asks(host: Host) -> None:
     there = host.push("v1", {"a.py": f"x\ny\n{body}"}, onto=base)
     head = host.push("feature", {"a.py": f"x2\nverify=False\ny\n{body}"}, onto=base)
     host.clone(head)
-    said = {
-        "GITLAB_CI": "true",
-        "CI_PIPELINE_SOURCE": "merge_request_event",
-        "CI_COMMIT_SHA": head,
-        "CI_DEFAULT_BRANCH": "main",
-        "CI_PROJECT_ID": "1",
-        "CI_MERGE_REQUEST_PROJECT_ID": "1",
-        "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "v1",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "true",
-        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
-    }
+    named = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "v1", "CI_MERGE_REQUEST_DIFF_BASE_SHA": base}
+    said = merge_request(host, head, **named)
     answer = host.check(said)
     assert (answer.errors, judged(answer)) == (["deny-content"], [head])
     assert there == host.ci.ask("rev-parse", "refs/remotes/origin/v1")
@@ -609,18 +638,13 @@ def test_a_merge_request_for_a_branch_that_lists_itself_is_judged_by_that(host: 
     host.push("release/1", {"patchgate.toml": STRICT + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'})
     head = host.push("feature", {"docs/x": "1\n"}, onto=base)
     host.clone(head)
-    said = {
-        "GITLAB_CI": "true",
-        "CI_PIPELINE_SOURCE": "merge_request_event",
-        "CI_COMMIT_SHA": head,
-        "CI_DEFAULT_BRANCH": "main",
-        "CI_PROJECT_ID": "1",
-        "CI_MERGE_REQUEST_PROJECT_ID": "1",
-        "CI_MERGE_REQUEST_EVENT_TYPE": "detached",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release/1",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "false",
-        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
-    }
+    said = merge_request(
+        host,
+        head,
+        CI_MERGE_REQUEST_TARGET_BRANCH_NAME="release/1",
+        CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED="false",
+        CI_MERGE_REQUEST_DIFF_BASE_SHA=base,
+    )
     assert host.check(said).errors == ["deny-prefix"]
 
 
@@ -640,6 +664,35 @@ def test_a_listed_branch_whose_push_is_not_known_is_judged_as_an_open_one_too(ho
     host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "release/1", "GIT_COMMIT": after}
     assert host.check(said).errors == ["deny-prefix"]
+
+
+@pytest.mark.parametrize("engine", ["Azure", "Buildkite", "Jenkins", "GitHub"])
+def test_a_push_that_takes_away_the_list_of_its_branch_is_judged_by_it(host: Host, engine: str) -> None:
+    """No push is named there, so the branch has what it has got already."""
+    own = POLICY.replace('"runs"', '"runs", "docs"') + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'
+    had = host.push("release/1", {"patchgate.toml": own})
+    after = host.push("release/1", {"patchgate.toml": POLICY, "docs/x": "1\n"}, onto=had)
+    host.clone(after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    ref = "refs/heads/release/1"
+    said = {
+        "Azure": {
+            "TF_BUILD": "True",
+            "BUILD_REASON": "IndividualCI",
+            "BUILD_SOURCEVERSION": after,
+            "BUILD_SOURCEBRANCH": ref,
+        },
+        "Buildkite": {
+            "BUILDKITE": "true",
+            "BUILDKITE_COMMIT": after,
+            "BUILDKITE_BRANCH": "release/1",
+            "BUILDKITE_PIPELINE_DEFAULT_BRANCH": "main",
+            "BUILDKITE_PULL_REQUEST": "false",
+        },
+        "Jenkins": {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "release/1", "GIT_COMMIT": after},
+        "GitHub": host.rerun(after, "workflow_dispatch") | {"GITHUB_REF": ref},
+    }[engine]
+    assert "deny-prefix" in host.check(said).errors
 
 
 def test_a_git_of_the_checkout_is_refused(host: Host) -> None:
@@ -795,6 +848,26 @@ def test_jenkins_builds_an_older_commit_again_and_takes_no_forced_push_for_that(
         assert host.check(said | {"GIT_COMMIT": built, "GIT_PREVIOUS_COMMIT": before}).errors == errors
 
 
+def test_on_jenkins_a_merge_is_not_judged_by_rules_that_came_after_it(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patchgate.check.ci_moves._MOST_RULES", 1)
+    before = host.main
+    host.main = built = host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "x"')})
+    for number in range(3):
+        # They began before the last change of the rules, and each merge keeps those of its branch.
+        side = host.push(f"feature-{number}", {f"docs/{number}": "1\n"}, onto=before)
+        host.main = joined(host, host.main, side)
+    host.dev.git("checkout", "-q", "-B", "main", host.main)
+    host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
+    after = host.land(GOOD)
+    host.clone(after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    answer = host.check(said | {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": built})
+    assert (answer.code, answer.errors) == (0, [])
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_jenkins_sees_a_merge_that_brings_back_what_came_since_the_build(host: Host, is_first: bool) -> None:
     green = host.land({"patchgate.toml": LOOSE, "runs/old": "1\n"})
@@ -825,6 +898,21 @@ def test_too_many_changes_of_the_rules_between_two_builds_are_undecided(
         host.clone(after)
         host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
         assert host.check(said | {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": green}).code == code
+
+
+def test_what_takes_too_long_to_check_for_each_place_of_a_branch_is_undecided(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    green = host.main
+    host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
+    after = host.land(GOOD)
+    host.clone(after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    said |= {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": green}
+    assert host.check(said).code == 0
+    monkeypatch.setattr("patchgate.cli.ci._MORE_SECONDS", -3600)
+    assert host.check(said).code == 3
 
 
 def test_a_tag_is_judged_by_what_the_default_branch_lacks(host: Host) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.approvals.owners_world import GOVERNED, Team
+from tests.component_world import CONTRACT, TESTS, TEXT_OF_TESTS, contract
 from tests.components.test_push_tips import STRICT, ZERO, Pushed, circle
 from tests.sessions.test_ci import Host
+from tests.sessions.test_findings_unlearned import LATER, OTHER, Shared
 from tests.signing import REF, SIGNERS
 from tests.world import Repo
 
@@ -108,6 +110,87 @@ def test_an_exception_for_the_default_branch_counts_for_no_other_ref(
     team.server.git("update-ref", "refs/heads/main", excepted)
     old = ZERO if is_new else start
     assert at_both_doors(team.server, dev, ref, old, excepted) == (rules, rules)
+
+
+@pytest.mark.parametrize("engine", ["Azure", "Buildkite"])
+def test_what_was_approved_for_a_listed_branch_counts_where_no_push_is_named(
+    tmp_path: Path, engine: str
+) -> None:
+    denied = GOVERNED.replace("[policy]\n", '[policy]\ndeny_prefixes = ["runs"]\n')
+    team = Team.make(tmp_path, denied + RELEASES)
+    dev, ref = team.dev, "refs/heads/release/1"
+    excepted = dev.commit({"runs/x": "1\n"})
+    assert team.approve("alice", excepted, "--for", ref).code == 0
+    after = dev.commit({"a": "2\n"})
+    assert at_both_doors(team.server, dev, ref, team.head(), after) == ([], [])
+    said = {
+        "Azure": {
+            "TF_BUILD": "True",
+            "BUILD_REASON": "IndividualCI",
+            "BUILD_SOURCEVERSION": after,
+            "BUILD_SOURCEBRANCH": ref,
+        },
+        "Buildkite": {
+            "BUILDKITE": "true",
+            "BUILDKITE_COMMIT": after,
+            "BUILDKITE_BRANCH": "release/1",
+            "BUILDKITE_PIPELINE_DEFAULT_BRANCH": "main",
+            "BUILDKITE_PULL_REQUEST": "false",
+        },
+    }[engine]
+    host = Host(dev, team.server, dev, after)
+    answer = host.check(said)
+    assert (answer.code, answer.errors) == (0, []), answer.err
+    dev.git("update-ref", "-d", REF)
+    assert host.check(said).errors == ["deny-prefix"]
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {"patchgate.toml": GOVERNED + "# t\n"},
+        {".pre-commit-config.yaml": "repos:\n- repo: https://x/patchgate\n"},
+        {".patchgate/x": "1\n"},
+    ],
+    ids=["policy", "hooks", "folder"],
+)
+def test_an_approval_from_before_the_rules_moved_counts_on_jenkins_no_more(
+    tmp_path: Path, moved: dict[str, str]
+) -> None:
+    """Also where the last build was before that, and what moved is no policy and no signer."""
+    team = Team.make(tmp_path, GOVERNED)
+    dev, ref, built = team.dev, "refs/heads/main", team.head()
+    there = dev.commit(moved)
+    team.approve("alice", there, "--for", ref)
+    after = dev.policy(GOVERNED + "# v\n")
+    where = ("--policy-from", "refs/remotes/origin/main")
+    assert team.approve("alice", after, "--for", ref, *where).code == 0
+    assert at_both_doors(team.server, dev, ref, there, after)[0] == ["owner-approval-missing"]
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    for before in (there, built):
+        answer = Host(dev, team.server, dev, after).check(
+            said | {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": before}
+        )
+        assert answer.errors == ["owner-approval-missing"]
+
+
+def test_what_a_component_learned_between_two_builds_is_not_unlearned(tmp_path: Path) -> None:
+    """The promise is made to lose the tests, and taken back: each commit alone is right."""
+    shared = Shared(tmp_path)
+    dev, built = shared.repo, shared.old
+    more = TEXT_OF_TESTS + "\n\ndef test_more() -> None:\n    assert shaping.area(2, 1) == 2\n"
+    dev.commit({TESTS: more})
+    learned = shared.captured()
+    dev.commit({CONTRACT: LATER, TESTS: TEXT_OF_TESTS})
+    shared.captured()
+    dev.commit({CONTRACT: contract(), TESTS: OTHER})
+    after = shared.captured()
+    dev.git("update-ref", "refs/remotes/origin/main", after)
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    host = Host(dev, shared.server, dev, after)
+    for before in (learned, built):
+        answer = host.check(said | {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": before})
+        assert (answer.code, set(answer.errors)) == (1, {"drift-tests-weakened"})
 
 
 def test_a_signer_whom_a_first_push_brings_approves_nothing_in_it(tmp_path: Path) -> None:
