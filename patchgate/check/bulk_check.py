@@ -19,6 +19,7 @@ from patchgate.check.range_memory import RangeMemory
 from patchgate.git.bulk_diff import BlobFacts, differences
 from patchgate.git.commit_lists import (
     Commit,
+    NotReached,
     range_arguments,
     range_ends,
     require_parents,
@@ -71,7 +72,8 @@ def check_range(repository: Repository, revision: str, asked: CheckOptions) -> R
     total = 0
     if asked.counted is not None:
         total = int(repository.output("rev-list", "--count", *range_arguments(low, high)))
-    for commits in stream_commits(repository, *range_arguments(low, high)):
+    beyond = NotReached(repository, [low])
+    for commits in map(beyond.of, stream_commits(repository, *range_arguments(low, high))):
         require_parents(repository, commits)
         memory.look_at(commits)
         with Walk(repository, commits) as walk:

@@ -114,7 +114,9 @@ class _Finder:
         if event.kind is EventKind.TAG:
             return self._tagged(event.tag, default)
         if event.kind is EventKind.CLONE or event.branch is None:
-            return [self._against(default)]
+            # What the default branch has already may have been pushed just now.
+            why = "no engine is known: " if event.engine == "git" else f"{event.engine} names no branch: "
+            return [self._newest(default, default, why)]
         ref = BRANCHES + event.branch
         is_protected = event.is_protected or event.branch == default or self._is_listed(ref, default)
         if event.kind is EventKind.PROPOSAL:
@@ -240,10 +242,14 @@ class _Finder:
         return found is not None and found.is_absent
 
     def _is_listed(self, ref: str, default: str) -> bool:
-        """Return whether the policy of the default branch lists a ref, or may, because it cannot be read. Not
-        every host says what it protects, and each may protect others.
+        """Return whether the policy of the default branch lists a ref. Not every host says what it protects,
+        and each may protect others.
+
+        While it cannot be read, every other ref is an open one: judged by that policy, and so undecided.
         """
-        return matches_ref(self._protected_refs(self._tip_of(default)) or (), ref)
+        found = self._policy(self._tip_of(default))
+        policy = None if found is None else found.policy
+        return policy is not None and matches_ref(policy.config.push.protected_refs or (), ref)
 
     def _lists(self, had: str | None, ref: str) -> bool:
         """Return whether the policy of what a ref had lists it, as on a server."""

@@ -64,7 +64,7 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> Commi
         commits = list_commits(repository, "--no-walk", commit_named(objects, revision))
         return CommitRange(require_parents(repository, commits))
     low, high = range_ends(objects, revision)
-    commits = list_commits(repository, *range_arguments(low, high))
+    commits = NotReached(repository, [low]).of(list_commits(repository, *range_arguments(low, high)))
     if not commits:
         require_whole(repository, low, high)
     return CommitRange(require_parents(repository, commits), (low, high))
@@ -243,8 +243,48 @@ def commits_not_in(
     if not tips:
         return []
     limit = () if most is None else (f"--max-count={most}",)
+    known = list(known)
     chosen, stdin = _rev_list_arguments(tips, known, known_refs)
-    return list_commits(repository, "--topo-order", "--reverse", *limit, *chosen, stdin=stdin)
+    found = list_commits(repository, "--topo-order", "--reverse", *limit, *chosen, stdin=stdin)
+    return NotReached(repository, known, *known_refs).of(found)
+
+
+class NotReached:
+    """Leaves out of the commits that git lists those that known ones reach.
+
+    Git lists some where several commits have dates from before those (limit_list in its revision.c looks at
+    five more), and then to the beginning of the history. So it costs nothing where no root is listed.
+
+    Args:
+        known: the known commits; a missing one is ignored.
+        known_refs: options of git-rev-list that name more of them.
+    """
+
+    def __init__(self, repository: Repository, known: Sequence[str], *known_refs: str) -> None:
+        self._repository = repository
+        self._known = known
+        self._known_refs = known_refs
+        self._reached: set[str] | None = None
+
+    def of(self, commits: list[Commit]) -> list[Commit]:
+        """Return those that the known ones do not reach.
+
+        Args:
+            commits: as git lists them, parents first: all, or some and the further ones with the next call.
+
+        Raises:
+            UndecidedError: git failed, or objects are missing.
+        """
+        if self._reached is None and not all(commit.parents for commit in commits):
+            stdin = "".join(f"{oid}\n" for oid in self._known).encode("ascii")
+            words = ("--ignore-missing", "--stdin", *self._known_refs)
+            has_known = bool(self._known or self._known_refs)
+            raw = self._repository.output("rev-list", *words, stdin=stdin) if has_known else b""
+            self._reached = set(raw.decode("ascii").split())
+        if not self._reached:
+            return commits
+        reached = self._reached
+        return [commit for commit in commits if commit.oid not in reached]
 
 
 def count_commits_not_in(

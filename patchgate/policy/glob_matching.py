@@ -8,6 +8,7 @@ time, so 100,000 paths and hostile names are cheap.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from sys import maxsize
 from typing import TYPE_CHECKING
 
@@ -165,13 +166,24 @@ class PrefixSet:
 
 def matches_ref(refs: Sequence[str], name: str) -> bool:
     """Check whether the full name of a ref is in the list or matches a glob in it."""
-    return any(_fits(ref, name) for ref in refs)
+    return _matches(tuple(refs), name)
 
 
-def _fits(ref: str, name: str) -> bool:
-    first, *rest = ref.split("*")
+@lru_cache(maxsize=4_096)
+def _matches(refs: tuple[str, ...], name: str) -> bool:
+    # A push asks the same of each of its refs several times, and a pushed list may be long.
+    return any(_fits(parts, name) for parts in _parted(refs))
+
+
+@lru_cache(maxsize=16)
+def _parted(refs: tuple[str, ...]) -> list[list[str]]:
+    return [ref.split("*") for ref in refs]
+
+
+def _fits(parts: Sequence[str], name: str) -> bool:
+    first, *rest = parts
     if not rest:
-        return ref == name
+        return first == name
     if not name.startswith(first):
         return False
     position = len(first)

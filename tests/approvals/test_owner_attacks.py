@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from patchgate.approvals import grants
 from patchgate.approvals.signatures import public_key_of
 from patchgate.check import push_groups
 from patchgate.errors import UndecidedError
@@ -1018,6 +1022,49 @@ def test_the_command_for_a_merge_onto_a_new_branch_names_what_is_there(tmp_path:
     assert said is not None
     assert team.approve("alice", *said[1].split()).code == 0
     assert team.push(pushed).code == 0
+
+
+def test_old_dates_bring_nothing_of_a_history_before(tmp_path: Path) -> None:
+    """Git lists commits that main has had for years where its newest ones have dates from before those."""
+    denied = '[policy]\ndeny_prefixes = ["docs"]\n'
+    dev = Repo.create(tmp_path)
+    dev.commit({"docs/x": "1\n", "a": "1\n"})
+    dev.git("rm", "-q", "-r", "docs")
+    dev.commit({"patchgate.toml": denied})
+    fork = dev.commit({"a": "2\n"})
+    for number in range(8):
+        date = f"{315532800 + number} +0000"
+        tree = dev.ask("rev-parse", f"{commit_of(dev, dev.head(), {'b': f'{number}'})}^{{tree}}")
+        old = dev.git("commit-tree", tree, "-p", "HEAD", "-m", "x", GIT_COMMITTER_DATE=date).decode().strip()
+        dev.git("reset", "-q", "--hard", old)
+    team = Team(dev.at(tmp_path / "server.git"), dev, {})
+    dev.git("clone", "-q", "--bare", ".", str(team.server.path))
+    dev.git("remote", "add", "origin", str(team.server.path))
+    dev.git("fetch", "-q", "origin")
+    team.install()
+    topic = commit_of(dev, fork, {"c": "1\n"})
+    merge = commit_of(dev, dev.head(), {"c": "1\n"}, dev.head(), topic)
+    listed = dev.ask("rev-list", merge, "^HEAD").split()
+    assert set(listed) > {merge, topic}
+    asked = ("--policy-from", "refs/remotes/origin/main", f"refs/remotes/origin/main..{merge}")
+    answer = dev.check(*asked, CI="true")
+    assert (answer.code, {each["commit"] for each in answer.changes}) == (0, {merge, topic})
+    assert team.push(f"{merge}:refs/heads/main").code == 0
+
+
+def test_many_approvals_that_count_take_no_time_from_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team.make(tmp_path, INFRA)
+    for number in range(4):
+        team.dev.commit({"infra/main.tf": f"{number}\n"})
+        assert team.approve("alice").code == 0
+    ticks = itertools.count()
+    clock = SimpleNamespace(
+        monotonic=lambda: 10.0 * next(ticks), process_time=time.process_time, time=time.time
+    )
+    monkeypatch.setattr(grants, "time", clock)
+    assert team.push(is_real=False).code == 0
 
 
 def test_open_branches_that_take_too_long_one_by_one_are_judged_together(

@@ -695,6 +695,41 @@ def test_a_push_that_takes_away_the_list_of_its_branch_is_judged_by_it(host: Hos
     assert "deny-prefix" in host.check(said).errors
 
 
+@pytest.mark.parametrize("ref", ["main", "upstream/main", "detached", ""])
+def test_where_jenkins_names_no_branch_the_newest_change_of_the_default_one_is_judged(
+    host: Host, ref: str
+) -> None:
+    before, after = host.main, host.land(BAD)
+    host.clone(after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": before, "GIT_BRANCH": ref} if ref else {}
+    for known in ({"JENKINS_URL": "http://ci.invalid"}, {}):
+        assert host.check(known | said).errors == ["deny-prefix"]
+
+
+@pytest.mark.parametrize("kind", ["merge request", "push", "tag"])
+def test_while_the_policy_of_the_default_branch_cannot_be_read_nothing_is_judged_by_its_author(
+    host: Host, kind: str
+) -> None:
+    loose = host.push("there", {"patchgate.toml": LOOSE})
+    bad = host.push("feature", BAD, onto=loose)
+    host.dev.git("checkout", "-q", "main")
+    host.main = host.land({"patchgate.toml": "[policy\n"})
+    host.clone(bad)
+    said = {
+        "merge request": merge_request(
+            host,
+            bad,
+            CI_MERGE_REQUEST_TARGET_BRANCH_NAME="there",
+            CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED="false",
+            CI_MERGE_REQUEST_DIFF_BASE_SHA=loose,
+        ),
+        "push": host.pushed("refs/heads/feature", loose, bad),
+        "tag": host.pushed("refs/tags/v1", loose, bad),
+    }[kind]
+    assert host.check(said).code != 0
+
+
 def test_a_git_of_the_checkout_is_refused(host: Host) -> None:
     head = host.push("feature", {"bin/git": "#!/bin/sh\n"})
     host.clone(head)
