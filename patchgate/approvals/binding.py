@@ -42,13 +42,21 @@ class Binding:
 NOT_BOUND = Binding()
 
 
-def bind(repository: Repository, change: ChangeVerdict, branch: str | None, expires: str | None) -> Binding:
+def bind(
+    repository: Repository,
+    change: ChangeVerdict,
+    branch: str | None,
+    expires: str | None,
+    before: str | None = None,
+) -> Binding:
     """Find what a signed approval of a change must be bound to.
 
     Args:
         branch: the branch that gets the change, as a full name; None: the default branch, if the change
             needs one.
         expires: when it ends, in ISO 8601; None: never.
+        before: the commit of `--policy-from`. Of a change that has landed, the rules are those from there: CI
+            asks for its approval afterwards.
 
     Raises:
         UsageError: that branch is not here, or it is not known which one gets the change.
@@ -58,6 +66,9 @@ def bind(repository: Repository, change: ChangeVerdict, branch: str | None, expi
     rules = None
     if branch is not None or is_policy:
         branch, commit = _branch(repository, branch, change.source.commit)
+        landed = change.source.commit
+        if before is not None and landed is not None and is_ancestor(repository, landed, commit):
+            commit = commit if is_ancestor(repository, landed, before) else before
         if is_policy:
             with Objects(repository) as objects:
                 rules = rules_state(objects, commit).digest

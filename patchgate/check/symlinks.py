@@ -1,8 +1,8 @@
 """Find where the symlinks of a change lead in the resulting tree.
 
 Where a change adds, changes or removes a symlink or a submodule, every other link is followed too, because it
-may lead through the changed one. That lists the whole tree (16 ms for 100,000 files). A merge is refused for
-a link that leaves the repository in none of its parents.
+may lead through the changed one. That lists the whole tree, once for many commits (16 ms for 100,000 files).
+A merge is refused for a link that leaves the repository in none of its parents.
 """
 
 from __future__ import annotations

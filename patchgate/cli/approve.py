@@ -93,7 +93,7 @@ def approve_command(
     by = who_approves(repository, os.environ)
     _show_exemption(exemption, reason, by)
     at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)
-    bound = bind(repository, exemption.change, branch, end) if sign else NOT_BOUND
+    bound = bind(repository, exemption.change, branch, end, asked.policy_from) if sign else NOT_BOUND
     statement = exemption.state(reason, by, at, bound)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)

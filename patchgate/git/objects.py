@@ -50,6 +50,8 @@ class Objects:
         self._trees: dict[str, dict[bytes, Entry]] = {}
         self._n_names = 0
         self._texts: dict[str, bool] = {}
+        # Of some trees, for `symlinks.list_links`.
+        self.links: dict[str, dict[bytes, Entry]] = {}
         self.empty_tree = self.hash("tree", b"")
         self.empty_blob = self.hash("blob", b"")
 

@@ -13,7 +13,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import GITLINK, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import fold, is_git_alias
-from patchgate.git.tree_view import TreeView
+from patchgate.git.tree_view import TreeView, differing_links
 from patchgate.values import dataclass
 
 LONGEST_TARGET = 4096
@@ -21,6 +21,7 @@ LONGEST_TARGET = 4096
 _MOST_HOPS = 40
 _TOO_FAR = f"leads through more than {_MOST_HOPS} symlinks, or in a circle"
 _MOST_STEPS = 2_000_000
+_MOST_TREES = 4
 _AT_ONCE_BYTES = 4 << 20
 
 
@@ -142,20 +143,38 @@ def read_targets(objects: Objects, oids: Collection[str]) -> dict[str, bytes | N
 
 
 def list_links(view: TreeView, over: Mapping[bytes, Entry | None]) -> dict[bytes, Entry]:
-    """List every symlink of a tree with its overlay; reads the whole tree, in one git child.
+    """List every symlink of a tree with its overlay; reads the whole tree, in one git child, the first time.
 
     Raises:
         UndecidedError: git failed.
     """
-    objects = view.objects
-    listed = objects.list_tree(view.tree)
-    found: dict[bytes, Entry] = {}
-    for record in listed.split(b"\0"):
-        if record.startswith(b"120000 "):
-            about, _, path = record.partition(b"\t")
-            found[path] = Entry(SYMLINK, about.rpartition(b" ")[2].decode("ascii"))
+    found = dict(_links_of(view.objects, view.tree))
     for path, entry in over.items():
         found.pop(path, None)
         if entry is not None and entry.mode == SYMLINK:
             found[path] = entry
     return found
+
+
+def _links_of(objects: Objects, tree: str) -> dict[bytes, Entry]:
+    """List the symlinks of a tree: of a later one what differs, so that many commits list it once."""
+    known = objects.links
+    if tree not in known:
+        if known:
+            near = next(reversed(known))
+            found = dict(known[near])
+            for path in differing_links(objects, tree, near):
+                found.pop(path, None)
+                entry = objects.entry(tree, path)
+                if entry is not None and entry.mode == SYMLINK:
+                    found[path] = entry
+        else:
+            found = {}
+            for record in objects.list_tree(tree).split(b"\0"):
+                if record.startswith(b"120000 "):
+                    about, _, path = record.partition(b"\t")
+                    found[path] = Entry(SYMLINK, about.rpartition(b" ")[2].decode("ascii"))
+        while len(known) >= _MOST_TREES:
+            del known[next(iter(known))]
+        known[tree] = found
+    return known[tree]

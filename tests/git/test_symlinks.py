@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from patchgate.git.model import REGULAR, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
-from patchgate.git.symlinks import Links, read_targets
+from patchgate.git.symlinks import Links, list_links, read_targets
 from patchgate.git.tree_view import TreeView
 from tests.amount import often
-from tests.world import Repo
+from tests.component_world import opened
+from tests.world import AskedGit, Repo
 
 NAMES = ("a", "b", "a/b", "a/c", "b/c", "a/b/c", "l", "a/l", "a/b/l", "b/l")
 TARGETS = (
@@ -108,3 +109,22 @@ def test_a_target_that_cannot_be_followed_is_an_escape(repo: Repo, content: byte
     with Objects(open_repository(repo.env, str(repo.path))) as objects:
         view = TreeView(objects, objects.empty_tree, {b"l": Entry(SYMLINK, oid)})
         assert Links(view, read_targets(objects, [oid])).follow(b"l").escape is not None
+
+
+def test_the_links_of_many_trees_are_those_of_each_and_listed_once(repo: Repo, tmp_path: Path) -> None:
+    trees = []
+    for number, (name, target) in enumerate([("x/l", "a"), ("x/m", "b"), ("x/l", ".."), ("y/l", "a")] * 3):
+        (repo.path / name).unlink(missing_ok=True)
+        repo.link(name, target)
+        if number % 4 == 3:
+            (repo.path / "x/m").unlink()
+        repo.commit({"f": f"{number}\n"})
+        trees.append(repo.ask("rev-parse", "HEAD^{tree}"))
+    git = AskedGit(tmp_path, repo.env)
+    with Objects(opened(repo, PATH=git.path)) as objects:
+        together = [list_links(TreeView(objects, tree), {}) for tree in trees]
+    assert git.times("ls-tree") == 1
+    for tree, found in zip(trees, together, strict=True):
+        with Objects(opened(repo)) as objects:
+            assert list_links(TreeView(objects, tree), {}) == found
+    assert together[0] != together[2]

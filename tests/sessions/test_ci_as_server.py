@@ -174,6 +174,18 @@ def test_an_approval_from_before_the_rules_moved_counts_on_jenkins_no_more(
         assert answer.errors == ["owner-approval-missing"]
 
 
+def test_a_change_of_the_rules_that_has_landed_can_be_approved_afterwards(tmp_path: Path) -> None:
+    """A direct push that the host let pass: the clone of its approver has it by then."""
+    team = Team.make(tmp_path, GOVERNED)
+    dev, ref, had = team.dev, "refs/heads/main", team.head()
+    after = dev.policy(GOVERNED + "# v\n")
+    dev.git("update-ref", "refs/remotes/origin/main", after)
+    host = Host(dev, team.server, dev, after)
+    assert host.check(host.pushed(ref, had, after)).errors == ["owner-approval-missing"]
+    assert team.approve("alice", after, "--for", ref, "--policy-from", had).code == 0
+    assert host.check(host.pushed(ref, had, after)).code == 0
+
+
 def test_what_a_component_learned_between_two_builds_is_not_unlearned(tmp_path: Path) -> None:
     """The promise is made to lose the tests, and taken back: each commit alone is right."""
     shared = Shared(tmp_path)

@@ -126,6 +126,29 @@ def test_an_octopus_may_take_a_side_of_each_conflict(repo: Repo) -> None:
         assert list(repo.check(tip).files) == ["value"]
 
 
+@pytest.mark.parametrize("number", [2, 4, 5, 17])
+def test_a_merge_of_many_carries_nothing_out_of_where_it_is_allowed(repo: Repo, number: int) -> None:
+    """One side changes a file where an override allows it, another side moves the file."""
+    text = "".join(f"line {each}\n" for each in range(30))
+    denied = '[policy]\nmax_file_bytes = 500\n[rules]\nmax-file-bytes = "error"\n'
+    allowed = '[[overrides]]\npaths = ["vendor/**"]\nmax_file_bytes = 100000\n'
+    repo.git("checkout", "-q", "-B", "main", "base")
+    repo.policy(denied + allowed)
+    start = repo.commit({"vendor/f": text, "src/o": "o\n"})
+    repo.git("branch", "-f", "base", start)
+    large = repo.commit({"vendor/f": text + "more\n" * 100})
+    repo.git("checkout", "-q", "--detach", start)
+    repo.git("mv", "vendor/f", "src/f")
+    heads = [repo.commit(), large]
+    for each in range(number - 2):
+        repo.git("checkout", "-q", "--detach", start)
+        heads.append(repo.commit({f"src/x{each}": "x\n"}))
+    repo.git("checkout", "-q", "--detach", heads[0])
+    for head in heads[1:]:
+        repo.git("merge", "-q", "--no-verify", "-m", "Merge", head)
+    refused(repo, octopus(repo, repo.ask("rev-parse", "HEAD^{tree}"), *heads), "max-file-bytes")
+
+
 def test_the_hooks_refuse_an_octopus_with_markers(repo: Repo) -> None:
     sides = [line(repo, f"s{number}", {"value": f"{number}\n"}) for number in (1, 2, 3)]
     bad = octopus(repo, with_file(repo, sides[0], "value", torn(repo, sides)), *sides)
