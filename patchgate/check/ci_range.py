@@ -16,12 +16,7 @@ from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.refs import is_branch_name
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import (
-    BRANCHES,
-    TAGS,
-    RefUpdate,
-    is_ancestor,
-)
+from patchgate.git.pushes import BRANCHES, TAGS, RefUpdate, is_ancestor
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
@@ -62,7 +57,8 @@ class CiPush:
 
     `had` are the refs that matter there, with their objects, and `default` is the default branch, in full;
     both are empty on a server that has no commit. `been` are commits that the ref may have had since.
-    `policy_from` is whose policy judges, if not what the ref had. `notes` are sentences for the report.
+    `policy_from` is whose policy judges, if not what the ref had. `is_listed` is whether more than the policy
+    of what it had protects the ref. `notes` are sentences for the report.
     """
 
     head: str
@@ -72,11 +68,16 @@ class CiPush:
     notes: tuple[str, ...] = ()
     policy_from: str | None = None
     been: Sequence[str] = ()
+    is_listed: bool = True
 
     @property
     def base(self) -> str | None:
         """What the ref had, or else the default branch."""
         return self.update.old or self.had.get(self.default or "")
+
+
+def _by_itself(found: CiRange | CiPush) -> CiRange | CiPush:
+    return replace(found, is_listed=False) if isinstance(found, CiPush) else found
 
 
 def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange | CiPush, ...]:
@@ -162,7 +163,8 @@ class _Finder:
         found, had = replace(self._against(default), notes=self._unknown()), self.event.claimed
         branch = ref.removeprefix(BRANCHES)
         if had is not None:
-            return [found, *(self._pushed(branch, default, had) if self._lists(had, ref) else ())]
+            moves = self._pushed(branch, default, had) if self._lists(had, ref) else ()
+            return [found, *map(_by_itself, moves)]
         if self.event.is_new:
             return [found]
         # What a push brought may have taken the list away.
@@ -253,7 +255,8 @@ class _Finder:
 
     def _lists(self, had: str | None, ref: str) -> bool:
         """Return whether the policy of what a ref had lists it, as on a server."""
-        if had is None or self._has_no_policy(had):
+        found = None if had is None else self._policy(had)
+        if had is None or found is None or found.is_absent:
             return False
         listed = self._protected_refs(had)
         return matches_ref(USUAL_BRANCHES if listed is None else listed, ref)

@@ -730,6 +730,24 @@ def test_while_the_policy_of_the_default_branch_cannot_be_read_nothing_is_judged
     assert host.check(said).code != 0
 
 
+@pytest.mark.parametrize("is_here", [True, False])
+def test_an_open_branch_called_main_is_as_open_as_another(host: Host, is_here: bool) -> None:
+    """Where the default branch is another, and names what it protects, this name means nothing."""
+    listed = POLICY + '[push]\nprotected_refs = ["refs/heads/trunk"]\n'
+    base = host.push("trunk", {"patchgate.toml": listed})
+    plain = host.push("main", {"patchgate.toml": POLICY}, onto=base)
+    lost = host.push("main", GOOD, onto=plain)
+    after = host.push("main", {"b.txt": "x\n"}, onto=plain)
+    host.clone(after)
+    if is_here:
+        host.ci.git("fetch", "-q", "origin", lost)
+    said = host.pushed("refs/heads/main", lost, after, forced=True)
+    event = json.loads(Path(said["GITHUB_EVENT_PATH"]).read_text())
+    said |= host.event(event | {"repository": {"default_branch": "trunk"}})
+    answer = host.check(said)
+    assert (answer.code, answer.errors) == (0, [])
+
+
 def test_a_git_of_the_checkout_is_refused(host: Host) -> None:
     head = host.push("feature", {"bin/git": "#!/bin/sh\n"})
     host.clone(head)
