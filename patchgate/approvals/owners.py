@@ -7,6 +7,7 @@ counts twice. The owners and the signers are those of the base.
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -234,7 +235,8 @@ class _OwnersCheck:
         if statement.repository != change.policy.repository:
             return f"{name} does not name this repository ([governance] id)"
         state = self._rules_state(ref.commit)
-        if statement.rules_state != state.digest:
+        states = itertools.chain([state], map(self._rules_state, ref.been))
+        if all(statement.rules_state != each.digest for each in states):
             now = state.newest[:SHORT_OID] if state.newest else "no commit"
             return (
                 f"{name} was given before the rules changed: {now} changed them last on {show_ref(ref.ref)}"

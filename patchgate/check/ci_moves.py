@@ -31,13 +31,14 @@ Move = tuple[str, str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class MovesBetween:
-    """What may have happened between two commits: moves to judge besides, and where there are new baselines.
+    """What may have happened between two commits: moves to judge besides, and where there was something new.
 
-    With `learned` the last commit is compared: several may unlearn together what a component had there.
+    The last commit is compared with each of `been`, which have other baselines or rules than what is before:
+    several may unlearn together what a component had there, and approvals may be of the rules there.
     """
 
     moves: Sequence[Move] = ()
-    learned: Sequence[str] = ()
+    been: Sequence[str] = ()
 
 
 def moves_between(objects: Objects, policies: TreePolicies, before: str, head: str) -> MovesBetween:
@@ -84,7 +85,7 @@ def moves_between(objects: Objects, policies: TreePolicies, before: str, head: s
                 f"more than {most} {what} have come since the build of {before[:SHORT_OID]}",
                 "build the commits between first",
             )
-    return MovesBetween((*((each, head, None) for each in changing), *joined), learned)
+    return MovesBetween((*((each, head, None) for each in changing), *joined), [*changing, *learned])
 
 
 @dataclass(frozen=True, slots=True)

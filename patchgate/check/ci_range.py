@@ -376,7 +376,7 @@ class _Finder:
                 replace(self._push(ref, default, old, pushed=new), policy_from=rules)
                 for old, new, rules in between.moves
             ]
-            return [replace(whole, been=between.learned), *further]
+            return [replace(whole, been=between.been), *further]
         tip = resolve(self.objects, _REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
         if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):

@@ -354,6 +354,7 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
                 base=base,
                 is_new=old is None,
                 is_forced=old is not None and not terms.reaches(tip, old),
+                been=tuple(terms.destination.been.get(update.ref, ())),
             )
         )
     return tuple(found)

@@ -51,6 +51,7 @@ class Walk:
         self._differences: dict[str, MergeDifference] = {}
         self._carried: dict[str, CarriedPaths] = {}
         self._carry_limit: CarryLimit | None = None
+        self._touch_limit: CarryLimit | None = None
         self._solved_limit: CarryLimit | None = None
         self._is_carried = False
         if merges:
@@ -106,18 +107,21 @@ class Walk:
 
     def differences_of(self, merges: Sequence[Commit]) -> dict[str, MergeDifference]:
         """Say of some merges that differ from a parent how."""
-        from patchgate.git.merge_paths import touched_paths
+        return self._touched([commit.oid for commit in merges])
 
-        return touched_paths(self.repository, [commit.oid for commit in merges])
+    def _touched(self, merges: Sequence[str]) -> dict[str, MergeDifference]:
+        from patchgate.git.merge_paths import BASE_SECONDS, CarryLimit, touched_paths
+
+        if self._touch_limit is None:
+            self._touch_limit = CarryLimit(len(self._merges), seconds=BASE_SECONDS)
+        return touched_paths(self.repository, merges, self._touch_limit)
 
     def _difference_of(self, commit: Commit) -> MergeDifference | None:
         """Say how one merge differs from its parents; those that follow in the walk are asked for with it."""
         if commit.oid not in self._asked:
             place = self._merges.get(commit.oid, 0)
             self._asked = [*self._merges][place : place + _AT_ONCE] or [commit.oid]
-            from patchgate.git.merge_paths import touched_paths
-
-            self._differences = touched_paths(self.repository, self._asked)
+            self._differences = self._touched(self._asked)
         return self._differences.get(commit.oid)
 
     def _carry_together(self) -> None:

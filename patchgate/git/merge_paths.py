@@ -87,13 +87,18 @@ class CarryLimit:
         finally:
             self._left -= time.monotonic() - started
 
+    @property
+    def has_time(self) -> bool:
+        """Whether some is left."""
+        return time.monotonic() < self._deadline
+
     def require_time(self) -> None:
         """Require that some is left.
 
         Raises:
             UndecidedError: there is none.
         """
-        if time.monotonic() >= self._deadline:
+        if not self.has_time:
             first, *others = self._parents
             named = " and ".join(each[:12] for each in others)
             raise UndecidedError(
@@ -281,20 +286,35 @@ class MergeDifference:
             self.has_links |= not _LINKS.isdisjoint((old_mode, new_mode))
 
 
-def touched_paths(repository: Repository, merges: Sequence[str]) -> dict[str, MergeDifference]:
+def touched_paths(
+    repository: Repository, merges: Sequence[str], limit: CarryLimit
+) -> dict[str, MergeDifference]:
     """Say of some merges that differ from a parent how. One child for all, or more where it would write too
     much: each may differ from a parent in all files.
 
     Args:
         merges: their commits.
+        limit: what is left of the time for these merges and others; without limits it does not end.
 
     Raises:
-        UndecidedError: git failed.
+        UndecidedError: git failed, or it takes too long.
     """
+    with limit.spent_on([(oid, "") for oid in merges]):
+        return _touched_paths(repository, merges, limit)
+
+
+def _touched_paths(
+    repository: Repository, merges: Sequence[str], limit: CarryLimit
+) -> dict[str, MergeDifference]:
     found: dict[str, MergeDifference] = {}
     known: dict[bytes, bytes] = {}
     waiting = [list(merges)] if merges else []
     while waiting:
+        if repository.has_limits and not limit.has_time:
+            raise UndecidedError(
+                "it takes too long to find how merges differ from what they join",
+                "push fewer merges at once, or replace them with a rebase",
+            )
         some = waiting.pop()
         stdin = "".join(f"{oid}\n" for oid in some).encode("ascii")
         most = _MOST_OF_MANY if len(some) > 1 else DEFAULT_OUTPUT

@@ -206,7 +206,8 @@ class ProtectedRef:
     has. `policy` is the revision whose policy names the owners. `tip` is what the ref becomes (None: not
     compared), and `base` what is there already: the old commit, or where a new branch forks; None: nothing.
     `other_bases` are further commits where the two histories part, after merges that cross. `is_new` is
-    whether the ref is made, `is_forced` whether it loses commits.
+    whether the ref is made, `is_forced` whether it loses commits. `been` are commits that it may have had
+    after `commit`.
     """
 
     ref: str | None
@@ -217,6 +218,7 @@ class ProtectedRef:
     other_bases: tuple[str, ...] = ()
     is_new: bool = False
     is_forced: bool = False
+    been: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from patchgate.git import bulk_diff, commit_lists, diff, history, merge_paths, t
 from patchgate.git.bulk_diff import BlobFacts, differences
 from patchgate.git.commit_lists import list_commits
 from patchgate.git.history import Walk
+from patchgate.git.merge_paths import CarryLimit
 from patchgate.git.repository import open_repository
 from patchgate.values import replace
 from tests.amount import IS_LONG
@@ -362,13 +363,18 @@ def test_many_merges_that_differ_in_many_files_are_asked_for_in_parts(
         repo.git("merge", "-q", "--no-ff", "-m", "Merge", f"topic{number}")
     merges = repo.ask("rev-list", "--merges", "HEAD").split()
     opened = open_repository(repo.env, str(repo.path))
-    expected = merge_paths.touched_paths(opened, merges)
+    limit = CarryLimit(len(merges))
+    expected = merge_paths.touched_paths(opened, merges, limit)
     assert list(expected) == merges
     monkeypatch.setattr(merge_paths, "_MOST_OF_MANY", 500)
-    assert merge_paths.touched_paths(opened, merges) == expected
+    assert merge_paths.touched_paths(opened, merges, limit) == expected
+    # Whoever pushes may not choose how long it takes.
+    assert merge_paths.touched_paths(opened, merges, CarryLimit(seconds=-1)) == expected
+    with pytest.raises(UndecidedError, match="too long"):
+        merge_paths.touched_paths(replace(opened, trusts_caches=False), merges, CarryLimit(seconds=-1))
     monkeypatch.setattr(merge_paths, "DEFAULT_OUTPUT", 100)
     with pytest.raises(UndecidedError, match="wrote more"):
-        merge_paths.touched_paths(opened, merges)
+        merge_paths.touched_paths(opened, merges, limit)
 
 
 def test_trees_that_git_calls_equal_are_not_cleared(repo: Repo) -> None:

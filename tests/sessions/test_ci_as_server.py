@@ -174,6 +174,22 @@ def test_an_approval_from_before_the_rules_moved_counts_on_jenkins_no_more(
         assert answer.errors == ["owner-approval-missing"]
 
 
+def test_two_approved_changes_of_the_rules_may_have_landed_between_two_builds(tmp_path: Path) -> None:
+    """Each was approved on what the branch had by then."""
+    team = Team.make(tmp_path, GOVERNED)
+    dev, ref, built = team.dev, "refs/heads/main", team.head()
+    for number in range(2):
+        there = dev.head()
+        after = dev.policy(GOVERNED + f"# {number}\n")
+        where = ("--policy-from", "refs/remotes/origin/main")
+        assert team.approve("alice", after, "--for", ref, *where).code == 0
+        assert at_both_doors(team.server, dev, ref, there, after) == ([], [])
+        dev.git("checkout", "-q", "-B", "main", after)
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    said |= {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": built}
+    assert Host(dev, team.server, dev, after).check(said).code == 0
+
+
 def test_a_change_of_the_rules_that_has_landed_can_be_approved_afterwards(tmp_path: Path) -> None:
     """A direct push that the host let pass: the clone of its approver has it by then."""
     team = Team.make(tmp_path, GOVERNED)
