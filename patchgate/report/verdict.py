@@ -177,7 +177,7 @@ class PolicyReference:
 
 
 OWNER_RULE = "owner-approval-missing"
-# In the details of a finding: the path that it is about, if the change does not change that itself.
+# In the details of a finding: the path that it is about too, and which the change does not change.
 UNCHANGED = "unchanged_path"
 REPAIR_RULE = "patch-repaired"
 
@@ -264,11 +264,16 @@ class ChangeVerdict:
         It also names what refuses it at paths that it does not change: with another base those may be others,
         and nobody approves what he was not shown.
         """
-        refused = [
-            (each.rule, path)
+        refusing = [
+            (each.rule, each.details.get(UNCHANGED, each.path), UNCHANGED in each.details)
             for each in self.findings
-            if isinstance(path := each.details.get(UNCHANGED), RepoPath)
-            and (each.level is Level.ERROR or "approved" in each.details)
+            if each.rule != OWNER_RULE and (each.level is Level.ERROR or "approved" in each.details)
+        ]
+        own = {file.path for file in self.change.files} if refusing else ()
+        refused = [
+            (rule, path)
+            for rule, path, is_other in refusing
+            if isinstance(path, RepoPath) and (is_other or path not in own)
         ]
         is_merge = self.source.kind == "merge" or self.source.is_merge
         return change_id(self.change, is_merge=is_merge, unchanged=refused)

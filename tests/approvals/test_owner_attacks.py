@@ -26,6 +26,7 @@ from patchgate.policy.tree_policies import TreePolicies
 from patchgate.process.cpu_limit import CpuBudget
 from tests.amount import IS_LONG
 from tests.approvals.owners_world import GOVERNED, OWNED, Team
+from tests.component_world import contract, declared
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
 from tests.world import AskedGit, Repo
 
@@ -968,6 +969,29 @@ def test_an_approval_allows_no_symlink_that_was_not_there(tmp_path: Path) -> Non
     # Whoever approves both is shown both.
     assert "the symlink link leaves" in team.approve("bob", again, "--for", "refs/heads/main").err
     elsewhere = linked(team.dev, commit_of(team.dev, inside, {"link": None}), "vendor", "../shared")
+    assert team.push(f"{elsewhere}:refs/heads/main").code == 0
+
+
+def test_an_approval_allows_no_broken_component_that_was_not_there(tmp_path: Path) -> None:
+    """What depends on a contract that the change removes depends on the base."""
+    names = ("a", "b", "c")
+    team = Team.make(tmp_path, GOVERNED + declared(*names))
+    dev = team.dev
+    begin = dev.commit(
+        {f"contracts/{name}/interface.json": contract(name, *"a" * (name == "b")) for name in names}
+        | {f"tests/{name}/test_{name}.py": "def test() -> None:\n    assert True\n" for name in names}
+        | {f"src/{name}/{name}.py": "x = 1\n" for name in names}
+    )
+    assert team.push().code == 0
+    gone: dict[str, str | None] = {"contracts/a/interface.json": None}
+    removed = commit_of(dev, begin, gone)
+    assert team.approve("alice", removed, "--for", "refs/heads/main").code == 0
+    further = commit_of(dev, begin, {"contracts/c/interface.json": contract("c", "a")})
+    assert team.push(f"{further}:refs/heads/main").code == 0
+    again = commit_of(dev, further, gone)
+    said = refused(team, f"{again}:refs/heads/main", rule="dependency-without-contract")
+    assert "contracts/c/interface.json" in said
+    elsewhere = commit_of(dev, commit_of(dev, further, {"contracts/c/interface.json": contract("c")}), gone)
     assert team.push(f"{elsewhere}:refs/heads/main").code == 0
 
 
