@@ -192,11 +192,13 @@ def change_id(
     Args:
         is_merge: the files are only what a merge changes itself; it is judged at other paths too, so its tree
             is a part of the id.
-        unchanged: the rules that refuse it at paths that it does not change.
+        unchanged: the rules that refuse it at paths that it does not change. Then its tree is a part of the
+            id, too: what is at the paths, and on the way there, may be another thing on another base.
     """
     digest = hashlib.sha256(b"patchgate.change/1\n")
-    if is_merge:
-        digest.update(f"merge {change.after}\n".encode("ascii"))
+    unchanged = list(unchanged)
+    if is_merge or unchanged:
+        digest.update(f"{'merge' if is_merge else 'tree'} {change.after}\n".encode("ascii"))
     for file in change.files:
         present = file.old or file.new
         nothing = Entry(NO_MODE, "0" * len(present.oid if present else ""))

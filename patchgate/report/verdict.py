@@ -261,8 +261,8 @@ class ChangeVerdict:
     def change_id(self) -> str:
         """The change id: that of the same change under any policy, after a rebase too.
 
-        It also names what refuses it at paths that it does not change: with another base those may be others,
-        and nobody approves what he was not shown.
+        It also names what refuses it at paths that it does not change, with its whole tree: on another base
+        that may be something else, and nobody approves what he was not shown.
         """
         refusing = [
             (each.rule, each.details.get(UNCHANGED, each.path), UNCHANGED in each.details)

@@ -972,6 +972,24 @@ def test_an_approval_allows_no_symlink_that_was_not_there(tmp_path: Path) -> Non
     assert team.push(f"{elsewhere}:refs/heads/main").code == 0
 
 
+def test_an_approval_allows_no_symlink_that_leads_elsewhere(tmp_path: Path) -> None:
+    """The approver was shown that an unchanged link leads into a submodule; by then it leads out."""
+    team = Team.make(tmp_path, GOVERNED + '[policy.commit]\nallow_symlinks = "inside"\n')
+    dev, start = team.dev, team.head()
+    submodule = f"160000 commit {start}\tsub\n".encode()
+    tree = dev.git("mktree", stdin=dev.git("ls-tree", start) + submodule).decode().strip()
+    begin = dev.ask("commit-tree", tree, "-p", start, "-m", "Submodule")
+    begin = linked(dev, begin, "z", "vendor/sub/README")
+    team.server.git("fetch", "-q", str(dev.path), f"{begin}:refs/heads/main")
+    dev.git("update-ref", "refs/remotes/origin/main", begin)
+    approved = linked(dev, begin, "vendor", ".")
+    assert "into a submodule" in team.approve("alice", approved, "--for", "refs/heads/main").err
+    other = linked(dev, begin, "z", "vendor/../.ssh/id_rsa")
+    assert team.push(f"{other}:refs/heads/main").code == 0
+    again = linked(dev, other, "vendor", ".")
+    refused(team, f"{again}:refs/heads/main", rule="symlink")
+
+
 def test_an_approval_allows_no_broken_component_that_was_not_there(tmp_path: Path) -> None:
     """What depends on a contract that the change removes depends on the base."""
     names = ("a", "b", "c")
@@ -998,7 +1016,10 @@ def test_an_approval_allows_no_broken_component_that_was_not_there(tmp_path: Pat
 def linked(repo: Repo, base: str, name: str, target: str) -> str:
     """Commit a symlink on top of a commit."""
     blob = repo.git("hash-object", "-w", "--stdin", stdin=target.encode()).decode().strip()
-    listed = repo.git("ls-tree", base) + f"120000 blob {blob}\t{name}\n".encode()
+    others = [
+        line for line in repo.git("ls-tree", base).splitlines() if not line.endswith(f"\t{name}".encode())
+    ]
+    listed = b"\n".join([*others, f"120000 blob {blob}\t{name}\n".encode()])
     tree = repo.git("mktree", stdin=listed).decode().strip()
     return repo.ask("commit-tree", tree, "-p", base, "-m", "Link")
 
