@@ -31,14 +31,16 @@ Move = tuple[str, str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class MovesBetween:
-    """What may have happened between two commits: moves to judge besides, and where there was something new.
+    """What may have happened between two commits.
 
-    The last commit is compared with each of `been`, which have other baselines or rules than what is before:
-    several may unlearn together what a component had there, and approvals may be of the rules there.
+    The last one is judged as it came after each of `changing`, which changed the rules, parents first, and
+    compared with each of `learned`, which have other baselines: several commits may unlearn together what a
+    component had there. `joined` are the merges as they came onto their parents.
     """
 
-    moves: Sequence[Move] = ()
-    been: Sequence[str] = ()
+    changing: Sequence[str] = ()
+    learned: Sequence[str] = ()
+    joined: Sequence[Move] = ()
 
 
 def moves_between(objects: Objects, policies: TreePolicies, before: str, head: str) -> MovesBetween:
@@ -85,7 +87,7 @@ def moves_between(objects: Objects, policies: TreePolicies, before: str, head: s
                 f"more than {most} {what} have come since the build of {before[:SHORT_OID]}",
                 "build the commits between first",
             )
-    return MovesBetween((*((each, head, None) for each in changing), *joined), [*changing, *learned])
+    return MovesBetween(changing, learned, joined)
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,6 +205,7 @@ def _symlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Findi
         why = "points outside the repository"
     elif case.links is not None and file.path in case.links.escapes:
         why = case.links.escapes[file.path]
+        details[UNCHANGED] = True
     else:
         return
     yield find(

@@ -183,7 +183,7 @@ def pair_renames(files: Iterable[FileChange], empty_blob: str) -> dict[RepoPath,
 
 
 def change_id(
-    change: Change, *, is_merge: bool = False, unchanged: Iterable[tuple[str, RepoPath]] = ()
+    change: Change, *, is_merge: bool = False, unchanged: Iterable[tuple[str, RepoPath | None]] = ()
 ) -> str:
     """Compute the id that survives a rebase: SHA-256 over each file's path, modes and object ids.
 
@@ -192,8 +192,8 @@ def change_id(
     Args:
         is_merge: the files are only what a merge changes itself; it is judged at other paths too, so its tree
             is a part of the id.
-        unchanged: the rules that refuse it at paths that it does not change. Then its tree is a part of the
-            id, too: what is at the paths, and on the way there, may be another thing on another base.
+        unchanged: the rules that refuse it for what it does not change, with a path. Then its tree is a part
+            of the id, too.
     """
     digest = hashlib.sha256(b"patchgate.change/1\n")
     unchanged = list(unchanged)
@@ -204,7 +204,7 @@ def change_id(
         nothing = Entry(NO_MODE, "0" * len(present.oid if present else ""))
         old, new = file.old or nothing, file.new or nothing
         digest.update(file.path.raw + f"\0{old.mode} {old.oid} {new.mode} {new.oid}\n".encode("ascii"))
-    for rule, raw in sorted({(rule, path.raw) for rule, path in unchanged}):
+    for rule, raw in sorted({(rule, b"" if path is None else path.raw) for rule, path in unchanged}):
         digest.update(raw + f"\0unchanged {rule}\n".encode("ascii"))
     return f"sha256:{digest.hexdigest()}"
 

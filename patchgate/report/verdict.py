@@ -177,8 +177,10 @@ class PolicyReference:
 
 
 OWNER_RULE = "owner-approval-missing"
-# In the details of a finding: the path that it is about too, and which the change does not change.
-UNCHANGED = "unchanged_path"
+# In the details of a finding: that it depends on what the change does not change, or on which path of that.
+UNCHANGED = "with_unchanged"
+# What these gates find depends on the whole tree.
+_OF_TREES = frozenset({"contracts", "drift", "staleness"})
 REPAIR_RULE = "patch-repaired"
 
 
@@ -261,19 +263,19 @@ class ChangeVerdict:
     def change_id(self) -> str:
         """The change id: that of the same change under any policy, after a rebase too.
 
-        It also names what refuses it at paths that it does not change, with its whole tree: on another base
-        that may be something else, and nobody approves what he was not shown.
+        Where what refuses it depends on what it does not change, that and the whole tree are a part of it: on
+        another base it may be something else, and nobody approves what he was not shown.
         """
         refusing = [
-            (each.rule, each.details.get(UNCHANGED, each.path), UNCHANGED in each.details)
+            each
             for each in self.findings
             if each.rule != OWNER_RULE and (each.level is Level.ERROR or "approved" in each.details)
         ]
-        own = {file.path for file in self.change.files} if refusing else ()
+        own = {None, *(file.path for file in self.change.files)} if refusing else {None}
         refused = [
-            (rule, path)
-            for rule, path, is_other in refusing
-            if isinstance(path, RepoPath) and (is_other or path not in own)
+            (each.rule, other if isinstance(other := each.details.get(UNCHANGED), RepoPath) else each.path)
+            for each in refusing
+            if UNCHANGED in each.details or each.definition.gate in _OF_TREES or each.path not in own
         ]
         is_merge = self.source.kind == "merge" or self.source.is_merge
         return change_id(self.change, is_merge=is_merge, unchanged=refused)

@@ -990,6 +990,21 @@ def test_an_approval_allows_no_symlink_that_leads_elsewhere(tmp_path: Path) -> N
     refused(team, f"{again}:refs/heads/main", rule="symlink")
 
 
+def test_an_approval_allows_no_new_symlink_that_was_harmless(tmp_path: Path) -> None:
+    """The change has another link, which is shown; this one leaves through a link that comes in between."""
+    team = Team.make(tmp_path, GOVERNED + '[policy.commit]\nallow_symlinks = "inside"\n')
+    dev, start = team.dev, team.head()
+
+    def change(base: str) -> str:
+        tree = f"{linked(dev, linked(dev, base, 'x', '/etc/app.conf'), 'l', 'y/../.ssh/id_rsa')}^{{tree}}"
+        return dev.ask("commit-tree", dev.ask("rev-parse", tree), "-p", base, "-m", "Links")
+
+    assert team.approve("alice", change(start), "--for", "refs/heads/main").code == 0
+    inside = linked(dev, start, "y", ".")
+    assert team.push(f"{inside}:refs/heads/main").code == 0
+    assert "l: error symlink" in refused(team, f"{change(inside)}:refs/heads/main", rule="symlink")
+
+
 def test_an_approval_allows_no_broken_component_that_was_not_there(tmp_path: Path) -> None:
     """What depends on a contract that the change removes depends on the base."""
     names = ("a", "b", "c")

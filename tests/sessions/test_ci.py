@@ -175,6 +175,35 @@ def test_the_workflow_of_the_base_judges_a_head_that_is_not_checked_out(host: Ho
     assert host.check(variables).errors == ["deny-prefix"]
 
 
+@pytest.mark.parametrize("engine", ["GitHub", "GitLab", "Jenkins"])
+def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
+    host: Host, engine: str
+) -> None:
+    """The base has moved a file to where the head may not change it, after what is built was merged."""
+    lines = [f"line {number}\n" for number in range(30)]
+    start = host.land({"a": "".join(lines)})
+    head = host.push("feature", {"a": "".join(["evil\n", *lines[1:]])}, onto=start)
+    host.dev.git("checkout", "-q", "main")
+    before = host.land({"a": "".join([*lines[:5], *(f"other {number}\n" for number in range(30))])})
+    built = joined(host, before, head)
+    host.dev.git("checkout", "-q", "main")
+    host.dev.git("rm", "-q", "a")
+    host.main = host.land({"runs": "".join(lines)})
+    host.clone(built)
+    said = {
+        "GitHub": host.pull(head, built),
+        "GitLab": merge_request(
+            host,
+            built,
+            CI_MERGE_REQUEST_EVENT_TYPE="merged_result",
+            CI_MERGE_REQUEST_TARGET_BRANCH_SHA=before,
+            CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=head,
+        ),
+        "Jenkins": {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"},
+    }[engine]
+    assert host.check(said).errors == ["deny-prefix"]
+
+
 def test_an_entry_of_a_queue_may_be_on_top_of_one_that_has_not_landed(host: Host) -> None:
     first = host.push("first", GOOD)
     second = host.push("second", {"b.txt": "b\n"}, onto=first)
@@ -728,6 +757,29 @@ def test_while_the_policy_of_the_default_branch_cannot_be_read_nothing_is_judged
         "tag": host.pushed("refs/tags/v1", loose, bad),
     }[kind]
     assert host.check(said).code != 0
+
+
+def test_what_a_branch_gets_together_with_the_default_one_is_judged_by_its_own_list(host: Host) -> None:
+    own = POLICY.replace('"runs"', '"runs", "docs"') + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'
+    had = host.push("release/1", {"patchgate.toml": own})
+    after = host.push("release/1", {"docs/x": "1\n"}, onto=had)
+    back = host.push("other", {"patchgate.toml": POLICY}, onto=after)
+    host.dev.git("push", "-q", "origin", f"{back}:refs/heads/main")
+    host.clone(after)
+    assert "deny-prefix" in host.check(host.pushed("refs/heads/release/1", had, after)).errors
+
+
+def test_while_the_policy_of_the_default_branch_cannot_be_read_no_branch_is_forced(host: Host) -> None:
+    listed = POLICY + '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+    base = host.main
+    lost = host.push("release/1", GOOD, onto=base)
+    host.dev.git("checkout", "-q", "main")
+    host.land({"patchgate.toml": listed})
+    host.main = host.land({"patchgate.toml": "[policy\n"})
+    host.push("release/1", {}, onto=base)
+    host.clone(base)
+    host.ci.git("fetch", "-q", "origin", lost)
+    assert host.check(host.pushed("refs/heads/release/1", lost, base, forced=True)).code != 0
 
 
 @pytest.mark.parametrize("is_here", [True, False])

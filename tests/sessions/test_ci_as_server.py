@@ -174,11 +174,11 @@ def test_an_approval_from_before_the_rules_moved_counts_on_jenkins_no_more(
         assert answer.errors == ["owner-approval-missing"]
 
 
-def test_two_approved_changes_of_the_rules_may_have_landed_between_two_builds(tmp_path: Path) -> None:
+def test_several_approved_changes_of_the_rules_may_have_landed_between_two_builds(tmp_path: Path) -> None:
     """Each was approved on what the branch had by then."""
     team = Team.make(tmp_path, GOVERNED)
     dev, ref, built = team.dev, "refs/heads/main", team.head()
-    for number in range(2):
+    for number in range(3):
         there = dev.head()
         after = dev.policy(GOVERNED + f"# {number}\n")
         where = ("--policy-from", "refs/remotes/origin/main")

@@ -1,0 +1,193 @@
+"""The clone of a CI engine: what its refs and commits are, and what must be there for a check.
+
+What the engine claims is compared with what is here; what is missing is undecided, with the `git fetch` for
+it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from patchgate.check.ci_environment import CiEvent, EventKind
+from patchgate.check.protected_refs import USUAL_BRANCHES
+from patchgate.check.refs import is_branch_name
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import BRANCHES, is_ancestor
+from patchgate.git.quoting import in_shell, printable
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import head_commit, resolve
+from patchgate.policy.glob_matching import matches_ref
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies
+from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass
+
+REMOTE = "refs/remotes/origin/"
+_UNSHALLOW = "git fetch --unshallow origin"
+_FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto"
+
+
+@dataclass(slots=True)
+class CiClone:
+    """The clone in which an engine builds.
+
+    `head` is the commit to judge, and `shown` its name: `find_head` finds them.
+    """
+
+    repository: Repository
+    objects: Objects
+    event: CiEvent
+    policies: TreePolicies
+    head: str = ""
+    shown: str = "HEAD"
+
+    def find_head(self) -> None:
+        """Find the commit to judge: the one that is checked out, or that the engine names instead."""
+        event = self.event
+        found = head_commit(self.objects)
+        if found is None:
+            raise UsageError("no commit is checked out", "check out the commit that the engine builds")
+        if event.head is not None:
+            self.require_commit(event.head)
+            self.head = self.shown = event.head
+        else:
+            self.head = found
+            # Of an annotated tag, an engine may name the tag itself.
+            named = self.objects.headers([oid + "^{commit}" for oid in event.checked_out])
+            if event.checked_out and found not in {header.oid for header in named if header is not None}:
+                raise UndecidedError(
+                    f"{event.engine} builds {event.checked_out[0][:SHORT_OID]}, but "
+                    f"{found[:SHORT_OID]} is checked out",
+                    f"git checkout --detach {event.checked_out[0]}",
+                )
+        # A train may have rebased or squashed what it builds.
+        if event.includes not in (None, self.head) and not event.is_queued:
+            self.require_commit(event.includes)
+            if not is_ancestor(self.repository, event.includes, self.head):
+                raise UndecidedError(
+                    f"{event.engine} names {event.includes[:SHORT_OID]} as the head, but it is not in the "
+                    f"history of {self.head[:SHORT_OID]}",
+                    "run the pipeline again",
+                )
+
+    def tip_of(self, branch: str) -> str:
+        """Return the commit that a branch of origin has, by its full name."""
+        ref = REMOTE + branch
+        found = resolve(self.objects, ref)
+        if found is None or found.type != "commit":
+            raise UndecidedError(f"{printable(ref)} is not in this clone", self.fetch(branch))
+        if self.repository.git("symbolic-ref", "--quiet", ref, answers=(0, 1, 128)).code == 0:
+            raise UndecidedError(
+                f"{printable(ref)} is a symbolic ref, which names another branch",
+                f"git symbolic-ref --delete {in_shell(ref, 'REF')} && {self.fetch(branch)}",
+            )
+        return found.oid
+
+    def default_of_origin(self) -> str:
+        """Find the default branch by `refs/remotes/origin/HEAD`; nobody can push that as a symbolic ref."""
+        done = self.repository.git("symbolic-ref", "--quiet", REMOTE + "HEAD", answers=(0, 1, 128))
+        name = os.fsdecode(done.out.rstrip(b"\n")).removeprefix(REMOTE)
+        if not is_branch_name(name) or name.startswith("refs/"):
+            raise UndecidedError("the default branch of origin is not known here", _FETCH_ALL)
+        return name
+
+    def policy_of(self, commit: str) -> FoundPolicy | None:
+        """Read the policy of a commit; None if that is not here."""
+        header = self.objects.header(commit + "^{tree}")
+        return None if header is None else self.policies.at(self.policies.key(header.oid))
+
+    def has_no_policy(self, commit: str) -> bool:
+        """Return whether a commit has no policy, not even a broken one, and is here."""
+        found = self.policy_of(commit)
+        return found is not None and found.is_absent
+
+    def has_fault(self, default: str) -> bool:
+        """Return whether the policy of the default branch cannot be read, so that it may list any ref."""
+        found = self.policy_of(self.tip_of(default))
+        return found is not None and found.fault is not None
+
+    def is_listed(self, ref: str, default: str) -> bool:
+        """Return whether the policy of the default branch lists a ref. Not every host says what it protects,
+        and each may protect others.
+
+        While it cannot be read, every other ref is an open one, too: nothing is judged by its author alone.
+        """
+        return matches_ref(self._listed_by(default) or (), ref)
+
+    def _listed_by(self, default: str) -> Sequence[str] | None:
+        found = self.policy_of(self.tip_of(default))
+        return None if found is None or found.policy is None else found.policy.config.push.protected_refs
+
+    def lists(self, had: str | None, ref: str, default: str) -> bool:
+        """Return whether the policy of what a ref had lists it, as on a server."""
+        found = None if had is None else self.policy_of(had)
+        if had is None or found is None or found.is_absent:
+            return False
+        listed = self.protected_refs(had)
+        if listed is None:
+            # Where the default branch names what it protects, the usual names mean nothing.
+            listed = USUAL_BRANCHES if self._listed_by(default) is None else ()
+        return matches_ref(listed, ref)
+
+    def protected_refs(self, judging: str) -> Sequence[str] | None:
+        """Return the protected refs that the policy of a commit lists; all where it cannot be read."""
+        found = self.policy_of(judging)
+        if found is not None and found.fault is not None:
+            return ("*",)
+        return found.policy.config.push.protected_refs if found is not None and found.policy else None
+
+    def is_on_branch_of(self, listed: Sequence[str]) -> bool:
+        """Return whether the head is on a branch that a list of protected refs has."""
+        if not listed:
+            return False
+        arguments = ("for-each-ref", f"--contains={self.head}", "--format=%(refname)", REMOTE)
+        names = self.repository.output(*arguments).decode("utf-8", "surrogateescape").splitlines()
+        return any(matches_ref(listed, BRANCHES + name.removeprefix(REMOTE)) for name in names)
+
+    def require_commit(self, oid: str, fetch: str | None = None) -> None:
+        """Require that a commit, or a tag of one, is here, by its whole id in this repository's format."""
+        is_own = self.repository.is_oid(oid.encode("ascii"))
+        if is_own and self.objects.header(oid + "^{commit}") is not None:
+            return
+        if self.repository.shallow:
+            raise self.cut_off()
+        hint = fetch or f"git fetch origin {oid}"
+        raise UndecidedError(f"the commit {oid[:SHORT_OID]} is not in this clone", hint)
+
+    def require_claim(self, branch: str, base: str, claimed: str) -> None:
+        """Require that the base is what the engine says: its claim is in the history of the base.
+
+        In a queue the claim is the entry before, which has not landed; then it is in that of the head.
+        """
+        event = self.event
+        self.require_commit(claimed, self.fetch(branch))
+        where, known = (self.shown, self.head) if event.is_queued else (REMOTE + branch, base)
+        if not is_ancestor(self.repository, claimed, known):
+            raise UndecidedError(
+                f"{event.engine} says that {printable(branch)} was at {claimed[:SHORT_OID]}, "
+                f"which is not in the history of {printable(where)}",
+                f"{self.fetch(branch)}, or run the pipeline again",
+            )
+
+    def require_history(self, base: str) -> None:
+        """Require that no history is cut off between the base and the head."""
+        shallow = self.repository.shallow
+        if not shallow:
+            return
+        between = self.repository.output("rev-list", self.head, "^" + base).decode("ascii").split()
+        if not between or not shallow.isdisjoint(between):
+            raise self.cut_off()
+
+    def cut_off(self) -> UndecidedError:
+        """Make the error of a shallow clone, with the command that brings what is missing."""
+        event = self.event
+        branch = event.branch if event.kind is EventKind.PROPOSAL else event.default
+        is_missing = branch is not None and resolve(self.objects, REMOTE + branch) is None
+        hint = self.fetch(branch) if branch is not None and is_missing else _UNSHALLOW
+        return UndecidedError("this clone is shallow: the history that must be checked is missing", hint)
+
+    def fetch(self, branch: str) -> str:
+        """Return the command that brings a base branch, and the missing history with it."""
+        refspec = in_shell(f"+{BRANCHES}{branch}:{REMOTE}{branch}", "REFSPEC")
+        return f"{_UNSHALLOW if self.repository.shallow else 'git fetch origin'} {refspec}"
