@@ -215,8 +215,10 @@ def _with_texts(state: ComponentState, beside: Iterable[Recorded | None], object
         found = compare(state.files, baseline, state.unclaimed)
         compared.append(found)
         is_promised = bool(found.old(Role.CONTRACT) or found.new(Role.CONTRACT))
-        # A changed promise excuses lost tests only in the same change.
-        if is_promised and found.old(Role.TESTS) and state.touches_tests and not state.is_merge:
+        recorded = found.old(Role.TESTS)
+        # A changed promise excuses lost tests only in the same change; what was lost before is not lost now.
+        is_asked = is_promised or not state.changed.issuperset(recorded)
+        if recorded and is_asked and state.touches_tests and not state.is_merge:
             earlier.append(compare(state.files_before, baseline, state.unclaimed))
     contracts: dict[str, tuple[RepoPath, str]] = {}
     place = state.component.contract

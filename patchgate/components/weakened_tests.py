@@ -6,7 +6,7 @@ A missing file or function is an error, unless the judged change also changes th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from patchgate.check.case import find
@@ -210,11 +210,15 @@ def weakened_findings(
 
     Args:
         found: how the component differs from the baseline `beside`.
-        only: the files to report; None means all.
+        only: the files to report, and what was lost of others only now; None means all.
         may_excuse: whether a changed promise of the contract makes a loss a warning.
     """
     all_losses, gone, empty = _losses(state, found)
-    losses = [each for each in all_losses if only is None or each.path in only]
+    losses = all_losses
+    if only is not None and not only.issuperset(each.path for each in all_losses):
+        # A test may have moved since it was recorded, and be removed from where it was by then.
+        older = _lost_before(state, beside)
+        losses = [each for each in losses if each.path in only or not older.issuperset(_lost([each]))]
     grave = frozenset(_lost(each for each in losses if each.loss in _SEVERE))
     if may_excuse:
         grave -= _excused(state, found, beside, grave)
@@ -281,10 +285,17 @@ def _excused(
         if is_different_contract(state.old[contract], new, texts, but=_VERSION) is True:
             return grave
     # The promise changed earlier: that does not excuse more losses now.
+    return grave & _lost_before(state, beside, _SEVERE)
+
+
+def _lost_before(
+    state: ComponentState, beside: Baseline, kinds: Collection[Loss] = frozenset(Loss)
+) -> frozenset[_Lost]:
+    """List what was lost before the change; none where that is not known."""
     was = compare(state.files_before, beside, state.unclaimed)
-    if is_unread_test(was, texts):
+    if is_unread_test(was, state.texts):
         return frozenset()
-    return grave & frozenset(_lost(each for each in _losses(state, was)[0] if each.loss in _SEVERE))
+    return frozenset(_lost(each for each in _losses(state, was)[0] if each.loss in kinds))
 
 
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:

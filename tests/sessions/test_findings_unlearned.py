@@ -20,6 +20,7 @@ from tests.component_world import (
     BASELINE,
     CODE,
     CONTRACT,
+    FILES,
     POLICY,
     TESTS,
     TEXT_OF_CODE,
@@ -202,6 +203,27 @@ def test_what_one_commit_may_not_do_several_may_not(shared: Shared, story: str) 
     act(shared)
     for verdict, errors in shared.doors():
         assert (verdict, rule in errors) == ("rejected", True), errors
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_test_that_has_moved_is_not_lost_from_where_it_is_now(tmp_path: Path, is_lost: bool) -> None:
+    """The move was not recorded, so the baseline has it where it was; the change that removes it records."""
+    old, new = "tests/contracts/test_shaping_two.py", "tests/contracts/test_shaping_three.py"
+    two = "import shaping\n\n\ndef test_two() -> None:\n    assert shaping.side(9) == 3\n"
+    shared = Shared(tmp_path, files={**FILES, old: two})
+    repo = shared.repo
+    repo.git("mv", old, new)
+    repo.commit()
+    repo.git("push", "-q", "--no-verify", "origin", "main")
+    repo.git("fetch", "-q", "origin")
+    if is_lost:
+        (repo.path / new).unlink()
+    else:
+        repo.write(new, two + "    assert shaping.side(4) == 2\n")
+    shared.captured()
+    for verdict, errors in shared.doors():
+        expected = ("rejected", ["drift-tests-weakened"]) if is_lost else ("accepted", [])
+        assert (verdict, errors) == expected
 
 
 def moves(shared: Shared) -> None:
