@@ -6,19 +6,20 @@ between is seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import islice
 
 from patchgate.errors import UndecidedError
-from patchgate.git.objects import Header, Objects
+from patchgate.git.model import TREE_MODE, Entry
+from patchgate.git.objects import Objects
+from patchgate.git.trees import entries_at
 from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, field
 
-_FILES = (CONFIG_FILE.raw, b".patchgate", PYPROJECT_FILE.raw, PRE_COMMIT_FILE.raw)
-_NAMES = tuple(":" + path.decode("ascii") for path in _FILES)
+_PATHS = (CONFIG_FILE.raw, PYPROJECT_FILE.raw, PRE_COMMIT_FILE.raw, b".patchgate")
 _BASELINES = b"baselines"
 _MOST_BYTES = 64 << 10
 # Each move costs a check of what came with it.
@@ -97,38 +98,39 @@ class _Rules:
     `controls` count as they are; of `project` and `hooks` only what they say of patchgate counts.
     """
 
-    controls: tuple[str | None, frozenset[tuple[bytes, str]]]
-    project: str | None
-    hooks: str | None
+    controls: tuple[Entry | None, frozenset[tuple[bytes, Entry]]]
+    project: Entry | None
+    hooks: Entry | None
     baselines: str | None
     tree: str = field(compare=False)
 
 
-def _rules_of(objects: Objects, commits: Iterable[str]) -> dict[str, _Rules]:
-    named = [f"{each}{name}" for each in commits for name in ("^{tree}", *_NAMES)]
-    headers = iter(objects.headers(named))
+def _rules_of(objects: Objects, commits: Sequence[str]) -> dict[str, _Rules]:
+    headers = objects.headers([commit + "^{tree}" for commit in commits])
+    trees = {
+        commit: header.oid for commit, header in zip(commits, headers, strict=True) if header is not None
+    }
+    asked = dict.fromkeys(trees.values())
+    config, project, hooks, folders = (entries_at(objects, asked, path) for path in _PATHS)
+    sizes = objects.sizes({each.oid for each in folders.values() if each.mode == TREE_MODE})
     read = cache(objects.tree)
     found: dict[str, _Rules] = {}
-    for commit in commits:
-        tree, config, folder, project, hooks = (next(headers) for _ in range(5))
-        inside: dict[bytes, str] = {}
-        if folder is not None and folder.type == "tree" and folder.size <= _MOST_BYTES:
-            inside = {name: entry.oid for name, entry in read(folder.oid).items()}
-        elif folder is not None:
-            inside = {b"": folder.oid}
-        baselines = inside.pop(_BASELINES, None)
+    for commit, tree in trees.items():
+        folder, inside = folders.get(tree), dict[bytes, Entry]()
+        if folder is not None:
+            is_read = sizes.get(folder.oid, _MOST_BYTES + 1) <= _MOST_BYTES
+            inside = dict(read(folder.oid)) if is_read else {b"": folder}
+        baselines = inside.get(_BASELINES)
+        if baselines is not None and baselines.mode == TREE_MODE:
+            del inside[_BASELINES]
         found[commit] = _Rules(
-            controls=(_oid(config), frozenset(inside.items())),
-            project=_oid(project),
-            hooks=_oid(hooks),
-            baselines=baselines,
-            tree="" if tree is None else tree.oid,
+            controls=(config.get(tree), frozenset(inside.items())),
+            project=project.get(tree),
+            hooks=hooks.get(tree),
+            baselines=None if baselines is None else baselines.oid,
+            tree=tree,
         )
     return found
-
-
-def _oid(header: Header | None) -> str | None:
-    return None if header is None else header.oid
 
 
 def _have_same_rules(policies: TreePolicies, one: _Rules, other: _Rules) -> bool:

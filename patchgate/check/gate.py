@@ -93,12 +93,17 @@ def join_results(results: GateResults, *others: GateResults) -> GateResults:
     rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.FAIL, Outcome.NOT_RUN, Outcome.UNDECIDED]
     outcomes, findings = results
     for more_outcomes, more_findings in others:
-        errors = _places(each for each in findings if each.level is Level.ERROR)
-        said = _places(findings)
+        # Of two errors at one place with other reasons both are shown: an approval allows both.
+        errors = {(_place(each), each.message) for each in findings if each.level is Level.ERROR}
+        said = set(map(_place, findings))
         findings += tuple(
             each
             for each in more_findings
-            if (each.rule, each.path, each.line) not in (errors if each.level is Level.ERROR else said)
+            if (
+                (_place(each), each.message) not in errors
+                if each.level is Level.ERROR
+                else _place(each) not in said
+            )
         )
         outcomes = tuple(
             max(pair, key=lambda each: rank.index(each.outcome))
@@ -107,8 +112,8 @@ def join_results(results: GateResults, *others: GateResults) -> GateResults:
     return outcomes, findings
 
 
-def _places(findings: Iterable[Finding]) -> set[tuple[str, RepoPath | None, int | None]]:
-    return {(each.rule, each.path, each.line) for each in findings}
+def _place(finding: Finding) -> tuple[str, RepoPath | None, int | None]:
+    return finding.rule, finding.path, finding.line
 
 
 def at_policy_level(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:

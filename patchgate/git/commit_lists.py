@@ -29,6 +29,7 @@ _MAY_HAVE_TRAILERS = re.compile(rb"^(?:[A-Za-z0-9-]++[ \t]*+:|\(cherry picked fr
 _FOLDED = re.compile(rb"(?:\n[ \t][^\n]*+)++")
 _MOST_FOLDED = 64 << 10
 _MOST_MESSAGE = 8 << 20
+_MOST_HISTORIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +254,8 @@ class NotReached:
     """Leaves out of the commits that git lists those that known ones reach.
 
     Git lists some where several commits have dates from before those (limit_list in its revision.c looks at
-    five more), and then to the beginning of the history. So it costs nothing where no root is listed.
+    five more), and then to the beginning of the history. So it costs nothing where no root is listed. For the
+    first few known commits alone: to list too much is safe, and each costs a walk of all that they reach.
 
     Args:
         known: the known commits; a missing one is ignored.
@@ -264,7 +266,7 @@ class NotReached:
         self._repository = repository
         self._known = known
         self._known_refs = known_refs
-        self._reached: set[str] | None = None
+        self._reached: frozenset[str] | None = None
 
     def of(self, commits: list[Commit]) -> list[Commit]:
         """Return those that the known ones do not reach.
@@ -276,15 +278,24 @@ class NotReached:
             UndecidedError: git failed, or objects are missing.
         """
         if self._reached is None and not all(commit.parents for commit in commits):
-            stdin = "".join(f"{oid}\n" for oid in self._known).encode("ascii")
-            words = ("--ignore-missing", "--stdin", *self._known_refs)
-            has_known = bool(self._known or self._known_refs)
-            raw = self._repository.output("rev-list", *words, stdin=stdin) if has_known else b""
-            self._reached = set(raw.decode("ascii").split())
+            self._reached = self._history()
         if not self._reached:
             return commits
         reached = self._reached
         return [commit for commit in commits if commit.oid not in reached]
+
+    def _history(self) -> frozenset[str]:
+        """List what the known ones reach; nothing where too many others were asked for already."""
+        stdin = "".join(f"{oid}\n" for oid in self._known).encode("ascii")
+        asked = " ".join(self._known_refs).encode("utf-8", "surrogateescape") + b"\n" + stdin
+        histories = self._repository.histories
+        if asked not in histories and (len(histories) >= _MOST_HISTORIES or not asked.strip()):
+            return frozenset()
+        if asked not in histories:
+            words = ("--ignore-missing", "--stdin", *self._known_refs)
+            raw = self._repository.output("rev-list", *words, stdin=stdin)
+            histories[asked] = frozenset(raw.decode("ascii").split())
+        return histories[asked]
 
 
 def count_commits_not_in(

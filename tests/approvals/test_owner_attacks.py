@@ -1005,6 +1005,18 @@ def test_an_approval_allows_no_new_symlink_that_was_harmless(tmp_path: Path) -> 
     assert "l: error symlink" in refused(team, f"{change(inside)}:refs/heads/main", rule="symlink")
 
 
+def test_what_refuses_an_agent_hides_nothing_that_refuses_others(tmp_path: Path) -> None:
+    """Both are errors of one rule at one path: who approves one is shown the other."""
+    links = '[policy.commit]\nallow_symlinks = "inside"\n[policy.agent]\nallow_symlinks = false\n'
+    team = Team.make(tmp_path, GOVERNED + links)
+    dev = team.dev
+    tree = dev.ask("rev-parse", f"{linked(dev, team.head(), 'x', '/etc/passwd')}^{{tree}}")
+    message = "Link\n\nPatchgate-Profile: agent"
+    made = dev.ask("commit-tree", tree, "-p", team.head(), "-m", message)
+    said = team.approve("alice", made, "--for", "refs/heads/main").err
+    assert ("x is a symlink\n" in said, "outside the repository" in said) == (True, True)
+
+
 def test_an_approval_allows_no_broken_component_that_was_not_there(tmp_path: Path) -> None:
     """What depends on a contract that the change removes depends on the base."""
     names = ("a", "b", "c")

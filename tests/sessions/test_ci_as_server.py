@@ -151,8 +151,10 @@ def test_what_was_approved_for_a_listed_branch_counts_where_no_push_is_named(
         {"patchgate.toml": GOVERNED + "# t\n"},
         {".pre-commit-config.yaml": "repos:\n- repo: https://x/patchgate\n"},
         {".patchgate/x": "1\n"},
+        {".patchgate/baselines": "1\n"},
+        {},
     ],
-    ids=["policy", "hooks", "folder"],
+    ids=["policy", "hooks", "folder", "baselines", "mode"],
 )
 def test_an_approval_from_before_the_rules_moved_counts_on_jenkins_no_more(
     tmp_path: Path, moved: dict[str, str]
@@ -160,6 +162,8 @@ def test_an_approval_from_before_the_rules_moved_counts_on_jenkins_no_more(
     """Also where the last build was before that, and what moved is no policy and no signer."""
     team = Team.make(tmp_path, GOVERNED)
     dev, ref, built = team.dev, "refs/heads/main", team.head()
+    if not moved:
+        (dev.path / "patchgate.toml").chmod(0o755)
     there = dev.commit(moved)
     team.approve("alice", there, "--for", ref)
     after = dev.policy(GOVERNED + "# v\n")
