@@ -52,6 +52,7 @@ class Objects:
         self._texts: dict[str, bool] = {}
         # Of some trees, for `symlinks.list_links`.
         self.links: dict[str, dict[bytes, Entry]] = {}
+        self.link_steps = 0
         self.empty_tree = self.hash("tree", b"")
         self.empty_blob = self.hash("blob", b"")
 

@@ -21,6 +21,7 @@ LONGEST_TARGET = 4096
 _MOST_HOPS = 40
 _TOO_FAR = f"leads through more than {_MOST_HOPS} symlinks, or in a circle"
 _MOST_STEPS = 2_000_000
+_MOST_STEPS_OF_ALL = 10_000_000
 _MOST_TREES = 4
 _AT_ONCE_BYTES = 4 << 20
 
@@ -92,9 +93,16 @@ class Links:
 
     def _count_step(self) -> None:
         self._steps += 1
+        objects = self._view.objects
+        objects.link_steps += 1
         if self._steps > _MOST_STEPS:
             raise UndecidedError(
                 "following the symlinks of this tree takes too many steps", "make the targets shorter"
+            )
+        if objects.link_steps > _MOST_STEPS_OF_ALL and objects.repository.has_limits:
+            raise UndecidedError(
+                "following the symlinks for each of these commits takes too many steps",
+                "push fewer commits at once",
             )
 
     def _look_up(self, folder: bytes, name: bytes, *, is_folding: bool) -> tuple[bytes, Entry | None]:

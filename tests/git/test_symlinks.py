@@ -10,11 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from patchgate.errors import UndecidedError
+from patchgate.git import symlinks
 from patchgate.git.model import REGULAR, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
 from patchgate.git.symlinks import Links, list_links, read_targets
 from patchgate.git.tree_view import TreeView
+from patchgate.values import replace
 from tests.amount import often
 from tests.component_world import opened
 from tests.world import AskedGit, Repo
@@ -128,3 +131,21 @@ def test_the_links_of_many_trees_are_those_of_each_and_listed_once(repo: Repo, t
         with Objects(opened(repo)) as objects:
             assert list_links(TreeView(objects, tree), {}) == found
     assert together[0] != together[2]
+
+
+def test_the_links_of_many_commits_are_followed_for_so_long_together(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.link("far", "f")
+    repo.commit({"f": "x\n"})
+    tree = repo.ask("rev-parse", "HEAD^{tree}")
+    monkeypatch.setattr(symlinks, "_MOST_STEPS_OF_ALL", 8)
+    for is_limited in (False, True):
+        with Objects(replace(opened(repo), trusts_caches=not is_limited)) as objects:
+            for number in range(5):
+                links = Links(TreeView(objects, tree), {})
+                if is_limited and number > 1:
+                    with pytest.raises(UndecidedError, match="fewer commits"):
+                        links.follow(b"far")
+                else:
+                    assert links.follow(b"far").escape is None
