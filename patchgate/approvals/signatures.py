@@ -139,7 +139,7 @@ def check_signature(
 def _without_patterns(signers: bytes) -> bytes:
     """Return the lines of a file of signers without the principals that are patterns."""
     lines = []
-    for line in signers.splitlines():
+    for line in signers.split(b"\n"):
         found = _PRINCIPALS.match(line)
         names = found[1].strip(b'"').split(b",") if found is not None else []
         kept = [name for name in names if name.startswith(b"!") or not _BYTE_PATTERN.search(name)]

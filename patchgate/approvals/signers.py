@@ -147,7 +147,8 @@ def _read(text: str) -> bytes:
     if raw.lstrip().startswith(b"-----BEGIN PGP"):
         raise _gpg(text)
     found = b""
-    for number, line in enumerate(raw.decode("utf-8", "surrogateescape").splitlines(), 1):
+    # As ssh-keygen reads it: a comment may have what Python takes for the end of a line.
+    for number, line in enumerate(raw.decode("utf-8", "surrogateescape").split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             found += _line(line.strip(), f"{name}:{number}")
     if not found:

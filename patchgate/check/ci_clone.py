@@ -142,7 +142,7 @@ class CiClone:
         if not listed:
             return False
         arguments = ("for-each-ref", f"--contains={self.head}", "--format=%(refname)", REMOTE)
-        names = self.repository.output(*arguments).decode("utf-8", "surrogateescape").splitlines()
+        names = self.repository.output(*arguments).decode("utf-8", "surrogateescape").split("\n")
         return any(matches_ref(listed, BRANCHES + name.removeprefix(REMOTE)) for name in names)
 
     def require_commit(self, oid: str, fetch: str | None = None) -> None:

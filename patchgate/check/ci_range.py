@@ -232,10 +232,11 @@ class _Finder(CiClone):
         return [found, CiRange(head, found.target, found.policy_from, f"{REMOTE}{branch}..{head}")]
 
     def _merged_head(self, base: str) -> str | None:
-        """Name what an engine has merged into what a branch had, where it does not say that."""
-        into, head = (resolve(self.objects, f"{self.head}^{number}") for number in (1, 2))
-        is_merge = into is not None and head is not None and is_ancestor(self.repository, into.oid, base)
-        return head.oid if is_merge and head is not None else None
+        """Name what an engine has merged with what a branch had, where it does not say that; in any order."""
+        named = [resolve(self.objects, f"{self.head}^{number}") for number in (1, 2)]
+        parents = [each.oid for each in named if each is not None]
+        heads = [each for each in parents if not is_ancestor(self.repository, each, base)]
+        return heads[0] if (len(parents), len(heads)) == (2, 1) else None
 
     def _against(self, branch: str) -> CiRange:
         """Judge what a branch lacks, by its policy; the engine's claim must fit."""

@@ -267,7 +267,7 @@ def install_command(
     report_installed(done)
     if keys:
         write_server_signers(repository, keys)
-        named = count(len(keys.splitlines()), "key")
+        named = count(keys.count(b"\n"), "key")
         write(f"named by this server: {named}, whose approvals of changes to the rules always count\n")
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from patchgate.components.baseline_file import Hashes
 from patchgate.components.contract_facts import (
@@ -29,6 +29,7 @@ from patchgate.values import dataclass
 
 if TYPE_CHECKING:
     from patchgate.git.objects import Objects
+    from patchgate.git.repository import Repository
     from patchgate.git.tree_view import TreeView
 
 MOST_ENTRIES = 4000
@@ -44,8 +45,15 @@ class FactsCache(SealedCache):
 
     def __init__(self, common_dir: str, *, is_writable: bool = True, is_trusted: bool = True) -> None:
         super().__init__(common_dir, is_writable=is_writable, is_trusted=is_trusted)
-        self._made: dict[str, ContractFacts] = {}
+        self._made: dict[str, object] = {}
         self._new: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, repository: Repository) -> Self:
+        """Open the cache of a repository; a push that changes many components reads each contract once."""
+        made = super().of(repository)
+        made._made = repository.contract_facts
+        return made
 
     def facts(self, oid: str, read: Callable[[], ContractFacts]) -> ContractFacts:
         """Return the facts of the contract with this blob id.
@@ -54,9 +62,10 @@ class FactsCache(SealedCache):
             oid: the full id; equal ids are equal bytes.
             read: reads that contract; called only if it is not cached.
         """
-        if oid not in self._made:
-            self._made[oid] = self._find(oid) or self._read(oid, read)
-        return self._made[oid]
+        made = self._made.get(oid)
+        if not isinstance(made, ContractFacts):
+            made = self._made[oid] = self._find(oid) or self._read(oid, read)
+        return made
 
     @cached_property
     def _kept(self) -> dict[str, Any]:

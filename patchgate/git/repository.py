@@ -53,12 +53,12 @@ class Repository:
     `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user is,
     `limits` says in sentences why libgit2 could not read it. `config_warnings` are the warnings about
     its policies when the command ends, each once: values that cannot be used as they are; `config_notes` are
-    about what is written in an old form. `namespace` is
-    the one that a push goes into (gitnamespaces); no child gets it. `expression_time` is the processor time
-    that the regular expressions of its policies have. `policy_files` says of each `pyproject.toml` that was
-    read, by its object id, whether it has a policy; `histories` has what some known commits reach, by what
-    git was asked. `trusts_caches` is false where others may have written to the git directory, as in a clone
-    that a CI machine keeps.
+    about what is written in an old form. `namespace` is the one that a push goes into (gitnamespaces); no
+    child gets it. `expression_time` is the processor time that the regular expressions of its policies have.
+    `policy_files` says of each `pyproject.toml` that was read, by its object id, whether it has a policy;
+    `contract_facts` has what contracts say, by their ids, and `histories` what some known commits reach, by
+    what git was asked. `trusts_caches` is false where others may have written to the git directory, as in a
+    clone that a CI machine keeps.
     """
 
     git_dir: str
@@ -76,6 +76,7 @@ class Repository:
     expression_time: CpuBudget = field(default_factory=CpuBudget, compare=False, repr=False)
     policy_files: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
     histories: dict[bytes, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    contract_facts: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     trusts_caches: bool = True
 
     @property

@@ -16,7 +16,7 @@ from patchgate.approvals.owners import _different_people
 from patchgate.approvals.signers import read_signers
 from patchgate.errors import UsageError
 from patchgate.ledger.timestamps import parse_span
-from tests.approvals.owners_world import GOVERNED, ID, Team
+from tests.approvals.owners_world import GOVERNED, ID, Team, key_of
 from tests.signing import AT, REF, SIGNERS, Key, anchor, needs_ssh_keygen, put_note
 from tests.world import Repo
 
@@ -249,6 +249,14 @@ def test_each_of_several_people_has_a_name_that_none_of_the_others_has(names: st
         for n, each in enumerate(names.split())
     ]
     assert len(_different_people(keys)) == people
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u0085", "\f", "\v", "\x1c"])
+def test_a_comment_names_no_second_signer(tmp_path: Path, end: str) -> None:
+    keys = [key_of(name) for name in ("bob", "mallory")]
+    named = f"bob@example.com {keys[0].public} laptop{end}alice@example.com {keys[1].public}\n"
+    (tmp_path / "signers").write_text(named)
+    assert read_signers([str(tmp_path / "signers")]).count(b"\n") == 1
 
 
 def test_a_key_with_more_names_than_are_looked_at_approves_nothing(tmp_path: Path) -> None:

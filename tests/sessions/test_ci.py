@@ -175,7 +175,7 @@ def test_the_workflow_of_the_base_judges_a_head_that_is_not_checked_out(host: Ho
     assert host.check(variables).errors == ["deny-prefix"]
 
 
-@pytest.mark.parametrize("engine", ["GitHub", "GitLab", "Jenkins"])
+@pytest.mark.parametrize("engine", ["GitHub", "GitLab", "Jenkins", "Jenkins, into the head"])
 def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
     host: Host, engine: str
 ) -> None:
@@ -185,7 +185,7 @@ def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
     head = host.push("feature", {"a": "".join(["evil\n", *lines[1:]])}, onto=start)
     host.dev.git("checkout", "-q", "main")
     before = host.land({"a": "".join([*lines[:5], *(f"other {number}\n" for number in range(30))])})
-    built = joined(host, before, head)
+    built = joined(host, *((head, before) if "into" in engine else (before, head)))
     host.dev.git("checkout", "-q", "main")
     host.dev.git("rm", "-q", "a")
     host.main = host.land({"runs": "".join(lines)})
@@ -200,7 +200,24 @@ def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
             CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=head,
         ),
         "Jenkins": {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"},
-    }[engine]
+    }[engine.partition(",")[0]]
+    assert host.check(said).errors == ["deny-prefix"]
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u0085", "\f"])
+def test_no_name_of_a_branch_is_two_names(host: Host, end: str) -> None:
+    """Else a tag of an open head counts as one of the default branch, with which it is not merged."""
+    lines = "".join(f"line {number}\n" for number in range(30))
+    start = host.land({"a": lines})
+    head = host.push("feature", {"a": lines.replace("line 20", "evil")}, onto=start)
+    host.dev.git("checkout", "-q", "main")
+    host.dev.git("mv", "a", "runs")
+    listed = '[push]\nprotected_refs = ["refs/heads/main"]\n'
+    host.main = host.land({"patchgate.toml": POLICY + listed})
+    host.clone(head)
+    if end != "\f":
+        host.ci.git("update-ref", f"refs/remotes/origin/e{end}refs/remotes/origin/main", head)
+    said = host.pushed("refs/tags/v1", "0" * 40, head)
     assert host.check(said).errors == ["deny-prefix"]
 
 
