@@ -167,7 +167,8 @@ class _OwnersCheck:
         self._warnings.update(dict.fromkeys(why for each in lacking for why in each.why))
         if lacking and not self._has_notes():
             self._warnings[f"there are no approvals here: push or fetch {APPROVALS_REF} too"] = None
-        findings = tuple(_finding(change, each, self._sources) for each in lacking)
+        is_first = self._sources.is_final and bool(lacking) and not self._has_signers(change)
+        findings = tuple(_finding(change, each, is_first=is_first) for each in lacking)
         return replace(
             change, findings=(*change.findings, *findings), context_gates=(*change.context_gates, outcome)
         )
@@ -308,7 +309,7 @@ def _paths(owned: OwnedPaths) -> str:
     return owned.paths[0].quoted + (f" (and {count(more, 'other path')})" if more else "")
 
 
-def _finding(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) -> Finding:
+def _finding(change: ChangeVerdict, lacking: _Counted, *, is_first: bool) -> Finding:
     owned, ref = lacking.owned, lacking.ref
     where = f" on {show_ref(ref.ref)}" if ref.ref is not None else ""
     message = (
@@ -318,7 +319,7 @@ def _finding(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources)
     return owner_finding(
         message,
         owned.paths[0],
-        _hint(change, lacking, sources),
+        _hint(change, lacking, is_first=is_first),
         ref,
         owned,
         approved=lacking.given,
@@ -337,11 +338,11 @@ def _judging(change: ChangeVerdict, ref: ProtectedRef, name: str) -> str:
     return "refs/remotes/origin/" + named.removeprefix(BRANCHES)
 
 
-def _hint(change: ChangeVerdict, lacking: _Counted, sources: ApprovalSources) -> str:
+def _hint(change: ChangeVerdict, lacking: _Counted, *, is_first: bool) -> str:
     if lacking.ref.ref is None:
         return "name the branch, so that approvals for it count: --policy-from refs/remotes/origin/main"
     asked = "ask an owner to approve it"
-    if lacking.owned.table is None and sources.is_final and not sources.signers:
+    if lacking.owned.table is None and is_first:
         named = "git patchgate install --server --signer KEY, or check --signer KEY"
         return f"{asked}; the first signers are named by {named}"
     if change.source.kind == "range":

@@ -232,7 +232,13 @@ class _Finder(CiClone):
         return [found, CiRange(head, found.target, found.policy_from, f"{REMOTE}{branch}..{head}")]
 
     def _merged_head(self, base: str) -> str | None:
-        """Name what an engine has merged with what a branch had, where it does not say that; in any order."""
+        """Name what an engine has merged with what a branch had, where it does not say that; in any order.
+
+        A merge that a branch here has was made by its author.
+        """
+        holding = ("for-each-ref", "--count=1", f"--contains={self.head}", REMOTE)
+        if self.repository.output(*holding):
+            return None
         named = [resolve(self.objects, f"{self.head}^{number}") for number in (1, 2)]
         parents = [each.oid for each in named if each is not None]
         heads = [each for each in parents if not is_ancestor(self.repository, each, base)]
@@ -275,8 +281,9 @@ class _Finder(CiClone):
                 for number, each in enumerate(between.changing, 1)
             ]
             joined = [
-                replace(self._push(ref, default, old, pushed=new), policy_from=rules)
+                replace(push, policy_from=rules, been=(before, *between.changing))
                 for old, new, rules in between.joined
+                for push in [self._push(ref, default, old, pushed=new)]
             ]
             return [replace(whole, been=(*between.changing, *between.learned)), *after, *joined]
         tip = resolve(self.objects, REMOTE + branch)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from patchgate.check.gate import MOST_FINDINGS
 from patchgate.check.judging_policy import BUILT_IN, PolicySides, is_control, judge_reading
 from patchgate.check.policy_lookup import (
     CheckOptions,
@@ -16,6 +17,7 @@ from patchgate.check.policy_lookup import (
     requested_policy,
 )
 from patchgate.check.profiles import find_agent_trailer, judged_profiles
+from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import LoadedChange
 from patchgate.git.commit_lists import Commit, commits_of, recent_commits
 from patchgate.git.history import Walk
@@ -73,11 +75,17 @@ def judge_each(
     Args:
         history: what is known of the policies of the walk.
     """
-    done = 0
+    done = findings = 0
     history = history or CommitHistory(walk, asked)
     while done < len(commits):
         for verdict in history.judge_from(commits[done:]):
             done += 1
+            findings += len(verdict.findings)
+            if findings > MOST_FINDINGS and walk.repository.has_limits:
+                raise UndecidedError(
+                    f"the commits have more than {MOST_FINDINGS:,} findings together",
+                    "fix those of the first commits, and push fewer commits at once",
+                )
             if asked.counted is not None and done % _COUNTED == 0:
                 asked.counted(done, len(commits))
             yield verdict

@@ -48,6 +48,11 @@ ORDER: tuple[Gate, ...] = (
 )
 
 
+MOST_FINDINGS = 100_000
+"""So many findings has a gate of one change, and on a server and in CI a whole push; one takes 700 bytes."""
+_KEPT = 1_000
+_TOO_MANY = f"it has more than {MOST_FINDINGS:,} findings"
+
 GateResults = tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]
 
 
@@ -71,6 +76,8 @@ def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
             said = at_policy_level(case.policy, case.profile, finding)
             if said is not None:
                 found.append(said)
+            if len(found) > MOST_FINDINGS:
+                return GateOutcome(gate.name, Outcome.UNDECIDED, _TOO_MANY), found[:_KEPT]
     except PatchgateError as error:
         return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), found
     except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict

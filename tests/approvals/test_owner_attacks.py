@@ -1084,6 +1084,16 @@ def test_the_command_that_a_refused_merge_names_approves_it(tmp_path: Path) -> N
     assert team.push().code == 0
 
 
+def test_where_the_base_has_signers_one_of_them_is_asked(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    both = "".join(team.keys[name].allowed(f"{name}@example.com") for name in ("alice", "bob"))
+    change = team.dev.commit({SIGNERS: both})
+    said = re.search(r"git patchgate approve (\S+ --for [^ ]+)", refused(team, "main"))
+    assert said is not None
+    assert team.approve("alice", *said[1].split()).code == 0
+    assert (team.push().code, team.head()) == (0, change)
+
+
 def test_the_command_for_a_merge_onto_a_new_branch_names_what_is_there(tmp_path: Path) -> None:
     listed = '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
     team = Team.make(tmp_path, INFRA + listed)

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.check.commits import check_revision
+from patchgate.check.policy_lookup import CheckOptions
+from patchgate.errors import UndecidedError
 from patchgate.git import merge_paths
 from patchgate.git.objects import Objects
+from patchgate.git.repository import open_repository
+from patchgate.values import replace
 from tests.git.histories import build
 from tests.world import Answer, Repo
 
@@ -826,3 +831,19 @@ def test_no_line_of_gitmodules_hides_a_submodule_that_a_merge_carries(guarded: R
     merge = guarded.ask("commit-tree", tree, "-p", guarded.head(), "-p", bumped, "-m", "Merge")
     answer = guarded.check("--policy-from", "main", merge)
     assert ("protected/s" in answer.files, answer.errors) == (True, ["deny-prefix"])
+
+
+def test_findings_without_end_are_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy('[content]\ndeny = ["evil"]\n')
+    repo.commit({"a": "evil\n" * 3})
+    repo.commit({"b": "evil\n" * 3})
+    opened = open_repository(repo.env, str(repo.path))
+    limited = replace(opened, trusts_caches=False)
+    monkeypatch.setattr("patchgate.check.commits.MOST_FINDINGS", 5)
+    assert len(check_revision(opened, "HEAD~2..HEAD", CheckOptions()).changes) == 2
+    with pytest.raises(UndecidedError, match="findings"):
+        check_revision(limited, "HEAD~2..HEAD", CheckOptions())
+    monkeypatch.setattr("patchgate.check.gate.MOST_FINDINGS", 2)
+    (content,) = (each for each in repo.check("HEAD").change["gates"] if each["gate"] == "content")
+    assert content["outcome"] == "undecided"
