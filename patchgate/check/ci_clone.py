@@ -113,22 +113,17 @@ class CiClone:
 
         While it cannot be read, every other ref is an open one, too: nothing is judged by its author alone.
         """
-        return matches_ref(self._listed_by(default) or (), ref)
-
-    def _listed_by(self, default: str) -> Sequence[str] | None:
         found = self.policy_of(self.tip_of(default))
-        return None if found is None or found.policy is None else found.policy.config.push.protected_refs
+        policy = None if found is None else found.policy
+        return policy is not None and matches_ref(policy.config.push.protected_refs or (), ref)
 
-    def lists(self, had: str | None, ref: str, default: str) -> bool:
+    def lists(self, had: str | None, ref: str) -> bool:
         """Return whether the policy of what a ref had lists it, as on a server."""
         found = None if had is None else self.policy_of(had)
         if had is None or found is None or found.is_absent:
             return False
         listed = self.protected_refs(had)
-        if listed is None:
-            # Where the default branch names what it protects, the usual names mean nothing.
-            listed = USUAL_BRANCHES if self._listed_by(default) is None else ()
-        return matches_ref(listed, ref)
+        return matches_ref(USUAL_BRANCHES if listed is None else listed, ref)
 
     def protected_refs(self, judging: str) -> Sequence[str] | None:
         """Return the protected refs that the policy of a commit lists; all where it cannot be read."""

@@ -50,7 +50,8 @@ class CiPush:
 
     `had` are the refs that matter there, with their objects, and `default` is the default branch, in full;
     both are empty on a server that has no commit. `been` are commits that the ref may have had since.
-    `policy_from` is whose policy judges, if not what the ref had. `notes` are sentences for the report.
+    `policy_from` is whose policy judges, if not what the ref had. `is_kept` is whether more than the policy
+    of what it had protects the ref. `notes` are sentences for the report.
     """
 
     head: str
@@ -60,11 +61,16 @@ class CiPush:
     notes: tuple[str, ...] = ()
     policy_from: str | None = None
     been: Sequence[str] = ()
+    is_kept: bool = True
 
     @property
     def base(self) -> str | None:
         """What the ref had, or else the default branch."""
         return self.update.old or self.had.get(self.default or "")
+
+
+def _by_itself(found: CiRange | CiPush) -> CiRange | CiPush:
+    return replace(found, is_kept=False) if isinstance(found, CiPush) else found
 
 
 def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange | CiPush, ...]:
@@ -135,7 +141,7 @@ class _Finder(CiClone):
             self.require_commit(head)
             found.append(CiRange(head, found[0].target, found[0].policy_from, f"{REMOTE}{default}..{head}"))
         tip = resolve(self.objects, REMOTE + branch)
-        lists_itself = tip is not None and self.lists(tip.oid, ref, default)
+        lists_itself = tip is not None and self.lists(tip.oid, ref)
         return [*found, *(self._proposed(branch) if lists_itself else ())]
 
     def _pushed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
@@ -143,13 +149,13 @@ class _Finder(CiClone):
         found, had = replace(self._against(default), notes=self._unknown()), self.event.claimed
         branch = ref.removeprefix(BRANCHES)
         if had is not None:
-            is_asked = self.lists(had, ref, default) or self.has_fault(default)
-            return [found, *(self._pushed(branch, default, had) if is_asked else ())]
+            is_asked = self.lists(had, ref) or self.has_fault(default)
+            return [found, *map(_by_itself, self._pushed(branch, default, had) if is_asked else ())]
         if self.event.is_new:
             return [found]
         # What a push brought may have taken the list away.
         named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
-        if not any(each is not None and self.lists(each.oid, ref, default) for each in named):
+        if not any(each is not None and self.lists(each.oid, ref) for each in named):
             return [found]
         return [found, self._newest(branch, default, f"{self.event.engine} names no push: ")]
 
@@ -159,7 +165,7 @@ class _Finder(CiClone):
         moved: list[CiRange | CiPush] = []
         is_listed = tag is not None and self.is_listed(TAGS + tag, default)
         is_asked = is_listed or self.has_fault(default)
-        if tag is not None and (is_asked or self.lists(old, TAGS + tag, default)):
+        if tag is not None and (is_asked or self.lists(old, TAGS + tag)):
             if old is not None:
                 self.require_commit(old)
             moved.append(self._push(TAGS + tag, default, old, pushed=self._tag_object(tag, old)))

@@ -48,7 +48,7 @@ class Destination:
     that git writes for them. `is_empty` is true if it is known that no ref there reaches a commit.
     `reported` maps the refs of a push to what git says that they have there. `is_confirmed` is true if the
     remote itself names the default branch and its commit. `protects` are refs that its host protects. `been`
-    maps refs to commits that they may have had after what they had.
+    maps refs, of which not each move is known, to commits that they may have had after what they had.
     """
 
     name: str
@@ -270,7 +270,7 @@ class RefRules:
         if own is None:
             return [tip]
         is_sure = there.judges_all or there.is_confirmed or self.has_no_policy(own)
-        is_apart = ref in there.protects or self._answers_alone(own)
+        is_apart = ref in there.been or self._answers_alone(own)
         return [tip, own] if is_sure and not is_apart else [own]
 
     def _at(self, revision: str | None) -> FoundPolicy:

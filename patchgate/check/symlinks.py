@@ -71,9 +71,7 @@ def _followed(
     profile: Profile,
 ) -> LinkFacts | None:
     own = {file.path.raw for file in files if file.old != file.new and _redirects(file)}
-    if not (own or ground.parents) or all(
-        each.allow_symlinks != "inside" for each in policy.all_limits(profile)
-    ):
+    if not (own or ground.parents) or all(each.allow_symlinks is True for each in policy.all_limits(profile)):
         return None
     # 5 ms to import, and few changes have links.
     from patchgate.git.symlinks import Links, list_links, read_targets

@@ -143,7 +143,7 @@ def _check_push(
             found.had,
             judges_all=True,
             is_empty=not found.had,
-            protects=frozenset([ref]),
+            protects=frozenset([ref] if found.is_kept else ()),
             been={ref: found.been},
         )
         # Of a first push, a later root is judged by what the branch has now.

@@ -1005,6 +1005,20 @@ def test_an_approval_allows_no_new_symlink_that_was_harmless(tmp_path: Path) -> 
     assert "l: error symlink" in refused(team, f"{change(inside)}:refs/heads/main", rule="symlink")
 
 
+@pytest.mark.parametrize("allowed", ['"inside"', "false"])
+def test_where_links_are_denied_too_none_is_turned_out_of_the_repository(
+    tmp_path: Path, allowed: str
+) -> None:
+    team = Team.make(tmp_path, "[policy]\n", signers=())
+    dev = team.dev
+    linked_in = linked(dev, linked(dev, team.head(), "v", "q/b"), "l", "v/../../k")
+    team.server.git("fetch", "-q", str(dev.path), f"{linked_in}:refs/heads/main")
+    strict = {"patchgate.toml": f"[policy]\n[policy.commit]\nallow_symlinks = {allowed}\n"}
+    rules = commit_of(dev, linked_in, strict)
+    assert team.push(f"{rules}:refs/heads/main").code == 0
+    refused(team, f"{commit_of(dev, rules, {'v': None})}:refs/heads/main", rule="symlink")
+
+
 def test_what_refuses_an_agent_hides_nothing_that_refuses_others(tmp_path: Path) -> None:
     """Both are errors of one rule at one path: who approves one is shown the other."""
     links = '[policy.commit]\nallow_symlinks = "inside"\n[policy.agent]\nallow_symlinks = false\n'

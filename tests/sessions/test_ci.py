@@ -186,6 +186,8 @@ def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
     host.dev.git("checkout", "-q", "main")
     before = host.land({"a": "".join([*lines[:5], *(f"other {number}\n" for number in range(30))])})
     built = joined(host, *((head, before) if "into" in engine else (before, head)))
+    # No branch has what an engine merges.
+    host.dev.git("push", "-q", "origin", f"{built}:refs/pull/1/merge", ":refs/heads/joined")
     host.dev.git("checkout", "-q", "main")
     host.dev.git("rm", "-q", "a")
     host.main = host.land({"runs": "".join(lines)})
@@ -797,6 +799,17 @@ def test_while_the_policy_of_the_default_branch_cannot_be_read_no_branch_is_forc
     host.clone(base)
     host.ci.git("fetch", "-q", "origin", lost)
     assert host.check(host.pushed("refs/heads/release/1", lost, base, forced=True)).code != 0
+
+
+def test_an_open_branch_called_main_is_judged_by_its_own_policy_as_on_a_server(host: Host) -> None:
+    base = host.push("trunk", {"patchgate.toml": LOOSE + '[push]\nprotected_refs = ["refs/heads/trunk"]\n'})
+    had = host.push("main", {"patchgate.toml": POLICY}, onto=base)
+    after = host.push("main", BAD, onto=had)
+    host.clone(after)
+    said = host.pushed("refs/heads/main", had, after)
+    event = json.loads(Path(said["GITHUB_EVENT_PATH"]).read_text())
+    said |= host.event(event | {"repository": {"default_branch": "trunk"}})
+    assert "deny-prefix" in host.check(said).errors
 
 
 @pytest.mark.parametrize("is_here", [True, False])
