@@ -345,8 +345,8 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
         branch=base,
         claimed=target or values.oid("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         checked_out=(built,),
-        # Empty in the pipelines of the head alone.
-        includes=head,
+        # Pipelines of the head alone build that, and name it nowhere else.
+        includes=built if kind == "detached" else head,
         default=default,
         # A train's target is the entry before it, which has not landed yet.
         is_queued=kind == "merge_train",

@@ -240,11 +240,9 @@ class _Finder(CiClone):
     def _merged_head(self, base: str) -> str | None:
         """Name what an engine has merged with what a branch had, where it does not say that; in any order.
 
-        A merge that a branch here has was made by its author.
+        The author of a head may have made it too, and what he has merged is judged by itself then. Whose it is,
+        nothing here can tell: which branches have it is his choice.
         """
-        holding = ("for-each-ref", "--count=1", f"--contains={self.head}", REMOTE)
-        if self.repository.output(*holding):
-            return None
         named = [resolve(self.objects, f"{self.head}^{number}") for number in (1, 2)]
         parents = [each.oid for each in named if each is not None]
         heads = [each for each in parents if not is_ancestor(self.repository, each, base)]

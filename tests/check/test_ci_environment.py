@@ -181,10 +181,10 @@ BUILDKITE = {
 }
 KITE_EVENT = CiEvent("Buildkite", EventKind.PUSH, branch="main", checked_out=(C,), default="main")
 OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
-    "GitLab, a merge request": (MERGE_REQUEST, MERGE_EVENT),
+    "GitLab, a merge request": (MERGE_REQUEST, replace(MERGE_EVENT, includes=C)),
     "GitLab, a merge request for a branch that is not protected": (
         MERGE_REQUEST | {"CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED": "false"},
-        replace(MERGE_EVENT, is_open=True),
+        replace(MERGE_EVENT, includes=C, is_open=True),
     ),
     "GitLab, merged results": (MERGED, replace(MERGE_EVENT, claimed=D, includes=B)),
     "GitLab, a merge train": (
