@@ -240,8 +240,8 @@ class _Finder(CiClone):
     def _merged_head(self, base: str) -> str | None:
         """Name what an engine has merged with what a branch had, where it does not say that; in any order.
 
-        The author of a head may have made it too, and what he has merged is judged by itself then. Nothing here
-        can tell whose it is: which branches have it is his choice.
+        The author of a head may have made it, and what he has merged is judged by itself then. Nothing here
+        tells whose it is: which branches have it is his choice.
         """
         named = [resolve(self.objects, f"{self.head}^{number}") for number in (1, 2)]
         parents = [each.oid for each in named if each is not None]
