@@ -192,8 +192,8 @@ def change_id(
     Args:
         is_merge: the files are only what a merge changes itself; it is judged at other paths too, so its tree
             is a part of the id.
-        unchanged: the rules that refuse it for what it does not change, with a path. Then its tree is a part
-            of the id, too.
+        unchanged: what refuses it for what it does not change, each a rule and a line, and a path. Then its
+            tree is a part of the id, too.
     """
     digest = hashlib.sha256(b"patchgate.change/1\n")
     unchanged = list(unchanged)
@@ -204,8 +204,8 @@ def change_id(
         nothing = Entry(NO_MODE, "0" * len(present.oid if present else ""))
         old, new = file.old or nothing, file.new or nothing
         digest.update(file.path.raw + f"\0{old.mode} {old.oid} {new.mode} {new.oid}\n".encode("ascii"))
-    for rule, raw in sorted({(rule, b"" if path is None else path.raw) for rule, path in unchanged}):
-        digest.update(raw + f"\0unchanged {rule}\n".encode("ascii"))
+    for what, raw in sorted({(what, b"" if path is None else path.raw) for what, path in unchanged}):
+        digest.update(raw + f"\0unchanged {what}\n".encode("ascii"))
     return f"sha256:{digest.hexdigest()}"
 
 

@@ -273,7 +273,10 @@ class ChangeVerdict:
         ]
         own = {None, *(file.path for file in self.change.files)} if refusing else {None}
         refused = [
-            (each.rule, other if isinstance(other := each.details.get(UNCHANGED), RepoPath) else each.path)
+            (
+                f"{each.rule} {each.line or 0}",
+                other if isinstance(other := each.details.get(UNCHANGED), RepoPath) else each.path,
+            )
             for each in refusing
             if UNCHANGED in each.details or each.definition.gate in _OF_TREES or each.path not in own
         ]

@@ -956,6 +956,29 @@ def test_an_approval_of_a_merge_allows_what_was_shown_of_a_conflict(tmp_path: Pa
         assert team.push(f"{merge}:refs/heads/main").code == 0
 
 
+def test_an_approval_of_a_merge_allows_the_lines_that_were_shown(tmp_path: Path) -> None:
+    """The branch has removed another line by the time that the merge lands."""
+    rules = GOVERNED + '[content]\ndeny = ["forbidden"]\n'
+    team = Team.make(tmp_path, GOVERNED)
+    dev, gap = team.dev, "\n" * 6
+    both, second = f"forbidden a\n{gap}forbidden b\n", f"vault\n{gap}forbidden b\n"
+    begin = commit_of(dev, team.head(), {"q": both})
+    old = commit_of(dev, begin, {"patchgate.toml": rules})
+    cleaned = commit_of(dev, old, {"q": second})
+    team.server.git("fetch", "-q", str(dev.path), f"{cleaned}:refs/heads/main")
+    dev.git("update-ref", "refs/remotes/origin/main", cleaned)
+    side = commit_of(dev, old, {"q": f"forbidden a (1)\n{gap}forbidden b\n"})
+    chosen = {"q": f"forbidden a (1)\n{gap}forbidden b\n", "n": "of the merge\n"}
+    merge = commit_of(dev, cleaned, chosen, cleaned, side)
+    where = ("--for", "refs/heads/main", "--policy-from", "refs/remotes/origin/main")
+    said = team.approve("alice", merge, *where)
+    assert (said.code, "q:1" in said.err, "q:8" in said.err) == (0, True, False)
+    main = commit_of(dev, cleaned, {"q": f"vault\n{gap}vault\n"})
+    assert team.push(f"{main}:refs/heads/main").code == 0
+    clean = clean_merge(dev, main, merge)
+    assert "q:8: error" in refused(team, f"{clean}:refs/heads/main", rule="deny-content")
+
+
 def test_an_approval_allows_no_symlink_that_was_not_there(tmp_path: Path) -> None:
     """The same change redirects it out of the repository, on another base."""
     team = Team.make(tmp_path, GOVERNED + '[policy.commit]\nallow_symlinks = "inside"\n')
