@@ -103,7 +103,7 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
 def _or_trusted(repository: Repository, asked: CheckOptions) -> CheckOptions:
     if asked.policy_from is not None:
         return asked
-    return replace(trusted_options(repository), profile=asked.profile)
+    return replace(trusted_options(repository), profile=asked.profile, profile_reason=asked.profile_reason)
 
 
 def _only(report: Report) -> ChangeVerdict:

@@ -103,7 +103,7 @@ class _Finder(CiClone):
         if event.kind is EventKind.CLONE or event.branch is None:
             # What the default branch has already may have been pushed just now.
             why = "no engine is known: " if event.engine == "git" else f"{event.engine} names no branch: "
-            return [self._newest(default, default, why)]
+            return self._newest(default, default, why)
         ref = BRANCHES + event.branch
         is_protected = event.is_protected or event.branch == default or self.is_listed(ref, default)
         if event.kind is EventKind.PROPOSAL:
@@ -125,7 +125,7 @@ class _Finder(CiClone):
         """
         newest = self._newest(branch, default, why)
         is_known = self.event.is_protected or branch == default
-        return [newest] if is_known else [newest, self._new(branch, default)]
+        return newest if is_known else [*newest, self._new(branch, default)]
 
     def _proposed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
         """Judge what is proposed for a branch that nobody protects, or only its own policy, for that too.
@@ -157,7 +157,7 @@ class _Finder(CiClone):
         named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
         if not any(each is not None and self.lists(each.oid, ref) for each in named):
             return [found]
-        return [found, self._newest(branch, default, f"{self.event.engine} names no push: ")]
+        return [found, *self._newest(branch, default, f"{self.event.engine} names no push: ")]
 
     def _tagged(self, tag: str | None, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""
@@ -293,7 +293,7 @@ class _Finder(CiClone):
         tip = resolve(self.objects, REMOTE + branch)
         is_older = event.is_of_build and is_ancestor(self.repository, self.head, before)
         if is_older and tip is not None and is_ancestor(self.repository, before, tip.oid):
-            return [self._newest(branch, default, f"this is older than {before[:SHORT_OID]}: ")]
+            return self._newest(branch, default, f"this is older than {before[:SHORT_OID]}: ")
         if event.is_forced is False:
             raise UndecidedError(
                 f"{event.engine} says that the push was not forced, but {before[:SHORT_OID]} "
@@ -303,7 +303,7 @@ class _Finder(CiClone):
         note = f"the push was forced: {printable(branch)} lost commits of {before[:SHORT_OID]}"
         return [self._push(ref, default, before, note)]
 
-    def _newest(self, branch: str, default: str, why: str) -> CiRange | CiPush:
+    def _newest(self, branch: str, default: str, why: str) -> Sequence[CiRange | CiPush]:
         """Judge the newest change of a branch, by the policy before it: what its first parent lacks.
 
         Whoever starts a run by hand may name a commit that the branch does not have: that is a proposal.
@@ -311,12 +311,13 @@ class _Finder(CiClone):
         tip = resolve(self.objects, REMOTE + branch)
         if tip is None or not is_ancestor(self.repository, self.head, tip.oid):
             note = f"{self.shown[:SHORT_OID]} is not on {printable(branch)}: compared with it"
-            return replace(self._against(branch), notes=(note,))
+            found, *others = self._proposed(branch)
+            return [replace(found, notes=(note,)), *others]
         before = self.objects.header(self.head + "^1^{commit}")
         if before is None and branch != default:
-            return self._new(branch, default)
+            return [self._new(branch, default)]
         if before is None:
-            return self._first_push(branch, f"{why}the first commit was checked")
+            return [self._first_push(branch, f"{why}the first commit was checked")]
         self.require_history(before.oid)
         note = f"{why}only the newest change of {printable(branch)} was checked"
-        return self._push(BRANCHES + branch, default, before.oid, note)
+        return [self._push(BRANCHES + branch, default, before.oid, note)]

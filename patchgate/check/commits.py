@@ -152,7 +152,7 @@ class CommitHistory:
     def profile_of(self, commit: Commit, policy: Policy | None) -> tuple[Profile, str]:
         """Choose the profile of a commit; with it why it is an agent's, or nothing."""
         if self._profile is not None:
-            return self._profile, ""
+            return self._profile, self._terms.profile_reason
         scoped = self._scoped
         if scoped is not None and scoped.binds and commit.oid in scoped.ids:
             return Profile.AGENT, "made under an intent"

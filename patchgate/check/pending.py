@@ -175,7 +175,7 @@ def _profile_of(
 ) -> tuple[Profile, str]:
     """Choose the profile of the next commit; with it why it is an agent's, or nothing."""
     if asked.profile is not None:
-        return asked.profile, ""
+        return asked.profile, asked.profile_reason
     if work is not None and work.profile is Profile.AGENT:
         return Profile.AGENT, "an intent binds this worktree"
     variable = find_agent_variable(asked.environ, policy)

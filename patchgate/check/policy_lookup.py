@@ -35,12 +35,14 @@ class CheckOptions:
     what the branches have that get the commits; without them, it is what `policy_from` has. `counted` is
     called after every hundred commits, or files of a patch, with how many are judged, and of how many.
     `environ` is the environment of a commit that is about to be made, which can say that an agent makes it.
+    `profile_reason` says why `profile` is an agent's: then what refuses people counts, too.
     `in_bulk` is whether commits about which no rule can say anything need no verdict of their own,
     `remembers` whether an earlier check of the same commits counts.
     """
 
     policy_from: str | None = None
     profile: Profile | None = None
+    profile_reason: str = ""
     policy: Policy | None = None
     fallback: str | None = None
     firsts: frozenset[str] | None = None

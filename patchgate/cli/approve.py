@@ -21,6 +21,8 @@ from patchgate.values import replace
 
 if TYPE_CHECKING:
     from patchgate.approvals.approve import Exemption
+    from patchgate.check.policy_lookup import CheckOptions
+    from patchgate.git.repository import Repository
     from patchgate.report.verdict import ChangeVerdict
 
 _MOST_PATHS = 20
@@ -76,12 +78,9 @@ def approve_command(
     from patchgate.approvals.approvals import who_approves
     from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused_change, resolve_change
     from patchgate.approvals.binding import NOT_BOUND, bind
-    from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from
     from patchgate.ledger.ledger import iso
-    from patchgate.policy.policy import Profile
 
-    asked = CheckOptions() if policy_from is None else resolve_policy_from(repository, policy_from)
-    asked = replace(asked, profile=Profile(profile) if profile else None)
+    asked = _options(repository, policy_from, profile)
     found = (
         last_refused_change(repository, asked)
         if change is None
@@ -91,7 +90,8 @@ def approve_command(
         _require_no_merge(found)
     exemption = exempt(repository, found, rules, signed=sign, ref=branch)
     by = who_approves(repository, os.environ)
-    _show_exemption(exemption, reason, by)
+    # A signature counts wherever the note is, so nothing is left out.
+    _show_exemption(exemption, reason, by, None if sign else _MOST_PATHS)
     at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)
     bound = bind(repository, exemption.change, branch, end, asked.policy_from) if sign else NOT_BOUND
     statement = exemption.state(reason, by, at, bound)
@@ -105,6 +105,16 @@ def approve_command(
     warn(granted.warnings)
     write(_approved_text(exemption, granted.by, signed=sign))
     return 0
+
+
+def _options(repository: Repository, policy_from: str | None, profile: str | None) -> CheckOptions:
+    from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from
+    from patchgate.policy.policy import Profile
+
+    asked = CheckOptions() if policy_from is None else resolve_policy_from(repository, policy_from)
+    # A push judges what an agent made by the rules for people, too: nobody approves what he was not shown.
+    why = "--profile agent" if profile == "agent" else ""
+    return replace(asked, profile=Profile(profile) if profile else None, profile_reason=why)
 
 
 def _require_no_merge(found: ChangeVerdict) -> None:
@@ -135,29 +145,27 @@ def _require_person(*, signs: bool, is_bound: bool) -> None:
         )
 
 
-def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
-    """Show on standard error what would be approved."""
+def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None) -> None:
+    """Show on standard error what would be approved: of each rule so many findings, or all; and so of paths."""
     from patchgate.git.quoting import printable
     from patchgate.report.wording import safe, show_place
+
+    def listed(lines: list[str]) -> None:
+        for line in "\n".join(lines[:most]).split("\n"):
+            write_error(line)
+        if most is not None and len(lines) > most:
+            write_error(f"    and {len(lines) - most} more")
 
     judged = "refused" if exemption.findings else "judged"
     write_error(f"{exemption.name}, {judged} by {safe(exemption.change.policy.origin)}:")
     for rule in exemption.rules:
         findings = [finding for finding in exemption.findings if finding.rule == rule]
-        told = list(dict.fromkeys((safe(each.message), show_place(each)) for each in findings))
-        for message, place in told[:_MOST_PATHS]:
-            write_error(f"  {rule}: {message}")
-            if place:
-                write_error(f"    {place}")
-        if len(told) > _MOST_PATHS:
-            write_error(f"    and {len(told) - _MOST_PATHS} more")
+        told = dict.fromkeys((safe(each.message), show_place(each)) for each in findings)
+        listed([f"  {rule}: {text}" + (f"\n    {place}" if place else "") for text, place in told])
     owned = sorted({path for each in exemption.owned for path in each.paths})
     if owned:
         write_error("  paths that have owners:")
-        for path in owned[:_MOST_PATHS]:
-            write_error(f"    {path.quoted}")
-        if len(owned) > _MOST_PATHS:
-            write_error(f"    and {len(owned) - _MOST_PATHS} more")
+        listed([f"    {path.quoted}" for path in owned])
     write_error(f"reason: {printable(reason, 1000)}")
     write_error(f"by: {by}")
 

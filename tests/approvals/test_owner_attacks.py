@@ -1042,7 +1042,18 @@ def test_where_links_are_denied_too_none_is_turned_out_of_the_repository(
     refused(team, f"{commit_of(dev, rules, {'v': None})}:refs/heads/main", rule="symlink")
 
 
-def test_what_refuses_an_agent_hides_nothing_that_refuses_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [(), ("--profile", "agent")])
+def test_whoever_signs_is_shown_everything(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA + '[content]\ndeny = ["forbidden"]\n')
+    names = [f"infra/{number:02}" for number in range(30)]
+    change = team.dev.commit(dict.fromkeys(names, "forbidden\n"))
+    said = team.approve("alice", change, "--for", "refs/heads/main").err
+    assert all(f"{name}:1\n" in said and f"    {name}\n" in said for name in names)
+
+
+def test_what_refuses_an_agent_hides_nothing_that_refuses_others(
+    tmp_path: Path, asked: tuple[str, ...]
+) -> None:
     """Both are errors of one rule at one path: who approves one is shown the other."""
     links = '[policy.commit]\nallow_symlinks = "inside"\n[policy.agent]\nallow_symlinks = false\n'
     team = Team.make(tmp_path, GOVERNED + links)
@@ -1050,7 +1061,7 @@ def test_what_refuses_an_agent_hides_nothing_that_refuses_others(tmp_path: Path)
     tree = dev.ask("rev-parse", f"{linked(dev, team.head(), 'x', '/etc/passwd')}^{{tree}}")
     message = "Link\n\nPatchgate-Profile: agent"
     made = dev.ask("commit-tree", tree, "-p", team.head(), "-m", message)
-    said = team.approve("alice", made, "--for", "refs/heads/main").err
+    said = team.approve("alice", made, "--for", "refs/heads/main", *asked).err
     assert ("x is a symlink\n" in said, "outside the repository" in said) == (True, True)
 
 

@@ -175,7 +175,7 @@ def test_the_workflow_of_the_base_judges_a_head_that_is_not_checked_out(host: Ho
     assert host.check(variables).errors == ["deny-prefix"]
 
 
-@pytest.mark.parametrize("engine", ["GitHub", "GitLab", "Jenkins", "Jenkins, into the head"])
+@pytest.mark.parametrize("engine", ["GitHub", "GitLab", "Jenkins", "Jenkins, into the head", "none"])
 def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
     host: Host, engine: str
 ) -> None:
@@ -202,7 +202,9 @@ def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
             CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=head,
         ),
         "Jenkins": {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"},
+        "none": {},
     }[engine.partition(",")[0]]
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     assert host.check(said).errors == ["deny-prefix"]
 
 
