@@ -146,7 +146,7 @@ def _require_person(*, signs: bool, is_bound: bool) -> None:
 
 
 def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None) -> None:
-    """Show on standard error what would be approved: of each rule so many findings, or all; and so of paths."""
+    """Show on standard error what would be approved: of each rule so many findings, and so many paths."""
     from patchgate.git.quoting import printable
     from patchgate.report.wording import safe, show_place
 

@@ -1042,7 +1042,6 @@ def test_where_links_are_denied_too_none_is_turned_out_of_the_repository(
     refused(team, f"{commit_of(dev, rules, {'v': None})}:refs/heads/main", rule="symlink")
 
 
-@pytest.mark.parametrize("asked", [(), ("--profile", "agent")])
 def test_whoever_signs_is_shown_everything(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA + '[content]\ndeny = ["forbidden"]\n')
     names = [f"infra/{number:02}" for number in range(30)]
@@ -1051,6 +1050,7 @@ def test_whoever_signs_is_shown_everything(tmp_path: Path) -> None:
     assert all(f"{name}:1\n" in said and f"    {name}\n" in said for name in names)
 
 
+@pytest.mark.parametrize("asked", [(), ("--profile", "agent")])
 def test_what_refuses_an_agent_hides_nothing_that_refuses_others(
     tmp_path: Path, asked: tuple[str, ...]
 ) -> None:
