@@ -215,7 +215,7 @@ class _OwnersCheck:
                 why.append(fault)
             else:
                 counted.append(grant)
-        given = tuple(grant.by for grant in _different_people(counted))
+        given = tuple(grant.by for grant in _different_people(counted, frozenset(owned.signers)))
         return _Counted(owned, ref, given, tuple(dict.fromkeys(why)))
 
     def _unbound(
@@ -250,14 +250,22 @@ class _OwnersCheck:
         return self._rules[commit]
 
 
-def _different_people(grants: Sequence[Grant]) -> list[Grant]:
-    """Choose approvals that are of different people for certain: each has a principal that no other has."""
+def _different_people(grants: Sequence[Grant], named: frozenset[str] = frozenset()) -> list[Grant]:
+    """Choose approvals that are of different people for certain: each has a principal that no other has.
+
+    Args:
+        named: the principals that a table names. Each is one person: of a key that has one only these count.
+    """
+
+    def own_names(one: Grant, *others: Grant) -> set[str]:
+        found = one.principals.intersection(*(_own_names(one, other) for other in others))
+        return found & named if one.principals & named else found
 
     def chosen(ordered: Sequence[Grant]) -> list[Grant]:
         found: list[tuple[Grant, set[str]]] = []
         for grant in ordered:
-            own = grant.principals.intersection(*(_own_names(grant, each) for each, _ in found))
-            others = [(each, names & _own_names(each, grant)) for each, names in found]
+            own = own_names(grant, *(each for each, _ in found))
+            others = [(each, names & own_names(each, grant)) for each, names in found]
             # One key that only a pattern fits is somebody, too.
             if (own or not found) and all(names for _, names in others):
                 found = [*others, (grant, own)]

@@ -259,6 +259,18 @@ def test_a_comment_names_no_second_signer(tmp_path: Path, end: str) -> None:
     assert read_signers([str(tmp_path / "signers")]).count(b"\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("names", "people"),
+    [("a,m1 a,m2", 1), ("a,m1 b,m2", 2), ("a,m1 a,m2 b,m1", 2), ("a,m1 m2", 2), ("a,b a", 1)],
+)
+def test_where_a_table_names_signers_only_these_names_tell_its_owners_apart(names: str, people: int) -> None:
+    keys = [
+        grant(str(n).encode(), in_base=tuple(each.split(",")), from_base=True)
+        for n, each in enumerate(names.split())
+    ]
+    assert len(_different_people(keys, frozenset({"a", "b"}))) == people
+
+
 def test_a_key_with_more_names_than_are_looked_at_approves_nothing(tmp_path: Path) -> None:
     """Who it is might be told by one that is not looked at."""
     team = Team.make(tmp_path, INFRA, signers=("alice", "bob"))
