@@ -42,6 +42,25 @@ class CiClone:
     head: str = ""
     shown: str = "HEAD"
 
+    def require_origin_of_base(self) -> None:
+        """Require that origin is not the fork of which the pull request is: its branches are its owner's.
+
+        Jenkins clones the fork where the pull request is one of Bitbucket Cloud (BitbucketGitSCMBuilder in
+        jenkinsci/bitbucket-branch-source-plugin).
+        """
+        if not self.event.fork:
+            return
+        done = self.repository.git("config", "--get-all", "remote.origin.url", answers=(0, 1))
+        words = (
+            os.fsdecode(done.out).lower().replace(":", "/").replace("@", "/").replace("\n", "/").split("/")
+        )
+        if self.event.fork.lower().partition("/")[0] in words:
+            raise UndecidedError(
+                f"{printable(self.event.fork)} is the fork that this pull request is from, and origin is its "
+                "owner's: so are its branches",
+                "fetch the repository of the base in a fresh clone: git remote set-url origin URL",
+            )
+
     def find_head(self) -> None:
         """Find the commit to judge: the one that is checked out, or that the engine names instead."""
         event = self.event

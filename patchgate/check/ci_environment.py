@@ -48,7 +48,8 @@ class CiEvent:
     judge where that is not HEAD. `includes` is a commit that the judged one contains; a queue may have
     rebased or squashed it. `default` is the default branch, where the engine names it. `is_open` is whether
     the engine says that nobody protects the base of a pull request. `is_new`, `is_forced`, `is_of_build`
-    (`claimed` was built) are of a push.
+    (`claimed` was built) are of a push. `fork` names the repository of a pull request's head, if that is not
+    the base's and an engine may clone it instead.
     """
 
     engine: str
@@ -64,6 +65,7 @@ class CiEvent:
     is_open: bool = False
     is_new: bool = False
     is_forced: bool | None = None
+    fork: str | None = None
     is_of_build: bool = False
     tag: str | None = None
     takes_commands: bool = False
@@ -362,7 +364,7 @@ def _jenkins(values: _Values) -> CiEvent:
         values.required("CHANGE_ID")
         base = values.branch("CHANGE_TARGET")
         # Jenkins may make the merge itself.
-        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base)
+        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, fork=values.text("CHANGE_FORK"))
     if values.text("TAG_NAME"):
         return CiEvent(values.engine, EventKind.TAG, checked_out=heads, tag=values.tag("TAG_NAME"))
     name = values.branch("BRANCH_NAME", optional=True)

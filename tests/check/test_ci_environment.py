@@ -208,6 +208,10 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
         JENKINS | {"CHANGE_ID": "1", "CHANGE_TARGET": "main", "BRANCH_NAME": "PR-1", "CHANGE_BRANCH": "evil"},
         CiEvent("Jenkins", EventKind.PROPOSAL, branch="main"),
     ),
+    "Jenkins, a pull request of a fork": (
+        JENKINS | {"CHANGE_ID": "1", "CHANGE_TARGET": "main", "CHANGE_FORK": "x/y"},
+        CiEvent("Jenkins", EventKind.PROPOSAL, branch="main", fork="x/y"),
+    ),
     "Jenkins, a branch": (
         JENKINS | {"BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true", "GIT_PREVIOUS_SUCCESSFUL_COMMIT": A},
         CiEvent("Jenkins", EventKind.PUSH, branch="main", claimed=A, is_protected=True, is_of_build=True),
@@ -299,7 +303,6 @@ HEAD_SIDE = {
     "CI_COMMIT_MESSAGE": "x",
     "CHANGE_BRANCH": "x",
     "CHANGE_TITLE": "x",
-    "CHANGE_FORK": "x",
     "SYSTEM_PULLREQUEST_SOURCEBRANCH": "x",
     "BUILDKITE_MESSAGE": "x",
 }

@@ -832,6 +832,25 @@ def test_an_open_branch_called_main_is_as_open_as_another(host: Host, is_here: b
     assert (answer.code, answer.errors) == (0, [])
 
 
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("https://bitbucket.invalid/Mallory/project.git", 3),
+        ("git@bitbucket.invalid:mallory/project.git", 3),
+        ("https://bitbucket.invalid/team/project.git", 0),
+    ],
+)
+def test_a_fork_is_not_taken_for_the_repository_of_the_base(host: Host, url: str, code: int) -> None:
+    """Of a pull request on Bitbucket Cloud, Jenkins clones the fork as origin."""
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    host.ci.git("remote", "set-url", "origin", url)
+    said = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"}
+    for fork in ("mallory", "Mallory/project"):
+        assert host.check(said | {"CHANGE_FORK": fork}).code == code
+
+
 def test_a_git_of_the_checkout_is_refused(host: Host) -> None:
     head = host.push("feature", {"bin/git": "#!/bin/sh\n"})
     host.clone(head)
