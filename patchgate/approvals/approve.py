@@ -227,19 +227,27 @@ class Exemption:
         return f"{name_change(self.change)} ({self.id[: len('sha256:') + 12]})"
 
     def state(self, reason: str, by: str, at: str, bound: Binding = NOT_BOUND) -> Statement:
-        """Make the statement of a maintainer."""
-        return Statement(
-            change_id=self.id,
-            policy=self.change.policy.digest,
-            rules=self.rules,
-            reason=reason,
-            by=by,
-            at=at,
-            repository=bound.repository,
-            ref=bound.ref,
-            rules_state=bound.rules,
-            expires=bound.expires,
-        )
+        """Make the statement of a maintainer.
+
+        Raises:
+            UsageError: it cannot name the branch or the repository.
+        """
+        try:
+            return Statement(
+                change_id=self.id,
+                policy=self.change.policy.digest,
+                rules=self.rules,
+                reason=reason,
+                by=by,
+                at=at,
+                repository=bound.repository,
+                ref=bound.ref,
+                rules_state=bound.rules,
+                expires=bound.expires,
+            )
+        except ValueError as error:
+            hint = "a branch and [governance] id have at most 300 characters that can be printed"
+            raise UsageError(f"no approval can be made: {error}", hint) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +283,8 @@ def exempt(
     _require_judged(change, name, is_owned=bool(owned))
     if any(not may_be_approved(change, finding) for finding in errors_of(change)):
         raise _out_of_reach(change, name)
-    asking = change if ref is None else replace(change, owned=(), lands_on=(ProtectedRef(ref, None),))
+    # What names a branch makes nothing needless that names another, or none.
+    asking = replace(change, owned=(), lands_on=(ProtectedRef(ref, None),)) if signed else change
     left = apply_approvals(repository, Report((asking,)), ApprovalSources(local=not signed)).changes[0]
     left = replace(left, owned=change.owned, lands_on=change.lands_on)
     if left.verdict is Verdict.ACCEPTED and not owned:

@@ -1042,6 +1042,23 @@ def test_where_links_are_denied_too_none_is_turned_out_of_the_repository(
     refused(team, f"{commit_of(dev, rules, {'v': None})}:refs/heads/main", rule="symlink")
 
 
+def test_a_branch_that_no_approval_can_name_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    change = team.dev.commit({"infra/main.tf": "2\n"})
+    for name in ("a" * 200 + "/" + "b" * 200, "a\u202eb"):
+        answer = team.approve("alice", change, "--for", f"refs/heads/{name}")
+        assert (answer.code, "no approval can be made" in answer.err) == (2, True)
+
+
+def test_an_approval_for_one_branch_makes_none_for_every_branch_needless(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + '[content]\ndeny = ["forbidden"]\n')
+    change = team.dev.commit({"a": "forbidden\n"})
+    assert team.approve("alice", change, "--for", "refs/heads/release/1").code == 0
+    refused(team, "main", rule="deny-content")
+    assert team.approve("alice", change).code == 0
+    assert team.push().code == 0
+
+
 def test_whoever_signs_is_shown_everything(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA + '[content]\ndeny = ["forbidden"]\n')
     names = [f"infra/{number:02}" for number in range(30)]
