@@ -30,13 +30,15 @@ class Binding:
     """What a signed approval is bound to besides the change and the policy; None: not bound.
 
     `repository` is its id, `ref` the branch that gets the change, `rules` the digest of the commits there
-    that have changed control files, `expires` a time in ISO 8601.
+    that have changed control files, `expires` a time in ISO 8601. `unknown` is the ref if it is not here: it
+    may be a new one, or mistyped.
     """
 
     repository: str | None = None
     ref: str | None = None
     rules: str | None = None
     expires: str | None = None
+    unknown: str | None = None
 
 
 NOT_BOUND = Binding()
@@ -63,20 +65,21 @@ def bind(
         UndecidedError: git could not answer, or the clone is shallow.
     """
     is_policy = any(owned.is_policy for owned in change.owned)
-    rules = None
+    rules = unknown = None
     if branch is not None or is_policy:
-        branch, commit = _branch(repository, branch, change.source.commit)
+        branch, commit, is_known = _branch(repository, branch, change.source.commit)
+        unknown = None if is_known else branch
         landed = change.source.commit
         if before is not None and landed is not None and is_ancestor(repository, landed, commit):
             commit = commit if is_ancestor(repository, landed, before) else before
         if is_policy:
             with Objects(repository) as objects:
                 rules = rules_state(objects, commit).digest
-    return Binding(change.policy.repository, branch, rules, expires)
+    return Binding(change.policy.repository, branch, rules, expires, unknown)
 
 
-def _branch(repository: Repository, branch: str | None, approved: str | None) -> tuple[str, str]:
-    """Find a branch and its commit: as the remote has it, or here if there is no remote.
+def _branch(repository: Repository, branch: str | None, approved: str | None) -> tuple[str, str, bool]:
+    """Find a branch, its commit, and whether it is known: as the remote has it, or here without a remote.
 
     A clone does not know which tags the remote has. A tag here that has the approved commit is about to be
     pushed and counts as new, as if it were not here; another counts as what the remote has. So the approval
@@ -105,13 +108,14 @@ def _branch(repository: Repository, branch: str | None, approved: str | None) ->
         if has_it and remote is not None:
             found, place = None, tracking + "HEAD"
             hint = f"git remote set-head {in_shell(remote, 'REMOTE')} --auto"
+        is_known = found is not None or not is_branch
         if found is None and remote is not None:
             # The rules of a new branch are those of the default one.
             default = remote_of(repository, remote).default or ""
             found = resolve(objects, tracking + default.removeprefix(BRANCHES))
     if found is None:
         raise UsageError(f"there is no {printable(place, 200)} here", hint)
-    return branch, found.oid
+    return branch, found.oid, is_known
 
 
 @dataclass(frozen=True, slots=True)

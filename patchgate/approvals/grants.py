@@ -30,6 +30,10 @@ from patchgate.values import dataclass
 # kinds of keys, minutes.
 _MOST_CHECKS = 32
 _SECONDS_IN_ALL = 15.0
+# A push of many approved commits is no error: a signature that counts takes no time from the others, up to
+# what an ordinary one takes on a busy machine, and up to so much in all.
+_SECONDS_GIVEN_BACK = 0.1
+_SECONDS_GIVEN_BACK_IN_ALL = 30.0
 _MOST_BYTES_IN_ALL = 32 << 20
 # Seconds of processor time to find the notes: a tree of notes may have very many names.
 _MOST_SECONDS_OF_NOTES = 5.0
@@ -168,6 +172,7 @@ class _Notes:
         self._signers: dict[str, bytes | None] = {}
         self._n_bytes = 0
         self._seconds = _SECONDS_IN_ALL
+        self._seconds_to_give_back = _SECONDS_GIVEN_BACK_IN_ALL
         self._seconds_of_notes = _MOST_SECONDS_OF_NOTES
         self._checked: dict[tuple[SignedStatement, str | None], SignatureCheck] = {}
 
@@ -233,8 +238,7 @@ class _Notes:
             if not from_base:
                 done = by_server if self._sources.signers else done
             if done.principal is not None:
-                # A push of many approved commits is no error: only signatures that do not count are limited.
-                self._seconds = left
+                self._give_back(left - self._seconds)
                 yield Grant(
                     statement=signed.statement,
                     by=done.principal,
@@ -250,6 +254,12 @@ class _Notes:
                 self._warnings.append(
                     f"an approval of {_name(wanted)} in the name of {claimed} does not count: {done.why}"
                 )
+
+    def _give_back(self, seconds: float) -> None:
+        """Give back the time that a signature took which counts."""
+        seconds = min(seconds, _SECONDS_GIVEN_BACK, self._seconds_to_give_back)
+        self._seconds += seconds
+        self._seconds_to_give_back -= seconds
 
     def _fault(self, wanted: _RefusedChange, statement: Statement) -> str | None:
         """Say why a statement about a change does not count, whoever signed it."""

@@ -46,15 +46,13 @@ class CiClone:
         """Require that origin is not the fork of which the pull request is: its branches are its owner's.
 
         Jenkins clones the fork where the pull request is one of Bitbucket Cloud (BitbucketGitSCMBuilder in
-        jenkinsci/bitbucket-branch-source-plugin).
+        jenkinsci/bitbucket-branch-source-plugin), GitHub's checkout action where its `repository` says so.
         """
         if not self.event.fork:
             return
         done = self.repository.git("config", "--get-all", "remote.origin.url", answers=(0, 1))
-        words = (
-            os.fsdecode(done.out).lower().replace(":", "/").replace("@", "/").replace("\n", "/").split("/")
-        )
-        if self.event.fork.lower().partition("/")[0] in words:
+        urls = os.fsdecode(done.out).lower().replace(":", "/").replace("@", "/").split("\n")
+        if any(f"/{self.event.fork.lower()}/" in f"/{url.rstrip('/').removesuffix('.git')}/" for url in urls):
             raise UndecidedError(
                 f"{printable(self.event.fork)} is the fork that this pull request is from, and origin is its "
                 "owner's: so are its branches",

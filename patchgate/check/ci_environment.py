@@ -48,8 +48,8 @@ class CiEvent:
     judge where that is not HEAD. `includes` is a commit that the judged one contains; a queue may have
     rebased or squashed it. `default` is the default branch, where the engine names it. `is_open` is whether
     the engine says that nobody protects the base of a pull request. `is_new`, `is_forced`, `is_of_build`
-    (`claimed` was built) are of a push. `fork` names the repository of a pull request's head, if that is not
-    the base's and an engine may clone it instead.
+    (`claimed` was built) are of a push. `fork` is the owner or the full name of a pull request's repository,
+    if that is not the base's and may have been cloned instead.
     """
 
     engine: str
@@ -233,6 +233,9 @@ def _github_proposal(values: _Values, built: str) -> CiEvent:
     said = values.said_branch("pull_request", "base", "ref") or ""
     head = values.said_oid("pull_request", "head", "sha")
     is_from_base = values.required("GITHUB_EVENT_NAME") == "pull_request_target"
+    repository, origin = (
+        values.said("pull_request", side, "repo", "full_name", optional=True) for side in ("base", "head")
+    )
     return CiEvent(
         values.engine,
         EventKind.PROPOSAL,
@@ -243,6 +246,7 @@ def _github_proposal(values: _Values, built: str) -> CiEvent:
         head=head if is_from_base else None,
         includes=head,
         default=values.said_branch("repository", "default_branch", optional=True),
+        fork=None if origin == repository else origin,
         takes_commands=True,
     )
 
@@ -364,7 +368,9 @@ def _jenkins(values: _Values) -> CiEvent:
         values.required("CHANGE_ID")
         base = values.branch("CHANGE_TARGET")
         # Jenkins may make the merge itself.
-        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, fork=values.text("CHANGE_FORK"))
+        # The fork's owner, or its full name.
+        owner = (values.text("CHANGE_FORK") or "").partition("/")[0] or None
+        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, fork=owner)
     if values.text("TAG_NAME"):
         return CiEvent(values.engine, EventKind.TAG, checked_out=heads, tag=values.tag("TAG_NAME"))
     name = values.branch("BRANCH_NAME", optional=True)

@@ -197,3 +197,12 @@ def test_a_moved_tag_is_compared_with_what_it_had(tmp_path: Path) -> None:
     older = team.dev.ask("rev-parse", f"{start}~1")
     assert team.dev.ask("show", f"{older}:patchgate.toml") == team.dev.ask("show", f"{start}:patchgate.toml")
     assert in_github(team, TAG, start, older)[1][:1] == ["ref-forced"]
+
+
+def test_an_approval_for_a_branch_that_is_not_there_says_so(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    change = team.dev.commit({"infra/main.tf": "new\n"})
+    known = team.approve("alice", change, "--for", "refs/heads/main")
+    mistyped = team.approve("alice", change, "--for", "refs/heads/mian")
+    assert (known.code, "refs/heads/main" in known.err) == (0, False)
+    assert (mistyped.code, "refs/heads/mian" in mistyped.err) == (0, True)

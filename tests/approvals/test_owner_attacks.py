@@ -1199,19 +1199,35 @@ def test_old_dates_bring_nothing_of_a_history_before(tmp_path: Path) -> None:
     assert team.push(f"{merge}:refs/heads/main").code == 0
 
 
-def test_many_approvals_that_count_take_no_time_from_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def signatures_take(monkeypatch: pytest.MonkeyPatch, seconds: float, *, limit: float) -> None:
+    ticks = itertools.count()
+    clock = SimpleNamespace(
+        monotonic=lambda: seconds * next(ticks), process_time=time.process_time, time=time.time
+    )
+    monkeypatch.setattr(grants, "time", clock)
+    monkeypatch.setattr(grants, "_SECONDS_IN_ALL", limit)
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(0.1, 0), (10.0, 1)])
+def test_approvals_that_count_take_no_time_from_each_other_unless_they_are_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, code: int
 ) -> None:
     team = Team.make(tmp_path, INFRA)
     for number in range(4):
         team.dev.commit({"infra/main.tf": f"{number}\n"})
         assert team.approve("alice").code == 0
-    ticks = itertools.count()
-    clock = SimpleNamespace(
-        monotonic=lambda: 10.0 * next(ticks), process_time=time.process_time, time=time.time
-    )
-    monkeypatch.setattr(grants, "time", clock)
-    assert team.push(is_real=False).code == 0
+    signatures_take(monkeypatch, seconds, limit=seconds * 1.5)
+    assert team.push(is_real=False).code == code
+
+
+def test_approvals_that_count_have_a_limit_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = Team.make(tmp_path, INFRA)
+    for number in range(4):
+        team.dev.commit({"infra/main.tf": f"{number}\n"})
+        assert team.approve("alice").code == 0
+    signatures_take(monkeypatch, 0.1, limit=0.15)
+    monkeypatch.setattr(grants, "_SECONDS_GIVEN_BACK_IN_ALL", 0.1)
+    assert RULE in team.push(is_real=False).err
 
 
 def test_open_branches_that_take_too_long_one_by_one_are_judged_together(

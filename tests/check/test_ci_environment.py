@@ -210,7 +210,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Jenkins, a pull request of a fork": (
         JENKINS | {"CHANGE_ID": "1", "CHANGE_TARGET": "main", "CHANGE_FORK": "x/y"},
-        CiEvent("Jenkins", EventKind.PROPOSAL, branch="main", fork="x/y"),
+        CiEvent("Jenkins", EventKind.PROPOSAL, branch="main", fork="x"),
     ),
     "Jenkins, a branch": (
         JENKINS | {"BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true", "GIT_PREVIOUS_SUCCESSFUL_COMMIT": A},

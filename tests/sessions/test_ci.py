@@ -851,6 +851,30 @@ def test_a_fork_is_not_taken_for_the_repository_of_the_base(host: Host, url: str
         assert host.check(said | {"CHANGE_FORK": fork}).code == code
 
 
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("https://github.invalid/Mallory/project", 3),
+        ("git@github.invalid:mallory/project.git", 3),
+        ("https://github.invalid/team/project", 0),
+        ("https://github.invalid/mallory/other", 0),
+    ],
+)
+@pytest.mark.parametrize("event", ["pull_request", "pull_request_target"])
+def test_a_checkout_of_a_pull_request_s_repository_is_not_taken_for_that_of_the_base(
+    host: Host, event: str, url: str, code: int
+) -> None:
+    head = host.push("feature", GOOD)
+    host.clone(head)
+    host.ci.git("remote", "set-url", "origin", url)
+    said = host.pull(head, head) | {"GITHUB_EVENT_NAME": event}
+    document = json.loads(Path(said["GITHUB_EVENT_PATH"]).read_text())
+    document["pull_request"]["base"]["repo"] = {"full_name": "team/project"}
+    document["pull_request"]["head"]["repo"] = {"full_name": "mallory/project"}
+    Path(said["GITHUB_EVENT_PATH"]).write_text(json.dumps(document))
+    assert host.check(said).code == code
+
+
 def test_a_git_of_the_checkout_is_refused(host: Host) -> None:
     head = host.push("feature", {"bin/git": "#!/bin/sh\n"})
     host.clone(head)
