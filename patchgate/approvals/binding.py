@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
+from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, commits_at, default_branch, is_ancestor, parents_of, remote_of
@@ -30,15 +31,14 @@ class Binding:
     """What a signed approval is bound to besides the change and the policy; None: not bound.
 
     `repository` is its id, `ref` the branch that gets the change, `rules` the digest of the commits there
-    that have changed control files, `expires` a time in ISO 8601. `unknown` is the ref if it is not here: it
-    may be a new one, or mistyped.
+    that have changed control files, `expires` a time in ISO 8601. `warnings` are for who approves.
     """
 
     repository: str | None = None
     ref: str | None = None
     rules: str | None = None
     expires: str | None = None
-    unknown: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 NOT_BOUND = Binding()
@@ -65,17 +65,19 @@ def bind(
         UndecidedError: git could not answer, or the clone is shallow.
     """
     is_policy = any(owned.is_policy for owned in change.owned)
-    rules = unknown = None
+    rules: str | None = None
+    warnings: tuple[str, ...] = ()
     if branch is not None or is_policy:
         branch, commit, is_known = _branch(repository, branch, change.source.commit)
-        unknown = None if is_known else branch
+        if not is_known:
+            warnings = (f"there is no {show_ref(branch)} here: the approval is for a branch that is new",)
         landed = change.source.commit
         if before is not None and landed is not None and is_ancestor(repository, landed, commit):
             commit = commit if is_ancestor(repository, landed, before) else before
         if is_policy:
             with Objects(repository) as objects:
                 rules = rules_state(objects, commit).digest
-    return Binding(change.policy.repository, branch, rules, expires, unknown)
+    return Binding(change.policy.repository, branch, rules, expires, warnings)
 
 
 def _branch(repository: Repository, branch: str | None, approved: str | None) -> tuple[str, str, bool]:

@@ -78,7 +78,6 @@ def approve_command(
     from patchgate.approvals.approvals import who_approves
     from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused_change, resolve_change
     from patchgate.approvals.binding import NOT_BOUND, bind
-    from patchgate.check.refs import show_ref
     from patchgate.ledger.ledger import iso
 
     asked = _options(repository, policy_from, profile)
@@ -95,8 +94,6 @@ def approve_command(
     _show_exemption(exemption, reason, by, None if sign else _MOST_PATHS)
     at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)
     bound = bind(repository, exemption.change, branch, end, asked.policy_from) if sign else NOT_BOUND
-    if bound.unknown is not None:
-        warn([f"there is no {show_ref(bound.unknown)} here: the approval is for a branch that is new"])
     statement = exemption.state(reason, by, at, bound)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)
@@ -105,7 +102,7 @@ def approve_command(
     else:
         write_error("nothing was approved: you did not answer yes")
         return 1
-    warn(granted.warnings)
+    warn([*bound.warnings, *granted.warnings])
     write(_approved_text(exemption, granted.by, signed=sign))
     return 0
 
