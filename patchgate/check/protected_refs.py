@@ -9,25 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from patchgate.check.judging_policy import BUILT_IN, reference
+from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.policy_lookup import CheckOptions
-from patchgate.check.refs import GATE, RefMove, examine, show_ref
 from patchgate.errors import ConfigError
-from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, NOTES, TAGS, FirstParentLines, RefUpdate, is_ancestor, type_of
-from patchgate.git.quoting import in_shell, printable
+from patchgate.git.pushes import BRANCHES, NOTES, FirstParentLines, RefUpdate, is_ancestor
+from patchgate.git.quoting import printable
 from patchgate.git.refs import missing_targets
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.policy.glob_matching import matches_ref
-from patchgate.policy.policy import Decision, Policy, Profile
+from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
-from patchgate.report.rules import Level
-from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
-from patchgate.values import dataclass, field, replace
+from patchgate.values import dataclass, field
 
-_REPLACEMENTS = "refs/replace/"
 USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")
 _SHARED_BRANCHES = tuple(
     BRANCHES + name
@@ -64,7 +59,7 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class _Governing:
+class GoverningPolicy:
     """The policy that names the protected refs, its place, and its error."""
 
     policy: Policy
@@ -98,8 +93,8 @@ class RefRules:
         self._aliases: dict[str, list[str]] = {}
         for alias, target in destination.symbolic.items():
             self._aliases.setdefault(target, []).append(alias)
-        self._governing = self._find_governing()
-        listed = self._governing.policy.config.push.protected_refs if destination.judges_all else None
+        self.governing = self._find_governing()
+        listed = self.governing.policy.config.push.protected_refs if destination.judges_all else None
         for alias, target in missing_targets(repository, listed or (), destination.symbolic).items():
             self._aliases.setdefault(target, []).append(alias)
         self._ancestry: dict[tuple[str, str], bool] = {}
@@ -126,7 +121,7 @@ class RefRules:
         lists = self.destination.judges_all and self._lists(self.destination.had.get(ref), ref)
         names = {ref, *self._aliases.get(ref, ())}
         # Where a server has no default branch, or an unreadable policy, each branch may have owners.
-        may_have = self._governing.fault is not None or (ref.startswith(BRANCHES) and self.is_beginning)
+        may_have = self.governing.fault is not None or (ref.startswith(BRANCHES) and self.is_beginning)
         named = bool(names & {*self._defaults, self.asked.policy_name})
         return lists or named or may_have or self.is_protected(ref)
 
@@ -152,13 +147,17 @@ class RefRules:
     def _protection(self, ref: str) -> Decision | bool | None:
         """Find what protects a ref, by any name: an entry of the config, or (True) a default branch."""
         names = [ref, *self._aliases.get(ref, ())]
-        listed = self._governing.policy.config.push.protected_refs
+        listed = self.governing.policy.config.push.protected_refs
         for number, pattern in enumerate(listed or ()):
             if any(matches_ref([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
         kept = {*self.destination.protects, *(self._defaults if listed is None else ())}
         is_usual = listed is None and ref in USUAL_BRANCHES and self._names_itself(ref, USUAL_BRANCHES)
         return True if is_usual or not kept.isdisjoint(names) else None
+
+    def protection_of(self, update: RefUpdate) -> Decision | bool | None:
+        """Find what keeps a ref from being deleted or forced; on a server also owners and its own policy."""
+        return self._protection(update.ref) or self._owners_protect(update) or None
 
     def _owners_protect(self, update: RefUpdate) -> bool:
         """Return whether a server keeps a ref: it has owners, is trusted, or its own policy lists it."""
@@ -189,14 +188,14 @@ class RefRules:
         unlisted = () if self.destination.is_confirmed else unlisted
         return self._lists(self.destination.reported.get(ref), ref, unlisted)
 
-    def _is_unseen(self, ref: str) -> bool:
+    def is_unseen(self, ref: str) -> bool:
         """Return whether the commit that git reports for a ref is not here."""
         reported = self.destination.reported.get(ref)
         return reported is not None and self.commits.get(reported) is None
 
     def _is_shared(self, ref: str) -> bool:
         """Return whether a ref may be a default branch by its name, and has or may have a policy."""
-        if self._is_unseen(ref):
+        if self.is_unseen(ref):
             return not self.destination.is_confirmed and matches_ref(_SHARED_BRANCHES, ref)
         return self._names_itself(ref, _SHARED_BRANCHES)
 
@@ -232,7 +231,7 @@ class RefRules:
         found = [self.commits.get(place) for place in places]
         return all(commit is not None and self.has_no_policy(commit) for commit in found)
 
-    def _find_governing(self) -> _Governing:
+    def _find_governing(self) -> GoverningPolicy:
         place = self.asked.policy_from or self.default_tip
         if place is None and not self.destination.judges_all:
             # Nothing is known of the remote: take the protected refs of this repository.
@@ -241,8 +240,8 @@ class RefRules:
         if found.policy is not None and place is not None:
             named = self.asked.place
             shown = printable(named) if named is not None else place[:12] if place != "HEAD" else place
-            return _Governing(found.policy, shown)
-        return _Governing(built_in(), BUILT_IN, found.fault)
+            return GoverningPolicy(found.policy, shown)
+        return GoverningPolicy(built_in(), BUILT_IN, found.fault)
 
     @property
     def default_tip(self) -> str | None:
@@ -324,123 +323,12 @@ class RefRules:
         if self.default_tip is not None and not update.ref.startswith(NOTES):
             yield self.default_tip
 
-    def verdict_on(self, update: RefUpdate, reason: str | None = None) -> ChangeVerdict | None:
-        """Judge the move of a ref; None if nothing is wrong.
-
-        Args:
-            reason: why what it gets could not be judged, where something else has found that out.
-        """
-        reason = reason or self._not_judged(update)
-        findings: list[Finding] = []
-        if update.old is not None and update.old != update.new:
-            protection = self._protection(update.ref) or self._owners_protect(update) or None
-            keeps = update.new is None or self._keeps(update)
-            if protection is not None:
-                findings = self._findings(update, protection, keeps is not False)
-                if keeps is None:
-                    lost = f"whether {str(update.old)[:12]} would be lost"
-                    reason = reason or f"this clone is shallow, so it is not known {lost}"
-            elif self._governing.fault is not None and (update.new is None or not keeps):
-                fault = self._governing.fault.in_one_line
-                reason = reason or f"the policy that names the protected refs cannot be read: {fault}"
-        if update.new is not None and self._is_unseen(update.ref) and self.is_governed(update):
-            reason = reason or self._not_seen(update)
-        if not findings and reason is None:
-            return None
-        return self.verdict(update, reason, findings)
-
-    def verdict(
-        self, update: RefUpdate, reason: str | None, findings: Sequence[Finding] = ()
-    ) -> ChangeVerdict:
-        """Make the verdict on a ref: rejected by an error, undecided with a reason."""
-        is_failed = any(finding.level is Level.ERROR for finding in findings)
-        outcome = Outcome.FAIL if is_failed else Outcome.UNDECIDED if reason else Outcome.PASS
-        empty = self.objects.empty_tree
-        return ChangeVerdict(
-            change=Change.of(empty, empty, ()),
-            source=Source("ref", ref=update.ref),
-            profile=Profile.COMMIT.value,
-            policy=reference(self._governing.policy, self._governing.place, Profile.COMMIT),
-            gates=(GateOutcome(GATE, outcome, None if is_failed else reason),),
-            findings=tuple(findings),
-        )
-
-    def joined(
-        self,
-        changes: Sequence[ChangeVerdict],
-        update: RefUpdate,
-        gates: Sequence[GateOutcome],
-        findings: Sequence[Finding],
-        context_gates: Sequence[GateOutcome] = (),
-    ) -> list[ChangeVerdict]:
-        """Add findings to the verdict on a ref, or make one."""
-        found = list(changes)
-        ref = update.ref
-        index = next(
-            (n for n, each in enumerate(found) if each.source.kind == "ref" and each.source.ref == ref), None
-        )
-        verdict = self.verdict(update, None) if index is None else found.pop(index)
-        verdict = replace(
-            verdict,
-            gates=(*verdict.gates, *gates),
-            context_gates=(*verdict.context_gates, *context_gates),
-            findings=(*verdict.findings, *findings),
-        )
-        found.insert(0 if index is None else index, verdict)
-        return found
-
-    def _findings(self, update: RefUpdate, protection: Decision | bool, keeps: bool) -> list[Finding]:
-        decision = protection if isinstance(protection, Decision) else None
-        is_here = self.commits.get(update.old or "") is not None
-        move = RefMove(
-            ref=update.ref, old=update.old, new=update.new, keeps=keeps, is_here=is_here, decision=decision
-        )
-        found = []
-        for finding in examine(move):
-            level = self._governing.policy.level(finding.rule, Profile.COMMIT)
-            if level is not None:
-                found.append(replace(finding, level=level))
-        return found
-
-    def _keeps(self, update: RefUpdate) -> bool | None:
-        """Return whether the new commit contains the old one; None if a shallow history hides it."""
-        old, new = self.commits.get(update.old or ""), self.commits.get(update.new or "")
-        if update.ref.startswith(TAGS):
-            return False
-        if old is not None and new is not None and self.reaches(new, old):
-            return True
-        return None if self.repository.shallow and new is not None else False
-
     def reaches(self, commit: str, ancestor: str) -> bool:
         """Return whether one commit reaches another; asks git once."""
         pair = (ancestor, commit)
         if pair not in self._ancestry:
             self._ancestry[pair] = is_ancestor(self.repository, ancestor, commit)
         return self._ancestry[pair]
-
-    def _not_seen(self, update: RefUpdate) -> str | None:
-        old, name = update.old or "", self.destination.name
-        if type_of(self.objects, old) is not None:
-            return None
-        fetch = f"git fetch {in_shell(name, 'REMOTE')}"
-        return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: {fetch}"
-
-    def _not_judged(self, update: RefUpdate) -> str | None:
-        """Say why the new commits of a ref cannot be judged; None if they can."""
-        if update.new is None:
-            return None
-        if update.ref.startswith(_REPLACEMENTS):
-            # Its own commits are judged, and git shows them in the place of others (git-replace).
-            replaced = show_ref(update.ref)
-            return f"{replaced} would make git show one object instead of another: leave it out"
-        if self.commits.get(update.new) is not None:
-            return None
-        kind = type_of(self.objects, update.new)
-        if kind is None:
-            return (
-                f"{show_ref(update.ref)} would get {update.new[:12]}, which is incomplete here: run git fsck"
-            )
-        return f"{show_ref(update.ref)} would point to a {kind}, but only commits can be judged: leave it out"
 
 
 def _default_refs(destination: Destination) -> tuple[str, ...]:

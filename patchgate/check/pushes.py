@@ -11,6 +11,7 @@ from functools import cache, partial
 from types import MappingProxyType
 
 from patchgate.check.commits import CommitHistory, judge_each
+from patchgate.check.commits_before_policy import allow_commits_before_policy, commits_before_policy
 from patchgate.check.features import feature_functions
 from patchgate.check.policy_lookup import CheckOptions, history_root
 from patchgate.check.protected_refs import Destination, RefRules
@@ -18,8 +19,6 @@ from patchgate.check.push_commits import (
     KnownCommits,
     NewCommits,
     RefGroup,
-    allow_commits_before_policy,
-    commits_before_policy,
     is_known_to,
     protected_refs,
     with_fetch,
@@ -33,6 +32,7 @@ from patchgate.check.push_groups import (
     notes_on_policies,
     under,
 )
+from patchgate.check.ref_verdicts import judge_move, verdict_on_ref
 from patchgate.git.commit_lists import AT_ONCE, Commit
 from patchgate.git.history import Walk
 from patchgate.git.objects import Objects
@@ -432,5 +432,5 @@ class _PushCheck:
         if update.ref in cut:
             reason = f"the parents of {cut[update.ref][:SHORT_OID]} are cut off: this clone is shallow"
         if moves:
-            return self._terms.verdict_on(update, reason)
-        return self._terms.verdict(update, reason) if reason else None
+            return judge_move(self._terms, update, reason)
+        return verdict_on_ref(self._terms, update, reason) if reason else None

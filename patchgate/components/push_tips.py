@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from patchgate.check.judging_policy import reference
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.protected_refs import RefRules
+from patchgate.check.ref_verdicts import with_verdict_on_ref
 from patchgate.components.attestations import VERIFIED_REF, VerifiedNotes
 from patchgate.components.commit_reports import CommitReports
 from patchgate.components.cumulative_drift import (
@@ -108,7 +109,7 @@ def add_tip_findings(
         gates, staleness, findings = examined[key]
         if not findings and all(gate.reason is None for gate in gates):
             continue
-        found = terms.joined(found, tip.update, gates, findings, (staleness,))
+        found = with_verdict_on_ref(terms, found, tip.update, gates, findings, (staleness,))
     return found
 
 
@@ -217,7 +218,7 @@ def add_cumulative_findings(
                 span = _span(objects, terms, commits, update, old)
             except UndecidedError as error:
                 unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.message)
-                found = terms.joined(found, update, (unknown,), ())
+                found = with_verdict_on_ref(terms, found, update, (unknown,), ())
                 continue
             if span is None:
                 continue
@@ -226,7 +227,7 @@ def add_cumulative_findings(
             findings = [each for each, what in zip(together.findings, about, strict=True) if what not in told]
             told.update(about)
             if not together.is_silent:
-                found = terms.joined(found, update, together.gates, findings)
+                found = with_verdict_on_ref(terms, found, update, together.gates, findings)
     return found
 
 
