@@ -211,7 +211,7 @@ def add_cumulative_findings(
     """
     found = list(changes)
     for update in updates:
-        told: set[tuple[Level, Subject]] = set()
+        seen: set[tuple[Level, Subject]] = set()
         before = commits.get(update.old or "") or terms.default_tip
         for old in (before, *terms.destination.been.get(update.ref, ())):
             try:
@@ -224,8 +224,8 @@ def add_cumulative_findings(
                 continue
             together = judge_cumulative(objects, span, judged_for(update.ref))
             about = [(each.level, (each.rule, each.path)) for each in together.findings]
-            findings = [each for each, what in zip(together.findings, about, strict=True) if what not in told]
-            told.update(about)
+            findings = [each for each, what in zip(together.findings, about, strict=True) if what not in seen]
+            seen.update(about)
             if not together.is_silent:
                 found = with_verdict_on_ref(terms, found, update, together.gates, findings)
     return found

@@ -10,7 +10,7 @@ import pytest
 from tests.approvals.owners_world import GOVERNED, Team
 from tests.component_world import CONTRACT, TESTS, TEXT_OF_TESTS, contract
 from tests.components.test_push_tips import STRICT, ZERO, Pushed, circle
-from tests.sessions.test_ci import Host
+from tests.sessions.test_ci import Host, without_a_push
 from tests.sessions.test_findings_unlearned import LATER, OTHER, Shared
 from tests.signing import REF, SIGNERS
 from tests.world import Repo
@@ -123,21 +123,7 @@ def test_what_was_approved_for_a_listed_branch_counts_where_no_push_is_named(
     assert team.approve("alice", excepted, "--for", ref).code == 0
     after = dev.commit({"a": "2\n"})
     assert at_both_doors(team.server, dev, ref, team.head(), after) == ([], [])
-    said = {
-        "Azure": {
-            "TF_BUILD": "True",
-            "BUILD_REASON": "IndividualCI",
-            "BUILD_SOURCEVERSION": after,
-            "BUILD_SOURCEBRANCH": ref,
-        },
-        "Buildkite": {
-            "BUILDKITE": "true",
-            "BUILDKITE_COMMIT": after,
-            "BUILDKITE_BRANCH": "release/1",
-            "BUILDKITE_PIPELINE_DEFAULT_BRANCH": "main",
-            "BUILDKITE_PULL_REQUEST": "false",
-        },
-    }[engine]
+    said = without_a_push(engine, "release/1", after)
     host = Host(dev, team.server, dev, after)
     answer = host.check(said)
     assert (answer.code, answer.errors) == (0, []), answer.err
