@@ -239,10 +239,10 @@ class _Finder(CiClone):
         return [found, CiRange(head, found.target, found.policy_from, f"{REMOTE}{branch}..{head}")]
 
     def _merged_head(self, base: str) -> str | None:
-        """Name what an engine has merged with what a branch had, where it does not say that; in any order.
+        """Name the commit that HEAD merges with a commit of the base, where the engine names no head.
 
-        The author of a head may have made it, and what he has merged is judged by itself then. Nothing here
-        tells whose it is: which branches have it is his choice.
+        Either parent may be it. The merge may be the engine's or the author's: nothing here tells which, as
+        the author chooses which branches have it.
         """
         named = [resolve(self.objects, f"{self.head}^{number}") for number in (1, 2)]
         parents = [each.oid for each in named if each is not None]
