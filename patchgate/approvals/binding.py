@@ -122,10 +122,11 @@ def _branch(repository: Repository, branch: str | None, approved: str | None) ->
 
 @dataclass(frozen=True, slots=True)
 class RulesState:
-    """Which commits of a branch have changed control files: their digest, and the newest (None: none has)."""
+    """Which commits of a branch have changed control files, their digest, and the newest (None: none has)."""
 
     digest: str
     newest: str | None
+    commits: frozenset[str] = frozenset()
 
 
 def rules_state(objects: Objects, commit: str | None) -> RulesState:
@@ -139,16 +140,7 @@ def rules_state(objects: Objects, commit: str | None) -> RulesState:
     found = [] if commit is None else _rules_commits(objects, commit)
     text = "".join(f"{oid}\n" for oid in sorted(found))
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-    return RulesState(f"sha256:{digest}", found[0] if found else None)
-
-
-def rules_commits(objects: Objects, commit: str) -> set[str]:
-    """List the commits reachable from a commit that have changed control files.
-
-    Raises:
-        UndecidedError: git failed, an object is missing, or the history is cut off.
-    """
-    return set(_rules_commits(objects, commit))
+    return RulesState(f"sha256:{digest}", found[0] if found else None, frozenset(found))
 
 
 def _rules_commits(objects: Objects, commit: str) -> list[str]:

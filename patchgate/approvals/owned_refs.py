@@ -7,9 +7,9 @@ before, and make a file a control file. The owners are those of the ref itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from patchgate.approvals.binding import rules_commits
+from patchgate.approvals.binding import RulesState
 from patchgate.approvals.owner_finding import GATE, owner_finding
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.signers import has_signers
@@ -43,18 +43,23 @@ from patchgate.values import dataclass
 
 
 def compare_ref(
-    objects: Objects, ref: ProtectedRef, changes: Sequence[ChangeVerdict], sources: ApprovalSources
+    objects: Objects,
+    ref: ProtectedRef,
+    changes: Sequence[ChangeVerdict],
+    sources: ApprovalSources,
+    rules_of: Callable[[str | None], RulesState] | None,
 ) -> list[ChangeVerdict]:
     """Return a verdict on what a ref becomes, if not every owned path is as an approved commit made it.
 
     Args:
         ref: the ref, with what it has and becomes.
         changes: the commits that it gets, with what their owners' approvals lack.
+        rules_of: returns which commits of a history have changed control files, where the ref may lose some.
     """
     if ref.tip is None:
         return []
     try:
-        findings = list(_uncovered(objects, ref, changes, sources))
+        findings = list(_uncovered(objects, ref, changes, sources, rules_of))
     except UndecidedError as error:
         return [_verdict(objects, ref, GateOutcome(GATE, Outcome.UNDECIDED, error.sentence), ())]
     if not findings:
@@ -99,7 +104,11 @@ def range_landing(repository: Repository, revision: str, asked: CheckOptions) ->
 
 
 def _uncovered(
-    objects: Objects, ref: ProtectedRef, changes: Sequence[ChangeVerdict], sources: ApprovalSources
+    objects: Objects,
+    ref: ProtectedRef,
+    changes: Sequence[ChangeVerdict],
+    sources: ApprovalSources,
+    rules_of: Callable[[str | None], RulesState] | None,
 ) -> Iterator[Finding]:
     before = _tree(objects, ref.base) if ref.base is not None else objects.empty_tree
     after = _tree(objects, ref.tip or "")
@@ -132,10 +141,8 @@ def _uncovered(
     approved = _approved(objects, ref, changes, found, owners)
     yield from _partial(objects, ref, approved, here, now, policies)
     refused = _refused(ref, changes)
-    if ref.is_forced and ref.commit is not None and ref.tip is not None:
-        lost = rules_commits(objects, ref.commit) - rules_commits(objects, ref.tip)
-        if lost:
-            yield _lost(ref, min(lost))
+    if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
+        yield _lost(ref, min(lost))
     made: dict[RepoPath, list[_Approved]] = defaultdict(list)
     for each in approved:
         made[each.path].append(each)

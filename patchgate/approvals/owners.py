@@ -39,6 +39,7 @@ from patchgate.report.verdict import (
     OwnedPaths,
     ProtectedRef,
     Report,
+    Verdict,
 )
 from patchgate.report.wording import SHORT_OID, count
 from patchgate.values import dataclass, replace
@@ -46,6 +47,7 @@ from patchgate.values import dataclass, replace
 _MOST_NAMED = 5
 # A file of 2,450 sections takes 4 ms for each path.
 _MOST_LOOKED_UP = 500
+_MOST_COMPARED = 5
 
 
 def require_owners(
@@ -61,8 +63,14 @@ def require_owners(
     warnings: dict[str, None] = {}
     check = _OwnersCheck(objects, sources, warnings)
     changes = [check.judge(change, mine) for change, mine in zip(report.changes, grants, strict=True)]
+    of_refs = [change for change in changes if change.source.kind == "ref"]
+    refused = {change.source.ref for change in of_refs if change.verdict is Verdict.REJECTED}
+    # The walks of a history cost much: what a refused ref would also lose is said of the first ones only.
+    spared = {each.ref for each in report.lands_on if each.is_forced and each.ref in refused}
+    spared -= set(sorted(filter(None, spared))[:_MOST_COMPARED])
     for ref in report.lands_on:
-        changes += compare_ref(objects, ref, changes, sources)
+        rules_of = check.rules_of if ref.is_forced and ref.ref not in spared else None
+        changes += compare_ref(objects, ref, changes, sources, rules_of)
     return replace(report, changes=tuple(changes), warnings=(*report.warnings, *warnings))
 
 
@@ -215,7 +223,12 @@ class _OwnersCheck:
                 why.append(fault)
             else:
                 counted.append(grant)
-        given = tuple(grant.by for grant in _different_people(counted, frozenset(owned.signers)))
+        people = _different_people(counted, frozenset(owned.signers))
+        given = tuple(grant.by for grant in people)
+        others = (grant for grant in counted if grant not in people)
+        why += (
+            f"the approval by {printable(each.by)} may be of the same person as another" for each in others
+        )
         return _Counted(owned, ref, given, tuple(dict.fromkeys(why)))
 
     def _unbound(
@@ -235,8 +248,8 @@ class _OwnersCheck:
             return None
         if statement.repository != change.policy.repository:
             return f"{name} does not name this repository ([governance] id)"
-        state = self._rules_state(ref.commit)
-        states = itertools.chain([state], map(self._rules_state, ref.been))
+        state = self.rules_of(ref.commit)
+        states = itertools.chain([state], map(self.rules_of, ref.been))
         if all(statement.rules_state != each.digest for each in states):
             now = state.newest[:SHORT_OID] if state.newest else "no commit"
             return (
@@ -244,7 +257,8 @@ class _OwnersCheck:
             )
         return None
 
-    def _rules_state(self, commit: str | None) -> RulesState:
+    def rules_of(self, commit: str | None) -> RulesState:
+        """Return which commits that a branch has, or would get, have changed control files."""
         if commit not in self._rules:
             self._rules[commit] = rules_state(self._objects, commit)
         return self._rules[commit]
@@ -254,19 +268,20 @@ def _different_people(grants: Sequence[Grant], named: frozenset[str] = frozenset
     """Choose approvals that are of different people for certain: each has a principal that no other has.
 
     Args:
-        named: the principals that a table names. Each is one person: of a key that has one only these count.
+        named: the principals that a table names, each one person: only these count then. So the server has
+            to name a key by one of them, where that is to count beside another.
     """
 
     def own_names(one: Grant, *others: Grant) -> set[str]:
         found = one.principals.intersection(*(_own_names(one, other) for other in others))
-        return found & named if one.principals & named else found
+        return found & named if named else found
 
     def chosen(ordered: Sequence[Grant]) -> list[Grant]:
         found: list[tuple[Grant, set[str]]] = []
         for grant in ordered:
             own = own_names(grant, *(each for each, _ in found))
             others = [(each, names & own_names(each, grant)) for each, names in found]
-            # One key that only a pattern fits is somebody, too.
+            # One key without a name of its own is somebody, too.
             if (own or not found) and all(names for _, names in others):
                 found = [*others, (grant, own)]
         return [grant for grant, _ in found]

@@ -51,8 +51,10 @@ class CiClone:
         if not self.event.fork:
             return
         done = self.repository.git("config", "--get-all", "remote.origin.url", answers=(0, 1))
-        urls = os.fsdecode(done.out).lower().replace(":", "/").replace("@", "/").split("\n")
-        if any(f"/{self.event.fork.lower()}/" in f"/{url.rstrip('/').removesuffix('.git')}/" for url in urls):
+        urls = os.fsdecode(done.out).lower().replace(":", "/").split("\n")
+        names = ["/" + url.rstrip("/").removesuffix(".git") for url in urls]
+        fork = "/" + self.event.fork.lower()
+        if any((name if "/" in fork[1:] else name.rpartition("/")[0]).endswith(fork) for name in names):
             raise UndecidedError(
                 f"{printable(self.event.fork)} is the fork that this pull request is from, and origin is its "
                 "owner's: so are its branches",

@@ -21,6 +21,8 @@ from patchgate.values import dataclass, replace
 EVENT_FILE = "GITHUB_EVENT_PATH"
 MAX_EVENT = 32 << 20
 """Bytes of an event file. GitHub caps a payload at 25 MB (docs.github.com, “Webhook events and payloads”)."""
+_MOST_VALUES = 1_000_000
+"""Gitea and Forgejo name each file that a push changes, for each of its commits."""
 _BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What git-check-ref-format refuses anywhere in a name.
@@ -48,8 +50,8 @@ class CiEvent:
     judge where that is not HEAD. `includes` is a commit that the judged one contains; a queue may have
     rebased or squashed it. `default` is the default branch, where the engine names it. `is_open` is whether
     the engine says that nobody protects the base of a pull request. `is_new`, `is_forced`, `is_of_build`
-    (`claimed` was built) are of a push. `fork` is the owner or the full name of a pull request's repository,
-    if that is not the base's and may have been cloned instead.
+    (`claimed` was built) are of a push. `fork` is the full name of a pull request's repository,
+    if that is not the base's and may have been cloned instead; its owner alone, where it has the base's name.
     """
 
     engine: str
@@ -171,7 +173,7 @@ class _Values:
             return self._event
         if self.document is None:
             raise UsageError(f"{self.engine}: {EVENT_FILE} names no file that can be read", _PROVIDED)
-        found = read_json(self.document, MAX_EVENT)
+        found = read_json(self.document, MAX_EVENT, _MOST_VALUES)
         if isinstance(found, JsonFault):
             raise UsageError(f"{self.engine}: the event file cannot be used: {found.message}", _PROVIDED)
         if not isinstance(found.value, dict) or found.doubled:
@@ -368,9 +370,7 @@ def _jenkins(values: _Values) -> CiEvent:
         values.required("CHANGE_ID")
         base = values.branch("CHANGE_TARGET")
         # Jenkins may make the merge itself.
-        # The fork's owner, or its full name.
-        owner = (values.text("CHANGE_FORK") or "").partition("/")[0] or None
-        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, fork=owner)
+        return CiEvent(values.engine, EventKind.PROPOSAL, branch=base, fork=values.text("CHANGE_FORK"))
     if values.text("TAG_NAME"):
         return CiEvent(values.engine, EventKind.TAG, checked_out=heads, tag=values.tag("TAG_NAME"))
     name = values.branch("BRANCH_NAME", optional=True)

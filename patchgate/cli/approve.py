@@ -160,8 +160,12 @@ def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None
     write_error(f"{exemption.name}, {judged} by {safe(exemption.change.policy.origin)}:")
     for rule in exemption.rules:
         findings = [finding for finding in exemption.findings if finding.rule == rule]
-        shown = dict.fromkeys((safe(each.message), show_place(each)) for each in findings)
-        listed([f"  {rule}: {text}" + (f"\n    {place}" if place else "") for text, place in shown])
+        texts = []
+        for each in findings:
+            parts = [f"  {rule}: {safe(each.message)}", show_place(each)]
+            parts += map(safe, each.unnamed) if most is None else ()
+            texts.append("\n    ".join(filter(None, parts)))
+        listed(list(dict.fromkeys(texts)))
     owned = sorted({path for each in exemption.owned for path in each.paths})
     if owned:
         write_error("  paths that have owners:")

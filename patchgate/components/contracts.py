@@ -101,6 +101,7 @@ def _asserted(assertions: Sequence[str]) -> _Asserted:
     return _Asserted(_MEASURED & words, tuple(sorted(numbers)))
 
 
+_MOST_OTHERS = 5
 _MOST_SHARED_SHOWN = 3
 _MOST_SUGGESTIONS = 30
 # Findings about the dependencies of one contract; as many as of its mistakes.
@@ -160,7 +161,8 @@ def _bounded(name: str, found: list[Finding]) -> list[Finding]:
     for rule, rest in left.items():
         message = f"{len(rest):,} more about the dependencies of `{name}` not shown"
         hint, about = "fix those that are shown, then run it again", {"component": name}
-        kept.append(find(rule, message, rest[0].path, hint, line=rest[0].line, details=about))
+        summary = find(rule, message, rest[0].path, hint, line=rest[0].line, details=about)
+        kept.append(replace(summary, unnamed=tuple(each.message for each in rest)))
     return kept
 
 
@@ -296,8 +298,8 @@ class _ContractChecks:
         if across is not None:
             message += f"; {self._place(across[0])} and {self._place(across[1])} are in different branches"
         if others:
-            message += f"; in cycles with them: {first_of(others, 5)}"
-        return self._find(
+            message += f"; in cycles with them: {first_of(others, _MOST_OTHERS)}"
+        finding = self._find(
             first,
             "dependency-cycle",
             message,
@@ -307,6 +309,7 @@ class _ContractChecks:
             cycle=list(cycle.path),
             crosses_subtrees=across is not None,
         )
+        return replace(finding, unnamed=tuple(others[_MOST_OTHERS:]))
 
     def _line_to(self, name: str, other: str) -> int | None:
         facts = self._view.facts.get(name) or ContractFacts(is_readable=False)
@@ -357,13 +360,14 @@ class _ContractChecks:
             shown = first_of(paths, _MOST_SHARED_SHOWN, lambda path: path.quoted)
             file, line = self._in_config(("components", ids[-1]))
             where = f" ([components.{ids[-1]}] in {file.quoted}:{line})" if file is not None and line else ""
-            yield find(
+            finding = find(
                 "component-shared-file",
                 f"{names} claim the same {'file' if len(paths) == 1 else 'files'}: {shown}",
                 paths[0],
                 f"narrow the patterns of one of them{where}",
                 details={"components": list(ids), "pattern": " ".join(ids)},
             )
+            yield replace(finding, unnamed=tuple(path.quoted for path in paths[_MOST_SHARED_SHOWN:]))
 
     @cached_property
     def _config_lines(self) -> Mapping[Key, int]:

@@ -24,6 +24,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of
 from patchgate.policy.component import Role
 from patchgate.report.verdict import Detail, Finding
+from patchgate.values import replace
 
 _MOST = 20
 _RULE_OF_ROLE = {
@@ -191,7 +192,7 @@ def _missing_files(
     for index, path in enumerate(lost[:_MOST], start=1):
         role = found.gone[path].role
         stays = state.files and role is not Role.CONTRACT
-        yield _find(
+        finding = _find(
             state,
             "drift-missing",
             f"{path.quoted} ({role.value} of component {state.component.id}) is missing"
@@ -200,6 +201,8 @@ def _missing_files(
             f"restore it; {recapture if stays else _removal_hint(state)}",
             side="old",
         )
+        left = lost[_MOST:] if index == _MOST else ()
+        yield replace(finding, unnamed=tuple(each.quoted for each in left))
 
 
 def _removal_hint(state: ComponentState) -> str:
@@ -256,7 +259,8 @@ def _changed_role(state: ComponentState, found: DriftComparison, role: Role, rul
     else:
         what = f"the implementation of component {name} differs from its baseline"
     hint = f"run the tests and record it: {_recapture(state)}"
-    return _find(state, rule, f"{what} ({first.quoted}{more})", first, hint, actual=len(paths))
+    finding = _find(state, rule, f"{what} ({first.quoted}{more})", first, hint, actual=len(paths))
+    return replace(finding, unnamed=tuple(path.quoted for path in paths if path != first))
 
 
 def _undeclared_files(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
@@ -269,14 +273,18 @@ def _undeclared_files(state: ComponentState, found: DriftComparison) -> Iterator
         recorded = f"recorded as {role.value} of component {state.component.id}"
         message = f"{shown}, {recorded}, is no longer declared as that"
         hint = f"if this is intended, run the tests and record it: {_recapture(state)}"
-        yield _find(state, rule, message, paths[0], hint, actual=len(paths))
+        finding = _find(state, rule, message, paths[0], hint, actual=len(paths))
+        yield replace(finding, unnamed=tuple(path.quoted for path in paths[1:]))
 
 
 def _moved_files(state: ComponentState, found: DriftComparison) -> Iterator[Finding]:
     hint = f"the baseline has the old path; record the new one: {_recapture(state)}"
-    for index, (new, old) in enumerate(list(found.moved.items())[:_MOST], start=1):
+    moves = list(found.moved.items())
+    for index, (new, old) in enumerate(moves[:_MOST], start=1):
         message = f"{old.quoted} of component {state.component.id} moved to {new.quoted}"
-        yield _find(state, "drift-moved", message + _more(index, len(found.moved), "move"), new, hint)
+        finding = _find(state, "drift-moved", message + _more(index, len(moves), "move"), new, hint)
+        left = moves[_MOST:] if index == _MOST else ()
+        yield replace(finding, unnamed=tuple(f"{old.quoted} -> {new.quoted}" for new, old in left))
 
 
 def _component_finding(

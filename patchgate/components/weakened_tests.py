@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 
 from patchgate.check.case import find
 from patchgate.components.baseline_file import Baseline
@@ -222,17 +223,18 @@ def weakened_findings(
     grave = frozenset(_lost(each for each in losses if each.loss in _SEVERE))
     if may_excuse:
         grave -= _excused(state, found, beside, grave)
-    reported = [
+    each_one = [
         ([each], _loss(state, each, is_gone=each.path in gone, is_empty=each.path in empty))
-        for each in losses[:MOST_NAMED_LOSSES]
+        for each in losses
     ]
+    reported = each_one[:MOST_NAMED_LOSSES]
     if rest := losses[MOST_NAMED_LOSSES:]:
         name = state.component.id
         message = f"and {len(rest)} more losses in the tests of component {name}"
         about = {"component": name}
-        reported.append(
-            (rest, find("drift-tests-weakened", message, rest[0].path, "restore the tests", details=about))
-        )
+        summary = find("drift-tests-weakened", message, rest[0].path, "restore the tests", details=about)
+        unnamed = [(each.message, *each.unnamed) for _, each in each_one[MOST_NAMED_LOSSES:]]
+        reported.append((rest, replace(summary, unnamed=tuple(chain.from_iterable(unnamed)))))
     for some, finding in reported:
         is_grave = any(each.loss in _SEVERE and not grave.isdisjoint(_lost([each])) for each in some)
         yield finding if is_grave else replace(finding, level=Level.WARNING)
@@ -300,8 +302,8 @@ def _lost_before(
 
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:
     name = state.component.id
-    names = [printable(each, MOST_OF_A_NAME) for each in loss.functions[:MOST_NAMED_LOSSES]]
-    functions = first_of(loss.functions, _MOST_NAMES, lambda each: printable(each, MOST_OF_A_NAME))
+    names = [_named(each) for each in loss.functions[:MOST_NAMED_LOSSES]]
+    functions = first_of(loss.functions, _MOST_NAMES, _named)
     where = f" in {functions}" if functions else ""
     message, hint = {
         Loss.FILE: (
@@ -324,7 +326,7 @@ def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bo
             "remove the mark and fix the test",
         ),
     }[loss.loss]
-    return find(
+    found = find(
         "drift-tests-weakened",
         message,
         loss.path,
@@ -333,3 +335,8 @@ def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bo
         side="old" if is_gone else "new",
         details={"component": name, "loss": loss.loss.value, "functions": names},
     )
+    return replace(found, unnamed=tuple(map(_named, loss.functions[_MOST_NAMES:])))
+
+
+def _named(function: str) -> str:
+    return printable(function, MOST_OF_A_NAME)

@@ -86,12 +86,15 @@ def too_large(size: int, most_bytes: int = MAX_BYTES) -> JsonFault | None:
     return JsonFault(message, None, "make it shorter")
 
 
-def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFault:
+def read_json(
+    raw: bytes, most_bytes: int = MAX_BYTES, most_values: int = MAX_VALUES
+) -> JsonDocument | JsonFault:
     """Read one JSON document.
 
     Args:
         raw: its bytes; UTF-8 without a byte-order mark.
         most_bytes: the size limit.
+        most_values: the limit on objects, lists, texts, numbers and words together.
     """
     if (fault := too_large(len(raw), most_bytes)) is not None:
         return fault
@@ -105,7 +108,7 @@ def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFau
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         return JsonFault("the file is not UTF-8", line, "save it as UTF-8 text")
-    reader = _JsonReader(text)
+    reader = _JsonReader(text, most_values)
     try:
         reader.read()
     except _NotJsonError as error:
@@ -137,6 +140,7 @@ class _JsonReader:
     """One pass over a text; open containers are kept in a list, so nesting needs no recursion."""
 
     text: str
+    most_values: int
     root: Any = None
     lines: dict[JsonPath, int] = field(default_factory=dict)
     doubled: list[tuple[JsonPath, int]] = field(default_factory=list)
@@ -203,10 +207,9 @@ class _JsonReader:
         """Read a value; an object or a list is returned empty and filled later."""
         self._skip()
         self._values += 1
-        if self._values > MAX_VALUES:
-            raise _NotJsonError(
-                f"the file contains more than {MAX_VALUES:,} values", self._at, "make it shorter"
-            )
+        if self._values > self.most_values:
+            what = f"the file contains more than {self.most_values:,} values"
+            raise _NotJsonError(what, self._at, "make it shorter")
         if place is not None:
             self.lines.setdefault(place, self._line_here())
         mark = self.text[self._at : self._at + 1]

@@ -76,7 +76,8 @@ class Finding:
     `line` counts from 1 in the resulting file (`side` new) or in the base (`side` old). `message` and
     `hint` are safe for a terminal. `excerpt` is the source line itself, raw: renderers escape it, JSON
     leaves it out (it may be a secret). `notes` are further lines of text; JSON has them as details.
-    A path in `details` is a `RepoPath`: each form of a report writes it as it writes the others.
+    A path in `details` is a `RepoPath`: each form of a report writes it as it writes the others. `unnamed` is
+    what the message only counts (safe for a terminal): reports leave it out, and who approves is shown it.
     """
 
     rule: str
@@ -91,6 +92,7 @@ class Finding:
     fix: Fix | None = None
     excerpt: bytes | None = None
     notes: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
     @classmethod
     def of(

@@ -1493,3 +1493,22 @@ def test_the_trusted_ref_is_neither_deleted_nor_forced(tmp_path: Path, ref: str)
     before = team.server.ask("for-each-ref")
     assert team.dev.try_git("push", "--no-verify", "origin", ref).returncode != 0
     assert team.server.ask("for-each-ref") == before
+
+
+def test_no_history_is_walked_for_each_of_many_refs_that_are_forced(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + PROTECTED)
+    git = AskedGit(tmp_path, team.server.env)
+    server = Repo(team.server.path, team.server.env | {"PATH": git.path})
+    start = team.head()
+    walks = [0]
+    for number in (6, 12):
+        lines = []
+        for each in range(number):
+            had, new = (commit_of(team.dev, start, {"a": f"{number} {each} {side}\n"}) for side in "ab")
+            team.server.git("fetch", "-q", str(team.dev.path), had, new)
+            team.server.git("update-ref", f"refs/heads/release/{each}", had)
+            lines.append(f"{had} {new} refs/heads/release/{each}\n")
+        answer = server.answer_hook("pre-receive", "".join(lines).encode())
+        assert (answer.code, "ref-forced" in answer.out) == (1, True)
+        walks.append(git.times("--simplify-merges"))
+    assert walks[2] - walks[1] == walks[1] > 0

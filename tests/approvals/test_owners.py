@@ -261,7 +261,15 @@ def test_a_comment_names_no_second_signer(tmp_path: Path, end: str) -> None:
 
 @pytest.mark.parametrize(
     ("names", "people"),
-    [("a,m1 a,m2", 1), ("a,m1 b,m2", 2), ("a,m1 a,m2 b,m1", 2), ("a,m1 m2", 2), ("a,b a", 1)],
+    [
+        ("a,m1 a,m2", 1),
+        ("a,m1 b,m2", 2),
+        ("a,m1 a,m2 b,m1", 2),
+        ("a,m1 m2", 1),
+        ("m1 m2", 1),
+        ("m1", 1),
+        ("a,b a", 1),
+    ],
 )
 def test_where_a_table_names_signers_only_these_names_tell_its_owners_apart(names: str, people: int) -> None:
     keys = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.approvals import binding
-from patchgate.approvals.binding import rules_commits
+from patchgate.approvals.binding import rules_state
 from patchgate.git.objects import Objects
 from tests.approvals.test_owner_attacks import commit_of
 from tests.component_world import opened
@@ -29,7 +29,7 @@ def repo(tmp_path: Path) -> Repo:
 
 def found(repo: Repo, commit: str, **env: str) -> set[str]:
     with Objects(opened(repo, **env)) as objects:
-        return rules_commits(objects, commit)
+        return set(rules_state(objects, commit).commits)
 
 
 def line(repo: Repo, number: int) -> str:

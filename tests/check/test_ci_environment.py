@@ -210,7 +210,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Jenkins, a pull request of a fork": (
         JENKINS | {"CHANGE_ID": "1", "CHANGE_TARGET": "main", "CHANGE_FORK": "x/y"},
-        CiEvent("Jenkins", EventKind.PROPOSAL, branch="main", fork="x"),
+        CiEvent("Jenkins", EventKind.PROPOSAL, branch="main", fork="x/y"),
     ),
     "Jenkins, a branch": (
         JENKINS | {"BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true", "GIT_PREVIOUS_SUCCESSFUL_COMMIT": A},
@@ -478,6 +478,12 @@ def test_an_event_with_as_many_commits_as_github_sends_is_read() -> None:
     commit = {"id": A, "tree_id": B, "message": "x" * 100, "author": person, "committer": person, "url": "u"}
     document = json.dumps(PUSH | {"commits": [commit] * 2048}).encode()
     assert len(document) < MAX_EVENT
+    assert read_event(PUSH_VARIABLES, document) == PUSH_EVENT
+
+
+def test_an_event_that_names_each_file_of_a_large_push_twice_is_read() -> None:
+    commit = {"id": A, "added": [f"vendor/{number}" for number in range(30_000)], "removed": []}
+    document = json.dumps(PUSH | {"commits": [commit], "head_commit": commit}).encode()
     assert read_event(PUSH_VARIABLES, document) == PUSH_EVENT
 
 

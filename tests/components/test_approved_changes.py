@@ -174,3 +174,19 @@ def test_one_file_that_drifts_hides_no_other_of_its_component(tmp_path: Path, wa
         assert done.code == 0, done.err
     merge = clean_merge(dev, reviewed, side)
     refused(place.team, f"{merge}:refs/heads/main", rule="drift-implementation")
+
+
+def test_who_approves_is_shown_each_file_and_test_that_a_finding_only_counts(tmp_path: Path) -> None:
+    tests = [f"test_{number}" for number in range(8)]
+    many = {
+        "tests/contracts/test_shaping_many.py": "".join(
+            f"def {name}():\n    assert area(2, 3) == 6\n" for name in tests
+        ),
+        **{f"src/shaping/part{number:02}.py": f"X = {number}\n" for number in range(25)},
+    }
+    place = Place.make(tmp_path, content={**FILES, **many})
+    dev = place.team.dev
+    commit = commit_of(dev, place.start, dict.fromkeys(many))
+    shown = place.team.approve("alice", commit, "--for", "refs/heads/main")
+    assert shown.code == 0
+    assert [name for name in [*tests, *(Path(path).name for path in many)] if name not in shown.err] == []

@@ -839,21 +839,26 @@ def test_an_open_branch_called_main_is_as_open_as_another(host: Host, is_here: b
 
 
 @pytest.mark.parametrize(
-    ("url", "code"),
+    ("url", "forks", "code"),
     [
-        ("https://bitbucket.invalid/Mallory/project.git", 3),
-        ("git@bitbucket.invalid:mallory/project.git", 3),
-        ("https://bitbucket.invalid/team/project.git", 0),
+        ("https://bitbucket.invalid/Mallory/project.git", ["mallory", "Mallory/project"], 3),
+        ("git@bitbucket.invalid:mallory/project.git", ["mallory", "Mallory/project"], 3),
+        ("https://bitbucket.invalid/team/project.git", ["mallory", "mallory/project"], 0),
+        ("git@bitbucket.invalid:team/project.git", ["git", "project", "team/mobile/project"], 0),
+        ("https://gitlab.invalid/team/project.git", ["team/project-fork", "team/mobile/project"], 0),
+        ("https://gitlab.invalid/team/mobile/project.git", ["team/mobile/project", "mobile"], 3),
     ],
 )
-def test_a_fork_is_not_taken_for_the_repository_of_the_base(host: Host, url: str, code: int) -> None:
+def test_a_fork_is_not_taken_for_the_repository_of_the_base(
+    host: Host, url: str, forks: list[str], code: int
+) -> None:
     """Of a pull request on Bitbucket Cloud, Jenkins clones the fork as origin."""
     head = host.push("feature", GOOD)
     host.clone(head)
     host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     host.ci.git("remote", "set-url", "origin", url)
     said = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"}
-    for fork in ("mallory", "Mallory/project"):
+    for fork in forks:
         assert host.check(said | {"CHANGE_FORK": fork}).code == code
 
 
