@@ -127,6 +127,9 @@ class RefRules:
 
     def _lists(self, oid: str | None, ref: str, unlisted: Sequence[str] = USUAL_BRANCHES) -> bool:
         """Return whether the policy of an object protects a ref; without a list it protects `unlisted`."""
+        if ref.startswith(NOTES):
+            # One among the notes does not count.
+            return False
         found = self._at(self.commits.get(oid or ""))
         named = found.policy.config.push.protected_refs if found.policy is not None else None
         listed = () if found.is_absent else unlisted if named is None else named
@@ -294,7 +297,10 @@ class RefRules:
         first-parent line would be a hole: the old commit can be the second parent of a merge whose first
         parents branched off before the policy. It is used only where a ref that is not protected is new or
         forced; otherwise, and where that ancestor has no policy, what the ref had or the default branch has.
+        No policy judges notes: they have a history of their own, with paths that none is about.
         """
+        if update.ref.startswith(NOTES):
+            return None
         if self.asked.policy_from is not None:
             return self.asked.policy_from
         if not (self.destination.judges_all or self.is_protected(update.ref)):
@@ -315,12 +321,9 @@ class RefRules:
             nearest = self.first_parents.nearest(tip, base)
             if nearest is not None:
                 yield nearest
-            elif update.ref.startswith(NOTES):
-                # Notes have a separate history, with paths that no policy is about.
-                return
         if old is not None:
             yield old
-        if self.default_tip is not None and not update.ref.startswith(NOTES):
+        if self.default_tip is not None:
             yield self.default_tip
 
     def reaches(self, commit: str, ancestor: str) -> bool:

@@ -30,12 +30,14 @@ class PushGroup:
 
     `fallback` is whose policy judges then where no parent has one. `key` is the policy's, `signers` what
     names its signers. `branches` are the commits that the refs have, a new one that of the default branch.
+    `is_notes`: the refs are notes, which the built-in rules judge alone.
     """
 
     place: str | None
     key: Key | None
     signers: str | None
     fallback: str | None
+    is_notes: bool
     refs: list[tuple[str, str]] = field(default_factory=list)
     branches: list[str] = field(default_factory=list)
 

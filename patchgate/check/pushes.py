@@ -39,7 +39,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.quoting import in_shell
 from patchgate.git.repository import Repository
-from patchgate.policy.tree_policies import Key
+from patchgate.policy.tree_policies import Key, built_in
 from patchgate.report.verdict import ChangeVerdict, ClearedCommits, RecoveryStep, Report, Verdict
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
@@ -370,11 +370,12 @@ class _PushCheck:
 
     def _asked_for(self, group: PushGroup, firsts: frozenset[str]) -> CheckOptions:
         asked = replace(self._asked, branches=tuple(group.branches), firsts=firsts)
-        return replace(asked, policy_from=group.place, fallback=group.fallback)
+        policy = built_in() if group.is_notes else self._asked.policy
+        return replace(asked, policy_from=group.place, fallback=group.fallback, policy=policy)
 
     def _groups(self, updates: Sequence[RefUpdate], *, together: bool = False) -> list[PushGroup]:
         """Group the refs with new commits by the policy that judges them; those without one come last."""
-        groups: dict[tuple[Key | None, str | None, str | None, str], PushGroup] = {}
+        groups: dict[tuple[Key | None, str | None, str | None, str, bool], PushGroup] = {}
         merges = sum(len(commit.parents) > 1 for commit in self._news.commits.values())
         are_apart = not together and 0 < merges * len(updates) <= _MOST_APART
         for update in updates:
@@ -383,11 +384,11 @@ class _PushCheck:
                 continue
             place = self._terms.judged_by(update)
             key = signers = fallback = None
+            is_notes = update.ref.startswith(NOTES)
             if place is not None:
                 # Where policies are alike, who may approve can still be another.
                 key, signers = self._terms.key_of(place), self._terms.signers_of(place)
-            elif not update.ref.startswith(NOTES):
-                # No policy speaks of the names in notes, but the one that they have themselves.
+            elif not is_notes:
                 fallback = self._terms.default_tip
             had = self._commits.get(self._destination.had.get(update.ref, "")) or self._terms.default_tip
             # What a merge brings is compared with what its branch has; of many open ones, with what each has.
@@ -397,8 +398,8 @@ class _PushCheck:
             if not alone and place is not None and are_apart:
                 alone = had or ""
             group = groups.setdefault(
-                (key, signers, fallback, alone),
-                PushGroup(place=place, key=key, signers=signers, fallback=fallback),
+                (key, signers, fallback, alone, is_notes),
+                PushGroup(place=place, key=key, signers=signers, fallback=fallback, is_notes=is_notes),
             )
             group.refs.append((update.ref, tip))
             if place is not None or is_compared:

@@ -1512,3 +1512,26 @@ def test_no_history_is_walked_for_each_of_many_refs_that_are_forced(tmp_path: Pa
         assert (answer.code, "ref-forced" in answer.out) == (1, True)
         walks.append(git.times("--simplify-merges"))
     assert walks[2] - walks[1] == walks[1] > 0
+
+
+@pytest.mark.parametrize("trusted", [(), ("--trust-ref", "refs/heads/main")], ids=["", "trusted"])
+@pytest.mark.parametrize("key", ['allow_roots = ["infra"]\n', '[message]\nlevel = "error"\n'])
+def test_no_policy_judges_approvals(tmp_path: Path, trusted: tuple[str, ...], key: str) -> None:
+    team = Team.make(tmp_path, INFRA.replace("[policy]\n", f"[policy]\n{key}"))
+    team.install(*trusted)
+    (team.dev.path / "infra" / "main.tf").write_text("2\n")
+    team.dev.git("commit", "-q", "-a", "--no-verify", "-m", "feat: change the infrastructure")
+    assert team.approve("alice").code == 0
+    assert team.push().code == 0
+
+
+def test_a_policy_among_the_notes_judges_nothing_and_protects_nothing(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    no = '[policy]\nallow_roots = ["no"]\n[push]\nprotected_refs = ["refs/notes/*"]\n'
+    team.dev.git("update-ref", REF, commit_of(team.dev, None, {"patchgate.toml": no}))
+    assert team.push(is_real=False).code == 0
+    team.dev.commit({"infra/main.tf": "2\n"})
+    assert team.approve("alice").code == 0
+    assert team.push(is_real=False).code == 0
+    team.dev.git("update-ref", REF, commit_of(team.dev, None, {"a": "1\n"}))
+    assert team.push("main", is_real=False).code == 0
