@@ -200,7 +200,7 @@ def approve_command(
     ):
         asked += [key, shlex.quote(text)] if text is not None else []
     words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
-    return " ".join([*words, "--sign"] if place == PUSH else words)
+    return " ".join([*words, "--sign"] if place == PUSH or refs else words)
 
 
 def _judged_by(change: ChangeVerdict) -> str | None:

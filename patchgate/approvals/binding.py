@@ -6,15 +6,24 @@ The approver reads the branch as the remote has it; the server compares with wha
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, commits_at, default_branch, is_ancestor, parents_of, remote_of
+from patchgate.git.pushes import (
+    BRANCHES,
+    commits_at,
+    default_branch,
+    is_ancestor,
+    parents_of,
+    remote_of,
+    remote_of_ref,
+)
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import BIG_FILE, Repository
-from patchgate.git.revisions import resolve
+from patchgate.git.revisions import Revision, resolve
 from patchgate.git.trees import entries_at
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.tree_policies import TreePolicies
@@ -49,7 +58,7 @@ def bind(
     change: ChangeVerdict,
     branch: str | None,
     expires: str | None,
-    before: str | None = None,
+    asked: CheckOptions,
 ) -> Binding:
     """Find what a signed approval of a change must be bound to.
 
@@ -57,8 +66,9 @@ def bind(
         branch: the branch that gets the change, as a full name; None: the default branch, if the change
             needs one.
         expires: when it ends, in ISO 8601; None: never.
-        before: the commit of `--policy-from`. Of a change that has landed, the rules are those from there: CI
-            asks for its approval afterwards.
+        asked: has the commit of `--policy-from`, and its name. Where that is a remote-tracking branch, the
+            branch is the one of that remote. Of a change that has landed, the rules are those from there, or
+            its first parent's where that is another line: CI asks for its approval afterwards.
 
     Raises:
         UsageError: that branch is not here, or it is not known which one gets the change.
@@ -68,27 +78,36 @@ def bind(
     rules: str | None = None
     warnings: tuple[str, ...] = ()
     if branch is not None or is_policy:
-        branch, commit, is_known = _branch(repository, branch, change.source.commit)
-        if not is_known:
-            warnings = (f"there is no {show_ref(branch)} here: the approval is for a branch that is new",)
-        landed = change.source.commit
-        if before is not None and landed is not None and is_ancestor(repository, landed, commit):
-            commit = commit if is_ancestor(repository, landed, before) else before
+        branch, commit, warnings = _branch(repository, branch, change.source.commit, asked.place, is_policy)
+        commit = _before_landing(repository, change.source.commit, commit, asked.policy_from)
         if is_policy:
             with Objects(repository) as objects:
                 rules = rules_state(objects, commit).digest
     return Binding(change.policy.repository, branch, rules, expires, warnings)
 
 
-def _branch(repository: Repository, branch: str | None, approved: str | None) -> tuple[str, str, bool]:
-    """Find a branch, its commit, and whether it is known: as the remote has it, or here without a remote.
+def _before_landing(repository: Repository, landed: str | None, tip: str, before: str | None) -> str:
+    """Name the commit of a branch whose rules count: what it has, or had before a change that has landed."""
+    if before is None or landed is None or not is_ancestor(repository, landed, tip):
+        return tip
+    if is_ancestor(repository, landed, before):
+        return tip
+    is_below = is_ancestor(repository, before, landed)
+    return before if is_below else next(iter(parents_of(repository, [landed])[landed]), before)
+
+
+def _branch(
+    repository: Repository, branch: str | None, approved: str | None, judged_by: str | None, is_policy: bool
+) -> tuple[str, str, tuple[str, ...]]:
+    """Find a branch and its commit: as the remote has it, or here if there is no remote; and warnings.
 
     A clone does not know which tags the remote has. A tag here that has the approved commit is about to be
     pushed and counts as new, as if it were not here; another counts as what the remote has. So the approval
     of a change for a tag that moves is given before the tag is moved here.
     """
     remotes = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
-    remote = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None
+    chosen = None if judged_by is None else _remote_named(repository, judged_by)
+    remote = chosen or ("origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None)
     if branch is None:
         branch = remote_of(repository, remote).default if remote is not None else default_branch(repository)
     if branch is None:
@@ -110,14 +129,39 @@ def _branch(repository: Repository, branch: str | None, approved: str | None) ->
         if has_it and remote is not None:
             found, place = None, tracking + "HEAD"
             hint = f"git remote set-head {in_shell(remote, 'REMOTE')} --auto"
-        is_known = found is not None or not is_branch
+        others = remotes if is_policy and is_branch and chosen is None else ()
+        warnings = [
+            f"{show_ref(place)} and {show_ref(other)} differ; the approval is for the rules of the first, "
+            f"and for those of the other with --policy-from {in_shell(other, 'REF')}"
+            for other in _elsewhere(objects, branch, others, found)
+        ]
+        if found is None and is_branch:
+            warnings = [f"there is no {show_ref(branch)} here: the approval is for a branch that is new"]
         if found is None and remote is not None:
             # The rules of a new branch are those of the default one.
             default = remote_of(repository, remote).default or ""
             found = resolve(objects, tracking + default.removeprefix(BRANCHES))
     if found is None:
         raise UsageError(f"there is no {printable(place, 200)} here", hint)
-    return branch, found.oid, is_known
+    return branch, found.oid, tuple(warnings)
+
+
+def _remote_named(repository: Repository, name: str) -> str | None:
+    """Find the remote whose remote-tracking branch a revision names."""
+    with Objects(repository) as objects:
+        found = resolve(objects, name)
+    return None if found is None or found.ref is None else remote_of_ref(repository, found.ref)
+
+
+def _elsewhere(
+    objects: Objects, branch: str, remotes: Iterable[str], known: Revision | None
+) -> Iterator[str]:
+    """Yield the remote-tracking refs of a branch that have another commit than the one that is known."""
+    for remote in remotes:
+        ref = f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}"
+        found = resolve(objects, ref)
+        if found is not None and (known is None or found.oid != known.oid):
+            yield ref
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,7 +294,9 @@ def _of_ref(values: _Values, ref: str, built: str, kind: EventKind) -> CiEvent:
     if values.text("GITHUB_EVENT_NAME") == "schedule":
         # A schedule runs on the default branch only, and its event may not name the repository.
         default = default or branch
-    return replace(event, kind=kind, branch=branch, is_protected=is_protected, default=default)
+    return replace(
+        event, kind=kind, branch=branch, is_protected=is_protected, default=default, includes=built
+    )
 
 
 _GITHUB_EVENTS: dict[str, Callable[[_Values, str], CiEvent]] = {
@@ -326,6 +328,7 @@ def _gitlab(values: _Values) -> CiEvent:
     event = replace(
         event,
         kind=EventKind.PUSH if is_push else EventKind.RERUN,
+        includes=built,
         branch=values.branch("CI_COMMIT_BRANCH"),
         is_protected=values.text("CI_COMMIT_REF_PROTECTED") == "true",
     )

@@ -22,8 +22,8 @@ from patchgate.values import dataclass, field
 _PATHS = (CONFIG_FILE.raw, PYPROJECT_FILE.raw, PRE_COMMIT_FILE.raw, b".patchgate")
 _BASELINES = b"baselines"
 _MOST_BYTES = 64 << 10
-# Each move costs a check of what came with it.
-_MOST_RULES, _MOST_JOINED = 16, 200
+# Each move costs a check of what came with it. A merge is one onto each of its parents, by each of the rules.
+_MOST_RULES, _MOST_JOINED, _MOST_MOVES = 16, 200, 800
 
 
 Move = tuple[str, str, str | None]
@@ -77,10 +77,11 @@ def moves_between(objects: Objects, policies: TreePolicies, before: str, head: s
     ]
     joined: list[Move] = []
     if len(changing) <= _MOST_RULES and len(merges) <= _MOST_JOINED:
-        joined = list(islice(_joined(parents, merges, before, changing, rules), _MOST_JOINED + 1))
+        joined = list(islice(_joined(parents, merges, before, changing, rules), _MOST_MOVES + 1))
     for number, most, what in (
         (len(changing), _MOST_RULES, "changes of the rules"),
-        (max(len(merges), len(joined)), _MOST_JOINED, "merges"),
+        (len(merges), _MOST_JOINED, "merges"),
+        (len(joined), _MOST_MOVES, "merges onto a parent, by other rules,"),
         (len(learned), _MOST_JOINED, "changes of baselines"),
     ):
         if number > most:

@@ -50,8 +50,9 @@ class CiPush:
 
     `had` are the refs that matter there, with their objects, and `default` is the default branch, in full;
     both are empty on a server that has no commit. `been` are commits that the ref may have had since.
-    `policy_from` is whose policy judges, if not what the ref had. `is_kept` is whether more than the policy
-    of what it had protects the ref. `notes` are sentences for the report.
+    `policy_from` is whose policy judges, if not what the ref had. `named` is the commit with the policy that
+    judges, for who approves. `is_kept` is whether more than the policy of what it had protects the ref.
+    `notes` are sentences for the report.
     """
 
     head: str
@@ -62,6 +63,7 @@ class CiPush:
     policy_from: str | None = None
     been: Sequence[str] = ()
     is_kept: bool = True
+    named: str | None = None
 
     @property
     def base(self) -> str | None:
@@ -147,18 +149,19 @@ class _Finder(CiClone):
 
     def _pushed_openly(self, ref: str, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a push of such a branch as what may be proposed for the default one, and as a push."""
-        found, had = replace(self._against(default), notes=self._unknown()), self.event.claimed
+        first, *others = self._proposed(default)
+        found, had = [replace(first, notes=self._unknown()), *others], self.event.claimed
         branch = ref.removeprefix(BRANCHES)
         if had is not None:
             is_asked = self.lists(had, ref) or self.has_fault(default)
-            return [found, *map(_by_itself, self._pushed(branch, default, had) if is_asked else ())]
+            return [*found, *map(_by_itself, self._pushed(branch, default, had) if is_asked else ())]
         if self.event.is_new:
-            return [found]
+            return found
         # What a push brought may have taken the list away.
         named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
         if not any(each is not None and self.lists(each.oid, ref) for each in named):
-            return [found]
-        return [found, *self._newest(branch, default, f"{self.event.engine} names no push: ")]
+            return found
+        return [*found, *self._newest(branch, default, f"{self.event.engine} names no push: ")]
 
     def _tagged(self, tag: str | None, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""
@@ -203,7 +206,10 @@ class _Finder(CiClone):
         had = {} if old is None else {ref: old}
         if name != ref:
             had[name] = self.tip_of(default)
-        return CiPush(self.head, RefUpdate(ref, old, pushed or self.head), had, name, notes)
+        place = had.get(name) if old is None or self.has_no_policy(old) else old
+        return CiPush(
+            self.head, RefUpdate(ref, old, pushed or self.head), had, name, notes, named=place or old
+        )
 
     def with_default(self, found: CiRange) -> CiRange:
         """Name the default branch, whose policy judges what is proposed for a branch without one."""

@@ -9,7 +9,7 @@ from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES
+from patchgate.git.pushes import BRANCHES, remote_of_ref
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
@@ -118,15 +118,15 @@ def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOption
     if ref is not None and ref.endswith("/HEAD"):
         done = repository.git("symbolic-ref", "--quiet", ref, answers=(0, 1, 128))
         ref = os.fsdecode(done.out.rstrip(b"\n")) or None
-    return CheckOptions(found.oid, policy_name=policy_from, target=_branch_of(ref))
+    return CheckOptions(found.oid, policy_name=policy_from, target=_branch_of(repository, ref))
 
 
-def _branch_of(ref: str | None) -> str | None:
+def _branch_of(repository: Repository, ref: str | None) -> str | None:
     """Return the branch that a full name means: itself, or that of a remote; None if it means no branch."""
     if ref is None or ref.startswith(BRANCHES):
         return ref
-    remote = ref.removeprefix("refs/remotes/")
-    return BRANCHES + remote.partition("/")[2] if remote != ref and "/" in remote else None
+    remote = remote_of_ref(repository, ref)
+    return None if remote is None else BRANCHES + ref.removeprefix(f"refs/remotes/{remote}/")
 
 
 def _unknown_policy() -> UsageError:

@@ -93,7 +93,7 @@ def approve_command(
     # A signature counts wherever the note is, so nothing is left out.
     _show_exemption(exemption, reason, by, None if sign else _MOST_PATHS)
     at, end = iso(time.time()), None if lasts is None else iso(time.time() + lasts)
-    bound = bind(repository, exemption.change, branch, end, asked.policy_from) if sign else NOT_BOUND
+    bound = bind(repository, exemption.change, branch, end, asked) if sign else NOT_BOUND
     statement = exemption.state(reason, by, at, bound)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)

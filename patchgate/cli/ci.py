@@ -98,9 +98,9 @@ def _shown(found: CiRange | CiPush) -> str:
         return (
             f"checking {printable(found.revision)} by the policy of {found.policy_name or found.policy_from}"
         )
-    head, base = found.head[:SHORT_OID], (found.base or "each parent")[:SHORT_OID]
-    what = head if found.base is None else f"{base}..{head}"
-    return f"checking {what} for {show_ref(found.update.ref)} by the policy of {base}"
+    head, place = found.head[:SHORT_OID], (found.named or "each parent")[:SHORT_OID]
+    what = head if found.base is None else f"{found.base[:SHORT_OID]}..{head}"
+    return f"checking {what} for {show_ref(found.update.ref)} by the policy of {place}"
 
 
 def require_own_git(directory: str, environ: Mapping[str, str]) -> None:
@@ -158,7 +158,7 @@ def _check_push(
         head = found.head[:SHORT_OID]
         note = f"nothing to check: {show_ref(ref)} or the default branch had every commit of {head}"
         report = replace(report, warnings=(*report.warnings, note))
-    return report, replace(asked, policy_from=found.base, target=ref)
+    return report, replace(asked, policy_from=found.named, target=ref)
 
 
 def _require_no_submodule(repository: Repository) -> None:

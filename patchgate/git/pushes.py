@@ -143,6 +143,18 @@ def remote_of(repository: Repository, name: str) -> Remote:
     )
 
 
+def remote_of_ref(repository: Repository, ref: str) -> str | None:
+    """Find the remote whose branch a remote-tracking ref is; None if it is none, or of no known remote."""
+    rest = ref.removeprefix(_TRACKING)
+    if rest == ref or "/" not in rest:
+        return None
+    first, _, last = rest.partition("/")
+    if "/" not in last:
+        return first
+    known = (each for each in _configured(repository) if rest.startswith(f"{each}/"))
+    return max(known, key=len, default=first)
+
+
 def _symbolic_ref(repository: Repository, name: str) -> str:
     """Return the target of a symbolic ref; empty if it is not one, or its name is invalid."""
     done = repository.git("symbolic-ref", "--quiet", name, answers=(0, 1, 128))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,41 @@ def test_an_approval_for_a_branch_that_is_not_there_says_so(tmp_path: Path) -> N
     mistyped = team.approve("alice", change, "--for", "refs/heads/mian")
     assert (known.code, "refs/heads/main" in known.err) == (0, False)
     assert (mistyped.code, "refs/heads/mian" in mistyped.err) == (0, True)
+
+
+def test_an_owner_whose_origin_is_a_fork_approves_for_the_branch_of_the_remote_that_is_named(
+    tmp_path: Path,
+) -> None:
+    team = Team.make(tmp_path, GOVERNED)
+    dev, start = team.dev, team.head()
+    moved = dev.policy(GOVERNED + "# 1\n")
+    assert team.approve("alice", moved).code == 0
+    assert team.push().code == 0
+    change = dev.policy(GOVERNED + "# 2\n")
+    dev.git("remote", "add", "upstream", str(team.server.path))
+    dev.git("update-ref", "refs/remotes/upstream/main", moved)
+    dev.git("update-ref", "refs/remotes/origin/main", start)
+    warned = team.approve("alice", change, "--for", "refs/heads/main")
+    assert (warned.code, "refs/remotes/upstream/main" in warned.err) == (0, True)
+    refused(team, rule="owner-approval-missing")
+    named = ("--for", "refs/heads/main", "--policy-from", "refs/remotes/upstream/main")
+    again = team.approve("alice", change, *named)
+    assert (again.code, "differ" in again.err) == (0, False)
+    assert team.push().code == 0
+
+
+def test_the_command_that_a_range_prints_for_an_owner_signs_for_the_branch_of_its_remote(
+    tmp_path: Path,
+) -> None:
+    """The name of a remote may have a slash, and `main` of `team/server` is not `server/main` of `team`."""
+    team = Team.make(tmp_path, INFRA)
+    dev, place = team.dev, "refs/remotes/team/server/main"
+    dev.git("remote", "rename", "origin", "team/server")
+    dev.commit({"infra/main.tf": "2\n"})
+    asked = ("--policy-from", place, f"{place}..HEAD")
+    answer = dev.check(*asked)
+    words = shlex.split(answer.report["approve"])
+    assert (answer.errors, words[-1]) == (["owner-approval-missing"], "--sign")
+    assert "refs/heads/main" in words
+    assert team.approve("alice", *words[3 : words.index("--reason")]).code == 0
+    assert dev.check(*asked).code == 0

@@ -54,6 +54,7 @@ PUSH_EVENT = CiEvent(
     branch="trunk",
     claimed=A,
     checked_out=(C,),
+    includes=C,
     default="trunk",
     is_forced=False,
     takes_commands=True,
@@ -159,7 +160,7 @@ BRANCH = GITLAB | {
 MERGE_EVENT = CiEvent(
     "GitLab CI", EventKind.PROPOSAL, branch="main", claimed=A, checked_out=(C,), default="main"
 )
-BRANCH_EVENT = replace(MERGE_EVENT, kind=EventKind.PUSH, is_protected=True)
+BRANCH_EVENT = replace(MERGE_EVENT, kind=EventKind.PUSH, includes=C, is_protected=True)
 JENKINS = {"JENKINS_URL": "https://ci.example.com/"}
 AZURE = {"TF_BUILD": "True", "BUILD_SOURCEVERSION": C, "BUILD_SOURCEBRANCH": "refs/heads/main"}
 AZURE_PULL = AZURE | {

@@ -195,7 +195,13 @@ def test_the_workflow_of_the_base_judges_a_head_that_is_not_checked_out(host: Ho
     assert host.check(variables).errors == ["deny-prefix"]
 
 
-@pytest.mark.parametrize("engine", ["GitHub", "GitLab", "Jenkins", "Jenkins, into the head", "none"])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        *("GitHub", "GitLab", "Jenkins", "Jenkins, into the head", "none"),
+        *("Jenkins, a branch", "Buildkite, a branch", "Azure, a branch"),
+    ],
+)
 def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
     host: Host, engine: str
 ) -> None:
@@ -212,6 +218,7 @@ def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
     host.dev.git("rm", "-q", "a")
     host.main = host.land({"runs": "".join(lines)})
     host.clone(built)
+    name = engine.partition(",")[0]
     said = {
         "GitHub": host.pull(head, built),
         "GitLab": merge_request(
@@ -223,9 +230,9 @@ def test_the_head_of_a_merge_with_an_older_base_is_merged_with_the_base_of_now(
         ),
         "Jenkins": {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"},
         "none": {},
-    }[engine.partition(",")[0]]
+    } | {each: without_a_push(each, "pr/1/merge", built) for each in (name,) if "a branch" in engine}
     host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
-    assert host.check(said).errors == ["deny-prefix"]
+    assert host.check(said[name]).errors == ["deny-prefix"]
 
 
 @pytest.mark.parametrize("end", ["\u2028", "\u0085", "\f"])

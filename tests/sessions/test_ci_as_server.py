@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.approvals.owners_world import GOVERNED, Team
+from tests.approvals.test_owner_attacks import commit_of
 from tests.component_world import CONTRACT, TESTS, TEXT_OF_TESTS, contract
 from tests.components.test_push_tips import STRICT, ZERO, Pushed, circle
 from tests.sessions.test_ci import Host, without_a_push
@@ -189,6 +191,22 @@ def test_a_change_of_the_rules_that_has_landed_can_be_approved_afterwards(tmp_pa
     host = Host(dev, team.server, dev, after)
     assert host.check(host.pushed(ref, had, after)).errors == ["owner-approval-missing"]
     assert team.approve("alice", after, "--for", ref, "--policy-from", had).code == 0
+    assert host.check(host.pushed(ref, had, after)).code == 0
+
+
+def test_what_ci_prints_for_a_branch_without_a_policy_approves_what_has_landed_there(tmp_path: Path) -> None:
+    """The policy of the default branch judges it."""
+    team = Team.make(tmp_path, GOVERNED + RELEASES)
+    dev, ref = team.dev, "refs/heads/release/1"
+    had = commit_of(dev, None, {"a": "1\n"})
+    after = commit_of(dev, had, {"patchgate.toml": GOVERNED})
+    dev.git("update-ref", "refs/remotes/origin/release/1", after)
+    dev.git("checkout", "-q", "-f", "--detach", after)
+    host = Host(dev, team.server, dev, after)
+    answer = host.check(host.pushed(ref, had, after))
+    words = shlex.split(answer.report["approve"])
+    assert (answer.errors, words[-1]) == (["owner-approval-missing"], "--sign")
+    assert team.approve("alice", *words[3 : words.index("--reason")]).code == 0
     assert host.check(host.pushed(ref, had, after)).code == 0
 
 
