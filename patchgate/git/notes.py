@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, TREE_MODE, Entry, FileChange
-from patchgate.git.objects import Objects
+from patchgate.git.objects import Header, Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import tree_named
@@ -76,8 +76,11 @@ def require_ref(repository: Repository, ref: str) -> None:
         repository.git("update-ref", "--no-deref", "--stdin", stdin=wanted)
         return
     with Objects(repository) as objects:
-        head = objects.header(named.out.decode("ascii").strip())
-    if head is None or head.type != "commit":
+        _require_commit(ref, objects.header(named.out.decode("ascii").strip()))
+
+
+def _require_commit(ref: str, named: Header | None) -> None:
+    if named is None or named.type != "commit":
         hint = f"inspect it (git rev-parse {ref}), then remove it: git update-ref -d {ref}"
         raise UndecidedError(f"{ref} does not point to a commit, so no note can be added", hint)
 
@@ -100,7 +103,9 @@ def add_line(
     """
     for _ in range(_TRIES):
         with Objects(repository) as objects:
-            head = objects.header(ref + "^{commit}")
+            head = objects.header(ref)
+            if head is not None:
+                _require_commit(ref, head)
             tree = objects.header(ref + "^{tree}")
             base = tree.oid if tree is not None else objects.empty_tree
             tree_oid = _write_tree(repository, objects, base, anchor, line)
@@ -120,7 +125,7 @@ def add_line(
         if now == (head.oid if head is not None else ""):
             raise failed("update-ref", done)
     raise UndecidedError(
-        f"{ref} keeps changing, or does not point to a commit",
+        f"{ref} keeps changing",
         f"inspect it (git rev-parse {ref}), then try again",
     )
 

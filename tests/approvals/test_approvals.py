@@ -20,6 +20,7 @@ from patchgate.check.commits import check_revision
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions
+from patchgate.errors import UndecidedError
 from patchgate.git.model import Source
 from patchgate.git.notes import add_line, anchor_of, read_notes
 from patchgate.git.objects import Objects
@@ -914,8 +915,6 @@ def test_a_symbolic_ref_does_not_lead_the_notes_onto_a_branch(repo: Repo) -> Non
 
 
 def test_a_held_lock_on_the_ref_is_told_and_nothing_is_lost(repo: Repo) -> None:
-    from patchgate.errors import UndecidedError
-
     name = anchor(repo, "sha256:" + "1" * 64)
     add_line(opened(repo), REF, name, line_number(1), message="Approve", identity=who(repo))
     lock = repo.path / ".git" / f"{REF}.lock"
@@ -924,3 +923,13 @@ def test_a_held_lock_on_the_ref_is_told_and_nothing_is_lost(repo: Repo) -> None:
         add_line(opened(repo), REF, name, line_number(2), message="Approve", identity=who(repo))
     lock.unlink()
     assert notes_of(repo, name) == [line_number(1)]
+
+
+def test_a_tag_in_the_place_of_the_notes_is_named_with_the_way_to_remove_it(repo: Repo) -> None:
+    name = anchor(repo, "sha256:" + "1" * 64)
+    add_line(opened(repo), REF, name, line_number(1), message="Approve", identity=who(repo))
+    repo.git("tag", "-a", "-m", "x", "t", REF)
+    repo.git("update-ref", REF, "refs/tags/t")
+    with pytest.raises(UndecidedError) as raised:
+        add_line(opened(repo), REF, name, line_number(2), message="Approve", identity=who(repo))
+    assert f"git update-ref -d {REF}" in str(raised.value.hint)
