@@ -22,7 +22,7 @@ from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.pushes import TAGS, common_ancestors, is_ancestor
+from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PYPROJECT_FILE
@@ -114,8 +114,8 @@ def _uncovered(
     after = _tree(objects, ref.tip or "")
     if before == after and not (ref.is_forced or ref.is_new):
         return
-    if ref.is_new and (ref.ref or "").startswith(TAGS) and _is_in(objects, ref.tip, ref.commit):
-        # A tag of what has landed; nothing is ever pushed to it.
+    if ref.has_landed:
+        # Nothing is ever pushed to a tag.
         return
     policies = TreePolicies(objects)
     owners = _tree(objects, ref.policy) if ref.policy is not None else objects.empty_tree
@@ -162,10 +162,6 @@ def _uncovered(
         ]
         if left:
             yield _finding(owned, left, here, ref)
-
-
-def _is_in(objects: Objects, commit: str | None, history: str | None) -> bool:
-    return commit is not None and history is not None and is_ancestor(objects.repository, commit, history)
 
 
 def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalSources) -> bool:

@@ -14,7 +14,7 @@ from functools import cache, partial
 from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
 from patchgate.errors import UndecidedError
 from patchgate.git.commit_lists import Commit, commits_not_in, count_commits_not_in
-from patchgate.git.pushes import NOTES, RefUpdate, Remote
+from patchgate.git.pushes import NOTES, TAGS, RefUpdate, Remote
 from patchgate.git.quoting import in_shell
 from patchgate.git.repository import Repository
 from patchgate.report.rules import Level
@@ -212,6 +212,7 @@ def is_known_to(kind: RefGroup, ref: str, is_protected: Callable[[str], bool]) -
 def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[ProtectedRef, ...]:
     """List the refs of a push whose changes need the approvals of owners."""
     found = []
+    pending = _not_landed(terms, updates)
     for update in updates:
         tip = terms.commits.get(update.new or "")
         if tip is None or not terms.is_owned(update.ref):
@@ -230,9 +231,20 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
                 is_new=old is None,
                 is_forced=old is not None and not terms.reaches(tip, old),
                 been=tuple(terms.destination.been.get(update.ref, ())),
+                has_landed=old is None and update.ref.startswith(TAGS) and tip not in pending,
             )
         )
     return tuple(found)
+
+
+def _not_landed(terms: RefRules, updates: Sequence[RefUpdate]) -> set[str]:
+    """List the commits of protected tags that the default branch lacks; git walks once for all."""
+    tags = [each for each in updates if each.ref.startswith(TAGS) and terms.is_owned(each.ref)]
+    tips = [terms.commits.get(update.new or "") for update in tags]
+    named = sorted({tip for tip in tips if tip is not None})
+    if not named or terms.default_tip is None:
+        return set(named)
+    return {each.oid for each in commits_not_in(terms.repository, named, [terms.default_tip])}
 
 
 def with_protected_refs(

@@ -211,7 +211,7 @@ class ProtectedRef:
     compared), and `base` what is there already: the old commit, or where a new branch forks; None: nothing.
     `other_bases` are further commits where the two histories part, after merges that cross. `is_new` is
     whether the ref is made, `is_forced` whether it loses commits. `been` are commits that it may have had
-    after `commit`.
+    after `commit`. `has_landed` is whether a new tag is one of what `commit` has.
     """
 
     ref: str | None
@@ -223,6 +223,7 @@ class ProtectedRef:
     is_new: bool = False
     is_forced: bool = False
     been: tuple[str, ...] = ()
+    has_landed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from tests.proposals import ABC, PERMISSIVE, addition, change_of, deletion, move
 from tests.schemas import require_valid
 from tests.world import EXECUTABLE, Answer, Repo
 
+pytestmark = pytest.mark.turns(3)
+
 TRUE = '[commands.lint]\nkind = "lint"\ncommand = ["true"]\n'
 
 

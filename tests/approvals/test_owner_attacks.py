@@ -30,7 +30,7 @@ from tests.component_world import contract, declared
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note
 from tests.world import AskedGit, Repo
 
-pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
+pytestmark = [needs_ssh_keygen, pytest.mark.turns(4)]
 RULE = "owner-approval-missing"
 LOOSER = GOVERNED + "[content]\nsecrets = false\n"
 INFRA = GOVERNED + '[[owners]]\npaths = ["infra/**"]\n'
@@ -1535,3 +1535,16 @@ def test_a_policy_among_the_notes_judges_nothing_and_protects_nothing(tmp_path: 
     assert team.push(is_real=False).code == 0
     team.dev.git("update-ref", REF, commit_of(team.dev, None, {"a": "1\n"}))
     assert team.push("main", is_real=False).code == 0
+
+
+def test_no_history_is_walked_for_each_of_many_tags_of_what_has_landed(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + '[push]\nprotected_refs = ["refs/heads/main", "refs/tags/*"]\n')
+    git = AskedGit(tmp_path, team.server.env)
+    server = Repo(team.server.path, team.server.env | {"PATH": git.path})
+    asked = [0]
+    for number in (5, 6, 30):
+        lines = "".join(f"{'0' * 40} {team.head()} refs/tags/{each}\n" for each in range(number))
+        assert server.answer_hook("pre-receive", lines.encode()).code == 0
+        asked.append(git.total())
+    # The first question also asks for git's version.
+    assert asked[3] - asked[2] == asked[2] - asked[1]

@@ -32,6 +32,8 @@ from tests.proposals import (
 from tests.sessions.scripted_fixer import mend
 from tests.world import Repo
 
+pytestmark = pytest.mark.turns(3)
+
 _FEW = settings(
     max_examples=12,
     deadline=None,

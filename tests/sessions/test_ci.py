@@ -15,7 +15,7 @@ import pytest
 from tests.approvals.owners_world import GOVERNED, Team
 from tests.world import Answer, Content, Repo, pinned_environment
 
-pytestmark = pytest.mark.turns(3)
+pytestmark = pytest.mark.turns(4)
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 STRICT = '[policy]\ndeny_prefixes = ["runs", "docs"]\n'
