@@ -8,6 +8,7 @@ counts twice. The owners and the signers are those of the base.
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -48,6 +49,8 @@ _MOST_NAMED = 5
 # A file of 2,450 sections takes 4 ms for each path.
 _MOST_LOOKED_UP = 500
 _MOST_COMPARED = 5
+# Seconds of processor time, git's too, to find which commits have changed the rules, for all branches.
+_MOST_SECONDS_OF_RULES = 10.0
 
 
 def require_owners(
@@ -152,6 +155,7 @@ class _OwnersCheck:
         self._sources = sources
         self._warnings = warnings
         self._rules: dict[str | None, RulesState] = {}
+        self._seconds_of_rules = _MOST_SECONDS_OF_RULES
 
     def judge(self, change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
         """Add what a change lacks: a finding for each table and ref, and the outcome of the gate."""
@@ -258,9 +262,20 @@ class _OwnersCheck:
         return None
 
     def rules_of(self, commit: str | None) -> RulesState:
-        """Return which commits that a branch has, or would get, have changed control files."""
+        """Return which commits that a branch has, or would get, have changed control files.
+
+        Raises:
+            UndecidedError: git failed, the history is cut off, or it took too long for other branches.
+        """
         if commit not in self._rules:
+            if self._seconds_of_rules <= 0:
+                raise UndecidedError(
+                    "it takes too long to compare what has changed the rules of so many branches",
+                    "push fewer branches at once",
+                )
+            begin = sum(os.times()[:4])
             self._rules[commit] = rules_state(self._objects, commit)
+            self._seconds_of_rules -= sum(os.times()[:4]) - begin
         return self._rules[commit]
 
 

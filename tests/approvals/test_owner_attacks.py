@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from patchgate.approvals import grants
+from patchgate.approvals import grants, owners
 from patchgate.approvals.signatures import public_key_of
 from patchgate.check import push_groups
 from patchgate.errors import UndecidedError
@@ -1548,3 +1548,21 @@ def test_no_history_is_walked_for_each_of_many_tags_of_what_has_landed(tmp_path:
         asked.append(git.total())
     # The first question also asks for git's version.
     assert asked[3] - asked[2] == asked[2] - asked[1]
+
+
+def test_the_rules_of_many_branches_are_compared_for_a_limited_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team.make(tmp_path, GOVERNED + PROTECTED)
+    start, pushed = team.head(), []
+    for number in range(2):
+        had = commit_of(team.dev, start, {"a": f"{number}\n"})
+        on_server(team, f"release/{number}", had)
+        change = commit_of(team.dev, had, {".patchgate/x": f"{number}\n"})
+        assert team.approve("alice", change, "--for", f"refs/heads/release/{number}").code == 0
+        pushed.append(f"{change}:refs/heads/release/{number}")
+    monkeypatch.setattr(owners, "_MOST_SECONDS_OF_RULES", 0.0)
+    assert "push fewer branches" in team.push(*pushed, is_real=False).err
+    assert team.head("release/0") != pushed[0].partition(":")[0]
+    monkeypatch.undo()
+    assert team.push(*pushed, is_real=False).code == 0
