@@ -18,7 +18,7 @@ from patchgate.approvals.apply_approvals import (
     undecided_gates,
 )
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, identity
-from patchgate.approvals.binding import NOT_BOUND, Binding
+from patchgate.approvals.binding import NOT_BOUND, Binding, with_branch
 from patchgate.approvals.signatures import base_tree, check_signature, sign
 from patchgate.approvals.signers import signers_of
 from patchgate.check.commits import check_revision
@@ -168,6 +168,8 @@ def _pending(repository: Repository, digits: str, asked: CheckOptions) -> Change
 
 def _committed(repository: Repository, commit: str, asked: CheckOptions, digest: Json) -> ChangeVerdict:
     """Judge a commit, by the policy under which it was refused if that can be found."""
+    if asked.policy_from is not None and asked.target is not None:
+        asked = with_branch(repository, asked, asked.target, commit)
     change = _only(check_revision(repository, commit, _or_trusted(repository, asked)))
     if not isinstance(digest, str) or asked.policy_from is not None or change.policy.digest == digest:
         return change

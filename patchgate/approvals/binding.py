@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from patchgate.check.policy_lookup import CheckOptions
-from patchgate.check.refs import show_ref
+from patchgate.check.refs import is_branch_name, show_ref
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import (
@@ -17,6 +17,7 @@ from patchgate.git.pushes import (
     commits_at,
     default_branch,
     is_ancestor,
+    nearest_first_parent,
     parents_of,
     remote_of,
     remote_of_ref,
@@ -29,7 +30,7 @@ from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPRO
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.report.wording import SHORT_OID
-from patchgate.values import dataclass
+from patchgate.values import dataclass, replace
 
 _BASELINES = b".patchgate/baselines/"
 _MOST_BYTES = BIG_FILE
@@ -51,6 +52,36 @@ class Binding:
 
 
 NOT_BOUND = Binding()
+
+
+def with_branch(repository: Repository, asked: CheckOptions, branch: str, commit: str | None) -> CheckOptions:
+    """Let a merge be compared with the branch that gets it, also where another one's policy judges it.
+
+    Args:
+        branch: its full name.
+        commit: the commit to approve.
+
+    Raises:
+        UsageError: that branch is not here.
+        UndecidedError: git could not answer.
+    """
+    _, tip, _ = _branch(repository, branch, commit, asked.place, False)
+    return replace(asked, branches=(_before_landing(repository, commit, tip, asked.policy_from),))
+
+
+def full_name(branch: str) -> str:
+    """Return the full name of a ref that `--for` names.
+
+    Raises:
+        UsageError: git takes it for no ref, or it is a remote-tracking one.
+    """
+    name = branch if branch.startswith("refs/") else BRANCHES + branch
+    if not is_branch_name(name) or name.count("/") < 2 or name.startswith("refs/remotes/"):
+        raise UsageError(
+            f"--for {printable(branch, 100)} names no ref that a push can move",
+            "name it as the remote has it: --for refs/heads/main",
+        )
+    return name
 
 
 def bind(
@@ -92,7 +123,7 @@ def _before_landing(repository: Repository, landed: str | None, tip: str, before
         return tip
     if is_ancestor(repository, landed, before):
         return tip
-    is_below = is_ancestor(repository, before, landed)
+    is_below = nearest_first_parent(repository, landed, before) == before
     return before if is_below else next(iter(parents_of(repository, [landed])[landed]), before)
 
 
@@ -112,8 +143,7 @@ def _branch(
         branch = remote_of(repository, remote).default if remote is not None else default_branch(repository)
     if branch is None:
         raise UsageError("it is not known which branch gets this change", "name it: --for refs/heads/main")
-    if not branch.startswith("refs/"):
-        branch = BRANCHES + branch
+    branch = full_name(branch)
     is_branch = branch.startswith(BRANCHES)
     tracking = f"refs/remotes/{remote}/"
     place = tracking + branch.removeprefix(BRANCHES) if is_branch and remote is not None else branch

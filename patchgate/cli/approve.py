@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from patchgate.report.verdict import ChangeVerdict
 
 _MOST_PATHS = 20
+# A message may have several paths, each of 4,096 bytes that are quoted.
+_LONGEST = 1 << 20
 _ONE_CHANGE = 'git patchgate approve @staged --reason "..."; or --last, or an ID'
 
 
@@ -77,10 +79,12 @@ def approve_command(
     repository = open_to_write(context)
     from patchgate.approvals.approvals import who_approves
     from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused_change, resolve_change
-    from patchgate.approvals.binding import NOT_BOUND, bind
+    from patchgate.approvals.binding import NOT_BOUND, bind, full_name
     from patchgate.ledger.ledger import iso
 
     asked = _options(repository, policy_from, profile)
+    if branch is not None:
+        asked = replace(asked, target=full_name(branch))
     found = (
         last_refused_change(repository, asked)
         if change is None
@@ -148,7 +152,9 @@ def _require_person(*, signs: bool, is_bound: bool) -> None:
 def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None) -> None:
     """Show on standard error what would be approved: of each rule so many findings, and so many paths."""
     from patchgate.git.quoting import printable
-    from patchgate.report.wording import safe, show_place
+    from patchgate.report.wording import MAX_TEXT, safe, show_place
+
+    longest = _LONGEST if most is None else MAX_TEXT
 
     def listed(lines: list[str]) -> None:
         for line in "\n".join(lines[:most]).split("\n"):
@@ -162,8 +168,8 @@ def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None
         findings = [finding for finding in exemption.findings if finding.rule == rule]
         texts = []
         for each in findings:
-            parts = [f"  {rule}: {safe(each.message)}", show_place(each)]
-            parts += map(safe, each.unnamed) if most is None else ()
+            parts = [f"  {rule}: {safe(each.message, longest)}", show_place(each)]
+            parts += [safe(name, longest) for name in each.unnamed] if most is None else []
             texts.append("\n    ".join(filter(None, parts)))
         listed(list(dict.fromkeys(texts)))
     owned = sorted({path for each in exemption.owned for path in each.paths})

@@ -335,7 +335,12 @@ def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bo
         side="old" if is_gone else "new",
         details={"component": name, "loss": loss.loss.value, "functions": names},
     )
-    return replace(found, unnamed=tuple(map(_named, loss.functions[_MOST_NAMES:])))
+    unnamed = (
+        printable(each, len(each) + 1)
+        for number, each in enumerate(loss.functions)
+        if number >= _MOST_NAMES or len(each) > MOST_OF_A_NAME
+    )
+    return replace(found, unnamed=tuple(unnamed))
 
 
 def _named(function: str) -> str:

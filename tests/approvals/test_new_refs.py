@@ -209,6 +209,25 @@ def test_an_approval_for_a_branch_that_is_not_there_says_so(tmp_path: Path) -> N
     assert (mistyped.code, "refs/heads/mian" in mistyped.err) == (0, True)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "refs/remotes/origin/main",
+        "refs/",
+        "refs/heads/",
+        "main~1",
+        "refs/heads/*",
+        "a..b",
+        "",
+        "refs/heads/m:a",
+    ],
+)
+def test_what_no_push_can_move_gets_no_approval(tmp_path: Path, name: str) -> None:
+    team = Team.make(tmp_path, INFRA)
+    change = team.dev.commit({"infra/main.tf": "new\n"})
+    assert team.approve("alice", change, f"--for={name}").code == 2
+
+
 def test_an_owner_whose_origin_is_a_fork_approves_for_the_branch_of_the_remote_that_is_named(
     tmp_path: Path,
 ) -> None:

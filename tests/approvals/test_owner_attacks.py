@@ -1566,3 +1566,22 @@ def test_the_rules_of_many_branches_are_compared_for_a_limited_time(
     assert team.head("release/0") != pushed[0].partition(":")[0]
     monkeypatch.undo()
     assert team.push(*pushed, is_real=False).code == 0
+
+
+def test_who_signs_is_shown_what_stands_behind_a_long_path(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, GOVERNED + '[policy.commit]\nallow_symlinks = "inside"\n')
+    folder = "/".join(["p" * 245] * 5)
+    team.dev.commit({"a": "2\n"})
+    (team.dev.path / "zz").mkdir()
+    (team.dev.path / "zz" / "session").symlink_to(f"../{folder}/vendor/x")
+    team.dev.stage()
+    team.dev.git("commit", "-q", "--no-verify", "-m", "Link")
+    assert team.push(is_real=False).code == 0
+    (team.dev.path / folder).mkdir(parents=True)
+    (team.dev.path / folder / "vendor").symlink_to("/etc")
+    team.dev.stage()
+    team.dev.git("commit", "-q", "--no-verify", "-m", "Vendor")
+    shown = team.approve(
+        "alice", "HEAD", "--for", "refs/heads/main", "--policy-from", "refs/remotes/origin/main"
+    )
+    assert (shown.code, "zz/session" in shown.err) == (0, True)

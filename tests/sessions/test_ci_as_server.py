@@ -210,6 +210,30 @@ def test_what_ci_prints_for_a_branch_without_a_policy_approves_what_has_landed_t
     assert host.check(host.pushed(ref, had, after)).code == 0
 
 
+@pytest.mark.parametrize("has_landed", [False, True])
+def test_what_ci_prints_for_a_solved_conflict_on_a_branch_without_a_policy_approves_it(
+    tmp_path: Path, has_landed: bool
+) -> None:
+    denied = GOVERNED.replace("[policy]\n", '[policy]\ndeny_prefixes = ["runs"]\n')
+    team = Team.make(tmp_path, denied + RELEASES)
+    dev, ref = team.dev, "refs/heads/release/1"
+    start = commit_of(dev, None, {"runs/x": "1\n"})
+    had, topic = (commit_of(dev, start, {"runs/x": f"{side}\n"}) for side in "23")
+    merge = commit_of(dev, had, {"runs/x": "23\n"}, had, topic)
+    dev.git("update-ref", "refs/remotes/origin/release/1", merge if has_landed else had)
+    dev.git("checkout", "-q", "-f", "--detach", merge)
+    host = Host(dev, team.server, dev, had)
+    said = host.pushed(ref, had, merge)
+    if not has_landed:
+        said = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "release/1"}
+    for _ in range(2):
+        answer = host.check(said)
+        assert set(answer.errors) == {"deny-prefix"}
+        words = shlex.split(answer.report["approve"])
+        assert team.approve("alice", *words[3 : words.index("--reason")]).code == 0
+    assert host.check(said).code == 0
+
+
 def test_what_a_component_learned_between_two_builds_is_not_unlearned(tmp_path: Path) -> None:
     """The promise is made to lose the tests, and taken back: each commit alone is right."""
     shared = Shared(tmp_path)
