@@ -20,6 +20,7 @@ from patchgate.approvals.owned_refs import compare_ref
 from patchgate.approvals.owner_finding import GATE, owner_finding
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.signers import signers_of
+from patchgate.check.gate import MOST_FINDINGS
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
@@ -156,9 +157,14 @@ class _OwnersCheck:
         self._warnings = warnings
         self._rules: dict[str | None, RulesState] = {}
         self._seconds_of_rules = _MOST_SECONDS_OF_RULES
+        self._n_findings = 0
 
     def judge(self, change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
-        """Add what a change lacks: a finding for each table and ref, and the outcome of the gate."""
+        """Add what a change lacks: a finding for each table and ref, and the outcome of the gate.
+
+        Raises:
+            UndecidedError: all changes together lack too much.
+        """
         if not change.owned:
             return change
         if not change.lands_on:
@@ -180,6 +186,12 @@ class _OwnersCheck:
         if lacking and not self._has_notes():
             self._warnings[f"there are no approvals here: push or fetch {APPROVALS_REF} too"] = None
         is_first = self._sources.is_final and bool(lacking) and not self._has_signers(change)
+        self._n_findings += len(lacking)
+        if self._n_findings > MOST_FINDINGS:
+            raise UndecidedError(
+                f"the commits lack more than {MOST_FINDINGS:,} approvals of owners together",
+                "get those of the first commits, and push fewer commits at once",
+            )
         findings = tuple(_finding(change, each, is_first=is_first) for each in lacking)
         return replace(
             change, findings=(*change.findings, *findings), context_gates=(*change.context_gates, outcome)

@@ -1585,3 +1585,14 @@ def test_who_signs_is_shown_what_stands_behind_a_long_path(tmp_path: Path) -> No
         "alice", "HEAD", "--for", "refs/heads/main", "--policy-from", "refs/remotes/origin/main"
     )
     assert (shown.code, "zz/session" in shown.err) == (0, True)
+
+
+def test_the_approvals_that_a_push_lacks_are_limited_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team.make(tmp_path, GOVERNED + '[[owners]]\npaths = ["*"]\n' * 5)
+    for number in range(3):
+        team.dev.commit({"a": f"{number} new\n"})
+    assert team.push(is_real=False).err.count(RULE) == 15
+    monkeypatch.setattr(owners, "MOST_FINDINGS", 14)
+    assert team.push(is_real=False).code == 3
