@@ -381,8 +381,8 @@ def _judging(change: ChangeVerdict, ref: ProtectedRef, name: str) -> str:
     """Name in a clone what has the policy that judges a branch: the trusted ref, the default branch or it."""
     origin = change.policy.origin.partition(":")[0]
     named = origin if origin.startswith(BRANCHES) else name
-    # A new branch is not there yet.
-    is_other = (ref.is_new or ref.commit not in (None, ref.policy)) and named == name
+    # A new branch is not there yet, and another may have moved since.
+    is_other = (ref.is_new or ref.is_past or ref.commit not in (None, ref.policy)) and named == name
     if ref.policy is not None and is_other and len(ref.policy) >= 40:
         return ref.policy[:SHORT_OID]
     return "refs/remotes/origin/" + named.removeprefix(BRANCHES)
@@ -400,7 +400,9 @@ def _hint(change: ChangeVerdict, lacking: _Counted, *, is_first: bool) -> str:
     commit = (change.source.commit or "@staged")[:SHORT_OID]
     line = f"git patchgate approve {commit} --for {shlex.quote(lacking.ref.ref)}"
     base = (change.source.base_commit or "")[:SHORT_OID]
-    is_other = change.source.kind == "merge" or not change.policy.origin.startswith(base)
+    is_other = (
+        lacking.ref.is_past or change.source.kind == "merge" or not change.policy.origin.startswith(base)
+    )
     if change.source.commit and is_other and lacking.ref.ref.startswith(BRANCHES):
         # Its parent has another policy, of the same push; a merge is seen whole only beside the branch.
         line += f" --policy-from {shlex.quote(_judging(change, lacking.ref, lacking.ref.ref))}"

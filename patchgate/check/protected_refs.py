@@ -44,6 +44,7 @@ class Destination:
     `reported` maps the refs of a push to what git says that they have there. `is_confirmed` is true if the
     remote itself names the default branch and its commit. `protects` are refs that its host protects. `been`
     maps refs, of which not each move is known, to commits that they may have had after what they had.
+    `is_past` is true if this is how it was before the push, which has landed by now.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Destination:
     is_confirmed: bool = False
     protects: Set[str] = frozenset()
     been: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_past: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,6 +231,7 @@ def protected_refs(terms: RefRules, updates: Sequence[RefUpdate]) -> tuple[Prote
                 is_new=old is None,
                 is_forced=old is not None and not terms.reaches(tip, old),
                 been=tuple(terms.destination.been.get(update.ref, ())),
+                is_past=terms.destination.is_past,
                 has_landed=old is None and update.ref.startswith(TAGS) and tip not in pending,
             )
         )

@@ -145,6 +145,7 @@ def _check_push(
             is_empty=not found.had,
             protects=frozenset([ref] if found.is_kept else ()),
             been={ref: found.been},
+            is_past=True,
         )
         # Of a first push, a later root is judged by what the branch has now.
         since = None if found.had else found.head

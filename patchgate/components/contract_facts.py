@@ -17,6 +17,7 @@ class ContractMistake:
     """One mistake in a contract: its rule, one sentence, and the next step.
 
     `where` is the field path (`functions[0].description`), `line` counts from 1; None if there is none.
+    `unnamed` are the mistakes that the sentence only counts.
     """
 
     rule: str
@@ -24,6 +25,7 @@ class ContractMistake:
     where: str
     line: int | None
     hint: str
+    unnamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,9 @@ def facts_from_json(kept: Mapping[str, Any]) -> ContractFacts:
         tuple(Reference(**each) for each in kept["dependencies"]),
         tuple(Reference(**each) for each in kept["externals"]),
         tuple(BudgetPromise(**each) for each in kept["budgets"]),
-        tuple(ContractMistake(**each) for each in kept["mistakes"]),
+        tuple(
+            ContractMistake(**(each | {"unnamed": tuple(each.get("unnamed", ()))}))
+            for each in kept["mistakes"]
+        ),
         kept["component_id_line"],
     )

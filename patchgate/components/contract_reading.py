@@ -86,7 +86,8 @@ def _bounded(found: list[ContractMistake]) -> tuple[ContractMistake, ...]:
         for rule, rest in left.items():
             message = f"{len(rest):,} more not shown"
             hint = "fix those that are shown, then run it again"
-            kept.append(ContractMistake(rule, message, where="", line=rest[0].line, hint=hint))
+            unnamed = tuple(f"`{each.where}`: {each.message}" for each in rest)
+            kept.append(ContractMistake(rule, message, "", rest[0].line, hint, unnamed))
         return tuple(kept)
     return tuple(sorted(found, key=lambda mistake: mistake.line or 0))
 

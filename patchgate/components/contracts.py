@@ -191,7 +191,8 @@ class _ContractChecks:
         for mistake in facts.mistakes:
             where = mistake.where or None
             message = f"`{where}`: {mistake.message}" if where else mistake.message
-            yield self._find(name, mistake.rule, message, mistake.hint, line=mistake.line, pattern=where)
+            finding = self._find(name, mistake.rule, message, mistake.hint, line=mistake.line, pattern=where)
+            yield replace(finding, unnamed=mistake.unnamed)
         if facts.component_id is not None and facts.component_id != name:
             other = printable(facts.component_id, 80)
             message = f"the contract of `{name}` has the component_id `{other}`"

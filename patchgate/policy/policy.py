@@ -142,6 +142,7 @@ class Policy:
         )
         self._owners = [PatternSet(override.paths, folded=False, exact=True) for override in config.overrides]
         self._rulings: dict[bytes, PathRuling] = {}
+        self._tables: dict[bytes, tuple[int, ...]] = {}
         self._limits: dict[tuple[Profile, int | None], FileLimits] = {}
         self._all_limits: dict[Profile, tuple[FileLimits, ...]] = {}
         self._digests: dict[Profile, str] = {}
@@ -265,20 +266,34 @@ class Policy:
             controls: the control files among them.
         """
         paths = sorted(paths)
-        for number, (table, patterns) in enumerate(zip(self.config.owners, self._owned, strict=True)):
-            has_policy = POLICY_PATHS in table.paths
-            found = {
-                path: path in controls for path in paths if patterns.match(bounded(path.raw)) is not None
-            }
-            found |= {path: True for path in paths if has_policy and path in controls}
+        named: dict[int, list[RepoPath]] = {}
+        for path in paths:
+            for number in self._tables_of(path.raw):
+                named.setdefault(number, []).append(path)
+        policy = {path for path in paths if path in controls}
+        for number, table in enumerate(self.config.owners):
+            found = named.get(number, [])
+            if policy and POLICY_PATHS in table.paths:
+                found = sorted(policy.union(found))
             if found:
                 yield OwnedPaths(
-                    paths=tuple(sorted(found)),
+                    paths=tuple(found),
                     table=number,
                     signers=table.signers,
                     approvals=table.approvals,
-                    is_policy=any(found.values()),
+                    is_policy=not policy.isdisjoint(found),
                 )
+
+    def _tables_of(self, raw: bytes) -> tuple[int, ...]:
+        """Number the tables of `[[owners]]` whose patterns name a path."""
+        known = self._tables.get(raw)
+        if known is None:
+            if len(self._tables) >= _MANY_PATHS:
+                self._tables.clear()
+            name = bounded(raw)
+            known = tuple(n for n, patterns in enumerate(self._owned) if patterns.match(name) is not None)
+            self._tables[raw] = known
+        return known
 
     @cached_property
     def _owned(self) -> list[PatternSet]:

@@ -211,7 +211,8 @@ class ProtectedRef:
     compared), and `base` what is there already: the old commit, or where a new branch forks; None: nothing.
     `other_bases` are further commits where the two histories part, after merges that cross. `is_new` is
     whether the ref is made, `is_forced` whether it loses commits. `been` are commits that it may have had
-    after `commit`. `has_landed` is whether a new tag is one of what `commit` has.
+    after `commit`. `has_landed` is whether a new tag is one of what `commit` has, `is_past` whether the ref
+    has become it already, so that approvals are asked for afterwards.
     """
 
     ref: str | None
@@ -224,6 +225,7 @@ class ProtectedRef:
     is_forced: bool = False
     been: tuple[str, ...] = ()
     has_landed: bool = False
+    is_past: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,6 +246,7 @@ def test_their_number_is_bounded_and_no_error_is_lost_among_warnings() -> None:
     assert found[-1].rule == "contract-vague"
     # The list begins on line 5, and one mistake that is shown is none of it.
     assert found[-1].line == 5 + MOST_MISTAKES - 1
+    assert len(found[-1].unnamed) == 401
     # A policy may make an error of any rule, so none is lost among others.
     outdated = [{"name": f"f{number}", "side_effects": "writes a file"} for number in range(200)]
     both = mistakes({**contract, "functions": outdated})

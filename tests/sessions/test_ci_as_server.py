@@ -189,7 +189,9 @@ def test_a_change_of_the_rules_that_has_landed_can_be_approved_afterwards(tmp_pa
     after = dev.policy(GOVERNED + "# v\n")
     dev.git("update-ref", "refs/remotes/origin/main", after)
     host = Host(dev, team.server, dev, after)
-    assert host.check(host.pushed(ref, had, after)).errors == ["owner-approval-missing"]
+    answer = host.check(host.pushed(ref, had, after))
+    assert answer.errors == ["owner-approval-missing"]
+    assert f"--for {ref} --policy-from {had[:12]}" in answer.findings[0]["hint"]
     assert team.approve("alice", after, "--for", ref, "--policy-from", had).code == 0
     assert host.check(host.pushed(ref, had, after)).code == 0
 
