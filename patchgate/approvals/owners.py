@@ -50,6 +50,8 @@ _MOST_NAMED = 5
 # A file of 2,450 sections takes 4 ms for each path.
 _MOST_LOOKED_UP = 500
 _MOST_COMPARED = 5
+# How many of the keys with the fewest or the most names are left out to find more people.
+_FIRST_LEFT_OUT = 2
 # Seconds of processor time, git's too, to find which commits have changed the rules, for all branches.
 _MOST_SECONDS_OF_RULES = 10.0
 
@@ -158,6 +160,7 @@ class _OwnersCheck:
         self._rules: dict[str | None, RulesState] = {}
         self._seconds_of_rules = _MOST_SECONDS_OF_RULES
         self._n_findings = 0
+        self._found_people: dict[tuple[tuple[int, ...], frozenset[str]], list[Grant]] = {}
 
     def judge(self, change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
         """Add what a change lacks: a finding for each table and ref, and the outcome of the gate.
@@ -239,13 +242,20 @@ class _OwnersCheck:
                 why.append(fault)
             else:
                 counted.append(grant)
-        people = _different_people(counted, frozenset(owned.signers))
+        people = self._people(counted, frozenset(owned.signers))
         given = tuple(grant.by for grant in people)
         others = (grant for grant in counted if grant not in people)
         why += (
             f"the approval by {printable(each.by)} may be of the same person as another" for each in others
         )
         return _Counted(owned, ref, given, tuple(dict.fromkeys(why)))
+
+    def _people(self, grants: Sequence[Grant], named: frozenset[str]) -> list[Grant]:
+        """Choose approvals of different people, once for the same ones: many tables and refs ask for them."""
+        key = (tuple(map(id, grants)), named)
+        if key not in self._found_people:
+            self._found_people[key] = _different_people(grants, named)
+        return self._found_people[key]
 
     def _unbound(
         self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, statement: Statement
@@ -315,7 +325,8 @@ def _different_people(grants: Sequence[Grant], named: frozenset[str] = frozenset
 
     # A key with all names of others, or with none of its own, must not take their places.
     ordered = sorted(grants, key=lambda each: len(each.principals))
-    return max(chosen(ordered), chosen(ordered[::-1]), key=len)
+    tried = [order[number:] for order in (ordered, ordered[::-1]) for number in range(_FIRST_LEFT_OUT + 1)]
+    return max(map(chosen, tried), key=len)
 
 
 def _own_names(one: Grant, other: Grant) -> set[str]:

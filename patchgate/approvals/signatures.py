@@ -140,7 +140,8 @@ def _without_patterns(signers: bytes) -> bytes:
     """Return the lines of a file of signers without the principals that are patterns."""
     lines = []
     for line in signers.split(b"\n"):
-        found = _PRINCIPALS.match(line)
+        # In quotes, a comment would be a line.
+        found = None if line.lstrip().startswith(b"#") else _PRINCIPALS.match(line)
         names = found[1].strip(b'"').split(b",") if found is not None else []
         kept = [name for name in names if name.startswith(b"!") or not _BYTE_PATTERN.search(name)]
         if found is not None and any(not name.startswith(b"!") for name in kept):

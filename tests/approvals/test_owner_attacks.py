@@ -687,11 +687,14 @@ def signature_by(public: str) -> str:
     return f"-----BEGIN SSH SIGNATURE-----\n{base64.b64encode(raw).decode()}\n-----END SSH SIGNATURE-----\n"
 
 
-def test_the_line_that_names_an_owner_must_allow_his_signature(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "more", ["", "#bob@example.com,alice@example.com {key}\n", " \t# alice@example.com {key}\n"]
+)
+def test_the_line_that_names_an_owner_must_allow_his_signature(tmp_path: Path, more: str) -> None:
     table = '[[owners]]\npaths = ["infra/**"]\nsigners = ["alice@example.com"]\n'
     team = Team.make(tmp_path, GOVERNED + table, signers=(), server_signers=("bob",))
     key = team.keys["alice"].public
-    lines = f'alice@example.com namespaces="git" {key}\n*@example.com {key}\n'
+    lines = f'alice@example.com namespaces="git" {key}\n*@example.com {key}\n' + more.format(key=key)
     signers = commit_of(team.dev, team.head(), {SIGNERS: lines})
     assert team.approve("bob", signers, "--for", "refs/heads/main").code == 0
     assert team.push(f"{signers}:refs/heads/main").code == 0

@@ -241,6 +241,7 @@ def test_two_keys_are_told_apart_by_the_lists_that_have_both(
         ("a,b b,c c,d e,d", 3),
         ("a b c", 3),
         ("a,team b,team c,team", 3),
+        ("team team,a team,b team,a,b", 2),
     ],
 )
 def test_each_of_several_people_has_a_name_that_none_of_the_others_has(names: str, people: int) -> None:
