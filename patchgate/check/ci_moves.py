@@ -159,21 +159,29 @@ def _joined(
     rules: Mapping[str, _Rules],
 ) -> Iterator[Move]:
     """Yield merges as they came onto each of their parents, by its rules, and by others."""
-    has_merged = _merged_into(parents, frozenset(merges))
+    has_merged, has_changed = (_among_ancestors(parents, frozenset(some)) for some in (merges, changing))
     for merge in merges:
         places = [before, *(each for each in changing if merge not in has_merged[each])]
         for each in parents[merge]:
+            # What comes beside or after a change that a merge brings is judged as it came onto that, not the
+            # change itself.
+            brought = has_changed[merge] - has_changed.get(each, frozenset())
+            others = _others(each, [place for place in places if place not in brought], rules)
             if each != before:
-                yield from ((each, merge, place) for place in (None, *_others(each, places, rules)))
+                yield from ((each, merge, place) for place in (None, *others))
 
 
-def _merged_into(parents: Mapping[str, Sequence[str]], merges: Set[str]) -> dict[str, frozenset[str]]:
-    """Map each commit to the merges that it has, itself among them; `parents` are of each, those after it."""
+def _among_ancestors(parents: Mapping[str, Sequence[str]], some: Set[str]) -> dict[str, frozenset[str]]:
+    """Map each commit to those of some that it has, itself among them.
+
+    Args:
+        parents: of each commit, of those before it last.
+    """
     found: dict[str, frozenset[str]] = {}
     for commit in reversed(list(parents)):
         above = {found[each] for each in parents[commit] if each in found}
         joined = frozenset[str]().union(*above) if len(above) != 1 else above.pop()
-        found[commit] = joined | {commit} if commit in merges else joined
+        found[commit] = joined | {commit} if commit in some else joined
     return found
 
 

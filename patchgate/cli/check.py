@@ -378,13 +378,14 @@ def _with_approvals(
         is_final: whether the change is judged as it lands on the branch of `asked`.
     """
     is_final = is_final or is_ci
-    if named and asked.policy_from is not None:
+    if named:
         from patchgate.approvals.signers import require_of_base
         from patchgate.git.objects import Objects
 
         with Objects(repository) as objects:
-            header = objects.header(asked.policy_from + "^{tree}")
-            require_of_base(objects, header.oid if header is not None else objects.empty_tree, named)
+            places = {each for each in (asked.policy_from, asked.branch) if each is not None}
+            headers = [objects.header(each + "^{tree}") for each in places]
+            require_of_base(objects, [each.oid for each in headers if each is not None], named)
     is_owned = report.lands_on or any(change.owned for change in report.changes)
     if report.verdict == "accepted" and not is_owned:
         return report

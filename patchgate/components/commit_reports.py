@@ -126,12 +126,10 @@ def is_among(finding: Finding, known: Iterable[Finding]) -> bool:
 
 def _has_losses(finding: Finding, same: Sequence[Finding]) -> bool:
     """Return whether every lost test of a finding was lost in others, in the same way."""
-    from patchgate.components.weakened_tests import MOST_NAMED_LOSSES, MOST_OF_A_NAME
-
     loss, names = finding.details.get("loss"), _names_in(finding)
-    if loss is None or len(names) >= MOST_NAMED_LOSSES or any(len(each) >= MOST_OF_A_NAME for each in names):
-        # What is cut off cannot be compared.
-        return False
+    if loss is None:
+        # Of many losses, the rest.
+        return any((each.message, each.unnamed) == (finding.message, finding.unnamed) for each in same)
     same = [each for each in same if each.details.get("loss") == loss]
     if loss == _ASSERTIONS or not names:
         return any(each.message == finding.message and _names_in(each) == names for each in same)
@@ -139,5 +137,9 @@ def _has_losses(finding: Finding, same: Sequence[Finding]) -> bool:
 
 
 def _names_in(finding: Finding) -> set[str]:
+    """Return the whole names of the functions that a finding is about: what is cut off is among `unnamed`."""
+    from patchgate.components.weakened_tests import MOST_IN_A_MESSAGE, MOST_OF_A_NAME
+
     names = finding.details.get("functions")
-    return {str(each) for each in names} if isinstance(names, (list, tuple)) else set()
+    shown = names[:MOST_IN_A_MESSAGE] if isinstance(names, (list, tuple)) else ()
+    return {*(str(each) for each in shown if len(str(each)) < MOST_OF_A_NAME), *finding.unnamed}

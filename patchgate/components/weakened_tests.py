@@ -33,7 +33,7 @@ from patchgate.values import dataclass, replace
 _NOTHING = PythonTests((), 0)
 MOST_NAMED_LOSSES = 20
 """How many names the details of a finding have at most."""
-_MOST_NAMES = 5
+MOST_IN_A_MESSAGE = 5
 MOST_OF_A_NAME = 80
 """How many characters of a name they have at most."""
 _VERSION = ("version",)
@@ -303,7 +303,7 @@ def _lost_before(
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:
     name = state.component.id
     names = [_named(each) for each in loss.functions[:MOST_NAMED_LOSSES]]
-    functions = first_of(loss.functions, _MOST_NAMES, _named)
+    functions = first_of(loss.functions, MOST_IN_A_MESSAGE, _named)
     where = f" in {functions}" if functions else ""
     message, hint = {
         Loss.FILE: (
@@ -336,9 +336,9 @@ def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bo
         details={"component": name, "loss": loss.loss.value, "functions": names},
     )
     unnamed = (
-        printable(each, len(each) + 1)
+        printable(each, 10 * len(each) + 10)
         for number, each in enumerate(loss.functions)
-        if number >= _MOST_NAMES or len(each) > MOST_OF_A_NAME
+        if number >= MOST_IN_A_MESSAGE or len(_named(each)) >= MOST_OF_A_NAME
     )
     return replace(found, unnamed=tuple(unnamed))
 

@@ -176,6 +176,27 @@ def test_one_file_that_drifts_hides_no_other_of_its_component(tmp_path: Path, wa
     refused(place.team, f"{merge}:refs/heads/main", rule="drift-implementation")
 
 
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"test_shaping_more": [f"test_{number}" for number in range(22)]},
+        {"test_shaping_more": ["test_" + "x" * 90]},
+        {f"test_shaping_{number}": ["test_it"] for number in range(22)},
+    ],
+    ids=["tests", "name", "files"],
+)
+def test_an_approved_loss_of_many_tests_lands(tmp_path: Path, lost: dict[str, list[str]]) -> None:
+    many = {
+        f"tests/contracts/{name}.py": "".join(map("def {}():\n    assert area(2, 3) == 6\n".format, tests))
+        for name, tests in lost.items()
+    }
+    place = Place.make(tmp_path, content={**FILES, **many})
+    commit = commit_of(place.team.dev, place.start, dict.fromkeys(many))
+    refused(place.team, f"{commit}:refs/heads/main", rule="drift-tests-weakened")
+    assert place.team.approve("alice", commit, "--for", "refs/heads/main").code == 0
+    assert place.team.push(f"{commit}:refs/heads/main", is_real=False).code == 0
+
+
 def test_who_approves_is_shown_each_file_and_test_that_a_finding_only_counts(tmp_path: Path) -> None:
     tests = [f"test_{number}" for number in range(8)]
     many = {

@@ -196,6 +196,27 @@ def test_a_change_of_the_rules_that_has_landed_can_be_approved_afterwards(tmp_pa
     assert host.check(host.pushed(ref, had, after)).code == 0
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_approved_change_of_the_rules_that_landed_beside_another_change_is_not_judged_by_itself(
+    tmp_path: Path, is_first: bool
+) -> None:
+    team = Team.make(tmp_path, GOVERNED)
+    dev, before = team.dev, team.head()
+    rules = commit_of(dev, before, {"patchgate.toml": GOVERNED + "[policy.commit]\nmax_files = 500\n"})
+    assert team.approve("alice", rules, "--for", "refs/heads/main").code == 0
+    plain = commit_of(dev, before, {"a": "2\n"})
+    head = before
+    for side in (rules, plain) if is_first else (plain, rules):
+        tree = dev.git("merge-tree", "--write-tree", head, side).decode().split("\n", maxsplit=1)[0]
+        merged = dev.ask("commit-tree", tree, "-p", head, "-p", side, "-m", "Merge")
+        assert at_both_doors(team.server, dev, "refs/heads/main", head, merged) == ([], [])
+        head = merged
+    dev.git("update-ref", "refs/remotes/origin/main", head)
+    said = {"JENKINS_URL": "http://ci.invalid", "BRANCH_NAME": "main", "BRANCH_IS_PRIMARY": "true"}
+    said |= {"GIT_COMMIT": head, "GIT_PREVIOUS_COMMIT": before}
+    assert Host(dev, team.server, dev, head).check(said).code == 0
+
+
 def test_what_ci_prints_for_a_branch_without_a_policy_approves_what_has_landed_there(tmp_path: Path) -> None:
     """The policy of the default branch judges it."""
     team = Team.make(tmp_path, GOVERNED + RELEASES)
@@ -253,6 +274,23 @@ def test_what_a_component_learned_between_two_builds_is_not_unlearned(tmp_path: 
     for before in (learned, built):
         answer = host.check(said | {"GIT_COMMIT": after, "GIT_PREVIOUS_COMMIT": before})
         assert (answer.code, set(answer.errors)) == (1, {"drift-tests-weakened"})
+
+
+@pytest.mark.parametrize(("is_first", "code"), [(True, 2), (False, 0)])
+def test_a_file_of_signers_in_the_checkout_counts_where_it_was_there_before(
+    tmp_path: Path, is_first: bool, code: int
+) -> None:
+    """A branch without a policy may have another one than the default branch."""
+    team = Team.make(tmp_path, GOVERNED + RELEASES)
+    dev = team.dev
+    had = commit_of(dev, None, {"ci/keys": team.keys["alice"].allowed("alice@example.com")})
+    after = commit_of(dev, had, {"a": "2\n"})
+    ref = "refs/heads/main" if is_first else "refs/heads/release/1"
+    dev.git("update-ref", ref.replace("heads", "remotes/origin"), after)
+    dev.git("checkout", "-q", "-f", "--detach", after)
+    host = Host(dev, team.server, dev, had)
+    said = host.pushed(ref, ZERO if is_first else had, after)
+    assert host.check(said, "--signer", "ci/keys").code == code
 
 
 def test_a_signer_whom_a_first_push_brings_approves_nothing_in_it(tmp_path: Path) -> None:
