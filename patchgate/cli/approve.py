@@ -83,8 +83,9 @@ def approve_command(
     from patchgate.ledger.ledger import iso
 
     asked = _options(repository, policy_from, profile)
-    if branch is not None:
-        asked = replace(asked, target=full_name(branch))
+    gets_it = None if branch is None else full_name(branch)
+    # What --policy-from names as the branch is what it has.
+    asked = replace(asked, target=None if gets_it == asked.target else gets_it)
     found = (
         last_refused_change(repository, asked)
         if change is None

@@ -264,3 +264,18 @@ def test_the_command_that_a_range_prints_for_an_owner_signs_for_the_branch_of_it
     assert "refs/heads/main" in words
     assert team.approve("alice", *words[3 : words.index("--reason")]).code == 0
     assert dev.check(*asked).code == 0
+
+
+def test_what_is_named_as_the_branch_is_what_the_branch_has(tmp_path: Path) -> None:
+    """A branch of this clone may be ahead of what the remote has."""
+    team = Team.make(tmp_path, DENIED)
+    dev = team.dev
+    start = dev.commit({"infra/x": "1\n"})
+    left, right = (commit_of(dev, start, {"infra/x": f"{side}\n"}) for side in "23")
+    merge = commit_of(dev, left, {"infra/x": "23\n"}, left, right)
+    dev.git("update-ref", "refs/heads/main", left)
+    asked = ("--policy-from", "main", f"main..{merge}")
+    for _ in range(2):
+        words = shlex.split(dev.check(*asked).report["approve"])
+        assert team.approve("alice", *words[3 : words.index("--reason")]).code == 0
+    assert dev.check(*asked).code == 0

@@ -1549,8 +1549,8 @@ def test_no_history_is_walked_for_each_of_many_tags_of_what_has_landed(tmp_path:
         lines = "".join(f"{'0' * 40} {team.head()} refs/tags/{each}\n" for each in range(number))
         assert server.answer_hook("pre-receive", lines.encode()).code == 0
         asked.append(git.total())
-    # The first question also asks for git's version.
-    assert asked[3] - asked[2] == asked[2] - asked[1]
+    # The first questions also ask for what is remembered.
+    assert asked[3] - asked[2] <= asked[2] - asked[1]
 
 
 def test_the_rules_of_many_branches_are_compared_for_a_limited_time(
