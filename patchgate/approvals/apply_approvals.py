@@ -193,9 +193,10 @@ def approve_command(
         return None
     asked: list[str] = []
     refs = {str(each.details["ref"]) for _, each in errors if each.rule == OWNER_RULE}
-    if refused[0].source.kind == "merge":
+    places = refused[0].lands_on
+    if refused[0].source.kind == "merge" and len(places) == 1 and places[0].ref is not None:
         # It is judged beside the branch that gets it, whoever's policy judges.
-        refs |= {each.ref for each in refused[0].lands_on if each.ref is not None}
+        refs.add(places[0].ref)
     for key, text in (
         ("--policy-from", policy_from or _judged_by(refused[0])),
         ("--profile", profile),

@@ -244,7 +244,8 @@ class _OwnersCheck:
                 counted.append(grant)
         people = self._people(counted, frozenset(owned.signers))
         given = tuple(grant.by for grant in people)
-        others = (grant for grant in counted if grant not in people)
+        chosen = set(map(id, people))
+        others = (grant for grant in counted if id(grant) not in chosen)
         why += (
             f"the approval by {printable(each.by)} may be of the same person as another" for each in others
         )
@@ -261,17 +262,15 @@ class _OwnersCheck:
         self, change: ChangeVerdict, owned: OwnedPaths, ref: ProtectedRef, statement: Statement
     ) -> str | None:
         """Say what a statement is bound to instead of this repository, ref and state of the rules."""
-        name = f"the approval by {printable(statement.by)} of {statement.at}"
-        if not owned.is_policy and statement.ref is None:
+        if not owned.is_policy and statement.ref in {None, ref.ref}:
             return None
+        name = f"the approval by {printable(statement.by)} of {statement.at}"
         if statement.ref is None:
             return f"{name} names no branch; approve again with --for"
         if ref.ref is None:
             return f"{name} is for {show_ref(statement.ref)}, and it is not known which branch gets this"
         if statement.ref != ref.ref:
             return f"{name} is for {show_ref(statement.ref)}, not for {show_ref(ref.ref)}"
-        if not owned.is_policy:
-            return None
         if statement.repository != change.policy.repository:
             return f"{name} does not name this repository ([governance] id)"
         state = self.rules_of(ref.commit)
