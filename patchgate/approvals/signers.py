@@ -9,11 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
@@ -75,11 +73,11 @@ def write_server_signers(repository: Repository, signers: bytes) -> None:
         ) from error
 
 
-def require_of_base(objects: Objects, trees: Sequence[str], named: Sequence[str]) -> None:
+def require_of_base(objects: Objects, tree: str, named: Sequence[str]) -> None:
     """Refuse a file of signers in the working tree that is not as the base has it: the change could bring it.
 
     Args:
-        trees: of the revision whose policy judges, and of what the branch has; none at a first push.
+        tree: of the revision whose policy judges.
         named: the values of --signer.
 
     Raises:
@@ -96,16 +94,15 @@ def require_of_base(objects: Objects, trees: Sequence[str], named: Sequence[str]
             continue
         with open(text, "rb") as file:
             content = file.read(MOST_SIGNERS + 1)
-        entries = [[objects.entry(tree, os.fsencode(name)) for name in inside] for tree in trees]
-        if not any(all(map(partial(_has, objects, content), some)) for some in entries):
+        entries = [objects.entry(tree, os.fsencode(name)) for name in inside]
+        if any(
+            entry is None or not entry.is_file or objects.read(entry.oid, MOST_SIGNERS) != content
+            for entry in entries
+        ):
             raise UsageError(
                 f"{printable(text, 200)} lies in the working tree, and the base does not have it so",
                 "keep the signers of CI outside the repository",
             )
-
-
-def _has(objects: Objects, content: bytes, entry: Entry | None) -> bool:
-    return entry is not None and entry.is_file and objects.read(entry.oid, MOST_SIGNERS) == content
 
 
 def _is_in(place: str, folder: str) -> bool:

@@ -383,9 +383,10 @@ def _with_approvals(
         from patchgate.git.objects import Objects
 
         with Objects(repository) as objects:
-            places = {each for each in (asked.policy_from, asked.branch) if each is not None}
-            headers = [objects.header(each + "^{tree}") for each in places]
-            require_of_base(objects, [each.oid for each in headers if each is not None], named)
+            # Before a first push there was nothing.
+            place = asked.policy_from
+            header = None if place is None else objects.header(place + "^{tree}")
+            require_of_base(objects, objects.empty_tree if header is None else header.oid, named)
     is_owned = report.lands_on or any(change.owned for change in report.changes)
     if report.verdict == "accepted" and not is_owned:
         return report

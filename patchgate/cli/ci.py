@@ -159,8 +159,7 @@ def _check_push(
         head = found.head[:SHORT_OID]
         note = f"nothing to check: {show_ref(ref)} or the default branch had every commit of {head}"
         report = replace(report, warnings=(*report.warnings, note))
-    branches = () if found.update.old is None else (found.update.old,)
-    return report, replace(asked, policy_from=found.named, target=ref, branches=branches)
+    return report, replace(asked, policy_from=found.named, target=ref)
 
 
 def _require_no_submodule(repository: Repository) -> None:
