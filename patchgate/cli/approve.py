@@ -82,10 +82,7 @@ def approve_command(
     from patchgate.approvals.binding import NOT_BOUND, bind, full_name
     from patchgate.ledger.ledger import iso
 
-    asked = _options(repository, policy_from, profile)
-    gets_it = None if branch is None else full_name(branch)
-    # What --policy-from names as the branch is what it has.
-    asked = replace(asked, target=None if gets_it == asked.target else gets_it)
+    asked = _options(repository, policy_from, profile, None if branch is None else full_name(branch))
     found = (
         last_refused_change(repository, asked)
         if change is None
@@ -112,14 +109,18 @@ def approve_command(
     return 0
 
 
-def _options(repository: Repository, policy_from: str | None, profile: str | None) -> CheckOptions:
+def _options(
+    repository: Repository, policy_from: str | None, profile: str | None, branch: str | None
+) -> CheckOptions:
     from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from
     from patchgate.policy.policy import Profile
 
     asked = CheckOptions() if policy_from is None else resolve_policy_from(repository, policy_from)
     # A push judges what an agent made by the rules for people, too: nobody approves what he was not shown.
     why = "--profile agent" if profile == "agent" else ""
-    return replace(asked, profile=Profile(profile) if profile else None, profile_reason=why)
+    # What --policy-from names as the branch is what it has.
+    target = None if branch == asked.target else branch
+    return replace(asked, profile=Profile(profile) if profile else None, profile_reason=why, target=target)
 
 
 def _require_no_merge(found: ChangeVerdict) -> None:

@@ -1544,13 +1544,10 @@ def test_no_history_is_walked_for_each_of_many_tags_of_what_has_landed(tmp_path:
     team = Team.make(tmp_path, GOVERNED + '[push]\nprotected_refs = ["refs/heads/main", "refs/tags/*"]\n')
     git = AskedGit(tmp_path, team.server.env)
     server = Repo(team.server.path, team.server.env | {"PATH": git.path})
-    asked = [0]
-    for number in (5, 6, 30):
-        lines = "".join(f"{'0' * 40} {team.head()} refs/tags/{each}\n" for each in range(number))
-        assert server.answer_hook("pre-receive", lines.encode()).code == 0
-        asked.append(git.total())
-    # The first questions also ask for what is remembered.
-    assert asked[3] - asked[2] <= asked[2] - asked[1]
+    lines = "".join(f"{'0' * 40} {team.head()} refs/tags/{each}\n" for each in range(30))
+    assert server.answer_hook("pre-receive", lines.encode()).code == 0
+    assert git.total() > 0
+    assert git.times("merge-base") + git.times("rev-list") < 10
 
 
 def test_the_rules_of_many_branches_are_compared_for_a_limited_time(
