@@ -65,7 +65,7 @@ def with_branch(repository: Repository, asked: CheckOptions, branch: str, commit
         UsageError: that branch is not here.
         UndecidedError: git could not answer.
     """
-    _, tip, _ = _branch(repository, branch, commit, asked.place, False)
+    tip = _Remotes(repository, asked.place).tip(branch, commit)
     return replace(asked, branches=(_before_landing(repository, commit, tip, asked.policy_from),))
 
 
@@ -109,11 +109,14 @@ def bind(
     rules: str | None = None
     warnings: tuple[str, ...] = ()
     if branch is not None or is_policy:
-        branch, commit, warnings = _branch(repository, branch, change.source.commit, asked.place, is_policy)
-        commit = _before_landing(repository, change.source.commit, commit, asked.policy_from)
+        remotes = _Remotes(repository, asked.place)
+        branch = remotes.branch(branch)
+        landed = change.source.commit
+        tip = _before_landing(repository, landed, remotes.tip(branch, landed), asked.policy_from)
+        warnings = tuple(remotes.warnings(branch, is_policy=is_policy))
         if is_policy:
             with Objects(repository) as objects:
-                rules = rules_state(objects, commit).digest
+                rules = rules_state(objects, tip).digest
     return Binding(change.policy.repository, branch, rules, expires, warnings)
 
 
@@ -127,53 +130,90 @@ def _before_landing(repository: Repository, landed: str | None, tip: str, before
     return before if is_below else next(iter(parents_of(repository, [landed])[landed]), before)
 
 
-def _branch(
-    repository: Repository, branch: str | None, approved: str | None, judged_by: str | None, is_policy: bool
-) -> tuple[str, str, tuple[str, ...]]:
-    """Find a branch and its commit: as the remote has it, or here if there is no remote; and warnings.
+class _Remotes:
+    """The branches that an approval may be for: those of a remote, or the own ones if there is none."""
 
-    A clone does not know which tags the remote has. A tag here that has the approved commit is about to be
-    pushed and counts as new, as if it were not here; another counts as what the remote has. So the approval
-    of a change for a tag that moves is given before the tag is moved here.
-    """
-    remotes = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
-    chosen = None if judged_by is None else _remote_named(repository, judged_by)
-    remote = chosen or ("origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None)
-    if branch is None:
-        branch = remote_of(repository, remote).default if remote is not None else default_branch(repository)
-    if branch is None:
-        raise UsageError("it is not known which branch gets this change", "name it: --for refs/heads/main")
-    branch = full_name(branch)
-    is_branch = branch.startswith(BRANCHES)
-    tracking = f"refs/remotes/{remote}/"
-    place = tracking + branch.removeprefix(BRANCHES) if is_branch and remote is not None else branch
-    with Objects(repository) as objects:
-        found = resolve(objects, place)
-        hint = "name a branch" if remote is None else f"git fetch {in_shell(remote, 'REMOTE')}"
-        has_it = (
-            not is_branch
-            and found is not None
-            and approved is not None
-            and is_ancestor(repository, approved, found.oid)
-        )
-        if has_it and remote is not None:
-            found, place = None, tracking + "HEAD"
-            hint = f"git remote set-head {in_shell(remote, 'REMOTE')} --auto"
-        others = remotes if is_policy and is_branch and chosen is None else ()
-        warnings = [
-            f"{show_ref(place)} and {show_ref(other)} differ; the approval is for the rules of the first, "
-            f"and for those of the other with --policy-from {in_shell(other, 'REF')}"
-            for other in _elsewhere(objects, branch, others, found)
-        ]
-        if found is None and is_branch:
-            warnings = [f"there is no {show_ref(branch)} here: the approval is for a branch that is new"]
-        if found is None and remote is not None:
-            # The rules of a new branch are those of the default one.
-            default = remote_of(repository, remote).default or ""
-            found = resolve(objects, tracking + default.removeprefix(BRANCHES))
-    if found is None:
-        raise UsageError(f"there is no {printable(place, 200)} here", hint)
-    return branch, found.oid, tuple(warnings)
+    def __init__(self, repository: Repository, judged_by: str | None) -> None:
+        """Choose the remote: that of the remote-tracking branch that judges, else origin, else the only one.
+
+        Args:
+            judged_by: the name of the revision whose policy judges.
+        """
+        self._repository = repository
+        self._all = repository.git("remote").out.decode("utf-8", "surrogateescape").split()
+        self._chosen = None if judged_by is None else _remote_named(repository, judged_by)
+        only = "origin" if "origin" in self._all else self._all[0] if len(self._all) == 1 else None
+        self._name = self._chosen or only
+
+    def branch(self, named: str | None) -> str:
+        """Return the full name of a branch; of the default one where none is named."""
+        found = self._default() if named is None else named
+        if found is None:
+            raise UsageError(
+                "it is not known which branch gets this change", "name it: --for refs/heads/main"
+            )
+        return full_name(found)
+
+    def tip(self, branch: str, approved: str | None) -> str:
+        """Find the commit of a branch; of one that is new, that of the default branch, whose rules it has.
+
+        A clone does not know which tags the remote has. A tag here that has the approved commit is about to
+        be pushed and counts as new, as if it were not here; another counts as what the remote has. So the
+        approval of a change for a tag that moves is given before the tag is moved here.
+        """
+        place = self._place(branch)
+        hint = "name a branch" if self._name is None else f"git fetch {self._in_shell}"
+        with Objects(self._repository) as objects:
+            found = resolve(objects, place)
+            if found is not None and self._name is not None and self._is_moved_here(branch, approved, found):
+                found, place = None, f"refs/remotes/{self._name}/HEAD"
+                hint = f"git remote set-head {self._in_shell} --auto"
+            if found is None and self._name is not None:
+                found = resolve(objects, self._tracking(self._name, self._default() or ""))
+        if found is None:
+            raise UsageError(f"there is no {printable(place, 200)} here", hint)
+        return found.oid
+
+    def warnings(self, branch: str, *, is_policy: bool) -> Iterator[str]:
+        """Yield what an approver must know: that a branch is new, or that another remote has other rules."""
+        if not branch.startswith(BRANCHES):
+            return
+        place = self._place(branch)
+        with Objects(self._repository) as objects:
+            known = resolve(objects, place)
+            if known is None:
+                yield f"there is no {show_ref(branch)} here: the approval is for a branch that is new"
+                return
+            for remote in self._all if is_policy and self._chosen is None else ():
+                other = self._tracking(remote, branch)
+                found = resolve(objects, other)
+                if found is not None and found.oid != known.oid:
+                    yield (
+                        f"{show_ref(place)} and {show_ref(other)} differ; the approval is for the rules of "
+                        f"the first, and for those of the other with --policy-from {in_shell(other, 'REF')}"
+                    )
+
+    @property
+    def _in_shell(self) -> str:
+        return in_shell(self._name or "", "REMOTE")
+
+    def _default(self) -> str | None:
+        if self._name is None:
+            return default_branch(self._repository)
+        return remote_of(self._repository, self._name).default
+
+    def _place(self, branch: str) -> str:
+        is_there = branch.startswith(BRANCHES) and self._name is not None
+        return self._tracking(self._name or "", branch) if is_there else branch
+
+    def _tracking(self, remote: str, branch: str) -> str:
+        return f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}"
+
+    def _is_moved_here(self, ref: str, approved: str | None, found: Revision) -> bool:
+        """Return whether a tag has the approved commit already."""
+        if ref.startswith(BRANCHES) or approved is None:
+            return False
+        return is_ancestor(self._repository, approved, found.oid)
 
 
 def _remote_named(repository: Repository, name: str) -> str | None:
@@ -181,17 +221,6 @@ def _remote_named(repository: Repository, name: str) -> str | None:
     with Objects(repository) as objects:
         found = resolve(objects, name)
     return None if found is None or found.ref is None else remote_of_ref(repository, found.ref)
-
-
-def _elsewhere(
-    objects: Objects, branch: str, remotes: Iterable[str], known: Revision | None
-) -> Iterator[str]:
-    """Yield the remote-tracking refs of a branch that have another commit than the one that is known."""
-    for remote in remotes:
-        ref = f"refs/remotes/{remote}/{branch.removeprefix(BRANCHES)}"
-        found = resolve(objects, ref)
-        if found is not None and (known is None or found.oid != known.oid):
-            yield ref
 
 
 @dataclass(frozen=True, slots=True)
