@@ -68,7 +68,7 @@ PURE = {
     "agents.shell": "git_words shell_rules shell_runners shell_text",
     "apply.fixes": "line_merge",
     "check": """
-        case ci_environment content denied_paths gate governance python_tokens refs shape
+        case ci_environment ci_event content denied_paths gate governance python_tokens refs shape
         unsafe_paths vague_phrases
     """,
     "commands": "analysis_results finding_identity",

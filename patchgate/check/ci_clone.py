@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from patchgate.check.ci_environment import CiEvent, EventKind
+from patchgate.check.ci_event import CiEvent, EventKind
 from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.refs import is_branch_name
 from patchgate.errors import UndecidedError, UsageError

@@ -1,76 +1,18 @@
 """Decide from the variables of a CI engine what it builds: the base branch, the claimed base, the head.
 
-Pure: which values exist for which event, which of them must agree, and what a valid name or id is. What is
-here in git is compared elsewhere (`ci_range`). No name of the head side, title or label is read.
-`docs/ci.md` lists each variable with who controls it, and the engines' own pages.
+Pure: which values exist for which event, and which of them must agree. What is here in git is compared
+elsewhere (`ci_range`). No name of the head side, title or label is read. `docs/ci.md` lists each variable
+with who controls it, and the engines' own pages.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from enum import StrEnum
-from typing import Any
 
-from patchgate.check.refs import is_branch_name
+from patchgate.check.ci_event import BRANCHES, PROVIDED, TAGS, CiEvent, CiValues, EventKind, is_zero
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
-from patchgate.policy.strict_json import JsonFault, read_json
-from patchgate.values import dataclass, replace
-
-EVENT_FILE = "GITHUB_EVENT_PATH"
-MAX_EVENT = 32 << 20
-"""Bytes of an event file. GitHub caps a payload at 25 MB (docs.github.com, “Webhook events and payloads”)."""
-_MOST_VALUES = 1_000_000
-"""Gitea and Forgejo name each file that a push changes, for each of its commits."""
-_BRANCHES, _TAGS = "refs/heads/", "refs/tags/"
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# What git-check-ref-format refuses anywhere in a name.
-_PROVIDED = "the engine sets it: do not set it yourself; docs/ci.md lists what is read"
-_DIFFERENT = "do not set these variables yourself, and do not write to the event file"
-
-
-class EventKind(StrEnum):
-    """What an engine was started by."""
-
-    PROPOSAL = "pull request"
-    PUSH = "push"
-    TAG = "tag"
-    RERUN = "run without a push"
-    CLONE = "clone"
-
-
-@dataclass(frozen=True, slots=True)
-class CiEvent:
-    """What an engine says of the commit that it builds; names of branches are without `refs/heads/`.
-
-    `branch` is where the change lands (None: the default branch). `claimed` is the commit that the engine
-    says this branch had before; with `is_queued` it is an earlier entry of a merge queue, which only the
-    head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
-    judge where that is not HEAD. `includes` is a commit that the judged one contains; a queue may have
-    rebased or squashed it. `default` is the default branch, where the engine names it. `is_open` is whether
-    the engine says that nobody protects the base of a pull request. `is_new`, `is_forced`, `is_of_build`
-    (`claimed` was built) are of a push. `fork` is the full name of a pull request's repository,
-    if that is not the base's and may have been cloned instead; its owner alone, where it has the base's name.
-    """
-
-    engine: str
-    kind: EventKind
-    branch: str | None = None
-    claimed: str | None = None
-    checked_out: tuple[str, ...] = ()
-    head: str | None = None
-    includes: str | None = None
-    default: str | None = None
-    is_queued: bool = False
-    is_protected: bool = False
-    is_open: bool = False
-    is_new: bool = False
-    is_forced: bool | None = None
-    fork: str | None = None
-    is_of_build: bool = False
-    tag: str | None = None
-    takes_commands: bool = False
+from patchgate.values import replace
 
 
 def read_event(variables: Mapping[str, str], document: bytes | None) -> CiEvent:
@@ -89,7 +31,7 @@ def read_event(variables: Mapping[str, str], document: bytes | None) -> CiEvent:
         names = " and ".join(name for name, _ in found)
         raise UsageError(f"the environment is that of several engines: {names}", "unset the variables of one")
     for name, read in found:
-        return read(_Values(variables, name, document))
+        return read(CiValues(variables, name, document))
     return CiEvent("git", EventKind.CLONE)
 
 
@@ -98,121 +40,13 @@ def is_github(variables: Mapping[str, str]) -> bool:
     return bool(variables.get("GITHUB_ACTIONS"))
 
 
-@dataclass(slots=True)
-class _Values:
-    """The variables of an engine and its event file, each value checked when it is asked for."""
-
-    variables: Mapping[str, str]
-    engine: str
-    document: bytes | None
-    _event: dict[str, Any] | None = None
-
-    def text(self, name: str) -> str | None:
-        """Return a variable; an empty one counts as not set."""
-        return self.variables.get(name) or None
-
-    def required(self, name: str) -> str:
-        value = self.text(name)
-        if value is None:
-            raise UsageError(f"{self.engine}: {name} is not set", _PROVIDED)
-        return value
-
-    def branch(self, name: str, *, optional: bool = False) -> str | None:
-        """Return the name of a branch, which the engine gives without `refs/heads/`."""
-        value = self.text(name) if optional else self.required(name)
-        return None if value is None else self._require_name("branch", value, value, name)
-
-    def tag(self, name: str) -> str:
-        """Return the name of a tag, which the engine gives alone or in full."""
-        value = self.required(name)
-        return self._require_name("tag", value.removeprefix(_TAGS), value, name)
-
-    def full_branch(self, name: str) -> str:
-        """Return the name of a branch that the engine gives in full."""
-        return self._full_branch(self.required(name), name)
-
-    def oid(self, name: str, *, optional: bool = False) -> str | None:
-        value = self.text(name) if optional else self.required(name)
-        return None if value is None else self._oid(value, name)
-
-    def said(self, *keys: str, optional: bool = False) -> str | None:
-        """Return a text of the event file, by its path of keys."""
-        holder: object = self._read_event()
-        for key in keys:
-            holder = holder.get(key) if isinstance(holder, dict) else None
-        place = ".".join(keys)
-        if isinstance(holder, str) and holder:
-            return holder
-        if holder is None and optional:
-            return None
-        raise UsageError(f"{self.engine}: the event file has no text {place}", _PROVIDED)
-
-    def said_branch(self, *keys: str, optional: bool = False) -> str | None:
-        value = self.said(*keys, optional=optional)
-        return None if value is None else self._require_name("branch", value, value, ".".join(keys))
-
-    def said_full_branch(self, *keys: str) -> str:
-        return self._full_branch(self.said(*keys) or "", ".".join(keys))
-
-    def said_oid(self, *keys: str) -> str:
-        return self._oid(self.said(*keys) or "", ".".join(keys))
-
-    def said_true(self, key: str) -> bool | None:
-        value = self._read_event().get(key)
-        return value if isinstance(value, bool) else None
-
-    def agree(self, name: str, value: str, place: str, other: str) -> str:
-        """Require that a variable and the event file say the same."""
-        if value != other:
-            shown = f"{printable(value, 100)} in {name}, {printable(other, 100)} in {place}"
-            raise UndecidedError(f"{self.engine}: two sources disagree: {shown}", _DIFFERENT)
-        return value
-
-    def _read_event(self) -> dict[str, Any]:
-        if self._event is not None:
-            return self._event
-        if self.document is None:
-            raise UsageError(f"{self.engine}: {EVENT_FILE} names no file that can be read", _PROVIDED)
-        found = read_json(self.document, MAX_EVENT, _MOST_VALUES)
-        if isinstance(found, JsonFault):
-            raise UsageError(f"{self.engine}: the event file cannot be used: {found.message}", _PROVIDED)
-        if not isinstance(found.value, dict) or found.doubled:
-            what = "has a key twice" if found.doubled else "is not a JSON object"
-            raise UsageError(f"{self.engine}: the event file {what}", _PROVIDED)
-        self._event = found.value
-        return self._event
-
-    def _full_branch(self, value: str, source: str) -> str:
-        # A branch can be called `refs/heads/main` too: one prefix is removed, and only where it belongs.
-        name = value.removeprefix(_BRANCHES) if value.startswith(_BRANCHES) else ""
-        return self._require_name("branch", name, value, source)
-
-    def _require_name(self, kind: str, name: str, value: str, source: str) -> str:
-        if not is_branch_name(name):
-            what = f"{source} is not the name of a {kind}: {printable(value, 100)}"
-            raise UsageError(f"{self.engine}: {what}", _PROVIDED)
-        return name
-
-    def _oid(self, value: str, source: str) -> str:
-        is_before = source in {"before", "CI_COMMIT_BEFORE_SHA"}
-        if not _OID.fullmatch(value) or (is_zero(value) and not is_before):
-            what = f"{source} is not a whole commit id: {printable(value, 100)}"
-            raise UsageError(f"{self.engine}: {what}", _PROVIDED)
-        return value
-
-
-def is_zero(oid: str) -> bool:
-    """Return whether an id is the one that means none."""
-    return not oid.strip("0")
-
-
 def _pushed(event: CiEvent, before: str | None) -> CiEvent:
     """Complete the event of a push: what the branch had before (zeroes: it is new)."""
     is_new = before is not None and is_zero(before)
     return replace(event, claimed=None if is_new else before, is_new=is_new)
 
 
-def _github(values: _Values) -> CiEvent:
+def _github(values: CiValues) -> CiEvent:
     """GitHub Actions, and Gitea and Forgejo: they build the head of a pull request, GitHub its merge."""
     if values.text("GITEA_ACTIONS"):
         values.engine = "Gitea Actions"
@@ -230,7 +64,7 @@ def _github(values: _Values) -> CiEvent:
     return reader(values, built)
 
 
-def _github_proposal(values: _Values, built: str) -> CiEvent:
+def _github_proposal(values: CiValues, built: str) -> CiEvent:
     base = values.branch("GITHUB_BASE_REF") or ""
     said = values.said_branch("pull_request", "base", "ref") or ""
     head = values.said_oid("pull_request", "head", "sha")
@@ -253,7 +87,7 @@ def _github_proposal(values: _Values, built: str) -> CiEvent:
     )
 
 
-def _github_queue(values: _Values, built: str) -> CiEvent:
+def _github_queue(values: CiValues, built: str) -> CiEvent:
     head = values.said_oid("merge_group", "head_sha")
     return CiEvent(
         values.engine,
@@ -267,7 +101,7 @@ def _github_queue(values: _Values, built: str) -> CiEvent:
     )
 
 
-def _github_push(values: _Values, built: str) -> CiEvent:
+def _github_push(values: CiValues, built: str) -> CiEvent:
     ref = values.required("GITHUB_REF")
     values.agree("GITHUB_REF", ref, "ref", values.said("ref") or "")
     event, after = _of_ref(values, ref, built, EventKind.PUSH), values.said_oid("after")
@@ -279,15 +113,15 @@ def _github_push(values: _Values, built: str) -> CiEvent:
     return _pushed(replace(event, is_forced=values.said_true("forced")), values.said_oid("before"))
 
 
-def _github_rerun(values: _Values, built: str) -> CiEvent:
+def _github_rerun(values: CiValues, built: str) -> CiEvent:
     return _of_ref(values, values.required("GITHUB_REF"), built, EventKind.RERUN)
 
 
-def _of_ref(values: _Values, ref: str, built: str, kind: EventKind) -> CiEvent:
+def _of_ref(values: CiValues, ref: str, built: str, kind: EventKind) -> CiEvent:
     """Read the event of a branch or tag that GitHub builds."""
     default = values.said_branch("repository", "default_branch", optional=True)
     event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,), default=default, takes_commands=True)
-    if ref.startswith(_TAGS):
+    if ref.startswith(TAGS):
         return replace(event, tag=values.tag("GITHUB_REF"))
     branch = values.full_branch("GITHUB_REF")
     is_protected = values.text("GITHUB_REF_PROTECTED") == "true"
@@ -299,7 +133,7 @@ def _of_ref(values: _Values, ref: str, built: str, kind: EventKind) -> CiEvent:
     )
 
 
-_GITHUB_EVENTS: dict[str, Callable[[_Values, str], CiEvent]] = {
+_GITHUB_EVENTS: dict[str, Callable[[CiValues, str], CiEvent]] = {
     "pull_request": _github_proposal,
     "pull_request_target": _github_proposal,
     "merge_group": _github_queue,
@@ -309,7 +143,7 @@ _GITHUB_EVENTS: dict[str, Callable[[_Values, str], CiEvent]] = {
 }
 
 
-def _gitlab(values: _Values) -> CiEvent:
+def _gitlab(values: CiValues) -> CiEvent:
     built = values.oid("CI_COMMIT_SHA") or ""
     source = values.required("CI_PIPELINE_SOURCE")
     default = values.branch("CI_DEFAULT_BRANCH")
@@ -335,7 +169,7 @@ def _gitlab(values: _Values) -> CiEvent:
     return _pushed(event, before) if is_push else event
 
 
-def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEvent:
+def _gitlab_proposal(values: CiValues, built: str, default: str | None) -> CiEvent:
     base = values.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
     if values.required("CI_PROJECT_ID") != values.required("CI_MERGE_REQUEST_PROJECT_ID"):
         raise UndecidedError(
@@ -345,7 +179,7 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
     kind = values.required("CI_MERGE_REQUEST_EVENT_TYPE")
     if kind not in {"detached", "merged_result", "merge_train"}:
         raise UsageError(
-            f"GitLab CI: CI_MERGE_REQUEST_EVENT_TYPE is unknown: {printable(kind, 60)}", _PROVIDED
+            f"GitLab CI: CI_MERGE_REQUEST_EVENT_TYPE is unknown: {printable(kind, 60)}", PROVIDED
         )
     # Only the pipelines of a merge name the target's commit.
     target = values.oid("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", optional=kind == "detached")
@@ -365,7 +199,7 @@ def _gitlab_proposal(values: _Values, built: str, default: str | None) -> CiEven
     )
 
 
-def _jenkins(values: _Values) -> CiEvent:
+def _jenkins(values: CiValues) -> CiEvent:
     """Jenkins: a multibranch job, or a plain one with the git plugin's variables."""
     built = values.oid("GIT_COMMIT", optional=True)
     heads = () if built is None else (built,)
@@ -396,7 +230,7 @@ def _jenkins(values: _Values) -> CiEvent:
     )
 
 
-def _azure(values: _Values) -> CiEvent:
+def _azure(values: CiValues) -> CiEvent:
     built = values.oid("BUILD_SOURCEVERSION") or ""
     reason = values.required("BUILD_REASON")
     ref = values.required("BUILD_SOURCEBRANCH")
@@ -410,20 +244,20 @@ def _azure(values: _Values) -> CiEvent:
             includes=head,
         )
     event = CiEvent(values.engine, EventKind.TAG, checked_out=(built,))
-    if ref.startswith(_TAGS):
+    if ref.startswith(TAGS):
         return replace(event, tag=values.tag("BUILD_SOURCEBRANCH"))
     kind = EventKind.PUSH if reason in {"IndividualCI", "BatchedCI"} else EventKind.RERUN
     return replace(event, kind=kind, branch=values.full_branch("BUILD_SOURCEBRANCH"))
 
 
-def _azure_target(values: _Values) -> str | None:
+def _azure_target(values: CiValues) -> str | None:
     """Read the target of a pull request: in full for a repository of Azure, else the name alone."""
     name = "SYSTEM_PULLREQUEST_TARGETBRANCH"
-    is_full = values.required(name).startswith(_BRANCHES)
+    is_full = values.required(name).startswith(BRANCHES)
     return values.full_branch(name) if is_full else values.branch(name)
 
 
-def _buildkite(values: _Values) -> CiEvent:
+def _buildkite(values: CiValues) -> CiEvent:
     commit = values.required("BUILDKITE_COMMIT")
     # A build that a person starts may build the newest commit of a branch.
     heads = () if commit == "HEAD" else (values.oid("BUILDKITE_COMMIT") or "",)
@@ -441,7 +275,7 @@ def _buildkite(values: _Values) -> CiEvent:
     return replace(event, kind=kind, branch=values.branch("BUILDKITE_BRANCH"))
 
 
-_ENGINES: tuple[tuple[str, str, Callable[[_Values], CiEvent]], ...] = (
+_ENGINES: tuple[tuple[str, str, Callable[[CiValues], CiEvent]], ...] = (
     ("GITHUB_ACTIONS", "GitHub Actions", _github),
     ("GITLAB_CI", "GitLab CI", _gitlab),
     ("JENKINS_URL", "Jenkins", _jenkins),

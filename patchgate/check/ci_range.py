@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from patchgate.check.ci_clone import REMOTE, CiClone
-from patchgate.check.ci_environment import CiEvent, EventKind
+from patchgate.check.ci_event import CiEvent, EventKind
 from patchgate.check.ci_moves import moves_between
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects

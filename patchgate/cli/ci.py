@@ -8,14 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from patchgate.check.ci_environment import (
-    EVENT_FILE,
-    MAX_EVENT,
-    CiEvent,
-    EventKind,
-    is_github,
-    read_event,
-)
+from patchgate.check.ci_environment import is_github, read_event
+from patchgate.check.ci_event import EVENT_FILE, MAX_EVENT, CiEvent, EventKind
 from patchgate.check.ci_range import CiPush, CiRange, find_ranges
 from patchgate.check.refs import show_ref
 from patchgate.cli.output import write_error

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.check.ci_environment import MAX_EVENT, CiEvent, EventKind, read_event
+from patchgate.check.ci_environment import read_event
+from patchgate.check.ci_event import MAX_EVENT, CiEvent, EventKind
 from patchgate.check.refs import is_branch_name
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.quoting import is_printable

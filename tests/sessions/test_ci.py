@@ -1389,7 +1389,8 @@ def test_an_output_file_names_a_format_and_a_file(tmp_path: Path, value: str) ->
 
 
 def test_the_branch_in_which_a_change_lands_is_passed_on(host: Host) -> None:
-    from patchgate.check.ci_environment import CiEvent, EventKind, read_event
+    from patchgate.check.ci_environment import read_event
+    from patchgate.check.ci_event import CiEvent, EventKind
     from patchgate.check.ci_range import CiPush, CiRange, find_ranges
     from patchgate.git.repository import open_repository
 
