@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from patchgate.check.ci_event import BRANCHES, PROVIDED, TAGS, CiEvent, CiValues, EventKind, is_zero
+from patchgate.check.ci_event import BRANCHES, TAGS, CiEvent, CiValues, EventKind, is_zero
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.values import replace
@@ -176,11 +176,7 @@ def _gitlab_proposal(values: CiValues, built: str, default: str | None) -> CiEve
             "GitLab CI: this pipeline runs in a fork, whose branches its owner controls",
             "let a member run it in the parent project: Run pipeline, in the merge request",
         )
-    kind = values.required("CI_MERGE_REQUEST_EVENT_TYPE")
-    if kind not in {"detached", "merged_result", "merge_train"}:
-        raise UsageError(
-            f"GitLab CI: CI_MERGE_REQUEST_EVENT_TYPE is unknown: {printable(kind, 60)}", PROVIDED
-        )
+    kind = values.one_of("CI_MERGE_REQUEST_EVENT_TYPE", {"detached", "merged_result", "merge_train"})
     # Only the pipelines of a merge name the target's commit.
     target = values.oid("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", optional=kind == "detached")
     head = values.oid("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", optional=True)

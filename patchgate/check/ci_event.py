@@ -7,7 +7,7 @@ in `ci_environment`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from enum import StrEnum
 from typing import Any
 
@@ -24,7 +24,7 @@ _MOST_VALUES = 1_000_000
 """Gitea and Forgejo name each file that a push changes, for each of its commits."""
 BRANCHES, TAGS = "refs/heads/", "refs/tags/"
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-PROVIDED = "the engine sets it: do not set it yourself; docs/ci.md lists what is read"
+_PROVIDED = "the engine sets it: do not set it yourself; docs/ci.md lists what is read"
 _DIFFERENT = "do not set these variables yourself, and do not write to the event file"
 
 
@@ -87,7 +87,13 @@ class CiValues:
     def required(self, name: str) -> str:
         value = self.text(name)
         if value is None:
-            raise UsageError(f"{self.engine}: {name} is not set", PROVIDED)
+            raise UsageError(f"{self.engine}: {name} is not set", _PROVIDED)
+        return value
+
+    def one_of(self, name: str, known: Set[str]) -> str:
+        value = self.required(name)
+        if value not in known:
+            raise UsageError(f"{self.engine}: {name} is unknown: {printable(value, 60)}", _PROVIDED)
         return value
 
     def branch(self, name: str, *, optional: bool = False) -> str | None:
@@ -118,7 +124,7 @@ class CiValues:
             return holder
         if holder is None and optional:
             return None
-        raise UsageError(f"{self.engine}: the event file has no text {place}", PROVIDED)
+        raise UsageError(f"{self.engine}: the event file has no text {place}", _PROVIDED)
 
     def said_branch(self, *keys: str, optional: bool = False) -> str | None:
         value = self.said(*keys, optional=optional)
@@ -145,13 +151,13 @@ class CiValues:
         if self._event is not None:
             return self._event
         if self.document is None:
-            raise UsageError(f"{self.engine}: {EVENT_FILE} names no file that can be read", PROVIDED)
+            raise UsageError(f"{self.engine}: {EVENT_FILE} names no file that can be read", _PROVIDED)
         found = read_json(self.document, MAX_EVENT, _MOST_VALUES)
         if isinstance(found, JsonFault):
-            raise UsageError(f"{self.engine}: the event file cannot be used: {found.message}", PROVIDED)
+            raise UsageError(f"{self.engine}: the event file cannot be used: {found.message}", _PROVIDED)
         if not isinstance(found.value, dict) or found.doubled:
             what = "has a key twice" if found.doubled else "is not a JSON object"
-            raise UsageError(f"{self.engine}: the event file {what}", PROVIDED)
+            raise UsageError(f"{self.engine}: the event file {what}", _PROVIDED)
         self._event = found.value
         return self._event
 
@@ -163,14 +169,14 @@ class CiValues:
     def _require_name(self, kind: str, name: str, value: str, source: str) -> str:
         if not is_branch_name(name):
             what = f"{source} is not the name of a {kind}: {printable(value, 100)}"
-            raise UsageError(f"{self.engine}: {what}", PROVIDED)
+            raise UsageError(f"{self.engine}: {what}", _PROVIDED)
         return name
 
     def _oid(self, value: str, source: str) -> str:
         is_before = source in {"before", "CI_COMMIT_BEFORE_SHA"}
         if not _OID.fullmatch(value) or (is_zero(value) and not is_before):
             what = f"{source} is not a whole commit id: {printable(value, 100)}"
-            raise UsageError(f"{self.engine}: {what}", PROVIDED)
+            raise UsageError(f"{self.engine}: {what}", _PROVIDED)
         return value
 
 
