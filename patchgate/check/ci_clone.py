@@ -151,13 +151,12 @@ class CiClone:
             return ("*",)
         return found.policy.config.push.protected_refs if found is not None and found.policy else None
 
-    def is_on_branch_of(self, listed: Sequence[str]) -> bool:
-        """Return whether the head is on a branch that a list of protected refs has."""
-        if not listed:
-            return False
-        arguments = ("for-each-ref", f"--contains={self.head}", "--format=%(refname)", REMOTE)
-        names = self.repository.output(*arguments).decode("utf-8", "surrogateescape").split("\n")
-        return any(matches_ref(listed, BRANCHES + name.removeprefix(REMOTE)) for name in names)
+    def branches_with_head(self) -> Sequence[str]:
+        """List the branches of origin that have the head."""
+        arguments = ("for-each-ref", f"--contains={self.head}", "--format=%(refname) %(symref)", REMOTE)
+        lines = self.repository.output(*arguments).decode("utf-8", "surrogateescape").split("\n")
+        # A symbolic ref has another name behind its own.
+        return [line[len(REMOTE) : -1] for line in lines if line.endswith(" ")]
 
     def require_commit(self, oid: str, fetch: str | None = None) -> None:
         """Require that a commit, or a tag of one, is here, by its whole id in this repository's format."""

@@ -219,6 +219,9 @@ def _jenkins(values: CiValues) -> CiEvent:
         values.engine,
         EventKind.PUSH,
         branch=name,
+        # A plain job builds a commit once, and names the first of its branches (GitSCM in
+        # jenkinsci/git-plugin).
+        is_first_of_several=not values.text("BRANCH_NAME"),
         claimed=before,
         is_of_build=before is not None,
         checked_out=heads,

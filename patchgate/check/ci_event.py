@@ -42,19 +42,21 @@ class EventKind(StrEnum):
 class CiEvent:
     """What an engine says of the commit that it builds; names of branches are without `refs/heads/`.
 
-    `branch` is where the change lands (None: the default branch). `claimed` is the commit that the engine
-    says this branch had before; with `is_queued` it is an earlier entry of a merge queue, which only the
-    head contains. `checked_out` are the commits that HEAD may be (empty: any); `head` is the commit to
-    judge where that is not HEAD. `includes` is a commit that the judged one contains; a queue may have
-    rebased or squashed it. `default` is the default branch, where the engine names it. `is_open` is whether
-    the engine says that nobody protects the base of a pull request. `is_new`, `is_forced`, `is_of_build`
-    (`claimed` was built) are of a push. `fork` is the full name of a pull request's repository,
-    if that is not the base's and may have been cloned instead; its owner alone, where it has the base's name.
+    `branch` is where the change lands (None: the default branch); with `is_first_of_several` other branches
+    may have the commit too. `claimed` is the commit that the engine says this branch had before; with
+    `is_queued` it is an earlier entry of a merge queue, which only the head contains. `checked_out` are the
+    commits that HEAD may be (empty: any); `head` is the commit to judge where that is not HEAD. `includes`
+    is a commit that the judged one contains; a queue may have rebased or squashed it. `default` is the
+    default branch, where the engine names it. `is_open` is whether the engine says that nobody protects the
+    base of a pull request. `is_new`, `is_forced`, `is_of_build` (`claimed` was built) are of a push. `fork`
+    is the full name of a pull request's repository, if that is not the base's and may have been cloned
+    instead; its owner alone, where it has the base's name.
     """
 
     engine: str
     kind: EventKind
     branch: str | None = None
+    is_first_of_several: bool = False
     claimed: str | None = None
     checked_out: tuple[str, ...] = ()
     head: str | None = None

@@ -6,7 +6,7 @@ the engine claims is compared with what is here; what is missing is undecided, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from patchgate.check.ci_clone import REMOTE, CiClone
@@ -18,6 +18,7 @@ from patchgate.git.pushes import BRANCHES, TAGS, RefUpdate, is_ancestor
 from patchgate.git.quoting import in_shell, printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import resolve
+from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass, replace
@@ -87,9 +88,8 @@ def find_ranges(repository: Repository, event: CiEvent) -> tuple[CiRange | CiPus
     """
     with Objects(repository) as objects:
         finder = _Finder(repository, objects, event, TreePolicies(objects))
-        return tuple(
-            finder.with_default(each) if isinstance(each, CiRange) else each for each in finder.find()
-        )
+        found = [*finder.find(), *finder.find_others()]
+        return tuple(finder.with_default(each) if isinstance(each, CiRange) else each for each in found)
 
 
 @dataclass(slots=True)
@@ -121,6 +121,17 @@ class _Finder(CiClone):
             why = f"{event.engine} does not say what {printable(event.branch)} had before: "
             return self._unnamed(event.branch, default, why)
         return self._pushed(event.branch, default, event.claimed)
+
+    def find_others(self) -> Iterator[CiRange | CiPush]:
+        """Yield the newest change for other protected branches that have the commit, where one is named."""
+        event = self.event
+        if not event.is_first_of_several:
+            return
+        default = event.default or self.default_of_origin()
+        for branch in self.branches_with_head():
+            if branch != event.branch and (branch == default or self.is_listed(BRANCHES + branch, default)):
+                why = f"{event.engine} names one of the branches that have this commit: "
+                yield from self._newest(branch, default, why)
 
     def _unnamed(self, branch: str, default: str, why: str) -> Sequence[CiRange | CiPush]:
         """Judge the newest change where it is not known what was pushed; and where only a list protects the
@@ -176,7 +187,9 @@ class _Finder(CiClone):
             if is_listed:
                 return moved
         listed = self.protected_refs(found.policy_from) or ()
-        is_merged = not self.is_on_branch_of(listed)
+        is_merged = not listed or not any(
+            matches_ref(listed, BRANCHES + name) for name in self.branches_with_head()
+        )
         return [replace(found, is_merged=is_merged, notes=self._unknown()), *moved]
 
     def _unknown(self) -> tuple[str, ...]:

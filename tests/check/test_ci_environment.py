@@ -224,7 +224,7 @@ OTHER_CASES: dict[str, tuple[Variables, CiEvent]] = {
     ),
     "Jenkins, a plain job": (
         JENKINS | {"GIT_BRANCH": "origin/main", "GIT_COMMIT": C},
-        CiEvent("Jenkins", EventKind.PUSH, branch="main", checked_out=(C,)),
+        CiEvent("Jenkins", EventKind.PUSH, branch="main", is_first_of_several=True, checked_out=(C,)),
     ),
     "Jenkins, a job without a branch": (
         JENKINS | {"GIT_BRANCH": "detached", "GIT_COMMIT": C},

@@ -32,6 +32,26 @@ def test_where_jenkins_names_no_branch_the_newest_change_of_the_default_one_is_j
         assert host.check(known | said).errors == ["deny-prefix"]
 
 
+@pytest.mark.parametrize("protected", ["main", "release/1"])
+def test_a_plain_job_that_builds_one_of_several_branches_is_asked_for_the_protected_ones(
+    host: Host, protected: str
+) -> None:
+    """A commit that several branches have is built once, and Jenkins names one of them."""
+    host.main = host.land({"patchgate.toml": POLICY + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'})
+    if protected == "main":
+        after = host.land(BAD)
+    else:
+        after = host.push(protected, BAD)
+        host.dev.git("push", "-q", "origin", f"{after}:refs/heads/other")
+        host.main = host.land({"patchgate.toml": '[push]\nprotected_refs = ["refs/heads/release/*"]\n'})
+    host.clone(after)
+    host.ci.git("update-ref", "refs/remotes/origin/other", after)
+    host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    said = {"JENKINS_URL": "http://ci.invalid", "GIT_COMMIT": after, "GIT_BRANCH": "origin/other"}
+    answer = host.check(said)
+    assert (answer.code, set(answer.errors)) == (1, {"deny-prefix"})
+
+
 def test_jenkins_is_answered_by_the_rules_of_the_build_before(host: Host) -> None:
     green = host.main
     tight = host.land({"patchgate.toml": POLICY.replace('"runs"', '"runs", "docs"')})
