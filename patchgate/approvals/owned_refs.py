@@ -174,10 +174,11 @@ def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalS
 
 @dataclass(frozen=True, slots=True)
 class _Approved:
-    """What an approved commit made of an owned path, by which table, and whether as a control file."""
+    """What an approved commit made of an owned path, and from what; the table, and whether as a control file."""
 
     commit: str
     path: RepoPath
+    old: Entry | None
     new: Entry | None
     table: int | None
     is_policy: bool
@@ -217,9 +218,16 @@ def _approved(
         tree = base_tree(objects, change)
         if tree is None or objects.entry(tree, ALLOWED_SIGNERS.raw) != signers:
             continue
-        files = {file.path: file.new for file in change.change.files}
+        files = {file.path: file for file in change.change.files}
         made |= {
-            _Approved(change.source.commit or "", path, files[path], each.table, each.is_policy)
+            _Approved(
+                change.source.commit or "",
+                path,
+                files[path].old,
+                files[path].new,
+                each.table,
+                each.is_policy,
+            )
             for each in change.owned
             for path in each.paths
             if path in files
@@ -288,7 +296,11 @@ class _Whole:
         return each.made(self._objects.file_at(self.tree, each.path.raw), self._policies)
 
     def missing(self, commit: str) -> list[_Approved]:
-        """List what a commit made, and neither is in the tree nor was replaced by a later whole commit."""
+        """List what a commit made, and neither is in the tree nor was replaced by a later whole commit.
+
+        A commit replaces what it began with: a merge may take that back before another change is made again.
+        Who approved a merge has seen its tree, and all that it replaces.
+        """
         if commit not in self._missing:
             self._missing[commit] = [
                 each for each in self.commits[commit] if not self.has(each) and not self._is_replaced(each)
@@ -298,7 +310,7 @@ class _Whole:
     def _is_replaced(self, each: _Approved) -> bool:
         return self._history is not None and any(
             each.commit in self._history.of(other.commit)
-            and self.has(other)
+            and (each.made(other.old, self._policies) or self._history.is_merge(other.commit))
             and not self.missing(other.commit)
             for other in self._by_path[each.path]
             if other.commit != each.commit
@@ -319,6 +331,10 @@ class _Ancestors:
     def newest_first(self) -> Iterable[str]:
         """All of these commits, each before its ancestors."""
         return self._parents
+
+    def is_merge(self, commit: str) -> bool:
+        """Return whether one of these has several parents."""
+        return len(self._parents.get(commit, ())) > 1
 
     def of(self, commit: str) -> set[str]:
         """Return them, without the commit."""

@@ -85,6 +85,49 @@ def test_halves_of_two_approved_commits_make_no_state_that_nobody_has_seen(tmp_p
     refused(team, f"{mixed}:{MAIN}")
 
 
+def test_a_later_approved_commit_replaces_only_what_it_began_with(tmp_path: Path) -> None:
+    """Two proposals share a file: a merge takes that back between them: the rest of the first would land."""
+    team = Team.make(tmp_path, INFRA)
+    start = team.head()
+    first, _ = of_alice(team, start, {**TWO}), of_alice(team, start, {"infra/b": "D\n"})
+    back = commit_of(team.dev, first, {"infra/b": None}, start, first)
+    tip = commit_of(team.dev, back, {"infra/b": "D\n"})
+    assert "infra/b" in refused(team, f"{tip}:{MAIN}")
+    assert team.push(f"{commit_of(team.dev, start, {'infra/b': 'D' + chr(10)})}:{MAIN}").code == 0
+
+
+def test_a_lower_commit_of_a_stack_that_is_made_again_replaces_none_above_it(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, ALL)
+    start, where = team.head(), ("--policy-from", "refs/remotes/origin/main")
+    more = "[content]\nconflict_markers = true\n"
+    lower = of_alice(team, start, {"patchgate.toml": ALL + more})
+    above = {"patchgate.toml": ONLY_ALICE + more, SIGNERS: keys(team, "alice", "mallory")}
+    upper = commit_of(team.dev, lower, above)
+    assert team.approve("alice", upper, "--for", MAIN, *where).code == 0
+    back = commit_of(team.dev, upper, {"patchgate.toml": ALL}, start, upper)
+    tip = commit_of(team.dev, back, {"patchgate.toml": ALL + more})
+    assert "patchgate.toml" in refused(team, f"{tip}:{MAIN}")
+    checked = team.dev.check(*where, f"refs/remotes/origin/main..{tip}", CI="true")
+    assert "owner-approval-missing" in checked.errors
+    assert team.push(f"{upper}:{MAIN}").code == 0
+
+
+def test_an_approved_merge_replaces_what_it_solves(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    start = team.head()
+    first = of_alice(team, start, {**TWO})
+    land(team, {"infra/b": "C\n"})
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    there = team.dev.ask("rev-parse", "refs/remotes/origin/main")
+    merge = commit_of(team.dev, first, {"infra/b": "BC\n"}, there, first)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    assert team.approve("alice", merge, "--for", MAIN, *where).code == 0
+    above = of_alice(team, merge, {"infra/b": "D\n"})
+    for landing in (merge, above):
+        answer = team.push(f"{landing}:{MAIN}")
+        assert answer.code == 0, answer.err
+
+
 def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     first = of_alice(team, team.head(), {**TWO})
