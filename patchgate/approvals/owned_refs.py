@@ -174,7 +174,7 @@ def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalS
 
 @dataclass(frozen=True, slots=True)
 class _Approved:
-    """What an approved commit made of an owned path, and from what; the table, and whether as a control file."""
+    """What an approved commit made of an owned path, by which table, and whether as a control file."""
 
     commit: str
     path: RepoPath
