@@ -299,7 +299,7 @@ class _Whole:
         """List what a commit made, and neither is in the tree nor was replaced by a later whole commit.
 
         A commit replaces what it began with: a merge may take that back before another change is made again.
-        Who approved a merge has seen its tree, and all that it replaces.
+        A merge replaces what one of its parents has: its approval is for its tree, whatever it stands on.
         """
         if commit not in self._missing:
             self._missing[commit] = [
@@ -310,11 +310,17 @@ class _Whole:
     def _is_replaced(self, each: _Approved) -> bool:
         return self._history is not None and any(
             each.commit in self._history.of(other.commit)
-            and (each.made(other.old, self._policies) or self._history.is_merge(other.commit))
+            and (each.made(other.old, self._policies) or self._is_merged_by(each, other.commit))
             and not self.missing(other.commit)
             for other in self._by_path[each.path]
             if other.commit != each.commit
         )
+
+    def _is_merged_by(self, each: _Approved, commit: str) -> bool:
+        """Return whether a commit is a merge, and one of its parents has a path as another commit made it."""
+        parents = self._history.parents_of(commit) if self._history is not None else ()
+        trees = (_tree(self._objects, parent) for parent in parents if len(parents) > 1)
+        return any(each.made(self._objects.file_at(tree, each.path.raw), self._policies) for tree in trees)
 
 
 class _Ancestors:
@@ -332,9 +338,9 @@ class _Ancestors:
         """All of these commits, each before its ancestors."""
         return self._parents
 
-    def is_merge(self, commit: str) -> bool:
-        """Return whether one of these has several parents."""
-        return len(self._parents.get(commit, ())) > 1
+    def parents_of(self, commit: str) -> Sequence[str]:
+        """Return the parents of one of these commits."""
+        return self._parents.get(commit, ())
 
     def of(self, commit: str) -> set[str]:
         """Return them, without the commit."""

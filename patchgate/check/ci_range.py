@@ -129,7 +129,12 @@ class _Finder(CiClone):
             return
         default = event.default or self.default_of_origin()
         for branch in self.branches_with_head():
-            if branch != event.branch and (branch == default or self.is_listed(BRANCHES + branch, default)):
+            ref = BRANCHES + branch
+            # What a push brought may have taken the list away.
+            named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
+            lists_itself = any(each is not None and self.lists(each.oid, ref) for each in named)
+            is_asked = branch == default or self.is_listed(ref, default) or self.has_fault(default)
+            if branch != event.branch and (is_asked or lists_itself):
                 why = f"{event.engine} names one of the branches that have this commit: "
                 yield from self._newest(branch, default, why)
 

@@ -128,6 +128,24 @@ def test_an_approved_merge_replaces_what_it_solves(tmp_path: Path) -> None:
         assert answer.code == 0, answer.err
 
 
+def test_an_approved_merge_that_is_made_again_replaces_nothing_that_it_never_had(tmp_path: Path) -> None:
+    """Its approval is for its tree, whatever it stands on."""
+    team = Team.make(tmp_path, INFRA)
+    lines = "".join(f"{number}\n" for number in range(30))
+    start = land(team, {"infra/b": lines})
+    first = of_alice(team, start, {"infra/a": "open\n", "infra/b": "guard\n" + lines})
+    other = of_alice(team, start, {"infra/b": lines + "last\n"})
+    merged = {"infra/b": lines + "last\nmore\n"}
+    where = ("--policy-from", "refs/remotes/origin/main")
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    merge = commit_of(team.dev, start, merged, start, other)
+    assert team.approve("alice", merge, "--for", MAIN, *where).code == 0
+    back = commit_of(team.dev, first, {"infra/a": None, "infra/b": lines}, start, first)
+    again = commit_of(team.dev, start, merged, back, other)
+    tip = commit_of(team.dev, again, {"infra/a": "open\n"}, again, first)
+    assert "infra/b" in refused(team, f"{tip}:{MAIN}")
+
+
 def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     first = of_alice(team, team.head(), {**TWO})

@@ -32,9 +32,11 @@ def test_where_jenkins_names_no_branch_the_newest_change_of_the_default_one_is_j
         assert host.check(known | said).errors == ["deny-prefix"]
 
 
-@pytest.mark.parametrize("protected", ["main", "release/1"])
+@pytest.mark.parametrize(
+    ("protected", "is_listed"), [("main", True), ("release/1", True), ("release/1", False)]
+)
 def test_a_plain_job_that_builds_one_of_several_branches_is_asked_for_the_protected_ones(
-    host: Host, protected: str
+    host: Host, protected: str, is_listed: bool
 ) -> None:
     """A commit that several branches have is built once, and Jenkins names one of them."""
     host.main = host.land({"patchgate.toml": POLICY + '[push]\nprotected_refs = ["refs/heads/release/*"]\n'})
@@ -43,7 +45,8 @@ def test_a_plain_job_that_builds_one_of_several_branches_is_asked_for_the_protec
     else:
         after = host.push(protected, BAD)
         host.dev.git("push", "-q", "origin", f"{after}:refs/heads/other")
-        host.main = host.land({"patchgate.toml": '[push]\nprotected_refs = ["refs/heads/release/*"]\n'})
+        listed = '[push]\nprotected_refs = ["refs/heads/release/*"]\n'
+        host.main = host.land({"patchgate.toml": listed if is_listed else LOOSE})
     host.clone(after)
     host.ci.git("update-ref", "refs/remotes/origin/other", after)
     host.ci.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
