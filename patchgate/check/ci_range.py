@@ -128,13 +128,10 @@ class _Finder(CiClone):
         if not event.is_first_of_several:
             return
         default = event.default or self.default_of_origin()
+        listed = self.protected_refs(self.tip_of(default)) or ()
         for branch in self.branches_with_head():
-            ref = BRANCHES + branch
-            # What a push brought may have taken the list away.
-            named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
-            lists_itself = any(each is not None and self.lists(each.oid, ref) for each in named)
-            is_asked = branch == default or self.is_listed(ref, default) or self.has_fault(default)
-            if branch != event.branch and (is_asked or lists_itself):
+            is_protected = branch == default or matches_ref(listed, BRANCHES + branch)
+            if branch != event.branch and (is_protected or self._lists_itself(branch)):
                 why = f"{event.engine} names one of the branches that have this commit: "
                 yield from self._newest(branch, default, why)
 
@@ -173,11 +170,14 @@ class _Finder(CiClone):
             return [*found, *map(_by_itself, self._pushed(branch, default, had) if is_asked else ())]
         if self.event.is_new:
             return found
-        # What a push brought may have taken the list away.
-        named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
-        if not any(each is not None and self.lists(each.oid, ref) for each in named):
+        if not self._lists_itself(branch):
             return found
         return [*found, *self._newest(branch, default, f"{self.event.engine} names no push: ")]
+
+    def _lists_itself(self, branch: str) -> bool:
+        """Return whether the policy of what a branch has lists it, or did: a push may have taken that away."""
+        named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
+        return any(each is not None and self.lists(each.oid, BRANCHES + branch) for each in named)
 
     def _tagged(self, tag: str | None, default: str) -> Sequence[CiRange | CiPush]:
         """Judge a tag: a listed one as it moves, another one as what is proposed for the default branch."""

@@ -986,15 +986,15 @@ def test_an_approval_allows_no_symlink_that_was_not_there(tmp_path: Path) -> Non
     """The same change redirects it out of the repository, on another base."""
     team = Team.make(tmp_path, GOVERNED + '[policy.commit]\nallow_symlinks = "inside"\n')
     start = team.head()
-    approved = linked(team.dev, start, "vendor", "../shared")
+    approved = linked(team.dev, start, "vendor", "../common")
     assert team.approve("alice", approved, "--for", "refs/heads/main").code == 0
     inside = linked(team.dev, start, "link", "vendor/../.ssh/id_rsa")
     assert team.push(f"{inside}:refs/heads/main").code == 0
-    again = linked(team.dev, inside, "vendor", "../shared")
+    again = linked(team.dev, inside, "vendor", "../common")
     assert "the symlink link leaves" in refused(team, f"{again}:refs/heads/main", rule="symlink")
     # Whoever approves both is shown both.
     assert "the symlink link leaves" in team.approve("bob", again, "--for", "refs/heads/main").err
-    elsewhere = linked(team.dev, commit_of(team.dev, inside, {"link": None}), "vendor", "../shared")
+    elsewhere = linked(team.dev, commit_of(team.dev, inside, {"link": None}), "vendor", "../common")
     assert team.push(f"{elsewhere}:refs/heads/main").code == 0
 
 
