@@ -175,7 +175,7 @@ class _Finder(CiClone):
         return [*found, *self._newest(branch, default, f"{self.event.engine} names no push: ")]
 
     def _lists_itself(self, branch: str) -> bool:
-        """Return whether the policy of what a branch has lists it, or did: a push may have taken that away."""
+        """Return whether the policy of a branch lists it, or did: a push may have taken that away."""
         named = [resolve(self.objects, each) for each in (REMOTE + branch, f"{self.head}^1")]
         return any(each is not None and self.lists(each.oid, BRANCHES + branch) for each in named)
 
