@@ -7,12 +7,13 @@ before, and make a file a control file. The owners are those of the ref itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from patchgate.approvals.binding import RulesState
 from patchgate.approvals.owner_finding import GATE, owner_finding
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.signers import has_signers
+from patchgate.approvals.whole_commits import Missing, Slot, WholeCommit, find_missing
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
 from patchgate.check.policy_lookup import CheckOptions
@@ -25,8 +26,8 @@ from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
-from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PYPROJECT_FILE
-from patchgate.policy.policy import Profile
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
@@ -40,6 +41,9 @@ from patchgate.report.verdict import (
 )
 from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass
+
+# Everybody may change in them what says nothing about the rules.
+_WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 
 
 def compare_ref(
@@ -138,16 +142,21 @@ def _uncovered(
             f"the policy that names the owners cannot be read: {found.fault.in_one_line}",
             "first push its repair alone, approved by a signer",
         )
-    approved = _approved(objects, ref, changes, found, owners)
-    yield from _partial(objects, ref, approved, here, now, policies)
+    approved = _made_by(objects, ref, changes, found, owners, Outcome.PASS)
+    # What lacks an approval is reported already: here it counts as if it had one.
+    whole = approved | _made_by(objects, ref, changes, found, owners, Outcome.FAIL)
     refused = _refused(ref, changes)
+    # What any of these has is there already: the merge of the two is judged by itself.
+    there = [now, *(_tree(objects, each) for each in ref.other_bases)]
+    contents = _Contents(objects, policies)
+    part = _partial(objects, ref, whole, [before, *there], contents)
+    if part is not None:
+        yield part
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
     made: dict[RepoPath, list[_Approved]] = defaultdict(list)
     for each in approved:
         made[each.path].append(each)
-    # What any of these has is there already: the merge of the two is judged by itself.
-    there = [now, *(_tree(objects, each) for each in ref.other_bases)]
     tables = list(owned_paths(found, here, controls))
     named = {path for each in tables if each.table is not None for path in each.paths}
     for owned in tables:
@@ -157,7 +166,7 @@ def _uncovered(
             path
             for path in owned.paths
             if path not in refused
-            and not any(each.covers(owned, here[path], path in controls, policies) for each in made[path])
+            and not any(each.covers(owned, here[path], path in controls, contents) for each in made[path])
             and all(here[path].new != objects.entry(tree, path.raw) for tree in there)
         ]
         if left:
@@ -183,36 +192,67 @@ class _Approved:
     table: int | None
     is_policy: bool
 
-    def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, policies: TreePolicies) -> bool:
+    @property
+    def slot(self) -> Slot:
+        """What was approved of the path."""
+        return self.path, self.is_policy and self.path.raw in _WITH_OTHER_CONTENT
+
+    def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, contents: _Contents) -> bool:
         """Return whether this approves what a path becomes, for the owners of a table."""
         is_bound = self.is_policy or not is_control
         is_meant = self.table == owned.table or (owned.table is None and self.is_policy)
-        return self.path == file.path and is_bound and is_meant and self.made(file.new, policies)
-
-    def made(self, entry: Entry | None, policies: TreePolicies) -> bool:
-        """Return whether this is what the commit made of the path; of a project file, its policy counts."""
-        if entry == self.new:
-            return True
-        if not self.is_policy or self.path.raw != PYPROJECT_FILE.raw:
-            return False
-        one, other = (policies.at(policies.key_of(None, each)).policy for each in (self.new, entry))
-        return one is not None and other is not None and one.is_written_as(other)
+        is_so = self.path == file.path and is_bound and is_meant
+        return is_so and contents.value(self.slot, self.new) == contents.value(self.slot, file.new)
 
 
-def _approved(
+class _Contents:
+    """Says what counts of the content of an owned path."""
+
+    def __init__(self, objects: Objects, policies: TreePolicies) -> None:
+        self._objects, self._policies = objects, policies
+        self._written: list[Policy] = []
+
+    def value(self, slot: Slot, entry: Entry | None) -> Hashable:
+        """Return it; of a file in which everybody may change the rest, what it says about the rules."""
+        path, as_policy = slot
+        if not as_policy:
+            return entry
+        if path.raw == PRE_COMMIT_FILE.raw:
+            return entry if self._policies.is_naming(entry) else None
+        key = self._policies.key_of(None, entry)
+        policy = self._policies.at(key).policy
+        if policy is None:
+            return None if key[1] is None else entry
+        same = next((index for index, each in enumerate(self._written) if each.is_written_as(policy)), None)
+        if same is None:
+            self._written.append(policy)
+            return len(self._written) - 1
+        return same
+
+    def at(self, slot: Slot, tree: str) -> Hashable:
+        """Return it for what a tree has there."""
+        return self.value(slot, self._objects.file_at(tree, slot[0].raw))
+
+
+def _made_by(
     objects: Objects,
     ref: ProtectedRef,
     changes: Sequence[ChangeVerdict],
     found: FoundPolicy,
     owners: str,
+    outcome: Outcome,
 ) -> set[_Approved]:
-    """List what the approved commits of a ref make of owned paths, by the policy and signers of the ref."""
+    """List what commits make of owned paths, by the policy and signers of the ref.
+
+    Args:
+        outcome: that of the gate for the owners: of approved commits, or of those that lack an approval.
+    """
     policy = found.policy or built_in()
     signers = objects.entry(owners, ALLOWED_SIGNERS.raw)
     made: set[_Approved] = set()
     for change in changes:
         is_meant = found.policy is None or change.policy.digest == policy.digest(Profile(change.profile))
-        is_judged = any(gate.gate == GATE and gate.outcome is Outcome.PASS for gate in change.context_gates)
+        is_judged = any(gate.gate == GATE and gate.outcome is outcome for gate in change.context_gates)
         if ref not in change.lands_on or not is_meant or not is_judged:
             continue
         tree = base_tree(objects, change)
@@ -236,91 +276,73 @@ def _approved(
 
 
 def _partial(
+    objects: Objects, ref: ProtectedRef, approved: set[_Approved], there: Sequence[str], contents: _Contents
+) -> Finding | None:
+    """Find what lands, or would with the merge that a head will get, of approved commits without the rest.
+
+    Args:
+        there: the trees of what counts as there already.
+    """
+    if not approved or ref.tip is None:
+        return None
+    slots = sorted({each.slot for each in approved})
+    commits = _whole_commits(objects, ref, approved, slots, contents)
+
+    def values(*trees: str) -> dict[Slot, frozenset[Hashable]]:
+        return {slot: frozenset(contents.at(slot, tree) for tree in trees) for slot in slots}
+
+    after = _tree(objects, ref.tip)
+    head = {slot: contents.at(slot, after) for slot in slots}
+    missing = find_missing(values(*there), head, commits)
+    is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
+    if missing is None and ref.commit is not None and is_stale:
+        now = _tree(objects, ref.commit)
+        for base in filter(None, (ref.base, *ref.other_bases)):
+            merged = _merged(slots, _tree(objects, base), now, after, contents)
+            missing = missing or find_missing(values(now), merged, commits)
+    return None if missing is None else _part(ref, missing)
+
+
+def _merged(
+    slots: Sequence[Slot], base: str, ours: str, theirs: str, contents: _Contents
+) -> dict[Slot, Hashable]:
+    """Return what a merge makes of some paths; without those that both sides change: owners are asked."""
+    merged = {}
+    for slot in slots:
+        was, one, other = (contents.at(slot, tree) for tree in (base, ours, theirs))
+        if was in (one, other) or one == other:
+            merged[slot] = other if was == one else one
+    return merged
+
+
+def _whole_commits(
     objects: Objects,
     ref: ProtectedRef,
     approved: set[_Approved],
-    here: Mapping[RepoPath, FileChange],
-    now: str,
-    policies: TreePolicies,
-) -> Iterator[Finding]:
-    """Yield what lands of approved commits without the rest of them.
-
-    Who approved a commit has seen all of it, on top of the approved ones before it. A merge can keep one of
-    its files and leave out another, which changes nothing by itself.
-    """
-    now_there = _Whole(objects, now, approved, policies)
-    used = {
-        each.commit
-        for each in approved
-        if (file := here.get(each.path)) is not None
-        and each.made(file.new, policies)
-        and not now_there.has(each)
-    }
-    if not used:
-        return
+    slots: Sequence[Slot],
+    contents: _Contents,
+) -> list[WholeCommit]:
+    """List the approved commits of a ref, the oldest first."""
     history = _Ancestors(objects.repository, ref)
-    whole = _Whole(objects, _tree(objects, ref.tip or ""), approved, policies, history)
-    for commit in sorted(whole.commits):
-        if not any(commit == each or commit in history.of(each) for each in used):
+    by_commit: dict[str, dict[Slot, _Approved]] = defaultdict(dict)
+    for each in approved:
+        by_commit[each.commit][each.slot] = each
+    found = []
+    for commit in history.newest_first:
+        if commit not in by_commit:
             continue
-        missing = whole.missing(commit)
-        if missing:
-            yield _part(ref, missing[0])
-
-
-class _Whole:
-    """Which approved commits are in a tree as a whole, each file as it, or a later whole one, made it."""
-
-    def __init__(
-        self,
-        objects: Objects,
-        tree: str,
-        approved: Iterable[_Approved],
-        policies: TreePolicies,
-        history: _Ancestors | None = None,
-    ) -> None:
-        self.tree = tree
-        self.commits: dict[str, list[_Approved]] = {}
-        self._by_path: dict[RepoPath, list[_Approved]] = {}
-        for each in sorted(approved, key=lambda each: each.path):
-            self.commits.setdefault(each.commit, []).append(each)
-            self._by_path.setdefault(each.path, []).append(each)
-        self._objects, self._policies, self._history = objects, policies, history
-        self._missing: dict[str, list[_Approved]] = {}
-        for commit in history.newest_first if history is not None else ():
-            if commit in self.commits:
-                self.missing(commit)
-
-    def has(self, each: _Approved) -> bool:
-        """Return whether a path is as a commit made it."""
-        return each.made(self._objects.file_at(self.tree, each.path.raw), self._policies)
-
-    def missing(self, commit: str) -> list[_Approved]:
-        """List what a commit made, and neither is in the tree nor was replaced by a later whole commit.
-
-        A commit replaces what it began with: a merge may take that back before another change is made again.
-        A merge replaces what one of its parents has: its approval is for its tree, whatever it stands on.
-        """
-        if commit not in self._missing:
-            self._missing[commit] = [
-                each for each in self.commits[commit] if not self.has(each) and not self._is_replaced(each)
-            ]
-        return self._missing[commit]
-
-    def _is_replaced(self, each: _Approved) -> bool:
-        return self._history is not None and any(
-            each.commit in self._history.of(other.commit)
-            and (each.made(other.old, self._policies) or self._is_merged_by(each, other.commit))
-            and not self.missing(other.commit)
-            for other in self._by_path[each.path]
-            if other.commit != each.commit
-        )
-
-    def _is_merged_by(self, each: _Approved, commit: str) -> bool:
-        """Return whether a commit is a merge, and one of its parents has a path as another commit made it."""
-        parents = self._history.parents_of(commit) if self._history is not None else ()
-        trees = (_tree(self._objects, parent) for parent in parents if len(parents) > 1)
-        return any(each.made(self._objects.file_at(tree, each.path.raw), self._policies) for tree in trees)
+        mine, parents = by_commit[commit], history.parents_of(commit)
+        begins = {slot: {contents.value(slot, each.old)} for slot, each in mine.items()}
+        makes = {slot: contents.value(slot, each.new) for slot, each in sorted(mine.items())}
+        if len(parents) > 1:
+            # Its approval is for its tree.
+            makes = {slot: contents.at(slot, _tree(objects, commit)) for slot in slots}
+            for slot in slots:
+                sides = {contents.at(slot, _tree(objects, parent)) for parent in parents}
+                begins[slot] = sides | begins.get(slot, set())
+        below = frozenset(history.of(commit).intersection(by_commit))
+        found.append(WholeCommit(commit, begins, makes, below, is_merge=len(parents) > 1))
+    return found[::-1]
 
 
 class _Ancestors:
@@ -384,13 +406,13 @@ def _finding(
     )
 
 
-def _part(ref: ProtectedRef, approved: _Approved) -> Finding:
+def _part(ref: ProtectedRef, missing: Missing) -> Finding:
     name = show_ref(ref.ref) if ref.ref is not None else "the branch"
-    short = approved.commit[:SHORT_OID]
+    short = missing.commit[:SHORT_OID]
     return owner_finding(
-        f"{name} would get a part of {short}, which was approved as a whole: {approved.path.quoted} is not "
-        "as it made it; a merge left that out",
-        approved.path,
+        f"{name} would get a part of {short}, which was approved as a whole: {missing.path.quoted} is not "
+        "as it made it, or was not as it began; a merge left that out",
+        missing.path,
         f"land {short} whole, or rebase onto {name}, so that one commit makes what is wanted, and ask an "
         "owner to approve that",
         ref,

@@ -222,7 +222,10 @@ class TreePolicies:
 
     def names_patchgate(self, tree: str) -> bool:
         """Check whether the `.pre-commit-config.yaml` of a tree mentions patchgate."""
-        entry = self._objects.tree(tree).get(PRE_COMMIT_FILE.raw)
+        return self.is_naming(self._objects.tree(tree).get(PRE_COMMIT_FILE.raw))
+
+    def is_naming(self, entry: Entry | None) -> bool:
+        """Check whether a `.pre-commit-config.yaml` mentions patchgate."""
         if entry is None or not entry.is_file:
             return False
         size = self._objects.sizes([entry.oid])[entry.oid]

@@ -96,6 +96,35 @@ def test_a_later_approved_commit_replaces_only_what_it_began_with(tmp_path: Path
     assert team.push(f"{commit_of(team.dev, start, {'infra/b': 'D' + chr(10)})}:{MAIN}").code == 0
 
 
+def test_an_approved_revert_is_no_way_to_what_an_older_approval_began_with(tmp_path: Path) -> None:
+    """Nothing of the revert would be left: its guard is taken back, and its file becomes another."""
+    team = Team.make(tmp_path, INFRA)
+    old = land(team, {"infra/a": "1\n"})
+    pending = of_alice(team, old, {"infra/a": "3\n"})
+    start = land(team, {"infra/a": "2\n"})
+    revert = of_alice(team, start, {"infra/a": "1\n", "infra/guard": "on\n"})
+    half = commit_of(team.dev, revert, {"infra/guard": None}, start, revert)
+    said = refused(team, f"{clean_merge(team.dev, half, pending)}:{MAIN}")
+    assert "infra/guard" in said
+    assert revert[:12] in said
+    assert team.push(f"{clean_merge(team.dev, revert, pending)}:{MAIN}").code == 0
+
+
+def test_the_merge_that_a_head_will_get_lands_no_part(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    start = land(team, {"infra/guard": "1\n"})
+    both = of_alice(team, start, {"infra/door": "open\n", "infra/guard": "2\n"})
+    head = of_alice(team, both, {"infra/guard": "1\n"})
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    checked = team.dev.check(*where, f"refs/remotes/origin/main..{head}", CI="true")
+    assert checked.code == 0, checked.err
+    land(team, {"infra/guard": "3\n"})
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    checked = team.dev.check(*where, f"refs/remotes/origin/main..{head}", CI="true")
+    assert checked.errors == ["owner-approval-missing"]
+
+
 def test_a_lower_commit_of_a_stack_that_is_made_again_replaces_none_above_it(tmp_path: Path) -> None:
     team = Team.make(tmp_path, ALL)
     start, where = team.head(), ("--policy-from", "refs/remotes/origin/main")
@@ -128,8 +157,8 @@ def test_an_approved_merge_replaces_what_it_solves(tmp_path: Path) -> None:
         assert answer.code == 0, answer.err
 
 
-def test_an_approved_merge_that_is_made_again_replaces_nothing_that_it_never_had(tmp_path: Path) -> None:
-    """Its approval is for its tree, whatever it stands on."""
+def test_an_approved_merge_replaces_nothing_that_it_never_had(tmp_path: Path) -> None:
+    """Its approval is for its tree."""
     team = Team.make(tmp_path, INFRA)
     lines = "".join(f"{number}\n" for number in range(30))
     start = land(team, {"infra/b": lines})
@@ -140,10 +169,8 @@ def test_an_approved_merge_that_is_made_again_replaces_nothing_that_it_never_had
     team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
     merge = commit_of(team.dev, start, merged, start, other)
     assert team.approve("alice", merge, "--for", MAIN, *where).code == 0
-    back = commit_of(team.dev, first, {"infra/a": None, "infra/b": lines}, start, first)
-    again = commit_of(team.dev, start, merged, back, other)
-    tip = commit_of(team.dev, again, {"infra/a": "open\n"}, again, first)
-    assert "infra/b" in refused(team, f"{tip}:{MAIN}")
+    half = commit_of(team.dev, first, {"infra/b": lines}, start, first)
+    assert "infra/b" in refused(team, f"{clean_merge(team.dev, merge, half)}:{MAIN}")
 
 
 def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path) -> None:

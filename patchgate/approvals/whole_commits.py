@@ -1,0 +1,174 @@
+"""Find an order in which approved commits, each as a whole, make of a branch what it becomes.
+
+Who approved a commit has seen all of it, on top of the approved ones below it. A merge can keep one of its
+files and leave out another, or bring back what was there before, which changes nothing by itself. So it is
+not asked what each merge did, but whether whole commits lead to the result, each from where it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+
+from patchgate.git.path import RepoPath
+from patchgate.values import dataclass, field
+
+# Commits and slots of the states that are tried. An honest history needs one state for each commit.
+_MOST_WORK = 1_000_000
+
+Slot = tuple[RepoPath, bool]
+"""A path of approved commits, and whether only what its content says about the rules counts."""
+
+Values = Mapping[Slot, Set[Hashable]]
+"""The value of each slot, or those of all commits that count as what a branch has."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCommit:
+    """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
+
+    `below` are the approved commits that it stands on. A merge was approved with its whole tree: it stands
+    for all that are below it.
+    """
+
+    commit: str
+    begins: Values
+    makes: Mapping[Slot, Hashable]
+    below: frozenset[str]
+    is_merge: bool = False
+
+    def obstacle(self, values: Values) -> Slot | None:
+        """Return the first slot that is neither as the commit began nor as it made it."""
+        for slot, made in self.makes.items():
+            if made not in values[slot] and self.begins[slot].isdisjoint(values[slot]):
+                return slot
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Where no order leads to the result: a commit that would land in part, and a path that shows it."""
+
+    commit: str
+    path: RepoPath
+
+
+def find_missing(
+    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
+) -> Missing | None:
+    """Return what would land in part; None if some order of whole commits leads to the result.
+
+    Args:
+        before: what the branch has, at every slot of the commits.
+        result: what it becomes; a slot that is left out may become anything.
+        commits: those that may come, the oldest first.
+    """
+    begin = _State(before)
+    state = begin
+    for commit in commits:
+        if state.allows(commit):
+            state = state.after(commit)
+    slot = next(state.differing(result), None)
+    if slot is None or _leads_to(result, begin, _possible(before, result, commits)):
+        return None
+    return _explain(slot, state, result[slot], commits)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What some commits have made of a branch.
+
+    `settled` are those that need not come any more, `last` has who changed each slot last.
+    """
+
+    values: Values
+    settled: frozenset[str] = frozenset()
+    last: Mapping[Slot, WholeCommit] = field(default_factory=dict)
+
+    def allows(self, commit: WholeCommit) -> bool:
+        """Return whether a commit may come next."""
+        stands = commit.is_merge or commit.below <= self.settled
+        return stands and commit.commit not in self.settled and commit.obstacle(self.values) is None
+
+    def after(self, commit: WholeCommit) -> _State:
+        """Return the state that a commit makes of this one."""
+        changed = [slot for slot, made in commit.makes.items() if self.values[slot] != {made}]
+        return _State(
+            {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}},
+            self.settled | {commit.commit} | (commit.below if commit.is_merge else frozenset()),
+            {**self.last, **dict.fromkeys(changed, commit)},
+        )
+
+    def differing(self, result: Mapping[Slot, Hashable]) -> Iterator[Slot]:
+        """Yield the slots that are not as in a result."""
+        return (slot for slot, value in result.items() if value not in self.values[slot])
+
+
+def _possible(
+    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
+) -> list[WholeCommit]:
+    """Leave out the commits that cannot come: what one of them makes neither stays nor begins another."""
+    left = list(commits)
+    while True:
+        begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
+        made = {(slot, value) for each in left for slot, value in each.makes.items()}
+        settled = {each.commit for each in left}.union(*(each.below for each in left if each.is_merge))
+
+        def may_come(
+            commit: WholeCommit,
+            begun: Set[tuple[Slot, Hashable]] = begun,
+            made: Set[tuple[Slot, Hashable]] = made,
+            settled: Set[str] = settled,
+        ) -> bool:
+            return (commit.is_merge or commit.below <= settled) and all(
+                (result.get(slot, value) == value or (slot, value) in begun)
+                and (
+                    not before[slot].isdisjoint({value, *commit.begins[slot]})
+                    or any((slot, other) in made for other in commit.begins[slot])
+                )
+                for slot, value in commit.makes.items()
+            )
+
+        fewer = [each for each in left if may_come(each)]
+        if len(fewer) == len(left):
+            return left
+        left = fewer
+
+
+def _leads_to(result: Mapping[Slot, Hashable], begin: _State, commits: Sequence[WholeCommit]) -> bool:
+    """Return whether some of the commits in some order lead from a state to a result; not all is tried."""
+    n_left = _MOST_WORK // (len(commits) + len(result) + 1)
+    known: set[int] = set()
+    waiting: list[tuple[_State, Iterator[WholeCommit]]] = [(begin, iter(commits))]
+    while waiting:
+        state, following = waiting[-1]
+        if next(state.differing(result), None) is None:
+            return True
+        commit = next((each for each in following if state.allows(each)), None)
+        if commit is None:
+            waiting.pop()
+            continue
+        fresh = state.after(commit)
+        mark = hash((fresh.settled, tuple(fresh.values.values())))
+        if mark in known:
+            continue
+        known.add(mark)
+        waiting.append((fresh, iter(commits)))
+        n_left -= 1
+        if n_left <= 0:
+            return False
+    return False
+
+
+def _explain(slot: Slot, state: _State, value: Hashable, commits: Sequence[WholeCommit]) -> Missing:
+    """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
+    if slot in state.last:
+        return Missing(state.last[slot].commit, slot[0])
+    maker = next((each for each in commits if each.makes.get(slot) == value), None)
+    if maker is None:
+        maker = next(each for each in commits if slot in each.makes)
+    kept_back = [each for each in commits if each.commit in maker.below - state.settled]
+    for commit in (*kept_back, maker):
+        obstacle = commit.obstacle(state.values)
+        if obstacle is not None:
+            return Missing(commit.commit, obstacle[0])
+    return Missing(maker.commit, slot[0])
