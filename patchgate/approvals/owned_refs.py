@@ -7,27 +7,27 @@ before, and make a file a control file. The owners are those of the ref itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from patchgate.approvals.approved_commits import ApprovedPath, Contents, approved_paths, find_part, tree_of
 from patchgate.approvals.binding import RulesState
 from patchgate.approvals.owner_finding import GATE, owner_finding
-from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.signers import has_signers
-from patchgate.approvals.whole_commits import Missing, Slot, WholeCommit, find_missing
+from patchgate.approvals.whole_commits import Missing
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.model import Change, Entry, FileChange, Source
+from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
-from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE
-from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.policy import Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
@@ -40,7 +40,6 @@ from patchgate.report.verdict import (
     ProtectedRef,
 )
 from patchgate.report.wording import SHORT_OID
-from patchgate.values import dataclass
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
@@ -114,19 +113,19 @@ def _uncovered(
     sources: ApprovalSources,
     rules_of: Callable[[str | None], RulesState] | None,
 ) -> Iterator[Finding]:
-    before = _tree(objects, ref.base) if ref.base is not None else objects.empty_tree
-    after = _tree(objects, ref.tip or "")
+    before = tree_of(objects, ref.base) if ref.base is not None else objects.empty_tree
+    after = tree_of(objects, ref.tip or "")
     if before == after and not (ref.is_forced or ref.is_new):
         return
     if ref.has_landed:
         # Nothing is ever pushed to a tag.
         return
     policies = TreePolicies(objects)
-    owners = _tree(objects, ref.policy) if ref.policy is not None else objects.empty_tree
+    owners = tree_of(objects, ref.policy) if ref.policy is not None else objects.empty_tree
     found = policies.at(policies.key(owners))
     if not _may_own(objects, found, owners, sources):
         return
-    now = before if ref.commit is None else _tree(objects, ref.commit)
+    now = before if ref.commit is None else tree_of(objects, ref.commit)
     trees = [before, after]
     files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), trees, Detail())
     here = {file.path: file for file in files}
@@ -142,19 +141,17 @@ def _uncovered(
             f"the policy that names the owners cannot be read: {found.fault.in_one_line}",
             "first push its repair alone, approved by a signer",
         )
-    approved = _made_by(objects, ref, changes, found, owners, Outcome.PASS)
-    # What lacks an approval is reported already: here it counts as if it had one.
-    whole = approved | _made_by(objects, ref, changes, found, owners, Outcome.FAIL)
+    approved, whole = approved_paths(objects, ref, changes, found, owners)
     refused = _refused(ref, changes)
     # What any of these has is there already: the merge of the two is judged by itself.
-    there = [now, *(_tree(objects, each) for each in ref.other_bases)]
-    contents = _Contents(objects, policies)
-    part = _partial(objects, ref, whole, [before, *there], contents)
+    there = [now, *(tree_of(objects, each) for each in ref.other_bases)]
+    contents = Contents(objects, policies)
+    part = find_part(objects, ref, whole, [before, *there], contents)
     if part is not None:
-        yield part
+        yield _part(ref, part)
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
-    made: dict[RepoPath, list[_Approved]] = defaultdict(list)
+    made: dict[RepoPath, list[ApprovedPath]] = defaultdict(list)
     for each in approved:
         made[each.path].append(each)
     tables = list(owned_paths(found, here, controls))
@@ -179,203 +176,6 @@ def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalS
         return True
     has_tables = found.policy is not None and bool(found.policy.config.owners)
     return sources.is_final and (has_tables or found.fault is None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Approved:
-    """What an approved commit made of an owned path, by which table, and whether as a control file."""
-
-    commit: str
-    path: RepoPath
-    old: Entry | None
-    new: Entry | None
-    table: int | None
-    is_policy: bool
-
-    @property
-    def slot(self) -> Slot:
-        """What was approved of the path."""
-        return self.path, self.is_policy and self.path.raw in _WITH_OTHER_CONTENT
-
-    def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, contents: _Contents) -> bool:
-        """Return whether this approves what a path becomes, for the owners of a table."""
-        is_bound = self.is_policy or not is_control
-        is_meant = self.table == owned.table or (owned.table is None and self.is_policy)
-        is_so = self.path == file.path and is_bound and is_meant
-        return is_so and contents.value(self.slot, self.new) == contents.value(self.slot, file.new)
-
-
-class _Contents:
-    """Says what counts of the content of an owned path."""
-
-    def __init__(self, objects: Objects, policies: TreePolicies) -> None:
-        self._objects, self._policies = objects, policies
-        self._written: list[Policy] = []
-
-    def value(self, slot: Slot, entry: Entry | None) -> Hashable:
-        """Return it; of a file in which everybody may change the rest, what it says about the rules."""
-        path, as_policy = slot
-        if not as_policy:
-            return entry
-        if path.raw == PRE_COMMIT_FILE.raw:
-            return entry if self._policies.is_naming(entry) else None
-        key = self._policies.key_of(None, entry)
-        policy = self._policies.at(key).policy
-        if policy is None:
-            return None if key[1] is None else entry
-        same = next((index for index, each in enumerate(self._written) if each.is_written_as(policy)), None)
-        if same is None:
-            self._written.append(policy)
-            return len(self._written) - 1
-        return same
-
-    def at(self, slot: Slot, tree: str) -> Hashable:
-        """Return it for what a tree has there."""
-        return self.value(slot, self._objects.file_at(tree, slot[0].raw))
-
-
-def _made_by(
-    objects: Objects,
-    ref: ProtectedRef,
-    changes: Sequence[ChangeVerdict],
-    found: FoundPolicy,
-    owners: str,
-    outcome: Outcome,
-) -> set[_Approved]:
-    """List what commits make of owned paths, by the policy and signers of the ref.
-
-    Args:
-        outcome: that of the gate for the owners: of approved commits, or of those that lack an approval.
-    """
-    policy = found.policy or built_in()
-    signers = objects.entry(owners, ALLOWED_SIGNERS.raw)
-    made: set[_Approved] = set()
-    for change in changes:
-        is_meant = found.policy is None or change.policy.digest == policy.digest(Profile(change.profile))
-        is_judged = any(gate.gate == GATE and gate.outcome is outcome for gate in change.context_gates)
-        if ref not in change.lands_on or not is_meant or not is_judged:
-            continue
-        tree = base_tree(objects, change)
-        if tree is None or objects.entry(tree, ALLOWED_SIGNERS.raw) != signers:
-            continue
-        files = {file.path: file for file in change.change.files}
-        made |= {
-            _Approved(
-                change.source.commit or "",
-                path,
-                files[path].old,
-                files[path].new,
-                each.table,
-                each.is_policy,
-            )
-            for each in change.owned
-            for path in each.paths
-            if path in files
-        }
-    return made
-
-
-def _partial(
-    objects: Objects, ref: ProtectedRef, approved: set[_Approved], there: Sequence[str], contents: _Contents
-) -> Finding | None:
-    """Find what lands, or would with the merge that a head will get, of approved commits without the rest.
-
-    Args:
-        there: the trees of what counts as there already.
-    """
-    if not approved or ref.tip is None:
-        return None
-    slots = sorted({each.slot for each in approved})
-    commits = _whole_commits(objects, ref, approved, slots, contents)
-
-    def values(*trees: str) -> dict[Slot, frozenset[Hashable]]:
-        return {slot: frozenset(contents.at(slot, tree) for tree in trees) for slot in slots}
-
-    after = _tree(objects, ref.tip)
-    head = {slot: contents.at(slot, after) for slot in slots}
-    missing = find_missing(values(*there), head, commits)
-    is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
-    if missing is None and ref.commit is not None and is_stale:
-        now = _tree(objects, ref.commit)
-        for base in filter(None, (ref.base, *ref.other_bases)):
-            merged = _merged(slots, _tree(objects, base), now, after, contents)
-            missing = missing or find_missing(values(now), merged, commits)
-    return None if missing is None else _part(ref, missing)
-
-
-def _merged(
-    slots: Sequence[Slot], base: str, ours: str, theirs: str, contents: _Contents
-) -> dict[Slot, Hashable]:
-    """Return what a merge makes of some paths; without those that both sides change: owners are asked."""
-    merged = {}
-    for slot in slots:
-        was, one, other = (contents.at(slot, tree) for tree in (base, ours, theirs))
-        if was in (one, other) or one == other:
-            merged[slot] = other if was == one else one
-    return merged
-
-
-def _whole_commits(
-    objects: Objects,
-    ref: ProtectedRef,
-    approved: set[_Approved],
-    slots: Sequence[Slot],
-    contents: _Contents,
-) -> list[WholeCommit]:
-    """List the approved commits of a ref, the oldest first."""
-    history = _Ancestors(objects.repository, ref)
-    by_commit: dict[str, dict[Slot, _Approved]] = defaultdict(dict)
-    for each in approved:
-        by_commit[each.commit][each.slot] = each
-    found = []
-    for commit in history.newest_first:
-        if commit not in by_commit:
-            continue
-        mine, parents = by_commit[commit], history.parents_of(commit)
-        begins = {slot: {contents.value(slot, each.old)} for slot, each in mine.items()}
-        makes = {slot: contents.value(slot, each.new) for slot, each in sorted(mine.items())}
-        if len(parents) > 1:
-            # Its approval is for its tree.
-            makes = {slot: contents.at(slot, _tree(objects, commit)) for slot in slots}
-            for slot in slots:
-                sides = {contents.at(slot, _tree(objects, parent)) for parent in parents}
-                begins[slot] = sides | begins.get(slot, set())
-        below = frozenset(history.of(commit).intersection(by_commit))
-        found.append(WholeCommit(commit, begins, makes, below, is_merge=len(parents) > 1))
-    return found[::-1]
-
-
-class _Ancestors:
-    """The ancestors of commits that are new to a ref, as far as they are new themselves."""
-
-    def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
-        known = [] if ref.base is None else ["^" + ref.base]
-        raw = repository.output("rev-list", "--topo-order", "--parents", ref.tip or "", *known)
-        # Children stand before their parents.
-        self._parents = {line[0]: line[1:] for line in map(str.split, raw.decode("ascii").splitlines())}
-        self._found: dict[str, set[str]] = {}
-
-    @property
-    def newest_first(self) -> Iterable[str]:
-        """All of these commits, each before its ancestors."""
-        return self._parents
-
-    def parents_of(self, commit: str) -> Sequence[str]:
-        """Return the parents of one of these commits."""
-        return self._parents.get(commit, ())
-
-    def of(self, commit: str) -> set[str]:
-        """Return them, without the commit."""
-        if commit not in self._found:
-            found: set[str] = set()
-            waiting = list(self._parents.get(commit, ()))
-            while waiting:
-                oid = waiting.pop()
-                if oid in self._parents and oid not in found:
-                    found.add(oid)
-                    waiting += self._parents[oid]
-            self._found[commit] = found
-        return self._found[commit]
 
 
 def _refused(ref: ProtectedRef, changes: Sequence[ChangeVerdict]) -> set[RepoPath]:
@@ -442,10 +242,3 @@ def _verdict(
         gates=(outcome,),
         findings=tuple(findings),
     )
-
-
-def _tree(objects: Objects, revision: str) -> str:
-    header = objects.header(revision + "^{tree}")
-    if header is None:
-        raise UndecidedError(f"{revision[:12]} is missing here", "git fetch")
-    return header.oid

@@ -7,6 +7,7 @@ not asked what each merge did, but whether whole commits lead to the result, eac
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 
 from patchgate.git.path import RepoPath
@@ -106,32 +107,35 @@ class _State:
 def _possible(
     before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
 ) -> list[WholeCommit]:
-    """Leave out the commits that cannot come: what one of them makes neither stays nor begins another."""
+    """Leave out the commits that cannot come: few are left where merges have dropped many."""
     left = list(commits)
     while True:
         begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
-        made = {(slot, value) for each in left for slot, value in each.makes.items()}
+        made = Counter(each for commit in left for each in commit.makes.items())
         settled = {each.commit for each in left}.union(*(each.below for each in left if each.is_merge))
-
-        def may_come(
-            commit: WholeCommit,
-            begun: Set[tuple[Slot, Hashable]] = begun,
-            made: Set[tuple[Slot, Hashable]] = made,
-            settled: Set[str] = settled,
-        ) -> bool:
-            return (commit.is_merge or commit.below <= settled) and all(
+        fewer = [
+            each
+            for each in left
+            if (each.is_merge or each.below <= settled)
+            and all(
                 (result.get(slot, value) == value or (slot, value) in begun)
-                and (
-                    not before[slot].isdisjoint({value, *commit.begins[slot]})
-                    or any((slot, other) in made for other in commit.begins[slot])
-                )
-                for slot, value in commit.makes.items()
+                and _may_begin(each, slot, before, made)
+                for slot, value in each.makes.items()
             )
-
-        fewer = [each for each in left if may_come(each)]
+        ]
         if len(fewer) == len(left):
             return left
         left = fewer
+
+
+def _may_begin(
+    commit: WholeCommit, slot: Slot, before: Values, made: Mapping[tuple[Slot, Hashable], int]
+) -> bool:
+    """Return whether a slot is as a commit began or made it before, or as another commit makes it."""
+    own = commit.makes[slot]
+    if own in before[slot] or not commit.begins[slot].isdisjoint(before[slot]) or made[slot, own] > 1:
+        return True
+    return any((slot, value) in made for value in commit.begins[slot])
 
 
 def _leads_to(result: Mapping[Slot, Hashable], begin: _State, commits: Sequence[WholeCommit]) -> bool:

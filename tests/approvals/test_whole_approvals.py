@@ -125,6 +125,30 @@ def test_the_merge_that_a_head_will_get_lands_no_part(tmp_path: Path) -> None:
     assert checked.errors == ["owner-approval-missing"]
 
 
+def test_a_merge_lands_no_part_of_an_approved_exception(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, '[policy]\ndeny = ["secret/**"]\n[governance]\nid = "repository-1"\n')
+    start = team.head()
+    whole = of_alice(team, start, {"secret/door": "open\n", "secret/guard": "on\n", "z": "1\n"})
+    half = commit_of(team.dev, whole, {"secret/guard": None}, start, whole)
+    said = refused(team, f"{half}:{MAIN}")
+    assert "secret/guard" in said
+    assert whole[:12] in said
+    other = commit_of(team.dev, whole, {"z": "2\n"})
+    answer = team.push(f"{other}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
+def test_what_everybody_may_do_with_a_denied_path_needs_no_approval_after_one(tmp_path: Path) -> None:
+    policy = (
+        '[policy]\ndeny = ["secret/**"]\nallow_delete = ["secret/**"]\n[governance]\nid = "repository-1"\n'
+    )
+    team = Team.make(tmp_path, policy)
+    whole = of_alice(team, team.head(), {"secret/a": "1\n", "secret/b": "1\n"})
+    fewer = commit_of(team.dev, whole, {"secret/a": None})
+    answer = team.push(f"{fewer}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
 def test_a_lower_commit_of_a_stack_that_is_made_again_replaces_none_above_it(tmp_path: Path) -> None:
     team = Team.make(tmp_path, ALL)
     start, where = team.head(), ("--policy-from", "refs/remotes/origin/main")

@@ -1,0 +1,290 @@
+"""What the approved commits of a ref make of paths that not everybody may change, and what lands in part.
+
+A path counts here if it has owners, or if an exception was approved for it from a rule about paths.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+
+from patchgate.approvals.owner_finding import GATE
+from patchgate.approvals.signatures import base_tree
+from patchgate.approvals.whole_commits import Missing, Slot, WholeCommit, find_missing
+from patchgate.errors import UndecidedError
+from patchgate.git.model import Entry, FileChange
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.repository import Repository
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
+from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, OwnedPaths, ProtectedRef
+from patchgate.values import dataclass
+
+# Everybody may change in them what says nothing about the rules.
+_WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
+_PATH_GATE = "policy"
+# A lookup takes some microseconds. What is more is compared strictly.
+_MOST_LOOKED_UP = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedPath:
+    """What an approved commit made of a path, by which table, and whether as a control file.
+
+    `is_exception`: a rule about the path refuses the change, and the approval allows it.
+    """
+
+    commit: str
+    path: RepoPath
+    old: Entry | None
+    new: Entry | None
+    table: int | None = None
+    is_policy: bool = False
+    is_exception: bool = False
+
+    @property
+    def slot(self) -> Slot:
+        """What was approved of the path."""
+        return self.path, self.is_policy and self.path.raw in _WITH_OTHER_CONTENT
+
+    def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, contents: Contents) -> bool:
+        """Return whether this approves what a path becomes, for the owners of a table."""
+        if self.is_exception:
+            return False
+        is_bound = self.is_policy or not is_control
+        is_meant = self.table == owned.table or (owned.table is None and self.is_policy)
+        is_so = self.path == file.path and is_bound and is_meant
+        return is_so and contents.value(self.slot, self.new) == contents.value(self.slot, file.new)
+
+
+class Contents:
+    """Says what counts of the content of a path."""
+
+    def __init__(self, objects: Objects, policies: TreePolicies) -> None:
+        self._objects, self._policies = objects, policies
+        self._written: list[Policy] = []
+
+    def value(self, slot: Slot, entry: Entry | None) -> Hashable:
+        """Return it; of a file in which everybody may change the rest, what it says about the rules."""
+        path, as_policy = slot
+        if not as_policy:
+            return entry
+        if path.raw == PRE_COMMIT_FILE.raw:
+            return entry if self._policies.is_naming(entry) else None
+        key = self._policies.key_of(None, entry)
+        policy = self._policies.at(key).policy
+        if policy is None:
+            return None if key[1] is None else entry
+        same = next((index for index, each in enumerate(self._written) if each.is_written_as(policy)), None)
+        if same is None:
+            self._written.append(policy)
+            return len(self._written) - 1
+        return same
+
+    def at(self, slot: Slot, tree: str) -> Hashable:
+        """Return it for what a tree has there."""
+        return self.value(slot, self._objects.file_at(tree, slot[0].raw))
+
+
+def approved_paths(
+    objects: Objects,
+    ref: ProtectedRef,
+    changes: Sequence[ChangeVerdict],
+    found: FoundPolicy,
+    owners: str,
+) -> tuple[set[ApprovedPath], set[ApprovedPath]]:
+    """List what the commits of a ref make, by its policy and signers: the approved ones, and all of them.
+
+    What lacks an approval is reported already: whether it lands whole is asked as if it had one.
+
+    Args:
+        found: the policy that names the owners.
+        owners: its tree.
+    """
+    policy = found.policy or built_in()
+    signers = objects.entry(owners, ALLOWED_SIGNERS.raw)
+    approved: set[ApprovedPath] = set()
+    lacking: set[ApprovedPath] = set()
+    for change in changes:
+        if ref not in change.lands_on:
+            continue
+        is_meant = found.policy is None or change.policy.digest == policy.digest(Profile(change.profile))
+        tree = base_tree(objects, change)
+        if not is_meant or tree is None or objects.entry(tree, ALLOWED_SIGNERS.raw) != signers:
+            continue
+        outcomes = {gate.outcome for gate in change.context_gates if gate.gate == GATE}
+        if Outcome.PASS in outcomes:
+            approved.update(_owned_by(change))
+        elif Outcome.FAIL in outcomes:
+            lacking.update(_owned_by(change))
+        approved.update(_exceptions_of(change))
+    return approved, approved | lacking
+
+
+def _owned_by(change: ChangeVerdict) -> Iterator[ApprovedPath]:
+    """Yield what a change makes of paths that have owners."""
+    files = {file.path: file for file in change.change.files}
+    for owned in change.owned:
+        for path in owned.paths:
+            if path in files:
+                old, new = files[path].old, files[path].new
+                commit = change.source.commit or ""
+                yield ApprovedPath(commit, path, old, new, owned.table, owned.is_policy)
+
+
+def _exceptions_of(change: ChangeVerdict) -> Iterator[ApprovedPath]:
+    """Yield what a change makes of paths for which an exception was approved."""
+    excepted = {each.path for each in change.findings if _is_exception(each)}
+    for file in change.change.files if excepted else ():
+        if file.path in excepted:
+            commit = change.source.commit or ""
+            yield ApprovedPath(commit, file.path, file.old, file.new, is_exception=True)
+
+
+def _is_exception(finding: Finding) -> bool:
+    return "approved" in finding.details and finding.definition.gate == _PATH_GATE
+
+
+def find_part(
+    objects: Objects,
+    ref: ProtectedRef,
+    approved: set[ApprovedPath],
+    there: Sequence[str],
+    contents: Contents,
+) -> Missing | None:
+    """Find what lands, or would with the merge that a head will get, of approved commits without the rest.
+
+    Args:
+        there: the trees of what counts as there already.
+    """
+    if not approved or ref.tip is None:
+        return None
+    history = _History(objects.repository, ref)
+    slots = _slots(objects, history, approved, contents)
+    commits = _whole_commits(objects, history, approved, slots, contents)
+
+    def values(*trees: str) -> dict[Slot, frozenset[Hashable]]:
+        return {slot: frozenset(contents.at(slot, tree) for tree in trees) for slot in slots}
+
+    after = tree_of(objects, ref.tip)
+    head = {slot: contents.at(slot, after) for slot in slots}
+    missing = find_missing(values(*there), head, commits)
+    is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
+    if missing is None and ref.commit is not None and is_stale:
+        now = tree_of(objects, ref.commit)
+        for base in filter(None, (ref.base, *ref.other_bases)):
+            merged = _merged(slots, tree_of(objects, base), now, after, contents)
+            missing = missing or find_missing(values(now), merged, commits)
+    return missing
+
+
+def _merged(
+    slots: Sequence[Slot], base: str, ours: str, theirs: str, contents: Contents
+) -> dict[Slot, Hashable]:
+    """Return what a merge makes of some paths; without those that both sides change: owners are asked."""
+    merged = {}
+    for slot in slots:
+        was, one, other = (contents.at(slot, tree) for tree in (base, ours, theirs))
+        if was in (one, other) or one == other:
+            merged[slot] = other if was == one else one
+    return merged
+
+
+def _slots(
+    objects: Objects, history: _History, approved: set[ApprovedPath], contents: Contents
+) -> list[Slot]:
+    """List what is compared: not what everybody may also change, after an exception from a rule."""
+    asked = {(each.commit, each.path) for each in approved}
+    owned = {each.slot for each in approved if not each.is_exception}
+    excepted = {each.slot for each in approved} - owned
+    if len(excepted) * len(history) > _MOST_LOOKED_UP:
+        return sorted(owned | excepted)
+    for commit in history:
+        tree = tree_of(objects, commit)
+        parents = [tree_of(objects, parent) for parent in history.parents_of(commit)] or [objects.empty_tree]
+        excepted = {
+            slot
+            for slot in excepted
+            if (commit, slot[0]) in asked
+            or any(contents.at(slot, tree) == contents.at(slot, parent) for parent in parents)
+        }
+    return sorted(owned | excepted)
+
+
+def _whole_commits(
+    objects: Objects,
+    history: _History,
+    approved: set[ApprovedPath],
+    slots: Sequence[Slot],
+    contents: Contents,
+) -> list[WholeCommit]:
+    """List the approved commits of a ref, the oldest first."""
+    by_commit: dict[str, dict[Slot, ApprovedPath]] = defaultdict(dict)
+    compared = set(slots)
+    for each in approved:
+        if each.slot in compared:
+            by_commit[each.commit][each.slot] = each
+    found = []
+    for commit in history:
+        if commit not in by_commit:
+            continue
+        mine, parents = by_commit[commit], history.parents_of(commit)
+        begins = {slot: {contents.value(slot, each.old)} for slot, each in mine.items()}
+        makes = {slot: contents.value(slot, each.new) for slot, each in sorted(mine.items())}
+        if len(parents) > 1:
+            # Its approval is for its tree.
+            makes = {slot: contents.at(slot, tree_of(objects, commit)) for slot in slots}
+            for slot in slots:
+                sides = {contents.at(slot, tree_of(objects, parent)) for parent in parents}
+                begins[slot] = sides | begins.get(slot, set())
+        below = frozenset(history.ancestors_of(commit).intersection(by_commit))
+        found.append(WholeCommit(commit, begins, makes, below, is_merge=len(parents) > 1))
+    return found[::-1]
+
+
+class _History:
+    """The commits that are new to a ref, each before its ancestors."""
+
+    def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
+        known = [] if ref.base is None else ["^" + ref.base]
+        raw = repository.output("rev-list", "--topo-order", "--parents", ref.tip or "", *known)
+        # Children stand before their parents.
+        self._parents = {line[0]: line[1:] for line in map(str.split, raw.decode("ascii").splitlines())}
+        self._found: dict[str, set[str]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parents)
+
+    def __len__(self) -> int:
+        return len(self._parents)
+
+    def parents_of(self, commit: str) -> Sequence[str]:
+        """Return the parents of one of them."""
+        return self._parents.get(commit, ())
+
+    def ancestors_of(self, commit: str) -> set[str]:
+        """Return the ancestors of one of them, as far as they are new themselves."""
+        if commit not in self._found:
+            found: set[str] = set()
+            waiting = list(self._parents.get(commit, ()))
+            while waiting:
+                oid = waiting.pop()
+                if oid in self._parents and oid not in found:
+                    found.add(oid)
+                    waiting += self._parents[oid]
+            self._found[commit] = found
+        return self._found[commit]
+
+
+def tree_of(objects: Objects, revision: str) -> str:
+    """Return the tree of a revision.
+
+    Raises:
+        UndecidedError: it is missing.
+    """
+    header = objects.header(revision + "^{tree}")
+    if header is None:
+        raise UndecidedError(f"{revision[:12]} is missing here", "git fetch")
+    return header.oid
