@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
-from patchgate.approvals.whole_commits import Missing, Slot, WholeCommit, find_missing
+from patchgate.approvals.whole_commits import MissingPart, Slot, WholeCommit, find_missing
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
@@ -152,17 +152,19 @@ def find_part(
     ref: ProtectedRef,
     approved: set[ApprovedPath],
     there: Sequence[str],
+    found: FoundPolicy,
     contents: Contents,
-) -> Missing | None:
+) -> MissingPart | None:
     """Find what lands, or would with the merge that a head will get, of approved commits without the rest.
 
     Args:
         there: the trees of what counts as there already.
+        found: the policy that names the owners.
     """
     if not approved or ref.tip is None:
         return None
-    history = _History(objects.repository, ref)
-    slots = _slots(objects, history, approved, contents)
+    history = _NewHistory(objects.repository, ref)
+    slots = _slots(objects, history, approved, found, contents)
     commits = _whole_commits(objects, history, approved, slots, contents)
 
     def values(*trees: str) -> dict[Slot, frozenset[Hashable]]:
@@ -193,11 +195,18 @@ def _merged(
 
 
 def _slots(
-    objects: Objects, history: _History, approved: set[ApprovedPath], contents: Contents
+    objects: Objects,
+    history: _NewHistory,
+    approved: set[ApprovedPath],
+    found: FoundPolicy,
+    contents: Contents,
 ) -> list[Slot]:
-    """List what is compared: not what everybody may also change, after an exception from a rule."""
+    """List what is compared: not what somebody has also changed whom no rule asks for an approval.
+
+    That is so of exceptions from rules, and where each commit is judged by the policy of its parent.
+    """
     asked = {(each.commit, each.path) for each in approved}
-    owned = {each.slot for each in approved if not each.is_exception}
+    owned = {each.slot for each in approved if found.policy is not None and not each.is_exception}
     excepted = {each.slot for each in approved} - owned
     if len(excepted) * len(history) > _MOST_LOOKED_UP:
         return sorted(owned | excepted)
@@ -215,7 +224,7 @@ def _slots(
 
 def _whole_commits(
     objects: Objects,
-    history: _History,
+    history: _NewHistory,
     approved: set[ApprovedPath],
     slots: Sequence[Slot],
     contents: Contents,
@@ -244,7 +253,7 @@ def _whole_commits(
     return found[::-1]
 
 
-class _History:
+class _NewHistory:
     """The commits that are new to a ref, each before its ancestors."""
 
     def __init__(self, repository: Repository, ref: ProtectedRef) -> None:

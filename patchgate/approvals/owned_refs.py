@@ -7,13 +7,13 @@ before, and make a file a control file. The owners are those of the ref itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from patchgate.approvals.approved_commits import ApprovedPath, Contents, approved_paths, find_part, tree_of
 from patchgate.approvals.binding import RulesState
 from patchgate.approvals.owner_finding import GATE, owner_finding
 from patchgate.approvals.signers import has_signers
-from patchgate.approvals.whole_commits import Missing
+from patchgate.approvals.whole_commits import MissingPart
 from patchgate.check.hook_decision import ApprovalSources
 from patchgate.check.judging_policy import controls_of, owned_paths, reference
 from patchgate.check.policy_lookup import CheckOptions
@@ -136,17 +136,13 @@ def _uncovered(
         rules = controls_of(objects, now, after, [file.path for file in files])
         here |= {file.path: file for file in files if file.path in rules}
     controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
-    if found.fault is not None and len(controls) < len(here):
-        raise UndecidedError(
-            f"the policy that names the owners cannot be read: {found.fault.in_one_line}",
-            "first push its repair alone, approved by a signer",
-        )
+    _require_readable(found, controls, here)
     approved, whole = approved_paths(objects, ref, changes, found, owners)
     refused = _refused(ref, changes)
     # What any of these has is there already: the merge of the two is judged by itself.
     there = [now, *(tree_of(objects, each) for each in ref.other_bases)]
     contents = Contents(objects, policies)
-    part = find_part(objects, ref, whole, [before, *there], contents)
+    part = find_part(objects, ref, whole, [before, *there], found, contents)
     if part is not None:
         yield _part(ref, part)
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
@@ -168,6 +164,15 @@ def _uncovered(
         ]
         if left:
             yield _finding(owned, left, here, ref)
+
+
+def _require_readable(found: FoundPolicy, controls: Collection[RepoPath], here: Collection[RepoPath]) -> None:
+    """Refuse a change of other files than the rules while these cannot be read."""
+    if found.fault is not None and len(controls) < len(here):
+        raise UndecidedError(
+            f"the policy that names the owners cannot be read: {found.fault.in_one_line}",
+            "first push its repair alone, approved by a signer",
+        )
 
 
 def _may_own(objects: Objects, found: FoundPolicy, tree: str, sources: ApprovalSources) -> bool:
@@ -206,7 +211,7 @@ def _finding(
     )
 
 
-def _part(ref: ProtectedRef, missing: Missing) -> Finding:
+def _part(ref: ProtectedRef, missing: MissingPart) -> Finding:
     name = show_ref(ref.ref) if ref.ref is not None else "the branch"
     short = missing.commit[:SHORT_OID]
     return owner_finding(

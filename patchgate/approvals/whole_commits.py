@@ -46,7 +46,7 @@ class WholeCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingPart:
     """Where no order leads to the result: a commit that would land in part, and a path that shows it."""
 
     commit: str
@@ -55,7 +55,7 @@ class Missing:
 
 def find_missing(
     before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
-) -> Missing | None:
+) -> MissingPart | None:
     """Return what would land in part; None if some order of whole commits leads to the result.
 
     Args:
@@ -63,7 +63,7 @@ def find_missing(
         result: what it becomes; a slot that is left out may become anything.
         commits: those that may come, the oldest first.
     """
-    begin = _State(before)
+    begin = _Reached(before)
     state = begin
     for commit in commits:
         if state.allows(commit):
@@ -75,7 +75,7 @@ def find_missing(
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _Reached:
     """What some commits have made of a branch.
 
     `settled` are those that need not come any more, `last` has who changed each slot last.
@@ -90,10 +90,10 @@ class _State:
         stands = commit.is_merge or commit.below <= self.settled
         return stands and commit.commit not in self.settled and commit.obstacle(self.values) is None
 
-    def after(self, commit: WholeCommit) -> _State:
+    def after(self, commit: WholeCommit) -> _Reached:
         """Return the state that a commit makes of this one."""
         changed = [slot for slot, made in commit.makes.items() if self.values[slot] != {made}]
-        return _State(
+        return _Reached(
             {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}},
             self.settled | {commit.commit} | (commit.below if commit.is_merge else frozenset()),
             {**self.last, **dict.fromkeys(changed, commit)},
@@ -138,11 +138,11 @@ def _may_begin(
     return any((slot, value) in made for value in commit.begins[slot])
 
 
-def _leads_to(result: Mapping[Slot, Hashable], begin: _State, commits: Sequence[WholeCommit]) -> bool:
+def _leads_to(result: Mapping[Slot, Hashable], begin: _Reached, commits: Sequence[WholeCommit]) -> bool:
     """Return whether some of the commits in some order lead from a state to a result; not all is tried."""
     n_left = _MOST_WORK // (len(commits) + len(result) + 1)
     known: set[int] = set()
-    waiting: list[tuple[_State, Iterator[WholeCommit]]] = [(begin, iter(commits))]
+    waiting: list[tuple[_Reached, Iterator[WholeCommit]]] = [(begin, iter(commits))]
     while waiting:
         state, following = waiting[-1]
         if next(state.differing(result), None) is None:
@@ -163,10 +163,10 @@ def _leads_to(result: Mapping[Slot, Hashable], begin: _State, commits: Sequence[
     return False
 
 
-def _explain(slot: Slot, state: _State, value: Hashable, commits: Sequence[WholeCommit]) -> Missing:
+def _explain(slot: Slot, state: _Reached, value: Hashable, commits: Sequence[WholeCommit]) -> MissingPart:
     """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
     if slot in state.last:
-        return Missing(state.last[slot].commit, slot[0])
+        return MissingPart(state.last[slot].commit, slot[0])
     maker = next((each for each in commits if each.makes.get(slot) == value), None)
     if maker is None:
         maker = next(each for each in commits if slot in each.makes)
@@ -174,5 +174,5 @@ def _explain(slot: Slot, state: _State, value: Hashable, commits: Sequence[Whole
     for commit in (*kept_back, maker):
         obstacle = commit.obstacle(state.values)
         if obstacle is not None:
-            return Missing(commit.commit, obstacle[0])
-    return Missing(maker.commit, slot[0])
+            return MissingPart(commit.commit, obstacle[0])
+    return MissingPart(maker.commit, slot[0])

@@ -87,10 +87,10 @@ class Scene:
         ]
         if fitting and self.draw.random() < 0.5:
             return self.commit(self.draw.choice(fitting), base)
-        made = self.merge(base, self.draw.choice(commits))
+        merged = self.merge(base, self.draw.choice(commits))
         if self.draw.random() < 0.1:
-            self.approve_merge(made)
-        return made
+            self.approve_merge(merged)
+        return merged
 
     def approve_merge(self, merge: str) -> None:
         """Let alice approve a merge, if it is one that needs it."""
