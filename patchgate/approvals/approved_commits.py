@@ -5,12 +5,11 @@ A path counts here if it has owners, or if an exception was approved for it from
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
-from patchgate.approvals.whole_commits import MissingPart, Slot, WholeCommit, find_missing
+from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit, find_missing
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
@@ -25,6 +24,7 @@ from patchgate.values import dataclass
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 _PATH_GATE = "policy"
+_ASKED = "owners are asked"
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
 
@@ -48,6 +48,11 @@ class ApprovedPath:
     def slot(self) -> Slot:
         """What was approved of the path."""
         return self.path, self.is_policy and self.path.raw in _WITH_OTHER_CONTENT
+
+    @property
+    def asked(self) -> tuple[int | None, bool]:
+        """Whose approval it is: that of a table, of any signer, or one of an exception."""
+        return self.table, self.is_exception
 
     def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, contents: Contents) -> bool:
         """Return whether this approves what a path becomes, for the owners of a table."""
@@ -165,33 +170,34 @@ def find_part(
         return None
     history = _NewHistory(objects.repository, ref)
     slots = _slots(objects, history, approved, found, contents)
-    commits = _whole_commits(objects, history, approved, slots, contents)
-
-    def values(*trees: str) -> dict[Slot, frozenset[Hashable]]:
-        return {slot: frozenset(contents.at(slot, tree) for tree in trees) for slot in slots}
-
-    after = tree_of(objects, ref.tip)
-    head = {slot: contents.at(slot, after) for slot in slots}
-    missing = find_missing(values(*there), head, commits)
+    tip = tree_of(objects, ref.tip)
+    head = {slot: contents.at(slot, tip) for slot in slots}
+    commits = _Commits(objects, history, approved, contents)
+    missing = commits.find_missing(_values(slots, there, contents), head)
     is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
-    if missing is None and ref.commit is not None and is_stale:
-        now = tree_of(objects, ref.commit)
-        for base in filter(None, (ref.base, *ref.other_bases)):
-            merged = _merged(slots, tree_of(objects, base), now, after, contents)
-            missing = missing or find_missing(values(now), merged, commits)
-    return missing
+    if missing is not None or ref.commit is None or not is_stale:
+        return missing
+    now = tree_of(objects, ref.commit)
+    bases = [tree_of(objects, base) for base in (ref.base, *ref.other_bases) if base is not None]
+    # Where several bases lead to different results, nobody knows what the merge makes: none is like them all.
+    merged = {slot: _merged(slot, bases, now, tip, contents) for slot in slots}
+    result = {slot: value for slot, value in merged.items() if value != _ASKED}
+    return commits.find_missing(_values(slots, [now], contents), result)
 
 
-def _merged(
-    slots: Sequence[Slot], base: str, ours: str, theirs: str, contents: Contents
-) -> dict[Slot, Hashable]:
-    """Return what a merge makes of some paths; without those that both sides change: owners are asked."""
-    merged = {}
-    for slot in slots:
-        was, one, other = (contents.at(slot, tree) for tree in (base, ours, theirs))
-        if was in (one, other) or one == other:
-            merged[slot] = other if was == one else one
-    return merged
+def _values(slots: Iterable[Slot], trees: Sequence[str], contents: Contents) -> Values:
+    """Return what trees have."""
+    return {slot: frozenset(contents.at(slot, tree) for tree in trees) for slot in slots}
+
+
+def _merged(slot: Slot, bases: Sequence[str], ours: str, theirs: str, contents: Contents) -> Hashable:
+    """Return what a merge makes of a path; owners are asked about one that both sides have changed."""
+    one, other = (contents.at(slot, tree) for tree in (ours, theirs))
+    found: set[Hashable] = set()
+    for base in bases:
+        was = contents.at(slot, base)
+        found.add(other if one in {was, other} else one if was == other else _ASKED)
+    return found.pop() if len(found) == 1 else tuple(sorted(map(repr, found)))
 
 
 def _slots(
@@ -222,35 +228,78 @@ def _slots(
     return sorted(owned | excepted)
 
 
-def _whole_commits(
-    objects: Objects,
-    history: _NewHistory,
-    approved: set[ApprovedPath],
-    slots: Sequence[Slot],
-    contents: Contents,
-) -> list[WholeCommit]:
-    """List the approved commits of a ref, the oldest first."""
-    by_commit: dict[str, dict[Slot, ApprovedPath]] = defaultdict(dict)
-    compared = set(slots)
-    for each in approved:
-        if each.slot in compared:
-            by_commit[each.commit][each.slot] = each
-    found = []
-    for commit in history:
-        if commit not in by_commit:
-            continue
-        mine, parents = by_commit[commit], history.parents_of(commit)
-        begins = {slot: {contents.value(slot, each.old)} for slot, each in mine.items()}
-        makes = {slot: contents.value(slot, each.new) for slot, each in sorted(mine.items())}
-        if len(parents) > 1:
-            # Its approval is for its tree.
-            makes = {slot: contents.at(slot, tree_of(objects, commit)) for slot in slots}
-            for slot in slots:
-                sides = {contents.at(slot, tree_of(objects, parent)) for parent in parents}
-                begins[slot] = sides | begins.get(slot, set())
-        below = frozenset(history.ancestors_of(commit).intersection(by_commit))
-        found.append(WholeCommit(commit, begins, makes, below, is_merge=len(parents) > 1))
-    return found[::-1]
+class _Commits:
+    """The approved commits of a ref, from what it has."""
+
+    def __init__(
+        self, objects: Objects, history: _NewHistory, approved: set[ApprovedPath], contents: Contents
+    ) -> None:
+        self._objects, self._history, self._contents = objects, history, contents
+        self._by_commit: dict[str, list[ApprovedPath]] = {}
+        self._owners: dict[Slot, set[Hashable]] = {}
+        for each in sorted(approved, key=lambda each: each.path):
+            self._by_commit.setdefault(each.commit, []).append(each)
+            self._owners.setdefault(each.slot, set()).add(each.asked)
+
+    def find_missing(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
+        """Return what would land in part, as `whole_commits.find_missing` does."""
+        commits: list[WholeCommit] = []
+        of_merges: MissingPart | None = None
+        named = {each.commit for mine in self._by_commit.values() for each in mine if each.slot in before}
+        for commit in reversed([each for each in self._history if each in named]):
+            plain = self._plain(commit, before, named)
+            if len(self._history.parents_of(commit)) > 1:
+                merge = self._merge(plain, before)
+                missing = self._missing_of_others(merge, before, commits)
+                plain, of_merges = (
+                    (plain, of_merges or missing) if missing is not None else (merge, of_merges)
+                )
+            commits.append(plain)
+        missing = find_missing(before, result, commits)
+        return missing and (of_merges or missing)
+
+    def _plain(self, commit: str, before: Values, named: Set[str]) -> WholeCommit:
+        """Make what was approved of a commit, one of those named."""
+        value, mine = self._contents.value, [each for each in self._by_commit[commit] if each.slot in before]
+        return WholeCommit(
+            commit,
+            {each.slot: {value(each.slot, each.old)} for each in mine},
+            {each.slot: value(each.slot, each.new) for each in mine},
+            frozenset(self._history.ancestors_of(commit).intersection(named)),
+        )
+
+    def _merge(self, plain: WholeCommit, before: Values) -> WholeCommit:
+        """Make what was approved of a merge: its tree, at all paths."""
+        named = (plain.commit, *self._history.parents_of(plain.commit))
+        trees = [tree_of(self._objects, each) for each in named]
+        seen = _values(before, trees, self._contents)
+        return WholeCommit(
+            plain.commit,
+            {slot: values | plain.begins.get(slot, frozenset()) for slot, values in seen.items()},
+            {slot: self._contents.at(slot, trees[0]) for slot in before},
+            plain.below,
+            is_merge=True,
+        )
+
+    def _missing_of_others(
+        self, merge: WholeCommit, before: Values, commits: Sequence[WholeCommit]
+    ) -> MissingPart | None:
+        """Return what a merge has in part of the paths of owners who were not asked about it.
+
+        To these paths whole commits below the merge must lead, whatever they make of the others.
+        """
+        asked = {each.asked for each in self._by_commit[merge.commit]}
+        others = {slot for slot in before if not self._owners[slot] <= asked}
+
+        def of_others(makes: Mapping[Slot, Hashable]) -> dict[Slot, Hashable]:
+            return {slot: value for slot, value in makes.items() if slot in others}
+
+        below = [
+            WholeCommit(each.commit, each.begins, of_others(each.makes), each.below, each.is_merge)
+            for each in commits
+            if each.commit in merge.below
+        ]
+        return find_missing(before, of_others(merge.makes), below) if others else None
 
 
 class _NewHistory:

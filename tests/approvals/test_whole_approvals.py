@@ -197,10 +197,38 @@ def test_an_approved_merge_replaces_nothing_that_it_never_had(tmp_path: Path) ->
     assert "infra/b" in refused(team, f"{clean_merge(team.dev, merge, half)}:{MAIN}")
 
 
+@pytest.mark.parametrize("is_half", [True, False])
+def test_an_approved_merge_stands_for_the_paths_of_who_approved_it_alone(
+    tmp_path: Path, is_half: bool
+) -> None:
+    """Bob solves a conflict in his file, and is not asked what the merge makes of alice's."""
+    tables = "".join(
+        f'[[owners]]\npaths = ["{name}/**"]\nsigners = ["{who}@example.com"]\n'
+        for name, who in (("infra", "alice"), ("db", "bob"))
+    )
+    team = Team.make(tmp_path, GOVERNED + tables, signers=("alice", "bob"))
+    where = ("--policy-from", "refs/remotes/origin/main")
+    start = team.head()
+    both = commit_of(team.dev, start, {**TWO, "db/x": "1\n"})
+    theirs = commit_of(team.dev, start, {"db/x": "2\n"})
+    for who, change in (("alice", both), ("bob", both), ("bob", theirs)):
+        assert team.approve(who, change, "--for", MAIN).code == 0
+    assert team.push(f"{theirs}:{MAIN}").code == 0
+    solved = {"db/x": "12\n"} | ({"infra/b": None} if is_half else {})
+    merge = commit_of(team.dev, both, solved, theirs, both)
+    assert team.approve("bob", merge, "--for", MAIN, *where).code == 0
+    if is_half:
+        assert "infra/b" in refused(team, f"{merge}:{MAIN}")
+    else:
+        answer = team.push(f"{merge}:{MAIN}")
+        assert answer.code == 0, answer.err
+
+
 def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     first = of_alice(team, team.head(), {**TWO})
-    second = of_alice(team, first, {"infra/b": None})
+    between = commit_of(team.dev, first, {"y": "1\n"})
+    second = of_alice(team, between, {"infra/b": None})
     other = commit_of(team.dev, team.head(), {"z": "1\n"})
     merge = clean_merge(team.dev, other, second)
     assert team.push(f"{merge}:{MAIN}").code == 0
