@@ -32,6 +32,7 @@ class Scene:
     parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     approved: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
     merges: set[Owned] = field(default_factory=set)
+    solved: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
 
     @property
     def dev(self) -> Repo:
@@ -96,7 +97,10 @@ class Scene:
         """Let alice approve a merge, if it is one that needs it."""
         tracking = "refs/remotes/origin/main"
         if self.team.approve("alice", merge, "--for", MAIN, "--policy-from", tracking).code == 0:
-            self.merges.add(self.owned[merge])
+            after = self.owned[merge]
+            self.merges.add(after)
+            # What the branch has got since, at other files, stays as it is.
+            self.solved.update(change(self.owned[parent], after) for parent in self.parents[merge])
 
     def reachable(self, start: Owned) -> set[Owned]:
         """Return what whole approved commits make of a branch, in any order, however often."""
@@ -106,7 +110,8 @@ class Scene:
             state = waiting.pop()
             if state not in found:
                 found.add(state)
-                waiting += filter(None, (applied(state, each, is_there=True) for each in self.approved))
+                changes = self.approved | self.solved
+                waiting += filter(None, (applied(state, each, is_there=True) for each in changes))
         return found
 
 
