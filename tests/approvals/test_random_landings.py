@@ -10,7 +10,7 @@ import pytest
 
 from tests.amount import IS_LONG
 from tests.approvals.owners_world import Team
-from tests.approvals.test_owner_attacks import INFRA, on_server
+from tests.approvals.test_owner_attacks import INFRA, clean_merge, on_server
 from tests.signing import needs_ssh_keygen
 from tests.world import Repo
 
@@ -58,6 +58,11 @@ class Scene:
 
     def blob(self, text: str) -> str:
         return self.dev.git("hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
+
+    def read(self, commit: str) -> Owned:
+        """Return what a commit has."""
+        found = (self.dev.try_git("show", f"{commit}:infra/{name}") for name in NAMES)
+        return tuple(each.stdout.decode() if each.returncode == 0 else "" for each in found)
 
     def propose(self, base: str) -> str:
         """Make a commit of one to three files, and let alice approve it."""
@@ -132,27 +137,52 @@ def applied(
     return tuple(after.values())
 
 
-@pytest.mark.parametrize("seed", range(60 if IS_LONG else 2))
-def test_what_lands_is_what_whole_approved_commits_make(tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)
-    scene = Scene(Team.make(tmp_path, INFRA), draw)
+def begin(folder: Path, seed: int) -> tuple[Scene, list[str]]:
+    """Make a scene, with a main branch and some approved commits."""
+    scene = Scene(Team.make(folder, INFRA), random.Random(seed))
     start = scene.team.head()
     scene.owned[start] = ("", "", "")
-    base = scene.commit(tuple(draw.choice(["", "1\n"]) for _ in NAMES), start)
-    on_server(scene.team, "main", base)
-    known = [base]
-    for _ in range(draw.randint(2, 5)):
-        known.append(scene.propose(draw.choice(known)))
+    known = [scene.commit(tuple(scene.draw.choice(["", "1\n"]) for _ in NAMES), start)]
+    on_server(scene.team, "main", known[0])
+    for _ in range(scene.draw.randint(2, 5)):
+        known.append(scene.propose(scene.draw.choice(known)))
+    return scene, known
+
+
+def grow(scene: Scene, known: list[str]) -> str:
+    """Add a random history to what is known; return its end."""
+    commits = [scene.team.head(), *scene.draw.sample(known, min(len(known), 3))]
+    for _ in range(scene.draw.randint(2, 7)):
+        commits.append(scene.step(commits))
+    known += commits
+    return commits[-1]
+
+
+@pytest.mark.parametrize("seed", range(60 if IS_LONG else 2))
+def test_what_lands_is_what_whole_approved_commits_make(tmp_path: Path, seed: int) -> None:
+    scene, known = begin(tmp_path, seed)
     has_landed = 0
     for _ in range(25 if IS_LONG else 12):
-        main = scene.team.head()
-        commits = [main, *draw.sample(known, min(len(known), 3))]
-        for _ in range(draw.randint(2, 7)):
-            commits.append(scene.step(commits))
-        tip = scene.merge(main, commits[-1])
-        answer = scene.team.push(f"{tip}:{MAIN}")
-        if answer.code == 0:
+        main, head = scene.team.head(), grow(scene, known)
+        tip = scene.merge(main, head)
+        if scene.team.push(f"{tip}:{MAIN}").code == 0:
             has_landed += 1
             assert scene.owned[tip] in scene.reachable(scene.owned[main])
-        known += commits
+    assert has_landed
+
+
+@pytest.mark.parametrize("seed", range(60 if IS_LONG else 2))
+def test_what_ci_accepts_lands_whole_by_the_merge_of_the_host(tmp_path: Path, seed: int) -> None:
+    scene, known = begin(tmp_path, seed)
+    where, has_landed = "refs/remotes/origin/main", 0
+    for _ in range(25 if IS_LONG else 12):
+        main, head = scene.team.head(), grow(scene, known)
+        checked = scene.dev.check("--policy-from", where, f"{where}..{head}", CI="true")
+        if checked.code == 0:
+            merge = clean_merge(scene.dev, main, head)
+            scene.owned[merge], scene.parents[merge] = scene.read(merge), (main, head)
+            assert scene.owned[merge] in scene.reachable(scene.owned[main])
+            answer = scene.team.push(f"{merge}:{MAIN}")
+            assert answer.code == 0, answer.err
+            has_landed += 1
     assert has_landed
