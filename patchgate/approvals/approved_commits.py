@@ -18,8 +18,9 @@ from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
+from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, OwnedPaths, ProtectedRef
-from patchgate.values import dataclass
+from patchgate.values import dataclass, replace
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
@@ -100,8 +101,9 @@ def approved_paths(
     found: FoundPolicy,
     owners: str,
 ) -> tuple[set[ApprovedPath], set[ApprovedPath]]:
-    """List what the commits of a ref make, by its policy and signers: the approved ones, and all of them.
+    """List what approved commits of a ref make of owned paths, and what all make for which somebody is asked.
 
+    It is listed by the policy and signers of the ref.
     What lacks an approval is reported already: whether it lands whole is asked as if it had one.
 
     Args:
@@ -124,7 +126,7 @@ def approved_paths(
             approved.update(_owned_by(change))
         elif Outcome.FAIL in outcomes:
             lacking.update(_owned_by(change))
-        approved.update(_exceptions_of(change))
+        lacking.update(_exceptions_of(change))
     return approved, approved | lacking
 
 
@@ -140,7 +142,7 @@ def _owned_by(change: ChangeVerdict) -> Iterator[ApprovedPath]:
 
 
 def _exceptions_of(change: ChangeVerdict) -> Iterator[ApprovedPath]:
-    """Yield what a change makes of paths for which an exception was approved."""
+    """Yield what a change makes of paths for which an exception was approved, or must be."""
     excepted = {each.path for each in change.findings if _is_exception(each)}
     for file in change.change.files if excepted else ():
         if file.path in excepted:
@@ -149,7 +151,8 @@ def _exceptions_of(change: ChangeVerdict) -> Iterator[ApprovedPath]:
 
 
 def _is_exception(finding: Finding) -> bool:
-    return "approved" in finding.details and finding.definition.gate == _PATH_GATE
+    is_asked = finding.level is Level.ERROR or "approved" in finding.details
+    return is_asked and finding.definition.gate == _PATH_GATE
 
 
 def find_part(
@@ -169,10 +172,10 @@ def find_part(
     if not approved or ref.tip is None:
         return None
     history = _NewHistory(objects.repository, ref)
-    slots = _slots(objects, history, approved, found, contents)
+    slots, free = _slots(objects, history, approved, found, contents)
     tip = tree_of(objects, ref.tip)
     head = {slot: contents.at(slot, tip) for slot in slots}
-    commits = _Commits(objects, history, approved, contents)
+    commits = _Commits(objects, history, approved, free, contents)
     missing = commits.find_missing(_values(slots, there, contents), head)
     is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
     if missing is not None or ref.commit is None or not is_stale:
@@ -206,37 +209,60 @@ def _slots(
     approved: set[ApprovedPath],
     found: FoundPolicy,
     contents: Contents,
-) -> list[Slot]:
-    """List what is compared: not what somebody has also changed whom no rule asks for an approval.
+) -> tuple[list[Slot], list[WholeCommit]]:
+    """List what is compared, and what commits do with it for which no rule asks anybody.
 
-    That is so of exceptions from rules, and where each commit is judged by the policy of its parent.
+    After an exception from a rule that is what the rule allows, such as a deletion. Where nothing was there
+    before, each commit is judged by the policy of its parent: such paths are not compared.
     """
-    asked = {(each.commit, each.path) for each in approved}
-    owned = {each.slot for each in approved if found.policy is not None and not each.is_exception}
-    excepted = {each.slot for each in approved} - owned
-    if len(excepted) * len(history) > _MOST_LOOKED_UP:
-        return sorted(owned | excepted)
-    for commit in history:
-        tree = tree_of(objects, commit)
-        parents = [tree_of(objects, parent) for parent in history.parents_of(commit)] or [objects.empty_tree]
-        excepted = {
-            slot
-            for slot in excepted
-            if (commit, slot[0]) in asked
-            or any(contents.at(slot, tree) == contents.at(slot, parent) for parent in parents)
-        }
-    return sorted(owned | excepted)
+    owned = {each.slot for each in approved if not each.is_exception}
+    slots = {each.slot for each in approved}
+    sought = slots - owned if found.policy is not None else slots
+    free: list[WholeCommit] = []
+    if len(sought) * len(history) <= _MOST_LOOKED_UP:
+        asked = {(each.commit, each.path) for each in approved}
+        free = [
+            each
+            for commit in history.fresh
+            for each in _changes(objects, history, commit, sorted(sought), contents)
+            if all((commit, path) not in asked for path, _ in each.makes)
+        ]
+    if found.policy is None:
+        slots -= {slot for each in free for slot in each.makes if slot[0] != ALLOWED_SIGNERS}
+    return sorted(slots), [each for each in free if slots.issuperset(each.makes)]
+
+
+def _changes(
+    objects: Objects, history: _NewHistory, commit: str, slots: Sequence[Slot], contents: Contents
+) -> Iterator[WholeCommit]:
+    """Yield what a commit does with each of some paths. What a merge does with them is judged otherwise."""
+    parents = history.parents_of(commit)
+    if not slots or len(parents) > 1:
+        return
+    trees = [tree_of(objects, each) for each in (commit, *parents)]
+    for slot in slots:
+        new, old = contents.at(slot, trees[0]), contents.at(slot, [*trees, objects.empty_tree][1])
+        if old != new:
+            yield WholeCommit(commit, {slot: frozenset([old])}, {slot: new}, frozenset(), is_free=True)
 
 
 class _Commits:
     """The approved commits of a ref, from what it has."""
 
     def __init__(
-        self, objects: Objects, history: _NewHistory, approved: set[ApprovedPath], contents: Contents
+        self,
+        objects: Objects,
+        history: _NewHistory,
+        approved: set[ApprovedPath],
+        free: Sequence[WholeCommit],
+        contents: Contents,
     ) -> None:
         self._objects, self._history, self._contents = objects, history, contents
         self._by_commit: dict[str, list[ApprovedPath]] = {}
         self._owners: dict[Slot, set[Hashable]] = {}
+        self._free: dict[str, list[WholeCommit]] = {}
+        for one in free:
+            self._free.setdefault(one.commit, []).append(one)
         for each in sorted(approved, key=lambda each: each.path):
             self._by_commit.setdefault(each.commit, []).append(each)
             self._owners.setdefault(each.slot, set()).add(each.asked)
@@ -246,7 +272,10 @@ class _Commits:
         commits: list[WholeCommit] = []
         of_merges: MissingPart | None = None
         named = {each.commit for mine in self._by_commit.values() for each in mine if each.slot in before}
-        for commit in reversed([each for each in self._history if each in named]):
+        for commit in reversed(list(self._history)):
+            commits += self._free.get(commit, ())
+            if commit not in named:
+                continue
             plain = self._plain(commit, before, named)
             if len(self._history.parents_of(commit)) > 1:
                 merge = self._merge(plain, before)
@@ -295,21 +324,27 @@ class _Commits:
             return {slot: value for slot, value in makes.items() if slot in others}
 
         below = [
-            WholeCommit(each.commit, each.begins, of_others(each.makes), each.below, each.is_merge)
+            replace(each, makes=of_others(each.makes))
             for each in commits
-            if each.commit in merge.below
+            if each.is_free or each.commit in merge.below
         ]
         return find_missing(before, of_others(merge.makes), below) if others else None
 
 
 class _NewHistory:
-    """The commits that are new to a ref, each before its ancestors."""
+    """The commits that are new to a ref, each before its ancestors; `fresh`: to the default branch, too."""
 
     def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
-        known = [] if ref.base is None else ["^" + ref.base]
-        raw = repository.output("rev-list", "--topo-order", "--parents", ref.tip or "", *known)
+        had = [] if ref.commit is None else ["^" + ref.commit]
+        known = [f"^{each}" for each in (ref.base, *ref.other_bases) if each is not None]
+        words = ("rev-list", "--topo-order", "--parents", ref.tip or "", *known)
         # Children stand before their parents.
+        raw = repository.output(*words, *([] if ref.is_new else had))
         self._parents = {line[0]: line[1:] for line in map(str.split, raw.decode("ascii").splitlines())}
+        self.fresh: Sequence[str] = list(self._parents)
+        if ref.is_new and had:
+            # A new branch may get what the default branch has already.
+            self.fresh = repository.output("rev-list", ref.tip or "", *had).decode("ascii").split()
         self._found: dict[str, set[str]] = {}
 
     def __iter__(self) -> Iterator[str]:

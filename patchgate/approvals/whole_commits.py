@@ -28,7 +28,7 @@ class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
     `below` are the approved commits that it stands on. A merge was approved with its whole tree: it stands
-    for all that are below it.
+    for all that are below it. `is_free`: nobody is asked for it, so it may come as often as anybody likes.
     """
 
     commit: str
@@ -36,6 +36,7 @@ class WholeCommit:
     makes: Mapping[Slot, Hashable]
     below: frozenset[str]
     is_merge: bool = False
+    is_free: bool = False
 
     def obstacle(self, values: Values) -> Slot | None:
         """Return the first slot that is neither as the commit began nor as it made it."""
@@ -93,11 +94,11 @@ class _Reached:
     def after(self, commit: WholeCommit) -> _Reached:
         """Return the state that a commit makes of this one."""
         changed = [slot for slot, made in commit.makes.items() if self.values[slot] != {made}]
-        return _Reached(
-            {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}},
-            self.settled | {commit.commit} | (commit.below if commit.is_merge else frozenset()),
-            {**self.last, **dict.fromkeys(changed, commit)},
-        )
+        values = {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}}
+        if commit.is_free:
+            return _Reached(values, self.settled, self.last)
+        settled = self.settled | {commit.commit} | (commit.below if commit.is_merge else frozenset())
+        return _Reached(values, settled, {**self.last, **dict.fromkeys(changed, commit)})
 
     def differing(self, result: Mapping[Slot, Hashable]) -> Iterator[Slot]:
         """Yield the slots that are not as in a result."""
@@ -167,9 +168,8 @@ def _explain(slot: Slot, state: _Reached, value: Hashable, commits: Sequence[Who
     """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
     if slot in state.last:
         return MissingPart(state.last[slot].commit, slot[0])
-    maker = next((each for each in commits if each.makes.get(slot) == value), None)
-    if maker is None:
-        maker = next(each for each in commits if slot in each.makes)
+    asked = [each for each in commits if slot in each.makes and not each.is_free]
+    maker = next((each for each in asked if each.makes[slot] == value), asked[0])
     kept_back = [each for each in commits if each.commit in maker.below - state.settled]
     for commit in (*kept_back, maker):
         obstacle = commit.obstacle(state.values)

@@ -138,6 +138,33 @@ def test_a_merge_lands_no_part_of_an_approved_exception(tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
 
 
+@pytest.mark.parametrize("ref", [MAIN, "refs/heads/release/1"])
+def test_a_merge_that_has_a_file_as_the_branch_has_it_hides_no_part(tmp_path: Path, ref: str) -> None:
+    """Both its parents have the file otherwise; for the branch it changes nothing."""
+    policy = '[policy]\ndeny = ["secret/**"]\n[governance]\nid = "repository-1"\n' + PROTECTED
+    team = Team.make(tmp_path, policy)
+    old = team.head()
+    start = land(team, {"secret/guard": "0\n"})
+    whole = of_alice(team, start, {"secret/door": "open\n", "secret/guard": "on\n"}, ref)
+    half = commit_of(team.dev, whole, {"secret/guard": "0\n"}, whole, old)
+    assert "secret/guard" in refused(team, f"{half}:{ref}")
+    on_top = commit_of(team.dev, half, {}, start, half)
+    assert "secret/guard" in refused(team, f"{on_top}:{ref}")
+
+
+def test_what_everybody_may_do_with_a_denied_path_is_no_way_to_a_part(tmp_path: Path) -> None:
+    policy = (
+        '[policy]\ndeny = ["secret/**"]\nallow_delete = ["secret/**"]\n[governance]\nid = "repository-1"\n'
+    )
+    team = Team.make(tmp_path, policy)
+    start = land(team, {"secret/guard": "0\n"})
+    whole = of_alice(team, start, {"secret/door": "open\n", "secret/guard": "on\n"})
+    fewer = commit_of(team.dev, whole, {"secret/guard": None})
+    half = commit_of(team.dev, fewer, {"secret/guard": "0\n"}, start, fewer)
+    assert "secret/guard" in refused(team, f"{half}:{MAIN}")
+    assert team.push(f"{fewer}:{MAIN}").code == 0
+
+
 def test_what_everybody_may_do_with_a_denied_path_needs_no_approval_after_one(tmp_path: Path) -> None:
     policy = (
         '[policy]\ndeny = ["secret/**"]\nallow_delete = ["secret/**"]\n[governance]\nid = "repository-1"\n'
