@@ -25,7 +25,6 @@ from patchgate.values import dataclass, replace
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 _PATH_GATE = "policy"
-_ASKED = "owners are asked"
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
 
@@ -182,10 +181,8 @@ def find_part(
         return missing
     now = tree_of(objects, ref.commit)
     bases = [tree_of(objects, base) for base in (ref.base, *ref.other_bases) if base is not None]
-    # Where several bases lead to different results, nobody knows what the merge makes: none is like them all.
     merged = {slot: _merged(slot, bases, now, tip, contents) for slot in slots}
-    result = {slot: value for slot, value in merged.items() if value != _ASKED}
-    return commits.find_missing(_values(slots, [now], contents), result)
+    return commits.find_missing(_values(slots, [now], contents), merged)
 
 
 def _values(slots: Iterable[Slot], trees: Sequence[str], contents: Contents) -> Values:
@@ -194,12 +191,13 @@ def _values(slots: Iterable[Slot], trees: Sequence[str], contents: Contents) -> 
 
 
 def _merged(slot: Slot, bases: Sequence[str], ours: str, theirs: str, contents: Contents) -> Hashable:
-    """Return what a merge makes of a path; owners are asked about one that both sides have changed."""
+    """Return what a merge makes of a path, if nobody is asked about it.
+
+    Where both sides have changed it, that is what the branch has. Where several bases lead to different
+    results, nobody knows what the merge makes: then it is a value that nothing else is like.
+    """
     one, other = (contents.at(slot, tree) for tree in (ours, theirs))
-    found: set[Hashable] = set()
-    for base in bases:
-        was = contents.at(slot, base)
-        found.add(other if one in {was, other} else one if was == other else _ASKED)
+    found = {other if contents.at(slot, base) == one else one for base in bases}
     return found.pop() if len(found) == 1 else tuple(sorted(map(repr, found)))
 
 

@@ -176,6 +176,25 @@ def test_what_everybody_may_do_with_a_denied_path_needs_no_approval_after_one(tm
     assert answer.code == 0, answer.err
 
 
+def test_the_merge_that_a_head_will_get_takes_no_part_where_it_joins_what_main_has(tmp_path: Path) -> None:
+    """Main has both changes of a file at once; the merge of the second leaves that as it is."""
+    team = Team.make(tmp_path, INFRA)
+    where = "refs/remotes/origin/main"
+    lines = "".join(f"{number}\n" for number in range(30))
+    start = land(team, {"infra/guard": lines})
+    once, twice = f"first\n{lines}", f"first\n{lines}last\n"
+    below = of_alice(team, start, {"infra/guard": twice})
+    head = of_alice(team, below, {"infra/guard": once, "infra/door": "open\n"})
+    newer = commit_of(team.dev, commit_of(team.dev, start, {"z": "1\n"}), {"infra/guard": twice})
+    assert team.push(f"{newer}:{MAIN}").code == 0
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:{where}")
+    merge = clean_merge(team.dev, newer, head)
+    assert team.dev.git("show", f"{merge}:infra/guard").decode() == twice
+    checked = team.dev.check("--policy-from", where, f"{where}..{head}", CI="true")
+    assert checked.errors == ["owner-approval-missing"]
+    refused(team, f"{merge}:{MAIN}")
+
+
 def test_a_lower_commit_of_a_stack_that_is_made_again_replaces_none_above_it(tmp_path: Path) -> None:
     team = Team.make(tmp_path, ALL)
     start, where = team.head(), ("--policy-from", "refs/remotes/origin/main")
