@@ -7,7 +7,7 @@ before, and make a file a control file. The owners are those of the ref itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from patchgate.approvals.approved_commits import ApprovedPath, Contents, approved_paths, find_part, tree_of
 from patchgate.approvals.binding import RulesState
@@ -126,15 +126,13 @@ def _uncovered(
     if not _may_own(objects, found, owners, sources):
         return
     now = before if ref.commit is None else tree_of(objects, ref.commit)
-    trees = [before, after]
-    files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), trees, Detail())
-    here = {file.path: file for file in files}
+    here = _differences(objects, before, after)
+    unlike_now: Mapping[RepoPath, FileChange] = {}
     if ref.is_new and now != before:
         # A branch from long ago has the rules of today.
-        trees = [now, after]
-        files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), trees, Detail())
-        rules = controls_of(objects, now, after, [file.path for file in files])
-        here |= {file.path: file for file in files if file.path in rules}
+        unlike_now = _differences(objects, now, after)
+        rules = controls_of(objects, now, after, unlike_now)
+        here |= {path: file for path, file in unlike_now.items() if path in rules}
     controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
     _require_readable(found, controls, here)
     approved, whole = approved_paths(objects, ref, changes, found, owners)
@@ -150,6 +148,10 @@ def _uncovered(
     made: dict[RepoPath, list[ApprovedPath]] = defaultdict(list)
     for each in approved:
         made[each.path].append(each)
+    judged = {*controls, *made, *refused}
+    is_mixed = any(not judged.issuperset(each.paths) for each in owned_paths(found, unlike_now, controls))
+    # A new branch may be as the default one is now, or as that was: not partly the one and partly the other.
+    once = there[1:] if is_mixed else there
     tables = list(owned_paths(found, here, controls))
     named = {path for each in tables if each.table is not None for path in each.paths}
     for owned in tables:
@@ -160,10 +162,20 @@ def _uncovered(
             for path in owned.paths
             if path not in refused
             and not any(each.covers(owned, here[path], path in controls, contents) for each in made[path])
-            and all(here[path].new != objects.entry(tree, path.raw) for tree in there)
+            and not _is_there(objects, here[path], there if path in controls else once)
         ]
         if left:
             yield _finding(owned, left, here, ref)
+
+
+def _differences(objects: Objects, before: str, after: str) -> dict[RepoPath, FileChange]:
+    """Map the paths in which two trees differ."""
+    files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), [before, after], Detail())
+    return {file.path: file for file in files}
+
+
+def _is_there(objects: Objects, file: FileChange, trees: Sequence[str]) -> bool:
+    return any(objects.entry(tree, file.path.raw) == file.new for tree in trees)
 
 
 def _require_readable(found: FoundPolicy, controls: Collection[RepoPath], here: Collection[RepoPath]) -> None:

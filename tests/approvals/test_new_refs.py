@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.approvals.owners_world import GOVERNED, Team
-from tests.approvals.test_owner_attacks import DENIED, INFRA, commit_of, on_server, refused
+from tests.approvals.test_owner_attacks import DENIED, INFRA, commit_of, land, on_server, refused
 from tests.signing import needs_ssh_keygen
 
 pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
@@ -57,6 +57,25 @@ def test_an_approval_for_main_is_none_for_a_new_protected_ref(
     assert team.approve("alice", change, "--for", ref).code == 0
     assert in_ci(team, ref, change) == (0, [])
     assert team.push(f"{change}:{ref}").code == 0
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_new_protected_branch_is_not_partly_as_main_is_and_partly_as_it_was(
+    tmp_path: Path, is_whole: bool
+) -> None:
+    team = Team.make(tmp_path, INFRA + LISTED)
+    old = land(team, {"infra/guard": "1\n", "infra/door": "1\n"})
+    land(team, {"infra/guard": "2\n", "infra/door": "2\n"})
+    child = commit_of(team.dev, old, {"x": "1\n"})
+    taken = {"infra/door": "2\n", "infra/guard": "2\n"} if is_whole else {"infra/door": "2\n"}
+    tip = commit_of(team.dev, child, dict(taken), old, child)
+    team.dev.git("fetch", "-q", str(team.server.path), "+main:refs/remotes/origin/main")
+    if is_whole:
+        assert in_ci(team, BRANCH, tip) == (0, [])
+        assert team.push(f"{tip}:{BRANCH}").code == 0
+    else:
+        assert in_ci(team, BRANCH, tip) == (1, ["owner-approval-missing"])
+        assert "infra/door" in refused(team, f"{tip}:{BRANCH}")
 
 
 @pytest.mark.parametrize("annotated", [(), ("-a", "-m", "Nine")])
