@@ -195,6 +195,23 @@ def test_the_merge_that_a_head_will_get_takes_no_part_where_it_joins_what_main_h
     refused(team, f"{merge}:{MAIN}")
 
 
+def test_the_approval_of_a_commit_allows_no_merge_that_a_head_will_get(tmp_path: Path) -> None:
+    """Main and the head have merged each other: git's merge brings back what main has removed."""
+    team = Team.make(tmp_path, INFRA)
+    where = "refs/remotes/origin/main"
+    start = land(team, {"infra/c": "1\n"})
+    kept = commit_of(team.dev, start, {"z": "1\n"})
+    gone = of_alice(team, start, {"infra/c": None})
+    ours, theirs = (commit_of(team.dev, gone, {"z": "1\n"}, *each) for each in ((kept, gone), (gone, kept)))
+    head = commit_of(team.dev, theirs, {"infra/c": "1\n"})
+    on_server(team, "main", ours)
+    merge = clean_merge(team.dev, ours, head)
+    assert team.dev.git("show", f"{merge}:infra/c").decode() == "1\n"
+    refused(team, f"{merge}:{MAIN}")
+    checked = team.dev.check("--policy-from", where, f"{where}..{head}", CI="true")
+    assert checked.errors == ["owner-approval-missing"]
+
+
 def test_a_lower_commit_of_a_stack_that_is_made_again_replaces_none_above_it(tmp_path: Path) -> None:
     team = Team.make(tmp_path, ALL)
     start, where = team.head(), ("--policy-from", "refs/remotes/origin/main")
