@@ -196,17 +196,16 @@ def test_the_merge_that_a_head_will_get_takes_no_part_where_it_joins_what_main_h
 
 
 def test_the_approval_of_a_commit_allows_no_merge_that_a_head_will_get(tmp_path: Path) -> None:
-    """Main and the head have merged each other: git's merge brings back what main has removed."""
+    """Main has moved a file; git's merge makes the change of the head there."""
     team = Team.make(tmp_path, INFRA)
-    where = "refs/remotes/origin/main"
-    start = land(team, {"infra/c": "1\n"})
-    kept = commit_of(team.dev, start, {"z": "1\n"})
-    gone = of_alice(team, start, {"infra/c": None})
-    ours, theirs = (commit_of(team.dev, gone, {"z": "1\n"}, *each) for each in ((kept, gone), (gone, kept)))
-    head = commit_of(team.dev, theirs, {"infra/c": "1\n"})
-    on_server(team, "main", ours)
-    merge = clean_merge(team.dev, ours, head)
-    assert team.dev.git("show", f"{merge}:infra/c").decode() == "1\n"
+    where, lines = "refs/remotes/origin/main", "".join(f"{number}\n" for number in range(30))
+    start = commit_of(team.dev, team.head(), {"x": lines})
+    on_server(team, "main", start)
+    moved = land(team, {"x": None, "infra/x": lines})
+    pending = of_alice(team, moved, {"infra/x": lines + "open\n"})
+    head = commit_of(team.dev, start, {"x": lines + "open\n"})
+    merge = clean_merge(team.dev, moved, head)
+    assert team.dev.ask("rev-parse", f"{merge}^{{tree}}") == team.dev.ask("rev-parse", f"{pending}^{{tree}}")
     refused(team, f"{merge}:{MAIN}")
     checked = team.dev.check("--policy-from", where, f"{where}..{head}", CI="true")
     assert checked.errors == ["owner-approval-missing"]
