@@ -5,7 +5,7 @@ A path counts here if it has owners, or if an exception was approved for it from
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
@@ -158,14 +158,14 @@ def find_part(
     objects: Objects,
     ref: ProtectedRef,
     approved: set[ApprovedPath],
-    there: Sequence[str],
+    begins: Callable[[RepoPath], Sequence[str]],
     found: FoundPolicy,
     contents: Contents,
 ) -> MissingPart | None:
     """Find what lands, or would with the merge that a head will get, of approved commits without the rest.
 
     Args:
-        there: the trees of what counts as there already.
+        begins: gives the trees of what counts as there already at a path.
         found: the policy that names the owners.
     """
     if not approved or ref.tip is None:
@@ -174,8 +174,9 @@ def find_part(
     slots, free = _slots(objects, history, approved, found, contents)
     tip = tree_of(objects, ref.tip)
     head = {slot: contents.at(slot, tip) for slot in slots}
+    before = {slot: frozenset(contents.at(slot, tree) for tree in begins(slot[0])) for slot in slots}
     commits = _Commits(objects, history, approved, free, contents)
-    missing = commits.find_missing(_values(slots, there, contents), head)
+    missing = commits.find_missing(before, head)
     is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
     if missing is not None or ref.commit is None or not is_stale:
         return missing

@@ -40,6 +40,7 @@ from patchgate.report.verdict import (
     ProtectedRef,
 )
 from patchgate.report.wording import SHORT_OID
+from patchgate.values import dataclass
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
@@ -126,56 +127,113 @@ def _uncovered(
     if not _may_own(objects, found, owners, sources):
         return
     now = before if ref.commit is None else tree_of(objects, ref.commit)
-    here = _differences(objects, before, after)
-    unlike_now: Mapping[RepoPath, FileChange] = {}
-    if ref.is_new and now != before:
-        # A branch from long ago has the rules of today.
-        unlike_now = _differences(objects, now, after)
-        rules = controls_of(objects, now, after, unlike_now)
-        here |= {path: file for path, file in unlike_now.items() if path in rules}
-    controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
-    _require_readable(found, controls, here)
-    approved, whole = approved_paths(objects, ref, changes, found, owners)
-    refused = _refused(ref, changes)
-    # What any of these has is there already: the merge of the two is judged by itself.
-    there = [now, *(tree_of(objects, each) for each in ref.other_bases)]
     contents = Contents(objects, policies)
-    part = find_part(objects, ref, whole, [before, *there], found, contents)
-    if part is not None:
-        yield _part(ref, part)
+    comparison = _Comparison(objects, ref, changes, found, owners, contents)
+    findings: list[Finding] = []
+    for view in _views(objects, ref, before, now, after):
+        findings = list(comparison.findings(view))
+        if not findings:
+            break
+    yield from findings
     if rules_of is not None and (lost := rules_of(ref.commit).commits - rules_of(ref.tip).commits):
         yield _lost(ref, min(lost))
-    made: dict[RepoPath, list[ApprovedPath]] = defaultdict(list)
-    for each in approved:
-        made[each.path].append(each)
-    judged = {*controls, *made, *refused}
-    is_mixed = any(not judged.issuperset(each.paths) for each in owned_paths(found, unlike_now, controls))
-    # A new branch may be as the default one is now, or as that was: not partly the one and partly the other.
-    once = there[1:] if is_mixed else there
-    tables = list(owned_paths(found, here, controls))
-    named = {path for each in tables if each.table is not None for path in each.paths}
-    for owned in tables:
-        if owned.table is None and named.issuperset(owned.paths):
-            continue
-        left = [
-            path
-            for path in owned.paths
-            if path not in refused
-            and not any(each.covers(owned, here[path], path in controls, contents) for each in made[path])
-            and not _is_there(objects, here[path], there if path in controls else once)
-        ]
-        if left:
-            yield _finding(owned, left, here, ref)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One way to see what a ref becomes.
+
+    `here` is what it has otherwise, `controls` which of these are control files. What any of the trees of
+    `there`, or for a control file of `rules_there`, has is there already.
+    """
+
+    here: Mapping[RepoPath, FileChange]
+    controls: frozenset[RepoPath]
+    there: Sequence[str]
+    rules_there: Sequence[str]
+
+    def is_there(self, objects: Objects, path: RepoPath) -> bool:
+        """Return whether a path is as it is there already: the merge of the two is judged by itself."""
+        trees = self.rules_there if path in self.controls else self.there
+        return any(objects.entry(tree, path.raw) == self.here[path].new for tree in trees)
+
+
+def _views(objects: Objects, ref: ProtectedRef, before: str, now: str, after: str) -> Iterator[_View]:
+    """Yield how a ref may be seen; one of them must be right.
+
+    A new branch may be as the default one is now, or as that was where it begins, but for the rules: these
+    are those of today. It is not partly the one and partly the other.
+    """
+
+    def view(here: Mapping[RepoPath, FileChange], there: Sequence[str], rules_there: Sequence[str]) -> _View:
+        controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
+        return _View(here, controls, there, rules_there)
+
+    here = _differences(objects, before, after)
+    if not ref.is_new or now == before:
+        there = [before, now, *(tree_of(objects, each) for each in ref.other_bases)]
+        yield view(here, there, there)
+        return
+    unlike_now = _differences(objects, now, after)
+    yield view(unlike_now, [now], [now])
+    rules = controls_of(objects, now, after, unlike_now)
+    here |= {path: file for path, file in unlike_now.items() if path in rules}
+    yield view(here, [before], [now])
+
+
+class _Comparison:
+    """Compares what a ref becomes with what the approved commits make."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        ref: ProtectedRef,
+        changes: Sequence[ChangeVerdict],
+        found: FoundPolicy,
+        owners: str,
+        contents: Contents,
+    ) -> None:
+        self._objects, self._ref, self._found, self._contents = objects, ref, found, contents
+        approved, self._whole = approved_paths(objects, ref, changes, found, owners)
+        self._refused = _refused(ref, changes)
+        self._made: dict[RepoPath, list[ApprovedPath]] = defaultdict(list)
+        for each in approved:
+            self._made[each.path].append(each)
+
+    def findings(self, view: _View) -> Iterator[Finding]:
+        """Yield what lands in part, and what no approved commit made.
+
+        Raises:
+            UndecidedError: the policy that names the owners cannot be read.
+        """
+        _require_readable(self._found, view.controls, view.here)
+
+        def begins(path: RepoPath) -> Sequence[str]:
+            return [*view.there, *(view.rules_there if path in view.controls else ())]
+
+        part = find_part(self._objects, self._ref, self._whole, begins, self._found, self._contents)
+        if part is not None:
+            yield _part(self._ref, part)
+        tables = list(owned_paths(self._found, view.here, view.controls))
+        named = {path for each in tables if each.table is not None for path in each.paths}
+        for owned in tables:
+            if owned.table is None and named.issuperset(owned.paths):
+                continue
+            left = [path for path in owned.paths if not self._is_explained(owned, path, view)]
+            if left:
+                yield _finding(owned, left, view.here, self._ref)
+
+    def _is_explained(self, owned: OwnedPaths, path: RepoPath, view: _View) -> bool:
+        if path in self._refused or view.is_there(self._objects, path):
+            return True
+        file, is_control = view.here[path], path in view.controls
+        return any(each.covers(owned, file, is_control, self._contents) for each in self._made[path])
 
 
 def _differences(objects: Objects, before: str, after: str) -> dict[RepoPath, FileChange]:
     """Map the paths in which two trees differ."""
     files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), [before, after], Detail())
     return {file.path: file for file in files}
-
-
-def _is_there(objects: Objects, file: FileChange, trees: Sequence[str]) -> bool:
-    return any(objects.entry(tree, file.path.raw) == file.new for tree in trees)
 
 
 def _require_readable(found: FoundPolicy, controls: Collection[RepoPath], here: Collection[RepoPath]) -> None:
@@ -208,7 +266,7 @@ def _refused(ref: ProtectedRef, changes: Sequence[ChangeVerdict]) -> set[RepoPat
 
 
 def _finding(
-    owned: OwnedPaths, left: Sequence[RepoPath], here: dict[RepoPath, FileChange], ref: ProtectedRef
+    owned: OwnedPaths, left: Sequence[RepoPath], here: Mapping[RepoPath, FileChange], ref: ProtectedRef
 ) -> Finding:
     name = show_ref(ref.ref) if ref.ref is not None else "the branch"
     what = "would lose" if here[left[0]].new is None else "would get a content of"

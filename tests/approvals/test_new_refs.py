@@ -59,16 +59,23 @@ def test_an_approval_for_main_is_none_for_a_new_protected_ref(
     assert team.push(f"{change}:{ref}").code == 0
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.parametrize(("is_whole", "is_old"), [(True, False), (False, False), (False, True)])
 def test_a_new_protected_branch_is_not_partly_as_main_is_and_partly_as_it_was(
-    tmp_path: Path, is_whole: bool
+    tmp_path: Path, is_whole: bool, is_old: bool
 ) -> None:
+    """An old approval that touches the other part makes no difference."""
     team = Team.make(tmp_path, INFRA + LISTED)
-    old = land(team, {"infra/guard": "1\n", "infra/door": "1\n"})
+    begin, guard = land(team, {"infra/door": "1\n"}), {"infra/guard": "1\n"}
+    old = commit_of(team.dev, begin, dict(guard))
+    assert team.approve("alice", old).code == 0
+    assert team.push(f"{old}:refs/heads/main").code == 0
     land(team, {"infra/guard": "2\n", "infra/door": "2\n"})
     child = commit_of(team.dev, old, {"x": "1\n"})
     taken = {"infra/door": "2\n", "infra/guard": "2\n"} if is_whole else {"infra/door": "2\n"}
     tip = commit_of(team.dev, child, dict(taken), old, child)
+    if is_old:
+        again = commit_of(team.dev, commit_of(team.dev, begin, {"y": "1\n"}), dict(guard))
+        tip = commit_of(team.dev, tip, {"y": "1\n"}, tip, again)
     team.dev.git("fetch", "-q", str(team.server.path), "+main:refs/remotes/origin/main")
     if is_whole:
         assert in_ci(team, BRANCH, tip) == (0, [])
