@@ -297,17 +297,17 @@ class _Commits:
         )
 
     def _merge(self, plain: WholeCommit, before: Values) -> WholeCommit:
-        """Make what was approved of a merge: its tree, at all paths."""
+        """Make what was approved of a merge: its tree, at all paths in which what it joins differs."""
         named = (plain.commit, *self._history.parents_of(plain.commit))
         trees = [tree_of(self._objects, each) for each in named]
         seen = _values(before, trees, self._contents)
-        return WholeCommit(
-            plain.commit,
-            {slot: values | plain.begins.get(slot, frozenset()) for slot, values in seen.items()},
-            {slot: self._contents.at(slot, trees[0]) for slot in before},
-            plain.below,
-            is_merge=True,
-        )
+        begins = {
+            slot: values | plain.begins.get(slot, frozenset())
+            for slot, values in seen.items()
+            if len(values) > 1 or slot in plain.makes
+        }
+        makes = {slot: self._contents.at(slot, trees[0]) for slot in begins}
+        return WholeCommit(plain.commit, begins, makes, plain.below, is_merge=True)
 
     def _missing_of_others(
         self, merge: WholeCommit, before: Values, commits: Sequence[WholeCommit]
@@ -327,7 +327,8 @@ class _Commits:
             for each in commits
             if each.is_free or each.commit in merge.below
         ]
-        return find_missing(before, of_others(merge.makes), below) if others else None
+        missing = find_missing(before, of_others(merge.makes), below)
+        return missing and replace(missing, commit=missing.commit or merge.commit)
 
 
 class _NewHistory:

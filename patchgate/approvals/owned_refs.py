@@ -209,7 +209,7 @@ class _Comparison:
         _require_readable(self._found, view.controls, view.here)
 
         def begins(path: RepoPath) -> Sequence[str]:
-            return [*view.there, *(view.rules_there if path in view.controls else ())]
+            return view.rules_there if path in view.controls else view.there
 
         part = find_part(self._objects, self._ref, self._whole, begins, self._found, self._contents)
         if part is not None:
@@ -283,7 +283,7 @@ def _finding(
 
 def _part(ref: ProtectedRef, missing: MissingPart) -> Finding:
     name = show_ref(ref.ref) if ref.ref is not None else "the branch"
-    short = missing.commit[:SHORT_OID]
+    short = (missing.commit or ref.tip or "")[:SHORT_OID]
     return owner_finding(
         f"{name} would get a part of {short}, which was approved as a whole: {missing.path.quoted} is not "
         "as it made it, or was not as it began; a merge left that out",

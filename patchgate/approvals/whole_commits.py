@@ -48,7 +48,10 @@ class WholeCommit:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """Where no order leads to the result: a commit that would land in part, and a path that shows it."""
+    """Where no order leads to the result: a commit that would land in part, and a path that shows it.
+
+    `commit` is empty where none of the commits touches the path.
+    """
 
     commit: str
     path: RepoPath
@@ -169,6 +172,8 @@ def _explain(slot: Slot, state: _Reached, value: Hashable, commits: Sequence[Who
     if slot in state.last:
         return MissingPart(state.last[slot].commit, slot[0])
     asked = [each for each in commits if slot in each.makes and not each.is_free]
+    if not asked:
+        return MissingPart("", slot[0])
     maker = next((each for each in asked if each.makes[slot] == value), asked[0])
     kept_back = [each for each in commits if each.commit in maker.below - state.settled]
     for commit in (*kept_back, maker):

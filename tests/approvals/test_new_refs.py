@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.approvals.owners_world import GOVERNED, Team
+from tests.approvals.owners_world import GOVERNED, Team, key_of
 from tests.approvals.test_owner_attacks import DENIED, INFRA, commit_of, land, on_server, refused
-from tests.signing import needs_ssh_keygen
+from tests.signing import SIGNERS, needs_ssh_keygen
 
 pytestmark = [needs_ssh_keygen, pytest.mark.turns(3)]
 
@@ -83,6 +83,24 @@ def test_a_new_protected_branch_is_not_partly_as_main_is_and_partly_as_it_was(
     else:
         assert in_ci(team, BRANCH, tip) == (1, ["owner-approval-missing"])
         assert "infra/door" in refused(team, f"{tip}:{BRANCH}")
+
+
+def test_a_new_protected_branch_has_no_rule_of_long_ago_beside_an_approved_part(tmp_path: Path) -> None:
+    policy = INFRA + LISTED
+    both = "".join(key_of(name).allowed(f"{name}@example.com") for name in ("alice", "mallory"))
+    team = Team.make(tmp_path, policy)
+    only = {SIGNERS: key_of("alice").allowed("alice@example.com")}
+    old = land(team, {SIGNERS: both})
+    team.dev.git("fetch", "-q", str(team.server.path), "+main:refs/remotes/origin/main")
+    now = land(team, dict(only))
+    team.dev.git("fetch", "-q", str(team.server.path), "+main:refs/remotes/origin/main")
+    change = commit_of(team.dev, now, {"patchgate.toml": policy + LOOSER, SIGNERS: both})
+    assert team.approve("alice", change, "--for", BRANCH).code == 0
+    child = commit_of(team.dev, old, {"x": "1\n"})
+    half = commit_of(team.dev, change, {"patchgate.toml": policy, "x": "1\n"}, child, change)
+    assert "patchgate.toml" in refused(team, f"{half}:{BRANCH}")
+    assert in_ci(team, BRANCH, half) == (1, ["owner-approval-missing"])
+    assert team.push(f"{change}:{BRANCH}").code == 0
 
 
 @pytest.mark.parametrize("annotated", [(), ("-a", "-m", "Nine")])

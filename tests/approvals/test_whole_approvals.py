@@ -286,6 +286,20 @@ def test_an_approved_merge_stands_for_the_paths_of_who_approved_it_alone(
         assert answer.code == 0, answer.err
 
 
+def test_an_approved_merge_takes_nothing_back_of_what_it_did_not_touch(tmp_path: Path) -> None:
+    """It is of an older main, and comes with a change of what main has got since."""
+    team = Team.make(tmp_path, INFRA)
+    old = land(team, {"infra/a": "0\n", "infra/x": "1\n"})
+    sides = [of_alice(team, old, {"infra/a": text}) for text in ("1\n", "2\n")]
+    merge = commit_of(team.dev, sides[0], {"infra/a": "12\n"}, *sides)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    assert team.approve("alice", merge, "--for", MAIN, *where).code == 0
+    now = land(team, {"infra/x": "2\n"})
+    newer = of_alice(team, now, {"infra/x": "3\n"})
+    answer = team.push(f"{clean_merge(team.dev, newer, merge)}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
 def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     first = of_alice(team, team.head(), {**TWO})
