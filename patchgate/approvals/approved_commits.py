@@ -90,7 +90,11 @@ class Contents:
 
     def at(self, slot: Slot, tree: str) -> Hashable:
         """Return it for what a tree has there."""
-        return self.value(slot, self._objects.file_at(tree, slot[0].raw))
+        return self.value(slot, self.entry(slot, tree))
+
+    def entry(self, slot: Slot, tree: str) -> Entry | None:
+        """Return what a tree has there."""
+        return self._objects.file_at(tree, slot[0].raw)
 
 
 def approved_paths(
@@ -194,12 +198,15 @@ def _values(slots: Iterable[Slot], trees: Sequence[str], contents: Contents) -> 
 def _merged(slot: Slot, bases: Sequence[str], ours: str, theirs: str, contents: Contents) -> Hashable:
     """Return what a merge makes of a path, if nobody is asked about it.
 
-    Where both sides have changed it, that is what the branch has. Where several bases lead to different
-    results, nobody knows what the merge makes: then it is a value that nothing else is like.
+    Where both sides have changed it, that is what the branch has. Nobody knows what the merge makes where
+    several bases lead to different results, nor where both have changed a file of which only a part counts:
+    then it is a value that nothing else is like.
     """
-    one, other = (contents.at(slot, tree) for tree in (ours, theirs))
-    found = {other if contents.at(slot, base) == one else one for base in bases}
-    return found.pop() if len(found) == 1 else tuple(sorted(map(repr, found)))
+    one, other = (contents.entry(slot, tree) for tree in (ours, theirs))
+    was = {contents.entry(slot, base) for base in bases}
+    found = {other if each == one else one for each in was}
+    is_joined = slot[1] and one != other and any(each not in {one, other} for each in was)
+    return contents.value(slot, found.pop()) if len(found) == 1 and not is_joined else ("unknown", *bases)
 
 
 def _slots(
@@ -277,7 +284,7 @@ class _Commits:
                 continue
             plain = self._plain(commit, before, named)
             if len(self._history.parents_of(commit)) > 1:
-                merge = self._merge(plain, before)
+                merge = self._merge(plain, before, commits)
                 missing = self._missing_of_others(merge, before, commits)
                 plain, of_merges = (
                     (plain, of_merges or missing) if missing is not None else (merge, of_merges)
@@ -296,8 +303,12 @@ class _Commits:
             frozenset(self._history.ancestors_of(commit).intersection(named)),
         )
 
-    def _merge(self, plain: WholeCommit, before: Values) -> WholeCommit:
-        """Make what was approved of a merge: its tree, at all paths in which what it joins differs."""
+    def _merge(self, plain: WholeCommit, before: Values, commits: Sequence[WholeCommit]) -> WholeCommit:
+        """Make what was approved of a merge: its tree, at all paths in which what it joins differs.
+
+        Args:
+            commits: those that may come before it.
+        """
         named = (plain.commit, *self._history.parents_of(plain.commit))
         trees = [tree_of(self._objects, each) for each in named]
         seen = _values(before, trees, self._contents)
@@ -307,7 +318,8 @@ class _Commits:
             if len(values) > 1 or slot in plain.makes
         }
         makes = {slot: self._contents.at(slot, trees[0]) for slot in begins}
-        return WholeCommit(plain.commit, begins, makes, plain.below, is_merge=True)
+        settled = {each.commit for each in commits if begins.keys() >= each.makes.keys()} & plain.below
+        return WholeCommit(plain.commit, begins, makes, plain.below - settled, frozenset(settled))
 
     def _missing_of_others(
         self, merge: WholeCommit, before: Values, commits: Sequence[WholeCommit]
@@ -325,7 +337,7 @@ class _Commits:
         below = [
             replace(each, makes=of_others(each.makes))
             for each in commits
-            if each.is_free or each.commit in merge.below
+            if each.is_free or each.commit in merge.below | merge.settles
         ]
         missing = find_missing(before, of_others(merge.makes), below)
         return missing and replace(missing, commit=missing.commit or merge.commit)

@@ -27,15 +27,15 @@ Values = Mapping[Slot, Set[Hashable]]
 class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
-    `below` are the approved commits that it stands on. A merge was approved with its whole tree: it stands
-    for all that are below it. `is_free`: nobody is asked for it, so it may come as often as anybody likes.
+    `below` are the approved commits that must come before it. A merge was approved with its tree: it
+    `settles` those below it whose slots it makes. `is_free`: nobody is asked for it, so it may come often.
     """
 
     commit: str
     begins: Values
     makes: Mapping[Slot, Hashable]
     below: frozenset[str]
-    is_merge: bool = False
+    settles: frozenset[str] = frozenset()
     is_free: bool = False
 
     def obstacle(self, values: Values) -> Slot | None:
@@ -91,8 +91,8 @@ class _Reached:
 
     def allows(self, commit: WholeCommit) -> bool:
         """Return whether a commit may come next."""
-        stands = commit.is_merge or commit.below <= self.settled
-        return stands and commit.commit not in self.settled and commit.obstacle(self.values) is None
+        may_come = commit.below <= self.settled and commit.commit not in self.settled
+        return may_come and commit.obstacle(self.values) is None
 
     def after(self, commit: WholeCommit) -> _Reached:
         """Return the state that a commit makes of this one."""
@@ -100,7 +100,7 @@ class _Reached:
         values = {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}}
         if commit.is_free:
             return _Reached(values, self.settled, self.last)
-        settled = self.settled | {commit.commit} | (commit.below if commit.is_merge else frozenset())
+        settled = self.settled | {commit.commit} | commit.settles
         return _Reached(values, settled, {**self.last, **dict.fromkeys(changed, commit)})
 
     def differing(self, result: Mapping[Slot, Hashable]) -> Iterator[Slot]:
@@ -116,11 +116,11 @@ def _possible(
     while True:
         begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
         made = Counter(each for commit in left for each in commit.makes.items())
-        settled = {each.commit for each in left}.union(*(each.below for each in left if each.is_merge))
+        settled = {each.commit for each in left}.union(*(each.settles for each in left))
         fewer = [
             each
             for each in left
-            if (each.is_merge or each.below <= settled)
+            if each.below <= settled
             and all(
                 (result.get(slot, value) == value or (slot, value) in begun)
                 and _may_begin(each, slot, before, made)

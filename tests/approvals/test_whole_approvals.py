@@ -300,6 +300,46 @@ def test_an_approved_merge_takes_nothing_back_of_what_it_did_not_touch(tmp_path:
     assert answer.code == 0, answer.err
 
 
+def test_an_approved_merge_does_not_stand_for_what_all_that_it_joins_has(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, INFRA)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    start = land(team, {"infra/guard": "off\n"})
+    below = of_alice(team, start, {"infra/guard": "on\n"})
+    sides = [of_alice(team, below, {"infra/a": text}) for text in ("1\n", "2\n")]
+    merge = commit_of(team.dev, sides[0], {"infra/a": "12\n"}, *sides)
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
+    assert team.approve("alice", merge, "--for", MAIN, *where).code == 0
+    door = of_alice(team, merge, {"infra/door": "open\n"})
+    half = commit_of(team.dev, door, {"infra/guard": "off\n"}, start, door)
+    assert "infra/guard" in refused(team, f"{half}:{MAIN}")
+    assert team.push(f"{door}:{MAIN}").code == 0
+
+
+def test_no_text_merge_hides_a_part_of_an_approved_policy_in_a_project_file(tmp_path: Path) -> None:
+    """Main has moved a table, which changes no rule: git puts the line of the head below another one."""
+    team = Team.make(tmp_path, "[policy]\n")
+    where = "refs/remotes/origin/main"
+    governed = '[tool.patchgate.governance]\nid = "repository-1"\n'
+    table = '[[tool.patchgate.owners]]\npaths = ["@policy", "infra/**"]\n'
+    notes, added = [f"# {number}\n" for number in range(6)], 'signers = ["alice@example.com"]\n'
+    more = "".join([*notes[:3], added, *notes[3:]])
+    other = "[tool.other]\n", "x = 1\n"
+
+    def project(*parts: str) -> dict[str, str | None]:
+        return {"patchgate.toml": None, "pyproject.toml": governed + "".join(parts)}
+
+    start = commit_of(team.dev, team.head(), project(table, *notes, *other))
+    now = commit_of(team.dev, start, project(other[0], *notes, other[1], table))
+    signers: dict[str, str | None] = {SIGNERS: keys(team, "alice", "mallory")}
+    head = commit_of(team.dev, start, project(table, more, *other) | signers)
+    on_server(team, "main", now)
+    assert team.approve("alice", head, "--for", MAIN).code == 0
+    merge = clean_merge(team.dev, now, head)
+    checked = team.dev.check("--policy-from", where, f"{where}..{head}", CI="true")
+    assert "owner-approval-missing" in checked.errors
+    refused(team, f"{merge}:{MAIN}")
+
+
 def test_what_a_later_approved_commit_makes_of_the_rest_is_whole(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     first = of_alice(team, team.head(), {**TWO})

@@ -75,7 +75,7 @@ def test_a_result_is_whole_exactly_if_some_order_makes_it(seed: int) -> None:
 def test_a_merge_stands_for_what_is_below_it() -> None:
     a, b, _ = SLOTS
     one, two = commit("1", {a: 0}, {a: 1}), commit("2", {a: 0, b: 0}, {a: 2, b: 2})
-    merge = WholeCommit("3", {a: {1, 2}, b: {0, 2}}, {a: 3, b: 2}, frozenset("12"), is_merge=True)
+    merge = WholeCommit("3", {a: {1, 2}, b: {0, 2}}, {a: 3, b: 2}, frozenset(), frozenset("12"))
     above = commit("4", {b: 2}, {b: 4}, "1", "2", "3")
     before: dict[Slot, frozenset[int]] = {a: frozenset([0]), b: frozenset([0])}
     assert find_missing(before, {a: 3, b: 4}, [one, two, merge, above]) is None
