@@ -295,11 +295,18 @@ class _Commits:
 
     def _plain(self, commit: str, before: Values, named: Set[str]) -> WholeCommit:
         """Make what was approved of a commit, one of those named."""
-        value, mine = self._contents.value, [each for each in self._by_commit[commit] if each.slot in before]
+        value = self._contents.value
+        # One commit may have been asked about the rules in a file, and another one about the file.
+        mine = [
+            (slot, each)
+            for each in self._by_commit[commit]
+            for slot in ((each.path, False), (each.path, True))
+            if slot in before
+        ]
         return WholeCommit(
             commit,
-            {each.slot: {value(each.slot, each.old)} for each in mine},
-            {each.slot: value(each.slot, each.new) for each in mine},
+            {slot: {value(slot, each.old)} for slot, each in mine},
+            {slot: value(slot, each.new) for slot, each in mine},
             frozenset(self._history.ancestors_of(commit).intersection(named)),
         )
 

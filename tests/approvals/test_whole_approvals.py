@@ -315,6 +315,20 @@ def test_an_approved_merge_does_not_stand_for_what_all_that_it_joins_has(tmp_pat
     assert team.push(f"{door}:{MAIN}").code == 0
 
 
+def test_a_project_file_whose_table_names_it_and_the_rules_lands_in_two_steps(tmp_path: Path) -> None:
+    team = Team.make(tmp_path, "[policy]\n")
+    project = PROJECT.replace('["@policy"]', '["@policy", "pyproject.toml"]')
+    base = commit_of(team.dev, team.head(), {"patchgate.toml": None, "pyproject.toml": project})
+    on_server(team, "main", base)
+    looser = project + "[tool.patchgate.content]\nsecrets = false\n"
+    first = of_alice(team, base, {"pyproject.toml": looser})
+    second = commit_of(team.dev, first, {"pyproject.toml": looser.replace('"x"', '"y"')})
+    where = ("--policy-from", "refs/remotes/origin/main")
+    assert team.approve("alice", second, "--for", MAIN, *where).code == 0
+    answer = team.push(f"{second}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
 def test_no_text_merge_hides_a_part_of_an_approved_policy_in_a_project_file(tmp_path: Path) -> None:
     """Main has moved a table, which changes no rule: git puts the line of the head below another one."""
     team = Team.make(tmp_path, "[policy]\n")
