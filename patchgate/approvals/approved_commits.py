@@ -286,9 +286,8 @@ class _Commits:
             if len(self._history.parents_of(commit)) > 1:
                 merge = self._merge(plain, before, commits)
                 missing = self._missing_of_others(merge, before, commits)
-                plain, of_merges = (
-                    (plain, of_merges or missing) if missing is not None else (merge, of_merges)
-                )
+                of_merges = of_merges or missing
+                plain = plain if missing is not None else merge
             commits.append(plain)
         missing = find_missing(before, result, commits)
         return missing and (of_merges or missing)
