@@ -22,9 +22,18 @@ from patchgate.report.verdict import UNCHANGED, Finding, GateOutcome, Outcome
 from patchgate.values import replace
 
 _GATES = frozenset({"paths", "policy", "content", "shape"})
-# Not the budgets, nor the rules that deny by name: there a merge is compared with the branch anyway.
+# Not the budgets, nor the rules that deny a path: there a merge is compared with the branch anyway.
 _RULES = frozenset(
-    {"deny-class", "secret", "conflict-marker", "deny-content", "mode-change", "symlink", "gitlink"}
+    {
+        "deny-class",
+        "deny-suffix",
+        "secret",
+        "conflict-marker",
+        "deny-content",
+        "mode-change",
+        "symlink",
+        "gitlink",
+    }
     | {rule.id for rule in RULES.values() if rule.gate == "paths"}
 )
 _NOTE = "the branch does not have it: one side of a conflict brings it back"
