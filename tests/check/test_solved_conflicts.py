@@ -69,6 +69,26 @@ def test_a_conflict_that_is_solved_as_the_branch_wants_it_is_accepted(
         assert (answer.verdict, answer.errors) == ("accepted", [])
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_file_of_a_denied_suffix_does_not_come_back_under_the_name_that_one_side_gave_it(
+    tmp_path: Path, is_kept: bool
+) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"a.key": "".join(f"{number}\n" for number in range(20))})
+    repo.commit({"patchgate.toml": '[policy]\ndeny_suffixes = [".key"]\n'})
+    repo.git("checkout", "-q", "-b", "side")
+    repo.git("mv", "a.key", "b.key")
+    repo.commit({}, "Move the key")
+    repo.git("checkout", "-q", "main")
+    repo.git("rm", "-q", "a.key")
+    repo.commit({}, "Remove the key")
+    repo.git("checkout", "-q", "side")
+    assert repo.try_git("merge", "-q", "main").returncode == 1
+    repo.git(*(("add",) if is_kept else ("rm", "-q")), "b.key")
+    repo.commit({}, "Merge")
+    assert repo.check("main..side", "--policy-from", "main").errors == (["deny-suffix"] if is_kept else [])
+
+
 @pytest.mark.parametrize("removed", [False, True])
 def test_what_no_side_had_removed_yet_is_not_brought_back(tmp_path: Path, removed: bool) -> None:
     repo = Repo.create(tmp_path)
