@@ -27,6 +27,8 @@ _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 _PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
+# What is left of one commit below several approved merges.
+_MOST_FOR_EACH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +278,6 @@ class _Commits:
     def find_missing(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
         """Return what would land in part, as `whole_commits.find_missing` does."""
         commits: list[WholeCommit] = []
-        of_merges: MissingPart | None = None
         named = {each.commit for mine in self._by_commit.values() for each in mine if each.slot in before}
         for commit in reversed(list(self._history)):
             commits += self._free.get(commit, ())
@@ -285,12 +286,10 @@ class _Commits:
             plain = self._plain(commit, before, named)
             if len(self._history.parents_of(commit)) > 1:
                 merge = self._merge(plain, before, commits)
-                missing = self._missing_of_others(merge, before, commits)
-                of_merges = of_merges or missing
-                plain = plain if missing is not None else merge
-            commits.append(plain)
-        missing = find_missing(before, result, commits)
-        return missing and (of_merges or missing)
+                commits += (merge, *_reduced(merge, plain.below, commits, _MOST_FOR_EACH * len(named)))
+            else:
+                commits.append(plain)
+        return find_missing(before, result, commits)
 
     def _plain(self, commit: str, before: Values, named: Set[str]) -> WholeCommit:
         """Make what was approved of a commit, one of those named."""
@@ -312,41 +311,41 @@ class _Commits:
     def _merge(self, plain: WholeCommit, before: Values, commits: Sequence[WholeCommit]) -> WholeCommit:
         """Make what was approved of a merge: its tree, at all paths in which what it joins differs.
 
+        Only the paths of those count who approved it. What commits below it make of these must have come, or
+        is made by the merge.
+
         Args:
             commits: those that may come before it.
         """
+        asked = {each.asked for each in self._by_commit[plain.commit]}
+        mine = {slot for slot in before if slot in plain.makes or self._owners[slot] <= asked}
         named = (plain.commit, *self._history.parents_of(plain.commit))
         trees = [tree_of(self._objects, each) for each in named]
-        seen = _values(before, trees, self._contents)
+        seen = _values(mine, trees, self._contents)
         begins = {
             slot: values | plain.begins.get(slot, frozenset())
-            for slot, values in seen.items()
+            for slot, values in sorted(seen.items())
             if len(values) > 1 or slot in plain.makes
         }
         makes = {slot: self._contents.at(slot, trees[0]) for slot in begins}
-        settled = {each.commit for each in commits if begins.keys() >= each.makes.keys()} & plain.below
-        return WholeCommit(plain.commit, begins, makes, plain.below - settled, frozenset(settled))
+        left = mine - makes.keys()
+        below = [each for each in commits if each.commit in plain.below]
+        needed = frozenset(each.commit for each in below if not left.isdisjoint(each.makes))
+        others = {each.commit for each in below if not makes.keys() >= each.makes.keys()}
+        return WholeCommit(plain.commit, begins, makes, needed, plain.below - others)
 
-    def _missing_of_others(
-        self, merge: WholeCommit, before: Values, commits: Sequence[WholeCommit]
-    ) -> MissingPart | None:
-        """Return what a merge has in part of the paths of owners who were not asked about it.
 
-        To these paths whole commits below the merge must lead, whatever they make of the others.
-        """
-        asked = {each.asked for each in self._by_commit[merge.commit]}
-        others = {slot for slot in before if not self._owners[slot] <= asked}
-
-        def of_others(makes: Mapping[Slot, Hashable]) -> dict[Slot, Hashable]:
-            return {slot: value for slot, value in makes.items() if slot in others}
-
-        below = [
-            replace(each, makes=of_others(each.makes))
-            for each in commits
-            if each.is_free or each.commit in merge.below | merge.settles
-        ]
-        missing = find_missing(before, of_others(merge.makes), below)
-        return missing and replace(missing, commit=missing.commit or merge.commit)
+def _reduced(
+    merge: WholeCommit, below: Set[str], commits: Sequence[WholeCommit], most: int
+) -> Iterator[WholeCommit]:
+    """Yield the paths of others that are left of commits below an approved merge, where it makes the rest."""
+    known = {(each.commit, frozenset(each.makes)) for each in commits}
+    for each in commits:
+        rest = {slot: value for slot, value in each.makes.items() if slot not in merge.makes}
+        is_part = each.commit in below - merge.settles and len(rest) < len(each.makes)
+        if is_part and (each.commit, frozenset(rest)) not in known and len(known) <= most:
+            known.add((each.commit, frozenset(rest)))
+            yield replace(each, makes=rest, below=each.below | {merge.commit})
 
 
 class _NewHistory:

@@ -300,6 +300,32 @@ def test_an_approved_merge_takes_nothing_back_of_what_it_did_not_touch(tmp_path:
     assert answer.code == 0, answer.err
 
 
+@pytest.mark.parametrize("is_beside", [True, False])
+def test_who_approves_a_merge_decides_nothing_about_the_paths_of_others(
+    tmp_path: Path, is_beside: bool
+) -> None:
+    """Bob's merge takes back a guard of alice's, below what lands with it or beside that."""
+    tables = "".join(
+        f'[[owners]]\npaths = ["{name}/**"]\nsigners = ["{who}@example.com"]\n'
+        for name, who in (("infra", "alice"), ("db", "bob"))
+    )
+    team = Team.make(tmp_path, GOVERNED + tables, signers=("alice", "bob"))
+    start = team.head()
+    whole = of_alice(team, start, {"infra/guard": "on\n", "infra/door": "open\n"})
+    guard = of_alice(team, start, {"infra/guard": "on\n"})
+    first = start if is_beside else commit_of(team.dev, whole, {"infra/guard": None}, start, whole)
+    sides = [
+        commit_of(team.dev, base, {"db/x": text})
+        for base, text in ((first, "1\n"), (guard if is_beside else whole, "2\n"))
+    ]
+    merge = commit_of(team.dev, sides[0], {"db/x": "12\n"}, *sides)
+    for change in (*sides, merge):
+        where = ("--policy-from", "refs/remotes/origin/main")
+        assert team.approve("bob", change, "--for", MAIN, *where).code == 0
+    tip = commit_of(team.dev, merge, {"infra/door": "open\n"}, merge, whole) if is_beside else merge
+    assert "infra/guard" in refused(team, f"{tip}:{MAIN}")
+
+
 def test_an_approved_merge_does_not_stand_for_what_all_that_it_joins_has(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     where = ("--policy-from", "refs/remotes/origin/main")
