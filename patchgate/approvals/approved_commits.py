@@ -58,8 +58,6 @@ class ApprovedPath:
 
     def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, contents: Contents) -> bool:
         """Return whether this approves what a path becomes, for the owners of a table."""
-        if self.is_exception:
-            return False
         is_bound = self.is_policy or not is_control
         is_meant = self.table == owned.table or (owned.table is None and self.is_policy)
         is_so = self.path == file.path and is_bound and is_meant

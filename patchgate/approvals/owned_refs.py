@@ -153,7 +153,7 @@ class _View:
     rules_there: Sequence[str]
 
     def is_there(self, objects: Objects, path: RepoPath) -> bool:
-        """Return whether a path is as it is there already: the merge of the two is judged by itself."""
+        """Return whether a path is as it is there already."""
         trees = self.rules_there if path in self.controls else self.there
         return any(objects.entry(tree, path.raw) == self.here[path].new for tree in trees)
 

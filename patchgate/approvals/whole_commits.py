@@ -1,8 +1,8 @@
 """Find an order in which approved commits, each as a whole, make of a branch what it becomes.
 
 Who approved a commit has seen all of it, on top of the approved ones below it. A merge can keep one of its
-files and leave out another, or bring back what was there before, which changes nothing by itself. So it is
-not asked what each merge did, but whether whole commits lead to the result, each from where it began.
+files and leave out another, or take one back, and nobody is asked about that. So this does not look at each
+merge: whole commits must lead to the result, each from where its files are as it began.
 """
 
 from __future__ import annotations

@@ -23,6 +23,10 @@ pytestmark = [needs_ssh_keygen, pytest.mark.turns(2)]
 MAIN = "refs/heads/main"
 ALL = '[policy]\n[[owners]]\npaths = ["@policy", "infra/**"]\n[governance]\nid = "repository-1"\n'
 ONLY_ALICE = ALL.replace('"infra/**"]\n', '"infra/**"]\nsigners = ["alice@example.com"]\n')
+TWO_OWNERS = GOVERNED + "".join(
+    f'[[owners]]\npaths = ["{name}/**"]\nsigners = ["{who}@example.com"]\n'
+    for name, who in (("infra", "alice"), ("db", "bob"))
+)
 TWO = {"infra/a": "A\n", "infra/b": "B\n"}
 PROJECT = (
     '[project]\nname = "x"\n[[tool.patchgate.owners]]\npaths = ["@policy"]\n'
@@ -264,11 +268,7 @@ def test_an_approved_merge_stands_for_the_paths_of_who_approved_it_alone(
     tmp_path: Path, is_half: bool
 ) -> None:
     """Bob solves a conflict in his file, and is not asked what the merge makes of alice's."""
-    tables = "".join(
-        f'[[owners]]\npaths = ["{name}/**"]\nsigners = ["{who}@example.com"]\n'
-        for name, who in (("infra", "alice"), ("db", "bob"))
-    )
-    team = Team.make(tmp_path, GOVERNED + tables, signers=("alice", "bob"))
+    team = Team.make(tmp_path, TWO_OWNERS, signers=("alice", "bob"))
     where = ("--policy-from", "refs/remotes/origin/main")
     start = team.head()
     both = commit_of(team.dev, start, {**TWO, "db/x": "1\n"})
@@ -305,11 +305,7 @@ def test_who_approves_a_merge_decides_nothing_about_the_paths_of_others(
     tmp_path: Path, is_beside: bool
 ) -> None:
     """Bob's merge takes back a guard of alice's, below what lands with it or beside that."""
-    tables = "".join(
-        f'[[owners]]\npaths = ["{name}/**"]\nsigners = ["{who}@example.com"]\n'
-        for name, who in (("infra", "alice"), ("db", "bob"))
-    )
-    team = Team.make(tmp_path, GOVERNED + tables, signers=("alice", "bob"))
+    team = Team.make(tmp_path, TWO_OWNERS, signers=("alice", "bob"))
     start = team.head()
     whole = of_alice(team, start, {"infra/guard": "on\n", "infra/door": "open\n"})
     guard = of_alice(team, start, {"infra/guard": "on\n"})
