@@ -19,6 +19,7 @@ from patchgate.approvals.apply_approvals import (
 )
 from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement, identity
 from patchgate.approvals.binding import NOT_BOUND, Binding, with_branch
+from patchgate.approvals.merge_sides import chosen_sides
 from patchgate.approvals.signatures import base_tree, check_signature, sign
 from patchgate.approvals.signers import signers_of
 from patchgate.check.commits import check_revision
@@ -28,6 +29,7 @@ from patchgate.check.policy_lookup import CheckOptions, trusted_options
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.notes import APPROVALS_REF, add_line, anchor_of
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
@@ -47,7 +49,7 @@ from patchgate.report.verdict import (
     Verdict,
 )
 from patchgate.report.wording import describe_gate, name_change
-from patchgate.values import dataclass, replace
+from patchgate.values import dataclass, field, replace
 
 STAGED = "@staged"
 _ID = re.compile(r"(sha256:)?([0-9a-f]{8,64})")
@@ -206,11 +208,15 @@ def _places(repository: Repository, commit: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """What an approval would allow: the change, the findings that refuse it, and its paths with owners."""
+    """What an approval would allow: the change, the findings that refuse it, and its paths with owners.
+
+    `sides`: the paths of which a merge takes one side, and the parent whose; see `chosen_sides`.
+    """
 
     change: ChangeVerdict
     findings: tuple[Finding, ...]
     owned: tuple[OwnedPaths, ...] = ()
+    sides: Mapping[RepoPath, str | None] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -296,7 +302,8 @@ def exempt(
         if rule not in known:
             raise _not_refusing(rule, name, known)
     findings = tuple(each for each in errors_of(left) if not rules or each.rule in rules)
-    return Exemption(left, findings, owned)
+    sides = chosen_sides(repository, left, owned, findings) if signed else {}
+    return Exemption(left, findings, owned, sides)
 
 
 def _require_judged(change: ChangeVerdict, name: str, *, is_owned: bool) -> None:

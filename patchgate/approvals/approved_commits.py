@@ -24,7 +24,8 @@ from patchgate.values import dataclass, replace
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
-_PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
+# The rules about paths: what an approval allows of these lands as a whole.
+PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
 # What is left of one commit below several approved merges.
@@ -155,7 +156,7 @@ def _exceptions_of(change: ChangeVerdict) -> Iterator[ApprovedPath]:
 
 def _is_exception(finding: Finding) -> bool:
     is_asked = finding.level is Level.ERROR or "approved" in finding.details
-    return is_asked and finding.rule in _PATH_RULES
+    return is_asked and finding.rule in PATH_RULES
 
 
 def find_part(

@@ -169,12 +169,12 @@ def _views(objects: Objects, ref: ProtectedRef, before: str, now: str, after: st
         controls = controls_of(objects, before, after, here) | controls_of(objects, now, after, here)
         return _View(here, controls, there, rules_there)
 
-    here = _differences(objects, before, after)
+    here = differences(objects, before, after)
     if not ref.is_new or now == before:
         there = [before, now, *(tree_of(objects, each) for each in ref.other_bases)]
         yield view(here, there, there)
         return
-    unlike_now = _differences(objects, now, after)
+    unlike_now = differences(objects, now, after)
     yield view(unlike_now, [now], [now])
     rules = controls_of(objects, now, after, unlike_now)
     here |= {path: file for path, file in unlike_now.items() if path in rules}
@@ -230,7 +230,7 @@ class _Comparison:
         return any(each.covers(owned, file, is_control, self._contents) for each in self._made[path])
 
 
-def _differences(objects: Objects, before: str, after: str) -> dict[RepoPath, FileChange]:
+def differences(objects: Objects, before: str, after: str) -> dict[RepoPath, FileChange]:
     """Map the paths in which two trees differ."""
     files, _ = read_difference(objects.repository, objects, ("diff-tree", "-r"), [before, after], Detail())
     return {file.path: file for file in files}

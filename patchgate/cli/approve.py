@@ -154,7 +154,7 @@ def _require_person(*, signs: bool, is_bound: bool) -> None:
 def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None) -> None:
     """Show on standard error what would be approved: of each rule so many findings, and so many paths."""
     from patchgate.git.quoting import printable
-    from patchgate.report.wording import MAX_TEXT, safe, show_place
+    from patchgate.report.wording import MAX_TEXT, SHORT_OID, safe, show_place
 
     longest = _LONGEST if most is None else MAX_TEXT
 
@@ -178,6 +178,14 @@ def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None
     if owned:
         write_error("  paths that have owners:")
         listed([f"    {path.quoted}" for path in owned])
+    if exemption.sides:
+        write_error("  it also decides, by what it joins:")
+        listed(
+            [
+                f"    {path.quoted}, as {'the branch' if side is None else side[:SHORT_OID]} has it"
+                for path, side in exemption.sides.items()
+            ]
+        )
     write_error(f"reason: {printable(reason, 1000)}")
     write_error(f"by: {by}")
 

@@ -322,6 +322,22 @@ def test_who_approves_a_merge_decides_nothing_about_the_paths_of_others(
     assert "infra/guard" in refused(team, f"{tip}:{MAIN}")
 
 
+def test_who_approves_a_merge_is_shown_what_it_takes_of_one_side(tmp_path: Path) -> None:
+    """It counts with its tree, for the paths of those who approve it: also where it takes a guard back."""
+    team = Team.make(tmp_path, TWO_OWNERS, signers=("alice", "bob"))
+    start = team.head()
+    whole = of_alice(team, start, {"infra/guard": "on\n", "infra/door": "open\n", "db/y": "1\n"})
+    half = commit_of(team.dev, whole, {"infra/guard": None}, start, whole)
+    sides = [of_alice(team, base, {"infra/x": text}) for base, text in ((half, "1\n"), (whole, "2\n"))]
+    merge = commit_of(team.dev, sides[0], {"infra/x": "12\n", "db/y": None}, *sides)
+    answer = team.approve("alice", merge, "--for", MAIN, "--policy-from", "refs/remotes/origin/main")
+    assert answer.code == 0
+    _, _, shown = answer.err.partition("it also decides")
+    assert f"infra/guard, as {sides[0][:12]} has it" in shown
+    assert "infra/door" not in shown
+    assert "db/y" not in shown
+
+
 def test_an_approved_merge_does_not_stand_for_what_all_that_it_joins_has(tmp_path: Path) -> None:
     team = Team.make(tmp_path, INFRA)
     where = ("--policy-from", "refs/remotes/origin/main")
