@@ -308,10 +308,10 @@ class _Commits:
         )
 
     def _merge(self, plain: WholeCommit, before: Values, commits: Sequence[WholeCommit]) -> WholeCommit:
-        """Make what was approved of a merge: its tree, at all paths in which what it joins differs.
+        """Make what was approved of a merge: its own change, and what it takes of one side.
 
-        Only the paths of those count who approved it. What commits below it make of these must have come, or
-        is made by the merge.
+        Only the paths of those count who approved it. Where what it joins differs, it replaces the commits
+        below it that have not come; what these make of other paths must have come.
 
         Args:
             commits: those that may come before it.
@@ -321,17 +321,22 @@ class _Commits:
         named = (plain.commit, *self._history.parents_of(plain.commit))
         trees = [tree_of(self._objects, each) for each in named]
         seen = _values(mine, trees, self._contents)
-        begins = {
-            slot: values | plain.begins.get(slot, frozenset())
-            for slot, values in sorted(seen.items())
-            if len(values) > 1 or slot in plain.makes
-        }
-        makes = {slot: self._contents.at(slot, trees[0]) for slot in begins}
-        left = mine - makes.keys()
-        below = [each for each in commits if each.commit in plain.below]
-        needed = frozenset(each.commit for each in below if not left.isdisjoint(each.makes))
-        others = {each.commit for each in below if not makes.keys() >= each.makes.keys()}
-        return WholeCommit(plain.commit, begins, makes, needed, plain.below - others)
+        begins = {slot: seen[slot] | plain.begins[slot] for slot in plain.makes}
+        taken = {slot: self._contents.at(slot, trees[0]) for slot in sorted(mine) if len(seen[slot]) > 1}
+        made = {**taken, **plain.makes}
+        below = [each for each in commits if each.commit in plain.below and not each.is_free]
+        left = mine - made.keys()
+        return WholeCommit(
+            plain.commit,
+            begins,
+            plain.makes,
+            frozenset(each.commit for each in below if not left.isdisjoint(each.makes)),
+            plain.below.difference(each.commit for each in below if not made.keys() >= each.makes.keys()),
+            tuple(
+                replace(each, makes={slot: made[slot] for slot in each.makes if slot in made}, replaces=())
+                for each in below
+            ),
+        )
 
 
 def _reduced(
@@ -339,8 +344,9 @@ def _reduced(
 ) -> Iterator[WholeCommit]:
     """Yield the paths of others that are left of commits below an approved merge, where it makes the rest."""
     known = {(each.commit, frozenset(each.makes)) for each in commits}
+    made = merge.beside(frozenset()).makes
     for each in commits:
-        rest = {slot: value for slot, value in each.makes.items() if slot not in merge.makes}
+        rest = {slot: value for slot, value in each.makes.items() if slot not in made}
         is_part = each.commit in below - merge.settles and len(rest) < len(each.makes)
         if is_part and (each.commit, frozenset(rest)) not in known and len(known) <= most:
             known.add((each.commit, frozenset(rest)))

@@ -10,7 +10,7 @@ from patchgate.approvals.signatures import base_tree
 from patchgate.check.judging_policy import controls_of, owned_paths
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.pushes import parents_of
+from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import PathRuling
 from patchgate.policy.tree_policies import TreePolicies
@@ -20,7 +20,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, OwnedPaths
 def chosen_sides(
     repository: Repository, change: ChangeVerdict, owned: Sequence[OwnedPaths], findings: Sequence[Finding]
 ) -> dict[RepoPath, str | None]:
-    """Map the paths of which an approved merge takes one side to the parent whose content it takes.
+    """Map the paths of which an approved merge takes one side, where git would not, to that parent.
 
     None: it takes what the branch has that gets it. Listed are paths of the tables that are asked, and after
     an exception from a rule about paths those that rules deny; but not what is the merge's own change.
@@ -32,25 +32,24 @@ def chosen_sides(
     Raises:
         UndecidedError: an object is missing.
     """
-    commit = change.source.commit
-    if change.source.kind != "merge" or commit is None:
-        return {}
+    parents = change.source.parents
     with Objects(repository) as objects:
-        base = base_tree(objects, change)
+        base = base_tree(objects, change) if parents else None
         if base is None:
             return {}
-        parents = [(each, tree_of(objects, each)) for each in parents_of(repository, [commit])[commit]]
-        (_, first), *others = parents
-        differing = {path for _, tree in others for path in differences(objects, first, tree)}
+        first, *others = (tree_of(objects, each) for each in parents)
+        joined = [tree_of(objects, each) for each in common_ancestors(repository, *parents[:2])]
+        differing = {path for tree in others for path in differences(objects, first, tree)}
         differing -= {file.path for file in change.change.files}
-        made = {
-            path: objects.file_at(change.change.after, path.raw)
-            for path in _decided(objects, base, change, differing, owned, findings)
-        }
-        return {
-            path: next((name for name, tree in parents if objects.file_at(tree, path.raw) == entry), None)
-            for path, entry in sorted(made.items())
-        }
+        found: dict[RepoPath, str | None] = {}
+        for path in sorted(set(_decided(objects, base, change, differing, owned, findings))):
+            made, *sides = (objects.file_at(tree, path.raw) for tree in (change.change.after, first, *others))
+            was = {objects.file_at(tree, path.raw) for tree in joined}
+            # What one side alone has changed is as that side has it.
+            if len(sides) > 2 or {*sides} - was != {made}:
+                names = (name for name, entry in zip(parents, sides, strict=True) if entry == made)
+                found[path] = next(names, None)
+        return found
 
 
 def _decided(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 
 from patchgate.git.path import RepoPath
-from patchgate.values import dataclass, field
+from patchgate.values import dataclass, field, replace
 
 # Commits and slots of the states that are tried. An honest history needs one state for each commit.
 _MOST_WORK = 1_000_000
@@ -27,8 +27,10 @@ Values = Mapping[Slot, Set[Hashable]]
 class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
-    `below` are the approved commits that must come before it. A merge was approved with its tree: it
-    `settles` those below it whose slots it makes. `is_free`: nobody is asked for it, so it may come often.
+    `below` are the approved commits that must come before it. A merge was approved with its tree: those of
+    `replaces` that have not come need not come any more, and the slots that they have there become what the
+    merge has of them. It `settles` those of which nothing is left. `is_free`: nobody is asked for it, so it
+    may come often.
     """
 
     commit: str
@@ -36,7 +38,18 @@ class WholeCommit:
     makes: Mapping[Slot, Hashable]
     below: frozenset[str]
     settles: frozenset[str] = frozenset()
+    replaces: tuple[WholeCommit, ...] = ()
     is_free: bool = False
+
+    def beside(self, settled: Set[str]) -> WholeCommit:
+        """Return what it does where some commits need not come any more: it replaces the others."""
+        begins, makes = dict(self.begins), dict(self.makes)
+        for each in self.replaces:
+            if each.commit not in settled:
+                for slot in each.makes.keys() - self.makes.keys():
+                    begins[slot] = each.begins[slot] | begins.get(slot, frozenset())
+                    makes[slot] = each.makes[slot]
+        return replace(self, begins=begins, makes=makes, replaces=()) if self.replaces else self
 
     def obstacle(self, values: Values) -> Slot | None:
         """Return the first slot that is neither as the commit began nor as it made it."""
@@ -92,10 +105,11 @@ class _Reached:
     def allows(self, commit: WholeCommit) -> bool:
         """Return whether a commit may come next."""
         may_come = commit.below <= self.settled and commit.commit not in self.settled
-        return may_come and commit.obstacle(self.values) is None
+        return may_come and commit.beside(self.settled).obstacle(self.values) is None
 
     def after(self, commit: WholeCommit) -> _Reached:
         """Return the state that a commit makes of this one."""
+        commit = commit.beside(self.settled)
         changed = [slot for slot, made in commit.makes.items() if self.values[slot] != {made}]
         values = {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}}
         if commit.is_free:
@@ -114,8 +128,11 @@ def _possible(
     """Leave out the commits that cannot come: few are left where merges have dropped many."""
     left = list(commits)
     while True:
-        begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
-        made = Counter(each for commit in left for each in commit.makes.items())
+        largest = [each.beside(frozenset()) for each in left]
+        begun = {
+            (slot, value) for each in largest for slot, values in each.begins.items() for value in values
+        }
+        made = Counter(each for commit in largest for each in commit.makes.items())
         settled = {each.commit for each in left}.union(*(each.settles for each in left))
         fewer = [
             each
@@ -177,7 +194,7 @@ def _explain(slot: Slot, state: _Reached, value: Hashable, commits: Sequence[Who
     maker = next((each for each in asked if each.makes[slot] == value), asked[0])
     kept_back = [each for each in commits if each.commit in maker.below - state.settled]
     for commit in (*kept_back, maker):
-        obstacle = commit.obstacle(state.values)
+        obstacle = commit.beside(state.settled).obstacle(state.values)
         if obstacle is not None:
             return MissingPart(commit.commit, obstacle[0])
     return MissingPart(maker.commit, slot[0])

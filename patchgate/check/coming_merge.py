@@ -74,7 +74,7 @@ def add_coming_merge(
 
         reading = LoadedChange(
             change=change,
-            source=Source("range", ref=revision, base_commit=base, is_merge=True),
+            source=Source("range", ref=revision, base_commit=base, parents=sides),
             parents=tuple(trees),
             carried=partial(_carried, objects, merges, sides, change, detail, rules),
             solved=solver(repository, objects, joined, joined.tree, detail, store.variables),

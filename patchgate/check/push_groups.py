@@ -10,7 +10,6 @@ from patchgate.check.protected_refs import RefRules
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.commit_lists import Commit
-from patchgate.git.model import Source
 from patchgate.git.pushes import NOTES
 from patchgate.git.quoting import first_of
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
@@ -208,9 +207,7 @@ def _named(refs: Sequence[str]) -> str:
 
 def under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
     """Add to a verdict the ref that brings its commit, and a short name of the policy's commit."""
-    source = Source(
-        kind=change.source.kind, commit=change.source.commit, base_commit=change.source.base_commit, ref=ref
-    )
+    source = replace(change.source, ref=ref)
     policy = change.policy
     if place is not None and len(place) >= 40 and policy.origin.startswith(place):
         policy = replace(policy, origin=place[:SHORT_OID] + policy.origin[len(place) :])

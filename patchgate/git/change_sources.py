@@ -181,7 +181,7 @@ def read_staged(repository: Repository, objects: Objects, base: PendingBase, det
         known = take_difference(repository, detail)
     reading = _against_index(repository, objects, base, detail, variables, known)
     kind = "merge" if base.heads else "staged"
-    return replace(reading, source=Source(kind, None, base.commit))
+    return replace(reading, source=Source(kind, None, base.commit, parents=tuple(base.heads)))
 
 
 def read_worktree(
@@ -218,7 +218,7 @@ def read_worktree(
                 "update-index", *how, "-z", "--stdin", stdin=stdin, variables=variables, in_work_tree=True
             )
     reading = _against_index(repository, objects, base, detail, variables)
-    return replace(reading, source=Source("worktree", None, base.commit, is_merge=bool(base.heads)))
+    return replace(reading, source=Source("worktree", None, base.commit, parents=tuple(base.heads)))
 
 
 def _gone_and_fresh(changed: bytes) -> tuple[list[bytes], list[bytes]]:

@@ -301,10 +301,11 @@ class Walk:
             offset += len(records)
         for commit, files, around in zip(batch, parts, folders, strict=True):
             change = Change.of(self.base_of(commit), commit.tree, files, self.objects.empty_blob)
-            kind = "merge" if len(commit.parents) > 1 else "commit"
+            parents = commit.parents if len(commit.parents) > 1 else ()
+            kind = "merge" if parents else "commit"
             parent = commit.parents[0] if commit.parents else None
             # For a merge with conflicts, the files are not the whole overlay.
-            reading = LoadedChange(change, Source(kind, commit.oid, parent), around)
+            reading = LoadedChange(change, Source(kind, commit.oid, parent, parents=parents), around)
             yield self._of_merge(reading, commit, detail) if kind == "merge" else reading
 
     def _of_merge(self, reading: LoadedChange, commit: Commit, detail: Detail) -> LoadedChange:

@@ -132,15 +132,15 @@ class Source:
 
     `kind` is staged, worktree, commit, merge, patch, edits or another format of a patch, all, message, ref or
     range. `commit` is the commit judged, `base_commit` the commit whose tree is the base, `ref` the full name
-    of the ref that would bring it, or the range as the user wrote it; None if there is none. `is_merge` is
-    whether a working tree is that of a merge under way.
+    of the ref that would bring it, or the range as the user wrote it; None if there is none. `parents` are
+    the commits that a merge joins, also one under way or one that a host would make; none of another change.
     """
 
     kind: str
     commit: str | None = None
     base_commit: str | None = None
     ref: str | None = None
-    is_merge: bool = False
+    parents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,22 +183,23 @@ def pair_renames(files: Iterable[FileChange], empty_blob: str) -> dict[RepoPath,
 
 
 def change_id(
-    change: Change, *, is_merge: bool = False, unchanged: Iterable[tuple[str, RepoPath | None]] = ()
+    change: Change, *, parents: Sequence[str] = (), unchanged: Iterable[tuple[str, RepoPath | None]] = ()
 ) -> str:
     """Compute the id that survives a rebase: SHA-256 over each file's path, modes and object ids.
 
     A side that is missing is written as mode 000000 and an object id of zeroes.
 
     Args:
-        is_merge: the files are only what a merge changes itself; it is judged at other paths too, so its tree
-            is a part of the id.
+        parents: of a merge: the files are only what it changes itself, and it is judged at other paths too.
+            So its tree and what it joins are a part of the id.
         unchanged: what refuses it for what it does not change, each a rule and a line, and a path. Then its
             tree is a part of the id, too.
     """
     digest = hashlib.sha256(b"patchgate.change/1\n")
     unchanged = list(unchanged)
-    if is_merge or unchanged:
-        digest.update(f"{'merge' if is_merge else 'tree'} {change.after}\n".encode("ascii"))
+    if parents or unchanged:
+        digest.update(f"{'merge' if parents else 'tree'} {change.after}\n".encode("ascii"))
+    digest.update("".join(f"parent {each}\n" for each in parents).encode("ascii"))
     for file in change.files:
         present = file.old or file.new
         nothing = Entry(NO_MODE, "0" * len(present.oid if present else ""))

@@ -285,8 +285,7 @@ class ChangeVerdict:
             for each in refusing
             if UNCHANGED in each.details or each.definition.gate in _OF_TREES or each.path not in own
         ]
-        is_merge = self.source.kind == "merge" or self.source.is_merge
-        return change_id(self.change, is_merge=is_merge, unchanged=refused)
+        return change_id(self.change, parents=self.source.parents, unchanged=refused)
 
     @property
     def id(self) -> str:

@@ -322,20 +322,64 @@ def test_who_approves_a_merge_decides_nothing_about_the_paths_of_others(
     assert "infra/guard" in refused(team, f"{tip}:{MAIN}")
 
 
-def test_who_approves_a_merge_is_shown_what_it_takes_of_one_side(tmp_path: Path) -> None:
-    """It counts with its tree, for the paths of those who approve it: also where it takes a guard back."""
+def test_who_approves_a_merge_is_shown_what_it_leaves_out(tmp_path: Path) -> None:
+    """It counts with its tree, for the paths of those who approve it: also where it drops a guard."""
     team = Team.make(tmp_path, TWO_OWNERS, signers=("alice", "bob"))
-    start = team.head()
-    whole = of_alice(team, start, {"infra/guard": "on\n", "infra/door": "open\n", "db/y": "1\n"})
-    half = commit_of(team.dev, whole, {"infra/guard": None}, start, whole)
-    sides = [of_alice(team, base, {"infra/x": text}) for base, text in ((half, "1\n"), (whole, "2\n"))]
-    merge = commit_of(team.dev, sides[0], {"infra/x": "12\n", "db/y": None}, *sides)
+    other = land(team, {"infra/x": "2\n", "infra/y": "1\n"})
+    both: dict[str, str | None] = {
+        "infra/guard": "on\n",
+        "infra/door": "open\n",
+        "infra/x": "1\n",
+        "db/y": "1\n",
+    }
+    whole = of_alice(team, team.dev.ask("rev-parse", f"{other}~"), both)
+    merge = commit_of(
+        team.dev,
+        whole,
+        {"infra/x": "12\n", "infra/y": "1\n", "db/y": None, "infra/guard": None},
+        other,
+        whole,
+    )
+    team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
     answer = team.approve("alice", merge, "--for", MAIN, "--policy-from", "refs/remotes/origin/main")
     assert answer.code == 0
     _, _, shown = answer.err.partition("it also decides")
-    assert f"infra/guard, as {sides[0][:12]} has it" in shown
-    assert "infra/door" not in shown
-    assert "db/y" not in shown
+    assert [line.strip() for line in shown.splitlines() if " has it" in line] == [
+        f"infra/guard, as {other[:12]} has it"
+    ]
+
+
+def test_an_approved_merge_is_no_revert_of_what_its_parents_have(tmp_path: Path) -> None:
+    """Its sides differ in a guard, and another approved commit brings that: it takes no part of this back."""
+    team = Team.make(tmp_path, INFRA)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    old = land(team, {"infra/a": "0\n", "infra/guard": "on\n"})
+    start = land(team, {"infra/guard": "off\n"})
+    whole = of_alice(team, start, {"infra/guard": "on\n", "infra/door": "open\n"})
+    one, other = (of_alice(team, base, {"infra/a": text}) for base, text in ((start, "1\n"), (old, "2\n")))
+    merge = commit_of(team.dev, one, {"infra/a": "12\n"}, one, other)
+    assert team.approve("alice", merge, "--for", MAIN, *where).code == 0
+    half = commit_of(team.dev, merge, {"infra/door": "open\n"}, merge, whole)
+    assert "infra/guard" in refused(team, f"{half}:{MAIN}")
+    checked = team.dev.check(*where, f"refs/remotes/origin/main..{half}", CI="true")
+    assert "owner-approval-missing" in checked.errors
+    answer = team.push(f"{clean_merge(team.dev, merge, whole)}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
+def test_an_approved_merge_is_approved_with_what_it_joins(tmp_path: Path) -> None:
+    """Whoever makes it again would choose in what its parents differ."""
+    team = Team.make(tmp_path, INFRA)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    start = land(team, {"infra/a": "0\n"})
+    one, other = (of_alice(team, start, {"infra/a": text}) for text in ("1\n", "2\n"))
+    merge = commit_of(team.dev, one, {"infra/a": "12\n"}, one, other)
+    assert team.approve("alice", merge, "--for", MAIN, *where).code == 0
+    for parents in ((one, commit_of(team.dev, other, {})), (other, one)):
+        again = commit_of(team.dev, one, {"infra/a": "12\n"}, *parents)
+        assert again[:12] in refused(team, f"{again}:{MAIN}")
+    answer = team.push(f"{merge}:{MAIN}")
+    assert answer.code == 0, answer.err
 
 
 def test_an_approved_merge_does_not_stand_for_what_all_that_it_joins_has(tmp_path: Path) -> None:

@@ -148,11 +148,14 @@ def test_the_change_id_survives_a_rebase() -> None:
     assert change_id(Change.of(BASE, AFTER, files)) == change_id(Change.of("3" * 40, "4" * 40, files[::-1]))
 
 
-def test_the_id_of_a_merge_names_its_tree_too() -> None:
-    one, other = (
-        change_id(Change.of(BASE, after, [added("a")]), is_merge=True) for after in (AFTER, "4" * 40)
-    )
-    assert len({one, other, change_id(Change.of(BASE, AFTER, [added("a")]))}) == 3
+def test_the_id_of_a_merge_names_its_tree_and_what_it_joins_too() -> None:
+    ids = {
+        change_id(Change.of(BASE, after, [added("a")]), parents=parents)
+        for after in (AFTER, "4" * 40)
+        for parents in ((), ("5" * 40, "6" * 40), ("6" * 40, "5" * 40), ("5" * 40, "7" * 40))
+    }
+    # That of a plain commit names no tree.
+    assert len(ids) == 7
 
 
 def test_the_zeroes_of_a_missing_side_are_as_long_as_the_object_ids() -> None:
