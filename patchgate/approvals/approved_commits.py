@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 
+from patchgate.approvals.approved_merges import left_of_others, stands_for
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit, find_missing
@@ -20,7 +21,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, OwnedPaths, ProtectedRef
-from patchgate.values import dataclass, replace
+from patchgate.values import dataclass
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
@@ -28,7 +29,7 @@ _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
-# What is left of one commit below several approved merges.
+# Commits, free steps, and what is left of commits below several approved merges, for each commit.
 _MOST_FOR_EACH = 4
 
 
@@ -276,19 +277,23 @@ class _Commits:
 
     def find_missing(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
         """Return what would land in part, as `whole_commits.find_missing` does."""
-        commits: list[WholeCommit] = []
         named = {each.commit for mine in self._by_commit.values() for each in mine if each.slot in before}
+        commits: dict[str, WholeCommit] = {}
+        parts: list[WholeCommit] = []
         for commit in reversed(list(self._history)):
-            commits += self._free.get(commit, ())
+            parts += self._free.get(commit, ())
             if commit not in named:
                 continue
-            plain = self._plain(commit, before, named)
+            made = self._plain(commit, before, named)
+            left: Iterable[WholeCommit] = ()
             if len(self._history.parents_of(commit)) > 1:
-                merge = self._merge(plain, before, commits)
-                commits += (merge, *_reduced(merge, plain.below, commits, _MOST_FOR_EACH * len(named)))
-            else:
-                commits.append(plain)
-        return find_missing(before, result, commits)
+                below = made.below
+                made = self._merge(made, before, [each for oid, each in commits.items() if oid in below])
+                if len(parts) <= _MOST_FOR_EACH * len(named):
+                    left = left_of_others(made, parts)
+            commits[commit] = made
+            parts += (made, *left)
+        return find_missing(before, result, parts)
 
     def _plain(self, commit: str, before: Values, named: Set[str]) -> WholeCommit:
         """Make what was approved of a commit, one of those named."""
@@ -307,50 +312,21 @@ class _Commits:
             frozenset(self._history.ancestors_of(commit).intersection(named)),
         )
 
-    def _merge(self, plain: WholeCommit, before: Values, commits: Sequence[WholeCommit]) -> WholeCommit:
-        """Make what was approved of a merge: its own change, and what it takes of one side.
-
-        Only the paths of those count who approved it. Where what it joins differs, it replaces the commits
-        below it that have not come; what these make of other paths must have come.
-
-        Args:
-            commits: those that may come before it.
-        """
-        asked = {each.asked for each in self._by_commit[plain.commit]}
-        mine = {slot for slot in before if slot in plain.makes or self._owners[slot] <= asked}
-        named = (plain.commit, *self._history.parents_of(plain.commit))
-        trees = [tree_of(self._objects, each) for each in named]
-        seen = _values(mine, trees, self._contents)
-        begins = {slot: seen[slot] | plain.begins[slot] for slot in plain.makes}
-        taken = {slot: self._contents.at(slot, trees[0]) for slot in sorted(mine) if len(seen[slot]) > 1}
-        made = {**taken, **plain.makes}
-        below = [each for each in commits if each.commit in plain.below and not each.is_free]
-        left = mine - made.keys()
-        return WholeCommit(
-            plain.commit,
-            begins,
-            plain.makes,
-            frozenset(each.commit for each in below if not left.isdisjoint(each.makes)),
-            plain.below.difference(each.commit for each in below if not made.keys() >= each.makes.keys()),
-            tuple(
-                replace(each, makes={slot: made[slot] for slot in each.makes if slot in made}, replaces=())
-                for each in below
-            ),
+    def _merge(self, own: WholeCommit, before: Values, below: Sequence[WholeCommit]) -> WholeCommit:
+        """Make what the approval of a merge stands for."""
+        asked = {each.asked for each in self._by_commit[own.commit]}
+        mine = {slot for slot in before if slot in own.makes or self._owners[slot] <= asked}
+        merge, *parents = (
+            tree_of(self._objects, each) for each in (own.commit, *self._history.parents_of(own.commit))
         )
-
-
-def _reduced(
-    merge: WholeCommit, below: Set[str], commits: Sequence[WholeCommit], most: int
-) -> Iterator[WholeCommit]:
-    """Yield the paths of others that are left of commits below an approved merge, where it makes the rest."""
-    known = {(each.commit, frozenset(each.makes)) for each in commits}
-    made = merge.beside(frozenset()).makes
-    for each in commits:
-        rest = {slot: value for slot, value in each.makes.items() if slot not in made}
-        is_part = each.commit in below - merge.settles and len(rest) < len(each.makes)
-        if is_part and (each.commit, frozenset(rest)) not in known and len(known) <= most:
-            known.add((each.commit, frozenset(rest)))
-            yield replace(each, makes=rest, below=each.below | {merge.commit})
+        return stands_for(
+            own,
+            below,
+            {slot: self._contents.at(slot, merge) for slot in before},
+            _values(mine, parents, self._contents),
+            mine,
+            self._history.ancestors_of,
+        )
 
 
 class _NewHistory:

@@ -88,7 +88,7 @@ def find_missing(
     slot = next(state.differing(result), None)
     if slot is None or _leads_to(result, begin, _possible(before, result, commits)):
         return None
-    return _explain(slot, state, result[slot], commits)
+    return _explain(slot, state, result, commits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +184,23 @@ def _leads_to(result: Mapping[Slot, Hashable], begin: _Reached, commits: Sequenc
     return False
 
 
-def _explain(slot: Slot, state: _Reached, value: Hashable, commits: Sequence[WholeCommit]) -> MissingPart:
+def _explain(
+    slot: Slot, state: _Reached, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
+) -> MissingPart:
     """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
     if slot in state.last:
         return MissingPart(state.last[slot].commit, slot[0])
     asked = [each for each in commits if slot in each.makes and not each.is_free]
     if not asked:
         return MissingPart("", slot[0])
-    maker = next((each for each in asked if each.makes[slot] == value), asked[0])
+    maker = next((each for each in asked if each.makes[slot] == result[slot]), asked[0])
     kept_back = [each for each in commits if each.commit in maker.below - state.settled]
+    for commit in kept_back:
+        # What a merge leaves out says more than the conflict that it solves.
+        other = (each for each, made in commit.makes.items() if result.get(each, made) != made)
+        left_out = next((each for each in other if each not in maker.makes), None)
+        if left_out is not None:
+            return MissingPart(commit.commit, left_out[0])
     for commit in (*kept_back, maker):
         obstacle = commit.beside(state.settled).obstacle(state.values)
         if obstacle is not None:

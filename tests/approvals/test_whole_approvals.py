@@ -367,6 +367,24 @@ def test_an_approved_merge_is_no_revert_of_what_its_parents_have(tmp_path: Path)
     assert answer.code == 0, answer.err
 
 
+@pytest.mark.parametrize("is_merge", [True, False])
+def test_a_merge_that_another_owner_approved_lands_with_the_approved_commits_below_it(
+    tmp_path: Path, is_merge: bool
+) -> None:
+    """Bob approved it with alice's guard in its tree."""
+    team = Team.make(tmp_path, TWO_OWNERS, signers=("alice", "bob"))
+    start = team.head()
+    guard = of_alice(team, start, {"infra/guard": "on\n"})
+    door = {"db/door": "open\n"}
+    sides = (guard, commit_of(team.dev, guard, {"readme": "1\n"})) if is_merge else (guard,)
+    made = commit_of(team.dev, sides[-1], door, *sides)
+    where = ("--policy-from", "refs/remotes/origin/main")
+    assert team.approve("bob", made, "--for", MAIN, *where).code == 0
+    assert "infra/guard" in refused(team, f"{commit_of(team.dev, start, door, start, made)}:{MAIN}")
+    answer = team.push(f"{made}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
 def test_an_approved_merge_is_approved_with_what_it_joins(tmp_path: Path) -> None:
     """Whoever makes it again would choose in what its parents differ."""
     team = Team.make(tmp_path, INFRA)

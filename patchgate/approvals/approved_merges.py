@@ -1,0 +1,99 @@
+"""What the approval of a merge stands for: its own change, and commits below it as its tree has them.
+
+The approved commits below it may be unable to come one after the other: their conflict is what was approved.
+So the merge can come instead of them. It was approved with its tree, by the owners of some paths: of these it
+may leave out or change what the commits below it made, where the sides differ; of other paths it has what they
+made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+
+from patchgate.approvals.whole_commits import Slot, Values, WholeCommit
+from patchgate.values import replace
+
+
+def stands_for(
+    own: WholeCommit,
+    below: Sequence[WholeCommit],
+    tree: Mapping[Slot, Hashable],
+    sides: Values,
+    mine: Set[Slot],
+    ancestors_of: Callable[[str], Set[str]],
+) -> WholeCommit:
+    """Return a merge with the commits that need not come before it.
+
+    Args:
+        own: its own change.
+        below: the approved commits below it, the oldest first.
+        tree: what it has at every slot.
+        sides: what each commit that it joins has.
+        mine: the slots for whose owners it was approved.
+        ancestors_of: returns the ancestors of a commit.
+    """
+    taken = {slot for slot in mine if not sides[slot] <= {tree[slot]}}
+    kept = _Kept(below, tree, ancestors_of)
+    needed, settled, dropped = set(), set(), set()
+    replaced: list[WholeCommit] = []
+    for each in below:
+        here = {slot for slot in each.makes if slot in mine}
+        others = each.makes.keys() - here
+        has = {slot for slot in others if kept.has(each, slot)}
+        if others != has:
+            dropped.add(each.commit)
+        is_of_others = bool(has) and (others != has or not dropped.isdisjoint(each.below))
+        if is_of_others or not here <= taken | own.makes.keys():
+            needed.add(each.commit)
+            continue
+        if here or has:
+            replaced.append(replace(each, makes={slot: tree[slot] for slot in here | has}, replaces=()))
+        if others == has:
+            settled.add(each.commit)
+    return replace(
+        own,
+        begins={slot: own.begins[slot] | sides[slot] for slot in own.makes},
+        below=frozenset(needed),
+        settles=frozenset(settled),
+        replaces=tuple(replaced),
+    )
+
+
+class _Kept:
+    """Says whether a merge has what a commit below it made, or what a later one made of that."""
+
+    def __init__(
+        self,
+        below: Sequence[WholeCommit],
+        tree: Mapping[Slot, Hashable],
+        ancestors_of: Callable[[str], Set[str]],
+    ) -> None:
+        self._ancestors_of = ancestors_of
+        self._makers: dict[Slot, list[str]] = {}
+        for each in below:
+            for slot, value in each.makes.items():
+                if tree[slot] == value:
+                    self._makers.setdefault(slot, []).append(each.commit)
+
+    def has(self, commit: WholeCommit, slot: Slot) -> bool:
+        """Return it for a slot of a commit."""
+        makers = self._makers.get(slot, [])
+        return any(each == commit.commit or commit.commit in self._ancestors_of(each) for each in makers)
+
+
+def left_of_others(merge: WholeCommit, parts: Sequence[WholeCommit]) -> list[WholeCommit]:
+    """List what is left of commits that a merge replaces in part: paths of others, which it does not have."""
+    replaced = {
+        each.commit: each.makes.keys() | merge.makes.keys()
+        for each in merge.replaces
+        if each.commit not in merge.settles
+    }
+    known = {(each.commit, frozenset(each.makes)) for each in parts}
+    found: list[WholeCommit] = []
+    for each in parts:
+        rest = {
+            slot: value for slot, value in each.makes.items() if slot not in replaced.get(each.commit, ())
+        }
+        if len(rest) < len(each.makes) and (each.commit, frozenset(rest)) not in known:
+            found.append(replace(each, makes=rest, below=each.below | {merge.commit}))
+    return found
