@@ -1,9 +1,8 @@
 """What the approval of a merge stands for: its own change, and commits below it as its tree has them.
 
 The approved commits below it may be unable to come one after the other: their conflict is what was approved.
-So the merge can come instead of them. It was approved with its tree, by the owners of some paths: of these it
-may leave out or change what the commits below it made, where the sides differ; of other paths it has what they
-made.
+So the merge can come instead of them. It was approved with its tree, by the owners of some paths. Of these it
+may leave out or change what the commits below it made, where its sides differ; of others it has what they made.
 """
 
 from __future__ import annotations
