@@ -2,7 +2,7 @@
 
 The approved commits below it may be unable to come one after the other: their conflict is what was approved.
 So the merge can come instead of them. It was approved with its tree, by the owners of some paths. Of these it
-may leave out or change what the commits below it made, where its sides differ; of others it has what they made.
+may leave out or change what the commits below made, where its sides differ; of others it has what they made.
 """
 
 from __future__ import annotations
