@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 
-from patchgate.approvals.approved_merges import left_of_others, stands_for
+from patchgate.approvals.approved_merges import stands_for
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit, find_missing
@@ -29,8 +29,6 @@ _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
-# Commits, free steps, and what is left of commits below several approved merges, for each commit.
-_MOST_FOR_EACH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,22 +276,14 @@ class _Commits:
     def find_missing(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
         """Return what would land in part, as `whole_commits.find_missing` does."""
         named = {each.commit for mine in self._by_commit.values() for each in mine if each.slot in before}
-        commits: dict[str, WholeCommit] = {}
-        parts: list[WholeCommit] = []
+        commits: list[WholeCommit] = []
         for commit in reversed(list(self._history)):
-            parts += self._free.get(commit, ())
-            if commit not in named:
-                continue
-            made = self._plain(commit, before, named)
-            left: Iterable[WholeCommit] = ()
-            if len(self._history.parents_of(commit)) > 1:
-                below = made.below
-                made = self._merge(made, before, [each for oid, each in commits.items() if oid in below])
-                if len(parts) <= _MOST_FOR_EACH * len(named):
-                    left = left_of_others(made, parts)
-            commits[commit] = made
-            parts += (made, *left)
-        return find_missing(before, result, parts)
+            commits += self._free.get(commit, ())
+            if commit in named:
+                made = self._plain(commit, before, named)
+                is_merge = len(self._history.parents_of(commit)) > 1
+                commits.append(self._merge(made, before, commits) if is_merge else made)
+        return find_missing(before, result, commits)
 
     def _plain(self, commit: str, before: Values, named: Set[str]) -> WholeCommit:
         """Make what was approved of a commit, one of those named."""
@@ -312,8 +302,8 @@ class _Commits:
             frozenset(self._history.ancestors_of(commit).intersection(named)),
         )
 
-    def _merge(self, own: WholeCommit, before: Values, below: Sequence[WholeCommit]) -> WholeCommit:
-        """Make what the approval of a merge stands for."""
+    def _merge(self, own: WholeCommit, before: Values, commits: Sequence[WholeCommit]) -> WholeCommit:
+        """Make what the approval of a merge stands for, with those of some commits that are below it."""
         asked = {each.asked for each in self._by_commit[own.commit]}
         mine = {slot for slot in before if slot in own.makes or self._owners[slot] <= asked}
         merge, *parents = (
@@ -321,7 +311,7 @@ class _Commits:
         )
         return stands_for(
             own,
-            below,
+            [each for each in commits if each.commit in own.below and not each.is_free],
             {slot: self._contents.at(slot, merge) for slot in before},
             _values(mine, parents, self._contents),
             mine,

@@ -78,21 +78,3 @@ class _Kept:
         """Return it for a slot of a commit."""
         makers = self._makers.get(slot, [])
         return any(each == commit.commit or commit.commit in self._ancestors_of(each) for each in makers)
-
-
-def left_of_others(merge: WholeCommit, parts: Sequence[WholeCommit]) -> list[WholeCommit]:
-    """List what is left of commits that a merge replaces in part: paths of others, which it does not have."""
-    replaced = {
-        each.commit: each.makes.keys() | merge.makes.keys()
-        for each in merge.replaces
-        if each.commit not in merge.settles
-    }
-    known = {(each.commit, frozenset(each.makes)) for each in parts}
-    found: list[WholeCommit] = []
-    for each in parts:
-        rest = {
-            slot: value for slot, value in each.makes.items() if slot not in replaced.get(each.commit, ())
-        }
-        if len(rest) < len(each.makes) and (each.commit, frozenset(rest)) not in known:
-            found.append(replace(each, makes=rest, below=each.below | {merge.commit}))
-    return found

@@ -72,15 +72,25 @@ def test_a_result_is_whole_exactly_if_some_order_makes_it(seed: int) -> None:
     assert min(counted.values()) > 50
 
 
-def test_a_merge_stands_for_what_is_below_it() -> None:
+def test_a_merge_comes_instead_of_what_has_not_come() -> None:
     a, b, _ = SLOTS
     one, two = commit("1", {a: 0}, {a: 1}), commit("2", {a: 0, b: 0}, {a: 2, b: 2})
-    merge = WholeCommit("3", {a: {1, 2}, b: {0, 2}}, {a: 3, b: 2}, frozenset(), frozenset("12"))
+    replaces = (one, commit("2", {a: 0, b: 0}, {a: 3, b: 2}))
+    merge = WholeCommit("3", {a: {1, 2}}, {a: 3}, frozenset(), frozenset("12"), replaces)
     above = commit("4", {b: 2}, {b: 4}, "1", "2", "3")
     before: dict[Slot, frozenset[int]] = {a: frozenset([0]), b: frozenset([0])}
     assert find_missing(before, {a: 3, b: 4}, [one, two, merge, above]) is None
     for result in ({a: 1, b: 4}, {a: 3, b: 0}):
         assert find_missing(before, result, [one, two, merge, above]) is not None
+
+
+def test_a_merge_takes_nothing_back_of_what_has_come() -> None:
+    a, b, c = SLOTS
+    one = commit("1", {b: 0, c: 0}, {b: 1, c: 1})
+    merge = WholeCommit("2", {a: {0}}, {a: 3}, frozenset(), frozenset("1"), (commit("1", {b: 0}, {b: 0}),))
+    before: dict[Slot, frozenset[int]] = {slot: frozenset([0]) for slot in SLOTS}
+    for result, is_whole in (({b: 1, c: 1}, True), ({b: 0, c: 0}, True), ({b: 0, c: 1}, False)):
+        assert (find_missing(before, {a: 3, **result}, [one, merge]) is None) == is_whole
 
 
 def test_of_many_commits_that_no_order_joins_not_all_orders_are_tried() -> None:

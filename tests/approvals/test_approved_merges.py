@@ -1,0 +1,189 @@
+"""Random histories of people who approve only states in which a door has its guard: no other state lands.
+
+The histories are made up, without git: a commit is its parents and what it has of four files. `door` and
+`guard` change together in all that is approved; conflicts in the other files make merges that are approved.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from patchgate.approvals.approved_merges import stands_for
+from patchgate.approvals.whole_commits import Slot, WholeCommit, find_missing
+from patchgate.git.path import RepoPath
+from tests.amount import IS_LONG
+
+A, B, GUARD, DOOR = SLOTS = tuple((RepoPath(name), False) for name in (b"a", b"b", b"guard", b"door"))
+# Who owns each of them: one person all, or two in every way that differs.
+OWNERS = ("1111", "1112", "1121", "2111", "2112", "1212")
+Tree = Mapping[Slot, int]
+
+
+def is_sound(tree: Tree) -> bool:
+    return tree[GUARD] == tree[DOOR]
+
+
+@dataclass
+class History:
+    """Commits with their parents and trees, who was asked for what, and the changes that were approved."""
+
+    draw: random.Random
+    owners: Mapping[Slot, str]
+    trees: list[Tree] = field(default_factory=list)
+    parents: list[tuple[int, ...]] = field(default_factory=list)
+    asked: dict[int, Tree] = field(default_factory=dict)
+    changes: list[tuple[Tree, Tree]] = field(default_factory=list)
+    main: int = 0
+
+    def add(self, tree: Tree, *parents: int) -> int:
+        self.trees.append(tree)
+        self.parents.append(parents)
+        return len(self.trees) - 1
+
+    def ancestors(self, commit: int) -> set[int]:
+        found = set(self.parents[commit])
+        for each in self.parents[commit]:
+            found |= self.ancestors(each)
+        return found
+
+    def bases(self, one: int, other: int) -> list[int]:
+        common = (self.ancestors(one) | {one}) & (self.ancestors(other) | {other})
+        return [each for each in common if not any(each in self.ancestors(more) for more in common)]
+
+    def drawn(self, tree: Tree) -> Tree:
+        """Draw what somebody makes of a tree: as sound as it was, or sound."""
+        changed = dict(tree)
+        if self.draw.random() < 0.8:
+            changed[self.draw.choice([A, A, A, B])] = self.draw.randrange(3)
+        if self.draw.random() < 0.6:
+            changed[GUARD] = changed[DOOR] = self.draw.randrange(2)
+        return changed
+
+    def propose(self, base: int, made: Tree | None = None) -> int:
+        """Make a commit that its owners approve, if they do."""
+        made = made or self.drawn(self.trees[base])
+        changed = {slot: made[slot] for slot in SLOTS if made[slot] != self.trees[base][slot]}
+        if changed and is_sound(made) and is_sound(self.trees[base]):
+            commit = self.add(made, base)
+            self.asked[commit] = changed
+            self.changes.append(({slot: self.trees[base][slot] for slot in changed}, changed))
+            return commit
+        return base
+
+    def join(self, one: int, other: int) -> None:
+        """Merge two commits that have different changes of a file."""
+        sides = (self.propose(each, {**self.trees[each], A: value}) for each, value in ((one, 3), (other, 4)))
+        self.merge(*sides)
+
+    def again(self, base: int) -> None:
+        """Make a change again that was approved, from where its files are as it began."""
+        tree = self.trees[base]
+        fitting = [each for each in self.changes if all(tree[slot] == was for slot, was in each[0].items())]
+        if fitting:
+            _, changed = self.draw.choice(fitting)
+            self.asked[self.add({**tree, **changed}, base)] = changed
+
+    def merge(self, one: int, other: int, *, is_last: bool = False) -> int | None:
+        """Merge two commits; what nobody is asked about is as git makes it, or as main has it.
+
+        Who is asked approves what is sound, and the last merge, into main, asks nobody.
+        """
+        bases = self.bases(one, other)
+        if len(bases) != 1 or one in self.ancestors(other) or other in {one, *self.ancestors(one)}:
+            return None
+        now, made, asked = self.trees[self.main], dict[Slot, int](), dict[Slot, int]()
+        is_honest = self.draw.random() < 0.5
+        for slot in SLOTS:
+            was, ours, theirs = (self.trees[each][slot] for each in (bases[0], one, other))
+            by_git = theirs if ours == was else ours if theirs in {was, ours} else None
+            if by_git is None:
+                made[slot] = self.draw.choice([ours, theirs, now[slot], *[self.draw.randrange(5, 9)] * 3])
+            elif is_honest or self.draw.random() < 0.5:
+                made[slot] = by_git
+            else:
+                made[slot] = now[slot]
+            if made[slot] not in {by_git, now[slot]}:
+                asked[slot] = made[slot]
+        if asked and (is_last or not is_sound(made)):
+            return None
+        merge = self.add(made, one, other)
+        self.asked.update({merge: asked} if asked else {})
+        return merge
+
+    def whole(self, tip: int) -> bool:
+        """Return whether what a tip has is what whole approved commits make of main."""
+        commits: dict[int, WholeCommit] = {}
+        before = {slot: frozenset([self.trees[self.main][slot]]) for slot in SLOTS}
+        for commit in sorted(({tip} | self.ancestors(tip)) - self.ancestors(self.main) - {self.main}):
+            if commit not in self.asked:
+                continue
+            made, (first, *_) = self.asked[commit], self.parents[commit]
+            below = {each: one for each, one in commits.items() if each in self.ancestors(commit)}
+            whole = WholeCommit(
+                str(commit),
+                {slot: {self.trees[first][slot]} for slot in made},
+                made,
+                frozenset(map(str, below)),
+            )
+            if len(self.parents[commit]) > 1:
+                whole = self.approved_merge(commit, whole, list(below.values()))
+            commits[commit] = whole
+        named = {slot for each in commits.values() for slot in each.makes}
+        result = {slot: self.trees[tip][slot] for slot in named}
+        others = [slot for slot in SLOTS if slot not in named]
+        # A slot of no commit is compared elsewhere.
+        is_same = all(self.trees[tip][slot] in before[slot] for slot in others)
+        return is_same and find_missing(before, result, [*commits.values()]) is None
+
+    def approved_merge(self, commit: int, own: WholeCommit, below: list[WholeCommit]) -> WholeCommit:
+        people = {self.owners[slot] for slot in own.makes}
+        return stands_for(
+            own,
+            below,
+            self.trees[commit],
+            {slot: {self.trees[each][slot] for each in self.parents[commit]} for slot in SLOTS},
+            {slot for slot in SLOTS if self.owners[slot] in people},
+            lambda name: set(map(str, self.ancestors(int(name)))),
+        )
+
+
+def histories(seed: int, count: int) -> Iterator[tuple[History, int]]:
+    """Yield random histories, each with a merge into main."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        owners = dict(zip(SLOTS, draw.choice(OWNERS), strict=True))
+        history = History(draw, owners)
+        state = draw.randrange(2)
+        history.add({A: 0, B: 0, GUARD: state, DOOR: state})
+        for _ in range(draw.randrange(3)):
+            history.main = history.add(history.drawn(history.trees[-1]), history.main)
+        steps = [draw.choice("ppa") for _ in range(draw.randint(2, 4))]
+        steps += [draw.choice("jjm") for _ in range(draw.randint(1, 3))]
+        steps += [draw.choice("pam") for _ in range(draw.randint(0, 2))] + ["m"]
+        for step in steps:
+            one, other = (draw.randrange(max(0, len(history.trees) - 8), len(history.trees)) for _ in "12")
+            if step == "p":
+                history.propose(one)
+            elif step == "a":
+                history.again(one)
+            elif step == "j":
+                history.join(one, other)
+            else:
+                history.merge(one, other)
+        tip = history.merge(history.main, len(history.trees) - 1, is_last=True)
+        if tip is not None:
+            yield history, tip
+
+
+@pytest.mark.parametrize("seed", range(500 if IS_LONG else 6))
+def test_no_state_lands_that_nobody_has_approved(seed: int) -> None:
+    counted = {True: 0, False: 0}
+    for history, tip in histories(seed, 1000):
+        is_whole = history.whole(tip)
+        counted[is_whole] += 1
+        assert not is_whole or is_sound(history.trees[tip]), history
+    assert min(counted.values()) > 5
