@@ -38,16 +38,18 @@ def stands_for(
     for each in below:
         here = {slot for slot in each.makes if slot in mine}
         others = each.makes.keys() - here
-        has = {slot for slot in others if kept.has(each, slot)}
-        if others != has:
+        has = {slot for slot in each.makes if kept.has(each, slot)}
+        if not others <= has:
             dropped.add(each.commit)
-        is_of_others = bool(has) and (others != has or not dropped.isdisjoint(each.below))
-        if is_of_others or not here <= taken | own.makes.keys():
+        is_parted = not others.isdisjoint(has) and not (others <= has and dropped.isdisjoint(each.below))
+        # Of what all sides have alike nobody was asked: with it comes all of a commit.
+        alike, left_out = here - taken - own.makes.keys(), here - has - own.makes.keys()
+        if is_parted or (alike and left_out):
             needed.add(each.commit)
             continue
-        if here or has:
-            replaced.append(replace(each, makes={slot: tree[slot] for slot in here | has}, replaces=()))
-        if others == has:
+        if made := {slot: tree[slot] for slot in each.makes if slot in here or slot in has}:
+            replaced.append(replace(each, makes=made, replaces=()))
+        if others <= has:
             settled.add(each.commit)
     return replace(
         own,
