@@ -30,7 +30,7 @@ _LIKE = "give a file, or a public key like 'ssh-ed25519 AAAA… alice@example.co
 
 
 def read_signers(named: Sequence[str]) -> bytes:
-    """Read keys and files into the form of one allowed_signers file.
+    """Read keys, several on a line each, and files of them into the form of one allowed_signers file.
 
     Raises:
         UsageError: one is neither an SSH key nor a file of them.
@@ -73,35 +73,25 @@ def write_server_signers(repository: Repository, signers: bytes) -> None:
         ) from error
 
 
-def require_of_base(objects: Objects, tree: str, named: Sequence[str]) -> None:
-    """Refuse a file of signers in the working tree that is not as the base has it: the change could bring it.
+def require_outside(repository: Repository, named: Sequence[str]) -> None:
+    """Refuse a file of signers in the working tree: whoever may change it would choose them.
 
     Args:
-        tree: of the revision whose policy judges.
         named: the values of --signer.
 
     Raises:
         UsageError: there is such a file.
     """
-    root = objects.repository.work_tree or objects.repository.git_dir
+    root = repository.work_tree or repository.git_dir
     for text in named:
-        if "\0" in text or not os.path.isfile(text):
+        if _are_keys(text) or "\0" in text or not os.path.lexists(text):
             continue
         # A symlink of the working tree counts too, wherever it leads.
         places = ((root, os.path.abspath(text)), (os.path.realpath(root), os.path.realpath(text)))
-        inside = [os.path.relpath(place, above) for above, place in places if _is_in(place, above)]
-        if not inside:
-            continue
-        with open(text, "rb") as file:
-            content = file.read(MOST_SIGNERS + 1)
-        entries = [objects.entry(tree, os.fsencode(name)) for name in inside]
-        if any(
-            entry is None or not entry.is_file or objects.read(entry.oid, MOST_SIGNERS) != content
-            for entry in entries
-        ):
+        if any(_is_in(place, above) for above, place in places):
             raise UsageError(
-                f"{printable(text, 200)} lies in the working tree, and the base does not have it so",
-                "keep the signers of CI outside the repository",
+                f"{printable(text, 200)} lies in the working tree, so whoever changes it chooses who signs",
+                "give the keys themselves, or a file outside of the repository",
             )
 
 
@@ -130,9 +120,15 @@ def is_gpg_key(text: str) -> bool:
     return _GPG.fullmatch(text.strip()) is not None
 
 
+def _are_keys(text: str) -> bool:
+    """Return whether a value of --signer has a key, or a line of an allowed_signers file."""
+    lines = [line.strip() for line in text.split("\n")]
+    return any(_KEY.fullmatch(line) or _LINE.fullmatch(line) for line in lines)
+
+
 def _read(text: str) -> bytes:
-    if _KEY.fullmatch(text.strip()):
-        return _line(text.strip(), "--signer")
+    if _are_keys(text):
+        return _lines(text, "--signer")
     if is_gpg_key(text) and not os.path.lexists(text):
         raise _gpg(text)
     try:
@@ -146,14 +142,17 @@ def _read(text: str) -> bytes:
         raise UsageError(f"{name} has more than 1 MiB", _LIKE)
     if raw.lstrip().startswith(b"-----BEGIN PGP"):
         raise _gpg(text)
-    found = b""
-    # As ssh-keygen reads it: a comment may have what Python takes for the end of a line.
-    for number, line in enumerate(raw.decode("utf-8", "surrogateescape").split("\n"), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            found += _line(line.strip(), f"{name}:{number}")
+    found = _lines(raw.decode("utf-8", "surrogateescape"), name)
     if not found:
         raise UsageError(f"{name} names no signer", _LIKE)
     return found
+
+
+def _lines(text: str, name: str) -> bytes:
+    # As ssh-keygen reads it: a comment may have what Python takes for the end of a line.
+    lines = ((number, line.strip()) for number, line in enumerate(text.split("\n"), 1))
+    named = ((number, line) for number, line in lines if line and not line.startswith("#"))
+    return b"".join(_line(line, f"{name}:{number}") for number, line in named)
 
 
 def _line(text: str, place: str) -> bytes:

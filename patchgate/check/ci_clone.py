@@ -16,6 +16,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, is_ancestor
 from patchgate.git.quoting import in_shell, printable
+from patchgate.git.ref_names import ignores_case
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit, resolve
 from patchgate.policy.glob_matching import matches_ref
@@ -93,6 +94,12 @@ class CiClone:
     def tip_of(self, branch: str) -> str:
         """Return the commit that a branch of origin has, by its full name."""
         ref = REMOTE + branch
+        if ignores_case(self.repository):
+            raise UndecidedError(
+                f"the file system of this clone ignores case, so what is in {printable(ref)} may be another "
+                "branch, whose name differs in case only",
+                "run the job where names differ by case, as on Linux, or clone with --ref-format=reftable",
+            )
         found = resolve(self.objects, ref)
         if found is None or found.type != "commit":
             raise UndecidedError(f"{printable(ref)} is not in this clone", self.fetch(branch))

@@ -379,14 +379,9 @@ def _with_approvals(
     """
     is_final = is_final or is_ci
     if named:
-        from patchgate.approvals.signers import require_of_base
-        from patchgate.git.objects import Objects
+        from patchgate.approvals.signers import require_outside
 
-        with Objects(repository) as objects:
-            # Before a first push there was nothing.
-            place = asked.policy_from
-            header = None if place is None else objects.header(place + "^{tree}")
-            require_of_base(objects, objects.empty_tree if header is None else header.oid, named)
+        require_outside(repository, named)
     is_owned = report.lands_on or any(change.owned for change in report.changes)
     if report.verdict == "accepted" and not is_owned:
         return report

@@ -19,6 +19,7 @@ from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.quoting import in_shell, printable
+from patchgate.git.ref_names import require_own_files
 from patchgate.git.refs import follow_symbolic_refs, symbolic_refs_for
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.revisions import has_commits
@@ -61,6 +62,7 @@ def judge_receive(
     updates, said = follow_symbolic_refs(updates, symbolic)
     head = default_branch(repository)
     named = [update.ref for update in updates]
+    require_own_files(repository, (update.ref for update in updates), head)
     had = refs_below(repository, *USUAL_BRANCHES, *([head] if head else []), *named[:_MOST_NAMED])
     if len(named) > _MOST_NAMED:
         had = refs_below(repository)

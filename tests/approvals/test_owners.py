@@ -587,6 +587,7 @@ def test_signers_are_keys_and_files_of_either_form(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text(f"# both\n{line}\n{one.public} alice@example.com\n", encoding="ascii")
     assert read_signers([str(tmp_path / "keys")]).decode() == f"{line}alice@example.com {one.public}\n"
     assert read_signers([one.public]).decode() == f"server {one.public}\n"
+    assert read_signers([f"{line}{one.public} alice@example.com\n"]) == read_signers([str(tmp_path / "keys")])
 
 
 def test_the_command_line_refuses_what_goes_nowhere(tmp_path: Path) -> None:

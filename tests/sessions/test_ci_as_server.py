@@ -190,21 +190,35 @@ def test_what_ci_prints_for_a_solved_conflict_on_a_branch_without_a_policy_appro
     assert host.check(said).code == 0
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_file_of_signers_in_the_checkout_counts_only_as_what_judges_has_it(
-    tmp_path: Path, is_first: bool
-) -> None:
-    """An old branch, which the policy of the default one judges, may still name who was taken out there."""
-    team = Team.make(tmp_path, GOVERNED + RELEASES)
-    dev = team.dev
-    had = commit_of(dev, None, {"ci/keys": team.keys["alice"].allowed("alice@example.com")})
+def test_no_file_of_the_checkout_names_signers(tmp_path: Path) -> None:
+    """A pull request would change it first, and then the rules with the key that it has added."""
+    team = Team.make(tmp_path)
+    dev, keys = team.dev, team.keys["alice"].allowed("alice@example.com")
+    had = commit_of(dev, team.head(), {"ci/keys": keys})
     after = commit_of(dev, had, {"a": "2\n"})
-    ref = "refs/heads/main" if is_first else "refs/heads/release/1"
-    dev.git("update-ref", ref.replace("heads", "remotes/origin"), after)
+    dev.git("update-ref", "refs/remotes/origin/main", after)
     dev.git("checkout", "-q", "-f", "--detach", after)
     host = Host(dev, team.server, dev, had)
-    said = host.pushed(ref, ZERO if is_first else had, after)
+    said = host.pushed("refs/heads/main", had, after)
     assert host.check(said, "--signer", "ci/keys").code == 2
+    assert host.check(said, "--signer", f"# ours\n{keys}").code == 0
+
+
+def test_where_the_file_system_ignores_case_no_branch_takes_the_place_of_another(tmp_path: Path) -> None:
+    """There one file has the refs `main` and `Main`. A link makes a repository look like one there."""
+    team = Team.make(tmp_path, GOVERNED + RELEASES)
+    dev, server = team.dev, team.server
+    (server.path / "head").hardlink_to(server.path / "HEAD")
+    after = commit_of(dev, team.head(), {"a": "2\n"})
+    for ref, code in (("Main", 3), ("topic/1", 0), ("Topic/2", 3), ("topic/2", 0), ("main", 0)):
+        answer = team.push(f"{after}:refs/heads/{ref}")
+        assert (answer.code, ref in answer.err) == (code, code == 3), answer.err
+    dev.git("checkout", "-q", "-f", "--detach", after)
+    host = Host(dev, server, dev, after)
+    said = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"}
+    assert host.check(said).code == 0
+    Path(dev.git_dir, "head").hardlink_to(Path(dev.git_dir, "HEAD"))
+    assert host.check(said).code == 3
 
 
 def test_a_signer_whom_a_first_push_brings_approves_nothing_in_it(tmp_path: Path) -> None:

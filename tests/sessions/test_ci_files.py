@@ -182,7 +182,7 @@ HOSTILE = {
 def kept(environment: Path) -> dict[str, str]:
     """Read which variables of Python and pip an installation had."""
     lines = [line.partition("=") for line in environment.read_text().splitlines()]
-    names = ("PIP_", "PYTHON", "XDG_CONFIG_HOME", "HOME")
+    names = ("PIP_", "PYTHON", "XDG_CONFIG", "HOME")
     return {name: value for name, _, value in lines if name.startswith(names) and name != "PYTHON"}
 
 
@@ -190,6 +190,7 @@ def test_pip_reads_no_variable_that_may_name_a_file_of_the_head(host: Host) -> N
     after = host.land(GOOD)
     host.clone(after)
     places = {"HOME": str(host.ci.path), "XDG_CONFIG_HOME": str(host.ci.path / ".git")}
+    places["XDG_CONFIG_DIRS"] = str(host.ci.path)
     runner = host.ci.path.parent / "runner"
     said_by = host.pushed("refs/heads/main", host.main, after) | HOSTILE | places
     code, said = run_action(host, said_by, {})
