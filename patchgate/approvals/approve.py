@@ -302,7 +302,7 @@ def exempt(
         if rule not in known:
             raise _not_refusing(rule, name, known)
     findings = tuple(each for each in errors_of(left) if not rules or each.rule in rules)
-    sides = chosen_sides(repository, left, owned, findings) if signed else {}
+    sides = chosen_sides(repository, left) if signed else {}
     return Exemption(left, findings, owned, sides)
 
 

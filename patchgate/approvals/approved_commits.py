@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 
-from patchgate.approvals.approved_merges import stands_for
+from patchgate.approvals.approved_merges import is_chosen, stands_for
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit, find_missing
@@ -15,18 +15,18 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
+from patchgate.git.pushes import common_ancestors
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, OwnedPaths, ProtectedRef
-from patchgate.values import dataclass
+from patchgate.values import dataclass, replace
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
-# The rules about paths: what an approval allows of these lands as a whole.
-PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
+_PATH_RULES = frozenset({"outside-allow-roots", "deny-prefix", "deny-pattern", "deny-suffix", "deny-class"})
 # A lookup takes some microseconds. What is more is compared strictly.
 _MOST_LOOKED_UP = 300_000
 
@@ -155,7 +155,7 @@ def _exceptions_of(change: ChangeVerdict) -> Iterator[ApprovedPath]:
 
 def _is_exception(finding: Finding) -> bool:
     is_asked = finding.level is Level.ERROR or "approved" in finding.details
-    return is_asked and finding.rule in PATH_RULES
+    return is_asked and finding.rule in _PATH_RULES
 
 
 def find_part(
@@ -281,8 +281,12 @@ class _Commits:
             commits += self._free.get(commit, ())
             if commit in named:
                 made = self._plain(commit, before, named)
-                is_merge = len(self._history.parents_of(commit)) > 1
-                commits.append(self._merge(made, before, commits) if is_merge else made)
+                below = [each for each in commits if each.commit in made.below and not each.is_free]
+                if len(self._history.parents_of(commit)) > 1:
+                    made = self._merge(made, before, below)
+                # What an approved merge below it leaves out was not in what its owners have seen.
+                gone = (each.leaves_out for each in below)
+                commits.append(replace(made, below=made.below.difference(*gone)))
         return find_missing(before, result, commits)
 
     def _plain(self, commit: str, before: Values, named: Set[str]) -> WholeCommit:
@@ -302,19 +306,23 @@ class _Commits:
             frozenset(self._history.ancestors_of(commit).intersection(named)),
         )
 
-    def _merge(self, own: WholeCommit, before: Values, commits: Sequence[WholeCommit]) -> WholeCommit:
-        """Make what the approval of a merge stands for, with those of some commits that are below it."""
+    def _merge(self, own: WholeCommit, before: Values, below: Sequence[WholeCommit]) -> WholeCommit:
+        """Make what the approval of a merge stands for, with what is below it."""
+        objects, contents = self._objects, self._contents
         asked = {each.asked for each in self._by_commit[own.commit]}
-        mine = {slot for slot in before if slot in own.makes or self._owners[slot] <= asked}
-        merge, *parents = (
-            tree_of(self._objects, each) for each in (own.commit, *self._history.parents_of(own.commit))
-        )
+        parents = self._history.parents_of(own.commit)
+        merge, *sides = (tree_of(objects, each) for each in (own.commit, *parents))
+        bases = [tree_of(objects, each) for each in common_ancestors(objects.repository, *parents[:2])]
         return stands_for(
             own,
-            [each for each in commits if each.commit in own.below and not each.is_free],
-            {slot: self._contents.at(slot, merge) for slot in before},
-            _values(mine, parents, self._contents),
-            mine,
+            below,
+            {slot: contents.at(slot, merge) for slot in before},
+            _values(own.makes, sides, contents),
+            {
+                slot
+                for slot in before.keys() - own.makes.keys()
+                if self._owners[slot] <= asked and is_chosen(objects, slot[0], merge, sides, bases)
+            },
             self._history.ancestors_of,
         )
 

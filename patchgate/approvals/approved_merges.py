@@ -1,16 +1,39 @@
-"""What the approval of a merge stands for: its own change, and commits below it as its tree has them.
+"""What the approval of a merge stands for: what was shown of it, and commits below it as its tree has them.
 
 The approved commits below it may be unable to come one after the other: their conflict is what was approved.
-So the merge can come instead of them. It was approved with its tree, by the owners of some paths. Of these it
-may leave out or change what the commits below made, where its sides differ; of others it has what they made.
+So the merge can come instead of them. Who approves it is shown its own change, and where its tree is not what
+git makes of its parents. All else is what the commits below it made: of each of them all or nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 
 from patchgate.approvals.whole_commits import Slot, Values, WholeCommit
+from patchgate.git.model import Entry
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.values import replace
+
+
+def is_chosen(
+    objects: Objects, path: RepoPath, tree: str, sides: Sequence[str], bases: Iterable[str]
+) -> bool:
+    """Return whether a merge has a path otherwise than git makes it where one side alone has changed it.
+
+    Args:
+        tree: the merge's.
+        sides: the trees of its parents.
+        bases: the trees of what these have in common.
+    """
+
+    def at(place: str) -> Entry | None:
+        return objects.file_at(place, path.raw)
+
+    made, found = at(tree), {at(side) for side in sides}
+    if found == {made}:
+        return False
+    return len(sides) > 2 or found - {at(base) for base in bases} != {made}
 
 
 def stands_for(
@@ -18,7 +41,7 @@ def stands_for(
     below: Sequence[WholeCommit],
     tree: Mapping[Slot, Hashable],
     sides: Values,
-    mine: Set[Slot],
+    chosen: Set[Slot],
     ancestors_of: Callable[[str], Set[str]],
 ) -> WholeCommit:
     """Return a merge with the commits that need not come before it.
@@ -27,35 +50,34 @@ def stands_for(
         own: its own change.
         below: the approved commits below it, the oldest first.
         tree: what it has at every slot.
-        sides: what each commit that it joins has.
-        mine: the slots for whose owners it was approved.
+        sides: what the commits that it joins have at its own slots.
+        chosen: the other slots that were shown to those who approved it.
         ancestors_of: returns the ancestors of a commit.
     """
-    taken = {slot for slot in mine if not sides[slot] <= {tree[slot]}}
     kept = _Kept(below, tree, ancestors_of)
-    needed, settled, dropped = set(), set(), set()
+    shown = own.makes.keys() | chosen
+    needed, settled, left_out = set[str](), set[str](), set[str]()
     replaced: list[WholeCommit] = []
+    dropped: set[str] = set()
     for each in below:
-        here = {slot for slot in each.makes if slot in mine}
-        others = each.makes.keys() - here
+        rest = each.makes.keys() - shown
         has = {slot for slot in each.makes if kept.has(each, slot)}
-        if not others <= has:
+        if not rest <= has:
             dropped.add(each.commit)
-        is_parted = not others.isdisjoint(has) and not (others <= has and dropped.isdisjoint(each.below))
-        # Of what all sides have alike nobody was asked: with it comes all of a commit.
-        alike, left_out = here - taken - own.makes.keys(), here - has - own.makes.keys()
-        if is_parted or (alike and left_out):
-            needed.add(each.commit)
+        is_whole = rest <= has and dropped.isdisjoint(ancestors_of(each.commit))
+        if rest and not is_whole:
+            is_apart = rest == each.makes.keys() and rest.isdisjoint(has)
+            (left_out if is_apart else needed).add(each.commit)
             continue
-        if made := {slot: tree[slot] for slot in each.makes if slot in here or slot in has}:
+        if made := {slot: tree[slot] for slot in each.makes if slot not in own.makes}:
             replaced.append(replace(each, makes=made, replaces=()))
-        if others <= has:
-            settled.add(each.commit)
+        (settled if each.makes.keys() <= has | own.makes.keys() else left_out).add(each.commit)
     return replace(
         own,
         begins={slot: own.begins[slot] | sides[slot] for slot in own.makes},
         below=frozenset(needed),
         settles=frozenset(settled),
+        leaves_out=frozenset(left_out),
         replaces=tuple(replaced),
     )
 

@@ -27,10 +27,10 @@ Values = Mapping[Slot, Set[Hashable]]
 class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
-    `below` are the approved commits that must come before it. A merge was approved with its tree: those of
-    `replaces` that have not come need not come any more, and the slots that they have there become what the
-    merge has of them. It `settles` those of which nothing is left. `is_free`: nobody is asked for it, so it
-    may come often.
+    `below` are the approved commits that must come before it. Where those that a merge `replaces` have not
+    come, the slots that they have there become what it has of them. It `settles` those of which it has all,
+    and `leaves_out` others: what stands on the merge does not need them. `is_free`: nobody is asked for it,
+    so it may come often.
     """
 
     commit: str
@@ -38,6 +38,7 @@ class WholeCommit:
     makes: Mapping[Slot, Hashable]
     below: frozenset[str]
     settles: frozenset[str] = frozenset()
+    leaves_out: frozenset[str] = frozenset()
     replaces: tuple[WholeCommit, ...] = ()
     is_free: bool = False
 

@@ -7,7 +7,7 @@ The histories are made up, without git: a commit is its parents and what it has 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from patchgate.approvals.approved_merges import stands_for
 from patchgate.approvals.whole_commits import Slot, WholeCommit, find_missing
 from patchgate.git.path import RepoPath
+from patchgate.values import replace
 from tests.amount import IS_LONG
 
 A, B, GUARD, DOOR = SLOTS = tuple((RepoPath(name), False) for name in (b"a", b"b", b"guard", b"door"))
@@ -27,6 +28,11 @@ def is_sound(tree: Tree) -> bool:
     return tree[GUARD] == tree[DOOR]
 
 
+def is_approved(shown: Iterable[Slot], *trees: Tree) -> bool:
+    """Return whether people approve what is shown to them of a tree, and of its parents."""
+    return all(map(is_sound, trees)) or {GUARD, DOOR}.isdisjoint(shown)
+
+
 @dataclass
 class History:
     """Commits with their parents and trees, who was asked for what, and the changes that were approved."""
@@ -36,6 +42,7 @@ class History:
     trees: list[Tree] = field(default_factory=list)
     parents: list[tuple[int, ...]] = field(default_factory=list)
     asked: dict[int, Tree] = field(default_factory=dict)
+    chosen: dict[int, set[Slot]] = field(default_factory=dict)
     changes: list[tuple[Tree, Tree]] = field(default_factory=list)
     main: int = 0
 
@@ -67,7 +74,7 @@ class History:
         """Make a commit that its owners approve, if they do."""
         made = made or self.drawn(self.trees[base])
         changed = {slot: made[slot] for slot in SLOTS if made[slot] != self.trees[base][slot]}
-        if changed and is_sound(made) and is_sound(self.trees[base]):
+        if changed and is_approved(changed, made, self.trees[base]):
             commit = self.add(made, base)
             self.asked[commit] = changed
             self.changes.append(({slot: self.trees[base][slot] for slot in changed}, changed))
@@ -95,7 +102,8 @@ class History:
         bases = self.bases(one, other)
         if len(bases) != 1 or one in self.ancestors(other) or other in {one, *self.ancestors(one)}:
             return None
-        now, made, asked = self.trees[self.main], dict[Slot, int](), dict[Slot, int]()
+        now, made = self.trees[self.main], dict[Slot, int]()
+        asked, chosen = dict[Slot, int](), set[Slot]()
         is_honest = self.draw.random() < 0.5
         for slot in SLOTS:
             was, ours, theirs = (self.trees[each][slot] for each in (bases[0], one, other))
@@ -106,11 +114,14 @@ class History:
                 made[slot] = by_git
             else:
                 made[slot] = now[slot]
+            if made[slot] != by_git:
+                chosen.add(slot)
             if made[slot] not in {by_git, now[slot]}:
                 asked[slot] = made[slot]
-        if asked and (is_last or not is_sound(made)):
+        if asked and (is_last or not is_approved(chosen, made, self.trees[one], self.trees[other])):
             return None
         merge = self.add(made, one, other)
+        self.chosen[merge] = chosen
         self.asked.update({merge: asked} if asked else {})
         return merge
 
@@ -131,7 +142,8 @@ class History:
             )
             if len(self.parents[commit]) > 1:
                 whole = self.approved_merge(commit, whole, list(below.values()))
-            commits[commit] = whole
+            gone = (each.leaves_out for each in below.values())
+            commits[commit] = replace(whole, below=whole.below.difference(*gone))
         named = {slot for each in commits.values() for slot in each.makes}
         result = {slot: self.trees[tip][slot] for slot in named}
         others = [slot for slot in SLOTS if slot not in named]
@@ -146,7 +158,7 @@ class History:
             below,
             self.trees[commit],
             {slot: {self.trees[each][slot] for each in self.parents[commit]} for slot in SLOTS},
-            {slot for slot in SLOTS if self.owners[slot] in people},
+            {slot for slot in self.chosen[commit] - own.makes.keys() if self.owners[slot] in people},
             lambda name: set(map(str, self.ancestors(int(name)))),
         )
 

@@ -76,7 +76,7 @@ def test_a_merge_comes_instead_of_what_has_not_come() -> None:
     a, b, _ = SLOTS
     one, two = commit("1", {a: 0}, {a: 1}), commit("2", {a: 0, b: 0}, {a: 2, b: 2})
     replaces = (one, commit("2", {a: 0, b: 0}, {a: 3, b: 2}))
-    merge = WholeCommit("3", {a: {1, 2}}, {a: 3}, frozenset(), frozenset("12"), replaces)
+    merge = WholeCommit("3", {a: {1, 2}}, {a: 3}, frozenset(), frozenset("12"), replaces=replaces)
     above = commit("4", {b: 2}, {b: 4}, "1", "2", "3")
     before: dict[Slot, frozenset[int]] = {a: frozenset([0]), b: frozenset([0])}
     assert find_missing(before, {a: 3, b: 4}, [one, two, merge, above]) is None
@@ -87,7 +87,7 @@ def test_a_merge_comes_instead_of_what_has_not_come() -> None:
 def test_a_merge_takes_nothing_back_of_what_has_come() -> None:
     a, b, c = SLOTS
     one = commit("1", {b: 0, c: 0}, {b: 1, c: 1})
-    merge = WholeCommit("2", {a: {0}}, {a: 3}, frozenset(), frozenset("1"), (commit("1", {b: 0}, {b: 0}),))
+    merge = WholeCommit("2", {a: {0}}, {a: 3}, frozenset(), replaces=(commit("1", {b: 0}, {b: 0}),))
     before: dict[Slot, frozenset[int]] = {slot: frozenset([0]) for slot in SLOTS}
     for result, is_whole in (({b: 1, c: 1}, True), ({b: 0, c: 0}, True), ({b: 0, c: 1}, False)):
         assert (find_missing(before, {a: 3, **result}, [one, merge]) is None) == is_whole
