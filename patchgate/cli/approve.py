@@ -179,7 +179,7 @@ def _show_exemption(exemption: Exemption, reason: str, by: str, most: int | None
         write_error("  paths that have owners:")
         listed([f"    {path.quoted}" for path in owned])
     if exemption.sides:
-        write_error("  it also decides, by what it joins:")
+        write_error("  approved too, as git would merge them otherwise:")
         listed(
             [
                 f"    {path.quoted}, as {'the branch' if side is None else side[:SHORT_OID]} has it"

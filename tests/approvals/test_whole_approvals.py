@@ -343,9 +343,8 @@ def test_who_approves_a_merge_is_shown_what_it_leaves_out(tmp_path: Path) -> Non
     team.dev.git("fetch", "-q", str(team.server.path), f"+{MAIN}:refs/remotes/origin/main")
     answer = team.approve("alice", merge, "--for", MAIN, "--policy-from", "refs/remotes/origin/main")
     assert answer.code == 0
-    _, _, shown = answer.err.partition("it also decides")
     # Other owners may be asked about db/y; it is listed for all.
-    assert [line.strip() for line in shown.splitlines() if " has it" in line] == [
+    assert [line.strip() for line in answer.err.splitlines() if " has it" in line] == [
         f"{path}, as {other[:12]} has it" for path in ("db/y", "infra/guard")
     ]
 
@@ -384,6 +383,28 @@ def test_a_merge_that_another_owner_approved_lands_with_the_approved_commits_bel
     assert "infra/guard" in refused(team, f"{commit_of(team.dev, start, door, start, made)}:{MAIN}")
     answer = team.push(f"{made}:{MAIN}")
     assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("is_of_bob", [False, True])
+def test_an_approved_merge_decides_only_what_was_shown_of_it(tmp_path: Path, is_of_bob: bool) -> None:
+    """Merges below it that asked nobody have left out a guard, so git merges it so."""
+    team = Team.make(tmp_path, TWO_OWNERS, signers=("alice", "bob"))
+    where = ("--policy-from", "refs/remotes/origin/main")
+    start, door = team.head(), "db/door" if is_of_bob else "infra/door"
+    files: dict[str, str | None] = {"infra/guard": "on\n", door: "open\n"}
+    whole = of_alice(team, start, files)
+    again = of_alice(team, start, {**files, "readme": "1\n"})
+    for each in (whole, again) if is_of_bob else ():
+        assert team.approve("bob", each, "--for", MAIN).code == 0
+    shut = commit_of(team.dev, whole, {door: None}, start, whole)
+    half = commit_of(team.dev, shut, {"infra/guard": None, door: "open\n"}, shut, again)
+    joined = "db/x" if is_of_bob else "infra/x"
+    who = "bob" if is_of_bob else "alice"
+    sides = [commit_of(team.dev, base, {joined: text}) for base, text in ((half, "1\n"), (shut, "2\n"))]
+    merge = commit_of(team.dev, sides[0], {joined: "12\n"}, *sides)
+    for each in (*sides, merge):
+        assert team.approve(who, each, "--for", MAIN, *where).code == 0
+    assert "infra/guard" in refused(team, f"{merge}:{MAIN}")
 
 
 def test_an_approved_merge_is_approved_with_what_it_joins(tmp_path: Path) -> None:
