@@ -43,6 +43,15 @@ class CiClone:
     head: str = ""
     shown: str = "HEAD"
 
+    def require_own_files(self) -> None:
+        """Require that each branch of origin has a file of its own: `Main` is not that of `main`."""
+        if ignores_case(self.repository):
+            raise UndecidedError(
+                f"the file system of this clone ignores case, so a branch below {REMOTE} may be another one, "
+                "whose name differs in case only",
+                "run the job where names differ by case, as on Linux, or clone with --ref-format=reftable",
+            )
+
     def require_origin_of_base(self) -> None:
         """Require that origin is not the fork of which the pull request is: its branches are its owner's.
 
@@ -94,12 +103,6 @@ class CiClone:
     def tip_of(self, branch: str) -> str:
         """Return the commit that a branch of origin has, by its full name."""
         ref = REMOTE + branch
-        if ignores_case(self.repository):
-            raise UndecidedError(
-                f"the file system of this clone ignores case, so what is in {printable(ref)} may be another "
-                "branch, whose name differs in case only",
-                "run the job where names differ by case, as on Linux, or clone with --ref-format=reftable",
-            )
         found = resolve(self.objects, ref)
         if found is None or found.type != "commit":
             raise UndecidedError(f"{printable(ref)} is not in this clone", self.fetch(branch))

@@ -215,10 +215,11 @@ def test_where_the_file_system_ignores_case_no_branch_takes_the_place_of_another
         assert (answer.code, ref in answer.err) == (code, code == 3), answer.err
     dev.git("checkout", "-q", "-f", "--detach", after)
     host = Host(dev, server, dev, after)
-    said = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"}
-    assert host.check(said).code == 0
+    jenkins = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"}
+    events = (jenkins, {}, host.pushed("refs/heads/main", dev.ask("rev-parse", f"{after}~"), after))
+    assert [host.check(said).code for said in events] == [0, 0, 0]
     Path(dev.git_dir, "head").hardlink_to(Path(dev.git_dir, "HEAD"))
-    assert host.check(said).code == 3
+    assert [host.check(said).code for said in events] == [3, 3, 3]
 
 
 def test_a_signer_whom_a_first_push_brings_approves_nothing_in_it(tmp_path: Path) -> None:
