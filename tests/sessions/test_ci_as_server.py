@@ -216,7 +216,8 @@ def test_where_the_file_system_ignores_case_no_branch_takes_the_place_of_another
     dev.git("checkout", "-q", "-f", "--detach", after)
     host = Host(dev, server, dev, after)
     jenkins = {"JENKINS_URL": "http://ci.invalid", "CHANGE_ID": "1", "CHANGE_TARGET": "main"}
-    events = (jenkins, {}, host.pushed("refs/heads/main", dev.ask("rev-parse", f"{after}~"), after))
+    none: dict[str, str] = {}
+    events = (jenkins, none, host.pushed("refs/heads/main", dev.ask("rev-parse", f"{after}~"), after))
     assert [host.check(said).code for said in events] == [0, 0, 0]
     Path(dev.git_dir, "head").hardlink_to(Path(dev.git_dir, "HEAD"))
     assert [host.check(said).code for said in events] == [3, 3, 3]
