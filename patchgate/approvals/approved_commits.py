@@ -65,11 +65,12 @@ class ApprovedPath:
 
 
 class Contents:
-    """Says what counts of the content of a path."""
+    """Says what counts of the content of a path, and what two sides of a merge have in common."""
 
     def __init__(self, objects: Objects, policies: TreePolicies) -> None:
-        self._objects, self._policies = objects, policies
+        self._objects, self.policies = objects, policies
         self._written: list[Policy] = []
+        self._bases: dict[tuple[str, ...], list[str]] = {}
 
     def value(self, slot: Slot, entry: Entry | None) -> Hashable:
         """Return it; of a file in which everybody may change the rest, what it says about the rules."""
@@ -77,9 +78,9 @@ class Contents:
         if not as_policy:
             return entry
         if path.raw == PRE_COMMIT_FILE.raw:
-            return entry if self._policies.is_naming(entry) else None
-        key = self._policies.key_of(None, entry)
-        policy = self._policies.at(key).policy
+            return entry if self.policies.is_naming(entry) else None
+        key = self.policies.key_of(None, entry)
+        policy = self.policies.at(key).policy
         if policy is None:
             return None if key[1] is None else entry
         same = next((index for index, each in enumerate(self._written) if each.is_written_as(policy)), None)
@@ -91,6 +92,13 @@ class Contents:
     def at(self, slot: Slot, tree: str) -> Hashable:
         """Return it for what a tree has there."""
         return self.value(slot, self.entry(slot, tree))
+
+    def bases(self, parents: tuple[str, ...]) -> Sequence[str]:
+        """Return the trees from which the first two parents of a merge began."""
+        if parents not in self._bases:
+            found = common_ancestors(self._objects.repository, *parents[:2])
+            self._bases[parents] = [tree_of(self._objects, each) for each in found]
+        return self._bases[parents]
 
     def entry(self, slot: Slot, tree: str) -> Entry | None:
         """Return what a tree has there."""
@@ -312,7 +320,7 @@ class _Commits:
         asked = {each.asked for each in self._by_commit[own.commit]}
         parents = self._history.parents_of(own.commit)
         merge, *sides = (tree_of(objects, each) for each in (own.commit, *parents))
-        bases = [tree_of(objects, each) for each in common_ancestors(objects.repository, *parents[:2])]
+        bases = contents.bases(parents)
         return stands_for(
             own,
             below,
@@ -336,7 +344,8 @@ class _NewHistory:
         words = ("rev-list", "--topo-order", "--parents", ref.tip or "", *known)
         # Children stand before their parents.
         raw = repository.output(*words, *([] if ref.is_new else had))
-        self._parents = {line[0]: line[1:] for line in map(str.split, raw.decode("ascii").splitlines())}
+        lines = map(str.split, raw.decode("ascii").splitlines())
+        self._parents = {commit: tuple(parents) for commit, *parents in lines}
         self.fresh: Sequence[str] = list(self._parents)
         if ref.is_new and had:
             # A new branch may get what the default branch has already.
@@ -349,7 +358,7 @@ class _NewHistory:
     def __len__(self) -> int:
         return len(self._parents)
 
-    def parents_of(self, commit: str) -> Sequence[str]:
+    def parents_of(self, commit: str) -> tuple[str, ...]:
         """Return the parents of one of them."""
         return self._parents.get(commit, ())
 

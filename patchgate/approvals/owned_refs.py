@@ -28,7 +28,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.revisions import commit_named
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
-from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     OWNER_RULE,
@@ -52,6 +52,7 @@ def compare_ref(
     changes: Sequence[ChangeVerdict],
     sources: ApprovalSources,
     rules_of: Callable[[str | None], RulesState] | None,
+    contents: Contents,
 ) -> list[ChangeVerdict]:
     """Return a verdict on what a ref becomes, if not every owned path is as an approved commit made it.
 
@@ -59,11 +60,12 @@ def compare_ref(
         ref: the ref, with what it has and becomes.
         changes: the commits that it gets, with what their owners' approvals lack.
         rules_of: returns which commits of a history have changed control files, where the ref may lose some.
+        contents: what is known for all refs.
     """
     if ref.tip is None:
         return []
     try:
-        findings = list(_uncovered(objects, ref, changes, sources, rules_of))
+        findings = list(_uncovered(objects, ref, changes, sources, rules_of, contents))
     except UndecidedError as error:
         return [_verdict(objects, ref, GateOutcome(GATE, Outcome.UNDECIDED, error.sentence), ())]
     if not findings:
@@ -113,6 +115,7 @@ def _uncovered(
     changes: Sequence[ChangeVerdict],
     sources: ApprovalSources,
     rules_of: Callable[[str | None], RulesState] | None,
+    contents: Contents,
 ) -> Iterator[Finding]:
     before = tree_of(objects, ref.base) if ref.base is not None else objects.empty_tree
     after = tree_of(objects, ref.tip or "")
@@ -121,13 +124,11 @@ def _uncovered(
     if ref.has_landed:
         # Nothing is ever pushed to a tag.
         return
-    policies = TreePolicies(objects)
     owners = tree_of(objects, ref.policy) if ref.policy is not None else objects.empty_tree
-    found = policies.at(policies.key(owners))
+    found = contents.policies.at(contents.policies.key(owners))
     if not _may_own(objects, found, owners, sources):
         return
     now = before if ref.commit is None else tree_of(objects, ref.commit)
-    contents = Contents(objects, policies)
     comparison = _Comparison(objects, ref, changes, found, owners, contents)
     findings: list[Finding] = []
     for view in _views(objects, ref, before, now, after):

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from patchgate.approvals.approvals import Statement
+from patchgate.approvals.approved_commits import Contents
 from patchgate.approvals.binding import RulesState, rules_state
 from patchgate.approvals.grants import Grant
 from patchgate.approvals.owned_refs import compare_ref
@@ -31,6 +32,7 @@ from patchgate.git.quoting import first_of, printable
 from patchgate.git.revisions import tree_named
 from patchgate.policy.codeowners import MOST_BYTES, PLACES, CodeOwners
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     OWNER_RULE,
@@ -74,9 +76,10 @@ def require_owners(
     # The walks of a history cost much: what a refused ref would also lose is said of the first ones only.
     spared = {each.ref for each in report.lands_on if each.is_forced and each.ref in refused}
     spared -= set(sorted(filter(None, spared))[:_MOST_COMPARED])
+    contents = Contents(objects, TreePolicies(objects))
     for ref in report.lands_on:
         rules_of = check.rules_of if ref.is_forced and ref.ref not in spared else None
-        changes += compare_ref(objects, ref, changes, sources, rules_of)
+        changes += compare_ref(objects, ref, changes, sources, rules_of, contents)
     return replace(report, changes=tuple(changes), warnings=(*report.warnings, *warnings))
 
 
