@@ -15,6 +15,9 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.values import replace
 
+# More than these need not be looked at in an honest history: the next one is among the first.
+_MOST_LATER = 100
+
 
 def is_chosen(
     objects: Objects, path: RepoPath, tree: str, sides: Sequence[str], bases: Iterable[str]
@@ -58,7 +61,9 @@ def stands_for(
     shown = own.makes.keys() | chosen
     needed, settled, left_out = set[str](), set[str](), set[str]()
     replaced: list[WholeCommit] = []
-    dropped: set[str] = set()
+    # What a merge below it leaves out was in what others have seen.
+    gone = frozenset[str]().union(*(each.leaves_out for each in below))
+    dropped = {*gone}
     for each in below:
         rest = each.makes.keys() - shown
         has = {slot for slot in each.makes if kept.has(each, slot)}
@@ -71,7 +76,8 @@ def stands_for(
             continue
         if made := {slot: tree[slot] for slot in each.makes if slot not in own.makes}:
             replaced.append(replace(each, makes=made, replaces=()))
-        (settled if each.makes.keys() <= has | own.makes.keys() else left_out).add(each.commit)
+        is_there = each.makes.keys() <= has | own.makes.keys() and each.commit not in gone
+        (settled if is_there else left_out).add(each.commit)
     return replace(
         own,
         begins={slot: own.begins[slot] | sides[slot] for slot in own.makes},
@@ -83,7 +89,7 @@ def stands_for(
 
 
 class _Kept:
-    """Says whether a merge has what a commit below it made, or what a later one made of that."""
+    """Says whether a merge has what a commit below it made, or what others below it have made of that."""
 
     def __init__(
         self,
@@ -92,13 +98,27 @@ class _Kept:
         ancestors_of: Callable[[str], Set[str]],
     ) -> None:
         self._ancestors_of = ancestors_of
-        self._makers: dict[Slot, list[str]] = {}
+        self._known: set[tuple[str, Slot]] = set()
+        makers: dict[Slot, list[tuple[WholeCommit, Hashable]]] = {}
         for each in below:
-            for slot, value in each.makes.items():
-                if tree[slot] == value:
-                    self._makers.setdefault(slot, []).append(each.commit)
+            for slot, value in each.beside(frozenset()).makes.items():
+                makers.setdefault(slot, []).append((each, value))
+        for slot, found in makers.items():
+            kept: list[WholeCommit] = []
+            for each, value in reversed(found):
+                later = kept[-_MOST_LATER:]
+                if value == tree[slot] or any(self._begins_with(one, each, slot, value) for one in later):
+                    kept.append(each)
+                    self._known.add((each.commit, slot))
+
+    def _begins_with(self, later: WholeCommit, commit: WholeCommit, slot: Slot, value: Hashable) -> bool:
+        """Return whether one commit stands on another, and began with what that made."""
+        if commit.commit not in self._ancestors_of(later.commit):
+            return False
+        if slot in later.makes:
+            return value in later.begins[slot]
+        return any(each.commit == commit.commit and slot in each.makes for each in later.replaces)
 
     def has(self, commit: WholeCommit, slot: Slot) -> bool:
         """Return it for a slot of a commit."""
-        makers = self._makers.get(slot, [])
-        return any(each == commit.commit or commit.commit in self._ancestors_of(each) for each in makers)
+        return (commit.commit, slot) in self._known
