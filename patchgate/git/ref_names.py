@@ -15,13 +15,13 @@ _HINT = "choose a name that differs in more than case"
 
 
 def ignores_case(repository: Repository) -> bool:
-    """Return whether refs are files, and `head` is the file `HEAD`."""
-    if os.path.isdir(os.path.join(repository.common_dir, "reftable")):
+    """Return whether refs are files, and `head` is the file `HEAD`, or is there and not listed."""
+    place = repository.common_dir
+    head, alike = os.path.join(place, "HEAD"), os.path.join(place, "head")
+    if os.path.isdir(os.path.join(place, "reftable")) or not os.path.lexists(alike):
         return False
-    try:
-        return os.path.samefile(*(os.path.join(repository.common_dir, name) for name in ("HEAD", "head")))
-    except OSError:
-        return False
+    # Some shared folders give each name a number of its own.
+    return "head" not in os.listdir(place) or os.path.samefile(head, alike)
 
 
 def require_own_files(repository: Repository, refs: Iterable[str], head: str | None) -> None:
@@ -40,6 +40,12 @@ def require_own_files(repository: Repository, refs: Iterable[str], head: str | N
     there = dict.fromkeys([*refs_below(repository), *([head] if head else [])])
     for ref in (*there, *refs):
         names = os.fsencode(ref).split(b"/")
+        if ref not in there and not ref.isascii():
+            # Such a file system may drop some characters, and takes others for letters.
+            raise UndecidedError(
+                f"the file system of this server may take {printable(ref, 200)} for another name",
+                "choose a name of ASCII characters",
+            )
         for end in range(1, len(names) + 1):
             name = b"/".join(names[:end])
             other = known.setdefault(fold(name), os.fsdecode(name))
