@@ -48,7 +48,7 @@ from patchgate.report.verdict import (
     Report,
     Verdict,
 )
-from patchgate.report.wording import describe_gate, name_change
+from patchgate.report.wording import SHORT_OID, describe_gate, name_change
 from patchgate.values import dataclass, field, replace
 
 STAGED = "@staged"
@@ -84,6 +84,8 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
     written = _ID.fullmatch(name)
     commit = None if written is not None and written.group(1) else _commit(repository, name)
     digits = written.group(2) if written is not None else None
+    if commit is not None and digits is not None:
+        require_id(digits, commit)
     events = _events_about(repository, digits, commit)
     others = [event for event in events if commit is None or event.about.get("commit") != commit]
     ids = {event.about.get("change_id") for event in others}
@@ -100,6 +102,19 @@ def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> Ch
     if pending is None:
         raise UsageError(f"{printable(name, 100)} is not a known change or commit", _NAMES)
     return pending
+
+
+def require_id(digits: str, commit: str) -> None:
+    """Refuse a ref with a name like the beginning of an id: whoever pushes it would choose what is approved.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if _ID.fullmatch(digits) and not commit.startswith(digits):
+        raise UsageError(
+            f"{printable(digits)} is a name of {commit[:SHORT_OID]} here, and looks like the id of another",
+            "fetch what you mean to approve; of a tag or branch, write its full name: refs/tags/NAME",
+        )
 
 
 def _or_trusted(repository: Repository, asked: CheckOptions) -> CheckOptions:

@@ -239,7 +239,9 @@ def _slots(
             each
             for commit in history.fresh
             for each in _changes(objects, history, commit, sorted(sought), contents)
+            # Nobody is asked for a move, which makes a file under a new name: what makes it must come itself.
             if all((commit, path) not in asked for path, _ in each.makes)
+            and (found.policy is None or {None} not in each.begins.values())
         ]
     if found.policy is None:
         slots -= {slot for each in free for slot in each.makes if slot[0] != ALLOWED_SIGNERS}

@@ -20,7 +20,7 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import show_ref
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.model import Change, FileChange, Source
+from patchgate.git.model import Change, FileChange, Source, pair_renames
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestors
@@ -213,6 +213,7 @@ class _Comparison:
             return view.rules_there if path in view.controls else view.there
 
         part = find_part(self._objects, self._ref, self._whole, begins, self._found, self._contents)
+        part = part or self._moved_part(view)
         if part is not None:
             yield _part(self._ref, part)
         tables = list(owned_paths(self._found, view.here, view.controls))
@@ -223,6 +224,35 @@ class _Comparison:
             left = [path for path in owned.paths if not self._is_explained(owned, path, view)]
             if left:
                 yield _finding(owned, left, view.here, self._ref)
+
+    def _moved_part(self, view: _View) -> MissingPart | None:
+        """Find a file of a denied kind that no commit was asked about: nobody is asked about a move.
+
+        Beside approved exceptions it must be a move of what the branch has: else a part of one comes so.
+        """
+        policy = self._found.policy
+        asked = [each for each in self._whole if each.is_exception and each.new is not None]
+        if policy is None or not asked:
+            return None
+        limits = [policy.limits(profile, None) for profile in Profile]
+        kinds = frozenset[str]().union(*(each.deny_classes for each in limits))
+        new_kinds = kinds.union(*(each.deny_new_classes for each in limits))
+
+        def is_denied(path: RepoPath, *, is_new: bool) -> bool:
+            ruling = policy.ruling(path)
+            return ruling.suffix is not None or not (new_kinds if is_new else kinds).isdisjoint(
+                ruling.classes
+            )
+
+        moves = pair_renames([*view.here.values()], self._objects.empty_blob)
+        made = {each.path for each in self._whole}
+        for path, file in view.here.items():
+            is_move = path in moves and is_denied(moves[path], is_new=True)
+            is_known = file.new is None or is_move or path in made or view.is_there(self._objects, path)
+            if not is_known and is_denied(path, is_new=file.old is None):
+                commit = next((each.commit for each in asked if each.new == file.new), asked[0].commit)
+                return MissingPart(commit, path)
+        return None
 
     def _is_explained(self, owned: OwnedPaths, path: RepoPath, view: _View) -> bool:
         if path in self._refused or view.is_there(self._objects, path):

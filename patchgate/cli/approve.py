@@ -88,8 +88,8 @@ def approve_command(
         if change is None
         else resolve_change(repository, change, asked)
     )
-    if sign and policy_from is None:
-        _require_no_merge(found)
+    if sign:
+        _require_no_merge(found, policy_from)
     exemption = exempt(repository, found, rules, signed=sign, ref=branch)
     by = who_approves(repository, os.environ)
     # A signature counts wherever the note is, so nothing is left out.
@@ -112,10 +112,13 @@ def approve_command(
 def _options(
     repository: Repository, policy_from: str | None, profile: str | None, branch: str | None
 ) -> CheckOptions:
+    from patchgate.approvals.approve import require_id
     from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from
     from patchgate.policy.policy import Profile
 
     asked = CheckOptions() if policy_from is None else resolve_policy_from(repository, policy_from)
+    if policy_from is not None and asked.policy_from is not None:
+        require_id(policy_from, asked.policy_from)
     # A push judges what an agent made by the rules for people, too: nobody approves what he was not shown.
     why = "--profile agent" if profile == "agent" else ""
     # What --policy-from names as the branch is what it has.
@@ -123,13 +126,15 @@ def _options(
     return replace(asked, profile=Profile(profile) if profile else None, profile_reason=why, target=target)
 
 
-def _require_no_merge(found: ChangeVerdict) -> None:
-    """Refuse a merge: only beside the branch that gets it is seen what it brings back at other paths.
+def _require_no_merge(found: ChangeVerdict, policy_from: str | None) -> None:
+    """Refuse a merge under way, and one without the branch that gets it: what it brings back is seen there.
 
     Raises:
         UsageError: it is one.
     """
-    if found.source.kind == "merge":
+    if found.source.parents and found.source.commit is None:
+        raise UsageError("a merge is signed as a commit", "git commit, then approve the commit")
+    if found.source.kind == "merge" and policy_from is None:
         raise UsageError(
             "a merge is approved as it is judged where it lands",
             "name that: --policy-from refs/remotes/origin/main, or the branch that gets it",

@@ -863,3 +863,12 @@ def test_help_is_told_without_a_repository(tmp_path: Path) -> None:
         answer = repo.cli("approve", option, cwd=tmp_path)
         assert answer.code == 0
         assert "Usage: git patchgate approve" in answer.out
+
+
+@pytest.mark.parametrize("is_policy", [False, True])
+def test_no_tag_has_the_name_of_a_commit_that_is_not_here(repo: Repo, is_policy: bool) -> None:
+    """Who refuses prints the beginning of an id, and a tag comes with a fetch."""
+    repo.git("tag", "0124a8c7cacf")
+    where = ("--policy-from", "0124a8c7cacf") if is_policy else ()
+    answer = repo.cli("approve", "HEAD" if is_policy else "0124a8c7cacf", *WHY, "--sign", *where)
+    assert (answer.code, "0124a8c7cacf" in answer.err) == (2, True), answer.err
