@@ -78,9 +78,16 @@ def stands_for(
             replaced.append(replace(each, makes=made, replaces=()))
         is_there = each.makes.keys() <= has | own.makes.keys() and each.commit not in gone
         (settled if is_there else left_out).add(each.commit)
+    # What must have come is not all in its tree: it comes only where it is as that, all the same.
+    others = (each for each in below if each.commit in needed)
+    as_in_tree = {slot: tree[slot] for each in others for slot in each.makes if not kept.has(each, slot)}
     return replace(
         own,
-        begins={slot: own.begins[slot] | sides[slot] for slot in own.makes},
+        begins={
+            **dict.fromkeys(as_in_tree, frozenset()),
+            **{slot: own.begins[slot] | sides[slot] for slot in own.makes},
+        },
+        makes={**as_in_tree, **own.makes},
         below=frozenset(needed),
         settles=frozenset(settled),
         leaves_out=frozenset(left_out),

@@ -27,6 +27,7 @@ Values = Mapping[Slot, Set[Hashable]]
 class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
+    A slot that it may begin with nothing is there already as it makes it.
     `below` are the approved commits that must come before it. Where those that a merge `replaces` have not
     come, the slots that they have there become what it has of them. It `settles` those of which it has all,
     and `leaves_out` others: what stands on the merge does not need them. `is_free`: nobody is asked for it,
@@ -47,9 +48,10 @@ class WholeCommit:
         begins, makes = dict(self.begins), dict(self.makes)
         for each in self.replaces:
             if each.commit not in settled:
-                for slot in each.makes.keys() - self.makes.keys():
-                    begins[slot] = each.begins[slot] | begins.get(slot, frozenset())
-                    makes[slot] = each.makes[slot]
+                for slot, made in each.makes.items():
+                    if not self.begins.get(slot):
+                        begins[slot] = each.begins[slot] | begins.get(slot, frozenset())
+                        makes[slot] = made
         return replace(self, begins=begins, makes=makes, replaces=()) if self.replaces else self
 
     def obstacle(self, values: Values) -> Slot | None:
@@ -189,21 +191,21 @@ def _explain(
     slot: Slot, state: _Reached, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
 ) -> MissingPart:
     """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
+    asked = [each for each in commits if slot in each.makes and not each.is_free]
+    maker = next((each for each in asked if each.makes[slot] == result[slot]), None)
+    below = [] if maker is None else [each for each in commits if each.commit in maker.below]
+    for each in below:
+        # What a merge has left out says more than the conflict that it solves.
+        apart = (one for one, made in each.makes.items() if result.get(one, made) != made)
+        left_out = next((one for one in apart if maker is None or not maker.begins.get(one)), None)
+        if left_out is not None:
+            return MissingPart(each.commit, left_out[0])
     if slot in state.last:
         return MissingPart(state.last[slot].commit, slot[0])
-    asked = [each for each in commits if slot in each.makes and not each.is_free]
     if not asked:
         return MissingPart("", slot[0])
-    maker = next((each for each in asked if each.makes[slot] == result[slot]), asked[0])
-    kept_back = [each for each in commits if each.commit in maker.below - state.settled]
-    for commit in kept_back:
-        # What a merge leaves out says more than the conflict that it solves.
-        other = (each for each, made in commit.makes.items() if result.get(each, made) != made)
-        left_out = next((each for each in other if each not in maker.makes), None)
-        if left_out is not None:
-            return MissingPart(commit.commit, left_out[0])
-    for commit in (*kept_back, maker):
-        obstacle = commit.beside(state.settled).obstacle(state.values)
+    for each in (*(one for one in below if one.commit not in state.settled), maker or asked[0]):
+        obstacle = each.beside(state.settled).obstacle(state.values)
         if obstacle is not None:
-            return MissingPart(commit.commit, obstacle[0])
-    return MissingPart(maker.commit, slot[0])
+            return MissingPart(each.commit, obstacle[0])
+    return MissingPart((maker or asked[0]).commit, slot[0])
