@@ -11,6 +11,7 @@ from patchgate.approvals.approved_merges import is_chosen, stands_for
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
 from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit, find_missing
+from patchgate.check.judging_policy import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
@@ -52,9 +53,12 @@ class ApprovedPath:
         return self.path, self.is_policy and self.path.raw in _WITH_OTHER_CONTENT
 
     @property
-    def asked(self) -> tuple[int | None, bool]:
-        """Whose approval it is: that of a table, of any signer, or one of an exception."""
-        return self.table, self.is_exception
+    def asked(self) -> tuple[int | None, bool, bool]:
+        """Whose approval it is: that of a table, of any signer, or one of an exception.
+
+        For control files those count, too, whom the server names.
+        """
+        return self.table, self.is_policy, self.is_exception
 
     def covers(self, owned: OwnedPaths, file: FileChange, is_control: bool, contents: Contents) -> bool:
         """Return whether this approves what a path becomes, for the owners of a table."""
@@ -138,6 +142,7 @@ def approved_paths(
         elif Outcome.FAIL in outcomes:
             lacking.update(_owned_by(change))
         lacking.update(_exceptions_of(change))
+        lacking.update(_beside_signers(objects, change))
     return approved, approved | lacking
 
 
@@ -150,6 +155,17 @@ def _owned_by(change: ChangeVerdict) -> Iterator[ApprovedPath]:
                 old, new = files[path].old, files[path].new
                 commit = change.source.commit or ""
                 yield ApprovedPath(commit, path, old, new, owned.table, owned.is_policy)
+
+
+def _beside_signers(objects: Objects, change: ChangeVerdict) -> Iterator[ApprovedPath]:
+    """Yield the rules that a change makes beside signers: without a table nobody is asked for these."""
+    paths = {path for owned in change.owned for path in owned.paths}
+    if ALLOWED_SIGNERS not in paths:
+        return
+    files = {file.path: file for file in change.change.files}
+    for path in controls_of(objects, change.change.base, change.change.after, files) - paths:
+        commit, file = change.source.commit or "", files[path]
+        yield ApprovedPath(commit, path, file.old, file.new, is_policy=True, is_exception=True)
 
 
 def _exceptions_of(change: ChangeVerdict) -> Iterator[ApprovedPath]:

@@ -78,9 +78,10 @@ def stands_for(
             replaced.append(replace(each, makes=made, replaces=()))
         is_there = each.makes.keys() <= has | own.makes.keys() and each.commit not in gone
         (settled if is_there else left_out).add(each.commit)
-    # What must have come is not all in its tree: it comes only where it is as that, all the same.
+    # What was shown is so wherever it comes, and what must have come and is not all in its tree is as that.
     others = (each for each in below if each.commit in needed)
-    as_in_tree = {slot: tree[slot] for each in others for slot in each.makes if not kept.has(each, slot)}
+    missing = {slot for each in others for slot in each.makes if not kept.has(each, slot)}
+    as_in_tree = {slot: tree[slot] for slot in sorted(chosen | missing)}
     return replace(
         own,
         begins={
@@ -122,7 +123,7 @@ class _Kept:
         """Return whether one commit stands on another, and began with what that made."""
         if commit.commit not in self._ancestors_of(later.commit):
             return False
-        if slot in later.makes:
+        if later.begins.get(slot):
             return value in later.begins[slot]
         return any(each.commit == commit.commit and slot in each.makes for each in later.replaces)
 

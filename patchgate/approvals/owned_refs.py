@@ -44,6 +44,8 @@ from patchgate.values import dataclass
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
+# Commits of a ref that is refused in any case.
+_MOST_COMPARED = 500
 
 
 def compare_ref(
@@ -212,8 +214,10 @@ class _Comparison:
         def begins(path: RepoPath) -> Sequence[str]:
             return view.rules_there if path in view.controls else view.there
 
-        part = find_part(self._objects, self._ref, self._whole, begins, self._found, self._contents)
-        part = part or self._moved_part(view)
+        part = None
+        if not self._refused or len({each.commit for each in self._whole}) <= _MOST_COMPARED:
+            part = find_part(self._objects, self._ref, self._whole, begins, self._found, self._contents)
+            part = part or self._moved_part(view)
         if part is not None:
             yield _part(self._ref, part)
         tables = list(owned_paths(self._found, view.here, view.controls))
@@ -231,7 +235,7 @@ class _Comparison:
         Beside approved exceptions it must be a move of what the branch has: else a part of one comes so.
         """
         policy = self._found.policy
-        asked = [each for each in self._whole if each.is_exception and each.new is not None]
+        asked = [each for each in self._whole if each.is_exception and not each.is_policy and each.new]
         if policy is None or not asked:
             return None
         limits = [policy.limits(profile, None) for profile in Profile]
