@@ -8,7 +8,7 @@ in the other files make merges that are approved.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -203,3 +203,63 @@ def test_no_state_lands_that_nobody_has_approved(seed: int) -> None:
         counted[is_whole] += 1
         assert not is_whole or is_sound(history.trees[tip]), history
     assert min(counted.values()) > 5
+
+
+def scene() -> History:
+    """Make a history of one owner, whose main is the first commit, without a guard and a door."""
+    history = History(random.Random(0), dict.fromkeys(SLOTS, "1"))
+    history.add(tree())
+    return history
+
+
+def tree(*, a: int = 0, b: int = 0, guard: int = 0, door: int = 0) -> Tree:
+    return {A: a, B: b, GUARD: guard, DOOR: door}
+
+
+def approved(
+    history: History, made: Tree, *parents: int, asked: Sequence[Slot], chosen: Sequence[Slot] = ()
+) -> int:
+    """Add a commit that was approved with what was asked about, and what was shown besides."""
+    commit = history.add(made, *parents)
+    history.asked[commit] = {slot: made[slot] for slot in asked}
+    history.chosen[commit] = {*asked, *chosen}
+    return commit
+
+
+def test_what_began_without_a_commit_does_not_keep_it() -> None:
+    """A comment in a file that a merge below has put back says nothing about what it left out."""
+    history = scene()
+    whole = approved(history, tree(guard=1, door=1), 0, asked=[GUARD, DOOR])
+    half = history.add(tree(door=1), 0, whole)
+    comment = approved(history, tree(guard=2, door=1), half, asked=[GUARD])
+    one = approved(history, tree(a=3), 0, asked=[A])
+    other = approved(history, tree(a=4, guard=2, door=1), comment, asked=[A])
+    assert not history.whole(approved(history, tree(a=5, guard=2, door=1), one, other, asked=[A]))
+
+
+def test_a_merge_does_not_come_beside_what_its_tree_lacks() -> None:
+    history = scene()
+    history.trees[0] = tree(guard=1, door=1)
+    first = approved(history, tree(), 0, asked=[GUARD, DOOR])
+    second = approved(history, tree(guard=3, door=1), first, asked=[GUARD, DOOR])
+    again = approved(history, tree(), 0, asked=[GUARD, DOOR])
+    merge = approved(history, tree(guard=6), again, second, asked=[GUARD])
+    assert history.whole(merge)
+    assert not history.whole(history.add(tree(guard=6, door=1), 0, merge))
+
+
+@pytest.mark.parametrize("is_above", [False, True])
+def test_what_was_shown_of_a_merge_is_so_wherever_it_comes(*, is_above: bool) -> None:
+    history = scene()
+    whole = approved(history, tree(guard=1, door=1), 0, asked=[GUARD, DOOR])
+    other = approved(history, tree(guard=7), 0, asked=[GUARD])
+    merge = approved(history, tree(guard=6), other, whole, asked=[GUARD], chosen=[DOOR])
+    again = approved(history, tree(b=1, guard=1, door=1), 0, asked=[B, GUARD, DOOR])
+    half = history.add(tree(b=1, door=1), 0, again)
+    tip = history.add(tree(b=1, guard=6, door=1), merge, half)
+    if is_above:
+        sides = [approved(history, tree(a=value, guard=6), merge, asked=[A]) for value in (3, 4)]
+        merge = approved(history, tree(a=5, guard=6), *sides, asked=[A])
+        tip = history.add(tree(a=5, b=1, guard=6, door=1), merge, half)
+    assert history.whole(merge)
+    assert not history.whole(tip)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.approvals.owners_world import GOVERNED, Team
+from tests.approvals.owners_world import GOVERNED, OWNED, Team
 from tests.approvals.test_owner_attacks import (
     INFRA,
     PROTECTED,
@@ -67,6 +67,32 @@ def test_a_key_lands_only_with_the_table_that_was_approved_with_it(tmp_path: Pat
     assert "patchgate.toml" in refused(team, f"{half}:{MAIN}")
     checked = team.dev.check("--policy-from", "refs/remotes/origin/main", f"origin/main..{half}", CI="true")
     assert checked.errors == ["owner-approval-missing"]
+
+
+def test_the_first_table_lands_with_the_key_that_was_approved_with_it(tmp_path: Path) -> None:
+    """Before it nobody owns the rules, but the list of signers."""
+    team = Team.make(tmp_path, '[policy]\n[governance]\nid = "repository-1"\n')
+    start = team.head()
+    both = of_alice(team, start, {"patchgate.toml": ONLY_ALICE, SIGNERS: keys(team, "alice", "mallory")})
+    half = commit_of(team.dev, start, {SIGNERS: keys(team, "alice", "mallory")}, start, both)
+    assert "patchgate.toml" in refused(team, f"{half}:{MAIN}")
+    answer = team.push(f"{both}:{MAIN}")
+    assert answer.code == 0, answer.err
+
+
+def test_who_the_server_names_decides_nothing_about_other_paths(tmp_path: Path) -> None:
+    """One table owns both: bob, whom it does not name, may approve control files alone."""
+    owned = GOVERNED + '[[owners]]\npaths = ["@policy", "infra/**"]\nsigners = ["alice@example.com"]\n'
+    team = Team.make(tmp_path, owned.replace(OWNED, ""), server_signers=("bob",))
+    where = ("--policy-from", "refs/remotes/origin/main")
+    start = team.head()
+    whole = of_alice(team, start, {"infra/guard": "on\n", "infra/door": "open\n"})
+    about = ".patchgate/about"
+    sides = [commit_of(team.dev, base, {about: text}) for base, text in ((start, "1\n"), (whole, "2\n"))]
+    merge = commit_of(team.dev, sides[1], {about: "12\n", "infra/guard": None}, *sides)
+    for each in (*sides, merge):
+        assert team.approve("bob", each, "--for", MAIN, *where).code == 0
+    assert "infra/guard" in refused(team, f"{merge}:{MAIN}")
 
 
 def test_a_merge_drops_no_approved_commit_below_one_that_lands(tmp_path: Path) -> None:
