@@ -25,6 +25,7 @@ from patchgate.report.wording import SHORT_OID
 from patchgate.values import dataclass
 
 REMOTE = "refs/remotes/origin/"
+_QUEUE = "gh-readonly-queue/"
 _UNSHALLOW = "git fetch --unshallow origin"
 _FETCH_ALL = "git fetch origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin --auto"
 
@@ -50,6 +51,18 @@ class CiClone:
                 f"the file system of this clone ignores case, so a branch below {REMOTE} may be another one, "
                 "whose name differs in case only",
                 "run the job where names differ by case, as on Linux, or clone with --ref-format=reftable",
+            )
+
+    def require_queue(self) -> None:
+        """Require that an entry of a merge queue is built as one: it is judged after the entry before it.
+
+        GitHub also pushes the branch of the entry.
+        """
+        if (self.event.branch or "").startswith(_QUEUE) and not self.event.is_queued:
+            raise UndecidedError(
+                f"{printable(self.event.branch or '')} is an entry of a merge queue, and {self.event.engine} "
+                "does not say what it follows",
+                "let merge groups be built (GitHub: on: merge_group), and not the pushes of these branches",
             )
 
     def require_origin_of_base(self) -> None:

@@ -101,6 +101,7 @@ class _Finder(CiClone):
         self.find_head()
         if event.kind is EventKind.PROPOSAL and not event.is_open:
             return self._proposed(event.branch or "")
+        self.require_queue()
         default = event.default or self.default_of_origin()
         if event.kind is EventKind.TAG:
             return self._tagged(event.tag, default)

@@ -311,6 +311,20 @@ def test_an_entry_of_a_queue_does_not_undo_what_the_entry_before_it_did(host: Ho
     assert refused > {fixed}, answer.err
 
 
+def test_an_entry_of_a_queue_that_comes_as_a_push_is_undecided(host: Host) -> None:
+    """Nothing says which entry is before it."""
+    after = host.push("gh-readonly-queue/main/pr-2", GOOD)
+    host.clone(after)
+    ref = "refs/heads/gh-readonly-queue/main/pr-2"
+    pushed = {
+        "BUILDKITE": "true",
+        "BUILDKITE_COMMIT": after,
+        "BUILDKITE_BRANCH": ref.removeprefix("refs/heads/"),
+    }
+    for said in (host.pushed(ref, "0" * 40, after), pushed | {"BUILDKITE_SOURCE": "webhook"}):
+        assert host.check(said).code == 3
+
+
 def joined(host: Host, *parents: str) -> str:
     """Merge commits, and push the merge."""
     host.dev.git("checkout", "-q", "--detach", parents[0])
