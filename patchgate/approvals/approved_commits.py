@@ -309,7 +309,8 @@ class _Commits:
                 made = self._plain(commit, before, named)
                 below = [each for each in commits if each.commit in made.below and not each.is_free]
                 if len(self._history.parents_of(commit)) > 1:
-                    made = self._merge(made, before, below)
+                    commits.append(self._merge(made, before, below))
+                    continue
                 # What an approved merge below it leaves out was not in what its owners have seen.
                 gone = (each.leaves_out for each in below)
                 commits.append(replace(made, below=made.below.difference(*gone)))

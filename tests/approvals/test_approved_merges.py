@@ -144,10 +144,12 @@ class History:
                 made,
                 frozenset(map(str, below)),
             )
-            if len(self.parents[commit]) > 1:
-                whole = self.approved_merge(commit, whole, list(below.values()))
             gone = (each.leaves_out for each in below.values())
-            commits[commit] = replace(whole, below=whole.below.difference(*gone))
+            commits[commit] = (
+                self.approved_merge(commit, whole, list(below.values()))
+                if len(self.parents[commit]) > 1
+                else replace(whole, below=whole.below.difference(*gone))
+            )
         named = {slot for each in commits.values() for slot in each.makes}
         result = {slot: self.trees[tip][slot] for slot in named}
         others = [slot for slot in SLOTS if slot not in named]
@@ -263,3 +265,17 @@ def test_what_was_shown_of_a_merge_is_so_wherever_it_comes(*, is_above: bool) ->
         tip = history.add(tree(a=5, b=1, guard=6, door=1), merge, half)
     assert history.whole(merge)
     assert not history.whole(tip)
+
+
+def test_a_merge_above_one_that_leaves_a_commit_out_leaves_out_no_other_part_of_it() -> None:
+    """The owner of a file has left out what a commit made of it, and somebody the door beside a guard."""
+    history = scene()
+    history.trees[0] = tree(guard=1, door=1)
+    history.owners = {A: "2", B: "2", GUARD: "1", DOOR: "1"}
+    comment = approved(history, tree(guard=3, door=1), 0, asked=[GUARD])
+    whole = approved(history, tree(a=2), comment, asked=[A, GUARD, DOOR])
+    other = approved(history, tree(b=3, guard=1, door=1), 0, asked=[B])
+    lower = approved(history, tree(b=6), other, whole, asked=[B], chosen=[A])
+    side = approved(history, tree(b=4, guard=1, door=1), 0, asked=[B])
+    upper = approved(history, tree(b=8, door=1), lower, side, asked=[B], chosen=[DOOR])
+    assert not history.whole(upper)
