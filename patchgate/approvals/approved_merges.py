@@ -74,7 +74,7 @@ def stands_for(
             is_apart = rest == each.makes.keys() and rest.isdisjoint(has)
             (left_out if is_apart else needed).add(each.commit)
             continue
-        if made := {slot: tree[slot] for slot in each.makes if slot not in own.makes}:
+        if made := {slot: tree[slot] for slot in each.makes if slot in has - own.makes.keys()}:
             replaced.append(replace(each, makes=made, replaces=()))
         is_there = each.makes.keys() <= has | own.makes.keys() and each.commit not in gone
         (settled if is_there else left_out).add(each.commit)
@@ -125,6 +125,8 @@ class _Kept:
             return False
         if later.begins.get(slot):
             return value in later.begins[slot]
+        if commit.commit in later.leaves_out and slot in later.makes:
+            return True
         return any(each.commit == commit.commit and slot in each.makes for each in later.replaces)
 
     def has(self, commit: WholeCommit, slot: Slot) -> bool:

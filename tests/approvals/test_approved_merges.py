@@ -267,6 +267,18 @@ def test_what_was_shown_of_a_merge_is_so_wherever_it_comes(*, is_above: bool) ->
     assert not history.whole(tip)
 
 
+def test_a_merge_that_leaves_a_commit_out_is_no_revert_of_another() -> None:
+    history = scene()
+    history.trees[0] = tree(guard=4)
+    history.main = history.add(tree(guard=7, door=1), 0)
+    whole = approved(history, tree(guard=4), history.main, asked=[GUARD, DOOR])
+    left_out = approved(history, tree(guard=2, b=1), 0, asked=[GUARD, B])
+    other = approved(history, tree(guard=7, door=1, b=4), history.main, asked=[B])
+    merge = approved(history, tree(guard=7, door=1, b=8), other, left_out, asked=[B], chosen=[GUARD])
+    assert history.whole(merge)
+    assert not history.whole(history.add(tree(guard=7, b=8), merge, whole))
+
+
 def test_a_merge_above_one_that_leaves_a_commit_out_leaves_out_no_other_part_of_it() -> None:
     """The owner of a file has left out what a commit made of it, and somebody the door beside a guard."""
     history = scene()
