@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +56,12 @@ def write_files(report: Report, files: Sequence[OutputFile], repository: Reposit
         options = {"color": False} if form == "full" else {}
         text = render(with_config_warnings(report, repository, form), form, **options)
         try:
-            write_atomically(_checked(file, repository), _encode(text))
+            place = _checked(file, repository)
+            if _is_special(place, repository):
+                with open(place, "ab", opener=_without_waiting) as stream:
+                    stream.write(_encode(text))
+            else:
+                write_atomically(place, _encode(text))
         except OSError as error:
             _report_unwritten(file, error)
     if summary:
@@ -94,6 +100,21 @@ def _checked(file: str, repository: Repository) -> Path:
                 raise OSError(errno.ELOOP, "its folder is a symlink of the working tree, or git's own")
             break
     return place
+
+
+def _is_special(place: Path, repository: Repository) -> bool:
+    """Return whether a place is a device or a pipe, which no file replaces, such as `/dev/stdout`.
+
+    A symlink of the working tree is not followed: a change can bring it.
+    """
+    try:
+        mode = os.lstat(place).st_mode
+        root = repository.work_tree
+        if stat.S_ISLNK(mode) and (root is None or not _is_in(str(place), root)):
+            mode = os.stat(place).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def _is_in(folder: str, root: str) -> bool:

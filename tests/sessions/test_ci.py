@@ -311,6 +311,22 @@ def test_an_entry_of_a_queue_does_not_undo_what_the_entry_before_it_did(host: Ho
     assert refused > {fixed}, answer.err
 
 
+def test_a_report_replaces_no_pipe(host: Host) -> None:
+    """Nor a device, such as what `/dev/stdout` leads to: in containers jobs run as root."""
+    after = host.land(GOOD)
+    host.clone(after)
+    pipe, link = (host.ci.path.parent / name for name in ("pipe", "link"))
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for place in (pipe, link):
+        pushed = host.pushed("refs/heads/main", host.main, after)
+        assert host.check(pushed, "--output-file", f"sarif={place}").code == 0
+        assert b"sarif" in os.read(reader, 1 << 16)
+    os.close(reader)
+    assert (link.is_symlink(), pipe.is_fifo()) == (True, True)
+
+
 def test_an_entry_of_a_queue_that_comes_as_a_push_is_undecided(host: Host) -> None:
     """Nothing says which entry is before it."""
     after = host.push("gh-readonly-queue/main/pr-2", GOOD)
