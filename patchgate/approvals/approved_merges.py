@@ -69,7 +69,7 @@ def stands_for(
         has = {slot for slot in each.makes if kept.has(each, slot)}
         if not rest <= has:
             dropped.add(each.commit)
-        is_whole = rest <= has and dropped.isdisjoint(ancestors_of(each.commit))
+        is_whole = kept.has_one_way(each, rest) and dropped.isdisjoint(ancestors_of(each.commit))
         if rest and not is_whole:
             is_apart = rest == each.makes.keys() and rest.isdisjoint(has)
             (left_out if is_apart else needed).add(each.commit)
@@ -106,7 +106,9 @@ class _Kept:
         ancestors_of: Callable[[str], Set[str]],
     ) -> None:
         self._ancestors_of = ancestors_of
+        self._below = below
         self._known: set[tuple[str, Slot]] = set()
+        self._as_made: set[tuple[str, Slot]] = set()
         makers: dict[Slot, list[tuple[WholeCommit, Hashable]]] = {}
         for each in below:
             for slot, value in each.beside(frozenset()).makes.items():
@@ -115,7 +117,12 @@ class _Kept:
             kept: list[WholeCommit] = []
             for each, value in reversed(found):
                 later = kept[-_MOST_LATER:]
-                if value == tree[slot] or any(self._begins_with(one, each, slot, value) for one in later):
+                is_as_made = value == tree[slot] or any(
+                    self._begins_with(one, each, slot, value) for one in later
+                )
+                if is_as_made:
+                    self._as_made.add((each.commit, slot))
+                if is_as_made or any(each.commit in one.leaves_out and slot in one.makes for one in later):
                     kept.append(each)
                     self._known.add((each.commit, slot))
 
@@ -125,9 +132,14 @@ class _Kept:
             return False
         if later.begins.get(slot):
             return value in later.begins[slot]
-        if commit.commit in later.leaves_out and slot in later.makes:
-            return True
         return any(each.commit == commit.commit and slot in each.makes for each in later.replaces)
+
+    def has_one_way(self, commit: WholeCommit, slots: Set[Slot]) -> bool:
+        """Return whether it has slots as the commit made them, or all as one merge that leaves it out."""
+        out = [each.commit for each in self._below if commit.commit in each.leaves_out]
+        return all((commit.commit, slot) in self._as_made for slot in slots) or any(
+            all((name, slot) in self._known for slot in slots) for name in out
+        )
 
     def has(self, commit: WholeCommit, slot: Slot) -> bool:
         """Return it for a slot of a commit."""
