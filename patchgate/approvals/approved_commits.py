@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 
-from patchgate.approvals.approved_merges import is_chosen, stands_for
+from patchgate.approvals import approved_merges
+from patchgate.approvals.approved_merges import Approved
 from patchgate.approvals.owner_finding import GATE
 from patchgate.approvals.signatures import base_tree
-from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit, find_missing
+from patchgate.approvals.whole_commits import MissingPart, Slot, Values, WholeCommit
 from patchgate.check.judging_policy import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry, FileChange
@@ -23,7 +24,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, OwnedPaths, ProtectedRef
-from patchgate.values import dataclass, replace
+from patchgate.values import dataclass
 
 # Everybody may change in them what says nothing about the rules.
 _WITH_OTHER_CONTENT = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
@@ -74,7 +75,7 @@ class Contents:
     def __init__(self, objects: Objects, policies: TreePolicies) -> None:
         self._objects, self.policies = objects, policies
         self._written: list[Policy] = []
-        self._bases: dict[tuple[str, ...], list[str]] = {}
+        self._found: dict[tuple[str, ...], list[str]] = {}
 
     def value(self, slot: Slot, entry: Entry | None) -> Hashable:
         """Return it; of a file in which everybody may change the rest, what it says about the rules."""
@@ -97,12 +98,27 @@ class Contents:
         """Return it for what a tree has there."""
         return self.value(slot, self.entry(slot, tree))
 
-    def bases(self, parents: tuple[str, ...]) -> Sequence[str]:
-        """Return the trees from which the first two parents of a merge began."""
-        if parents not in self._bases:
-            found = common_ancestors(self._objects.repository, *parents[:2])
-            self._bases[parents] = [tree_of(self._objects, each) for each in found]
-        return self._bases[parents]
+    def bases(self, *parents: str) -> Sequence[str]:
+        """Return the commits in which two parents of a merge began; the empty tree if there is none."""
+        return self._once(("bases", *parents), lambda: common_ancestors(self._objects.repository, *parents))
+
+    def newest(self, commits: Set[str]) -> Sequence[str]:
+        """Return those of some commits on which no other of them stands; the empty tree for none."""
+        asked = sorted(commits)
+        words = ("merge-base", "--independent", *asked)
+        if len(asked) < 2:
+            return asked or [self._objects.empty_tree]
+        return self._once(words, lambda: self._objects.repository.output(*words).decode("ascii").split())
+
+    def _once(self, key: tuple[str, ...], ask: Callable[[], list[str]]) -> Sequence[str]:
+        if key not in self._found:
+            self._found[key] = ask() or [self._objects.empty_tree]
+        return self._found[key]
+
+    def values(self, commit: str, slots: Iterable[Slot]) -> Mapping[Slot, Hashable]:
+        """Return what a commit has."""
+        tree = tree_of(self._objects, commit)
+        return {slot: self.at(slot, tree) for slot in slots}
 
     def entry(self, slot: Slot, tree: str) -> Entry | None:
         """Return what a tree has there."""
@@ -203,7 +219,7 @@ def find_part(
     tip = tree_of(objects, ref.tip)
     head = {slot: contents.at(slot, tip) for slot in slots}
     before = {slot: frozenset(contents.at(slot, tree) for tree in begins(slot[0])) for slot in slots}
-    commits = _Commits(objects, history, approved, free, contents)
+    commits = _Commits(history, approved, free, contents)
     missing = commits.find_missing(before, head)
     is_stale = ref.commit is not None and ref.base != ref.commit and not (ref.is_new or ref.is_forced)
     if missing is not None or ref.commit is None or not is_stale:
@@ -283,13 +299,12 @@ class _Commits:
 
     def __init__(
         self,
-        objects: Objects,
         history: _NewHistory,
         approved: set[ApprovedPath],
         free: Sequence[WholeCommit],
         contents: Contents,
     ) -> None:
-        self._objects, self._history, self._contents = objects, history, contents
+        self._history, self._contents = history, contents
         self._by_commit: dict[str, list[ApprovedPath]] = {}
         self._owners: dict[Slot, set[Hashable]] = {}
         self._free: dict[str, list[WholeCommit]] = {}
@@ -301,56 +316,29 @@ class _Commits:
 
     def find_missing(self, before: Values, result: Mapping[Slot, Hashable]) -> MissingPart | None:
         """Return what would land in part, as `whole_commits.find_missing` does."""
-        named = {each.commit for mine in self._by_commit.values() for each in mine if each.slot in before}
-        commits: list[WholeCommit] = []
-        for commit in reversed(list(self._history)):
-            commits += self._free.get(commit, ())
-            if commit in named:
-                made = self._plain(commit, before, named)
-                below = [each for each in commits if each.commit in made.below and not each.is_free]
-                if len(self._history.parents_of(commit)) > 1:
-                    commits.append(self._merge(made, before, below))
-                    continue
-                # What an approved merge below it leaves out was not in what its owners have seen.
-                gone = (each.leaves_out for each in below)
-                commits.append(replace(made, below=made.below.difference(*gone)))
-        return find_missing(before, result, commits)
+        approved = {
+            commit: self._approved(mine, before)
+            for commit, mine in self._by_commit.items()
+            if any(each.slot in before for each in mine)
+        }
+        new = _NewCommits(self._history, self._contents, [*before])
+        return approved_merges.find_part(new, before, result, approved, self._free)
 
-    def _plain(self, commit: str, before: Values, named: Set[str]) -> WholeCommit:
-        """Make what was approved of a commit, one of those named."""
+    def _approved(self, mine: Sequence[ApprovedPath], before: Values) -> Approved:
+        """Return what was approved of a commit, and for whom it may decide about other slots."""
         value = self._contents.value
         # One commit may have been asked about the rules in a file, and another one about the file.
-        mine = [
+        slots = [
             (slot, each)
-            for each in self._by_commit[commit]
+            for each in mine
             for slot in ((each.path, False), (each.path, True))
             if slot in before
         ]
-        return WholeCommit(
-            commit,
-            {slot: {value(slot, each.old)} for slot, each in mine},
-            {slot: value(slot, each.new) for slot, each in mine},
-            frozenset(self._history.ancestors_of(commit).intersection(named)),
-        )
-
-    def _merge(self, own: WholeCommit, before: Values, below: Sequence[WholeCommit]) -> WholeCommit:
-        """Make what the approval of a merge stands for, with what is below it."""
-        objects, contents = self._objects, self._contents
-        asked = {each.asked for each in self._by_commit[own.commit]}
-        parents = self._history.parents_of(own.commit)
-        merge, *sides = (tree_of(objects, each) for each in (own.commit, *parents))
-        bases = contents.bases(parents)
-        return stands_for(
-            own,
-            below,
-            {slot: contents.at(slot, merge) for slot in before},
-            _values(own.makes, sides, contents),
-            {
-                slot
-                for slot in before.keys() - own.makes.keys()
-                if self._owners[slot] <= asked and is_chosen(objects, slot[0], merge, sides, bases)
-            },
-            self._history.ancestors_of,
+        asked = {each.asked for each in mine}
+        return Approved(
+            {slot: {value(slot, each.old)} for slot, each in slots},
+            {slot: value(slot, each.new) for slot, each in slots},
+            lambda slot: self._owners[slot] <= asked,
         )
 
 
@@ -358,17 +346,17 @@ class _NewHistory:
     """The commits that are new to a ref, each before its ancestors; `fresh`: to the default branch, too."""
 
     def __init__(self, repository: Repository, ref: ProtectedRef) -> None:
-        had = [] if ref.commit is None else ["^" + ref.commit]
-        known = [f"^{each}" for each in (ref.base, *ref.other_bases) if each is not None]
-        words = ("rev-list", "--topo-order", "--parents", ref.tip or "", *known)
+        had = [] if ref.commit is None else [ref.commit]
+        known = [each for each in (ref.base, *ref.other_bases) if each is not None]
         # Children stand before their parents.
-        raw = repository.output(*words, *([] if ref.is_new else had))
+        words = ("rev-list", "--topo-order", "--parents", ref.tip or "", *_without(known))
+        raw = repository.output(*words, *([] if ref.is_new else _without(had)))
         lines = map(str.split, raw.decode("ascii").splitlines())
         self._parents = {commit: tuple(parents) for commit, *parents in lines}
         self.fresh: Sequence[str] = list(self._parents)
         if ref.is_new and had:
             # A new branch may get what the default branch has already.
-            self.fresh = repository.output("rev-list", ref.tip or "", *had).decode("ascii").split()
+            self.fresh = repository.output("rev-list", ref.tip or "", *_without(had)).decode("ascii").split()
         self._found: dict[str, set[str]] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -393,6 +381,43 @@ class _NewHistory:
                     waiting += self._parents[oid]
             self._found[commit] = found
         return self._found[commit]
+
+    def known_below(self, commit: str) -> set[str]:
+        """Return the commits that are not new and on which new ones at or below a commit stand."""
+        if commit not in self._parents:
+            return {commit}
+        new = self.ancestors_of(commit) | {commit}
+        return {parent for each in new for parent in self._parents[each] if parent not in self._parents}
+
+
+def _without(commits: Sequence[str]) -> list[str]:
+    return [f"^{each}" for each in commits]
+
+
+class _NewCommits:
+    """What is asked of these to see what approved merges stand for."""
+
+    def __init__(self, history: _NewHistory, contents: Contents, slots: Sequence[Slot]) -> None:
+        self._history, self._contents, self._slots = history, contents, slots
+        self._values: dict[str, Mapping[Slot, Hashable]] = {}
+        self.parents_of, self.ancestors_of = history.parents_of, history.ancestors_of
+
+    def __iter__(self) -> Iterator[str]:
+        return reversed(list(self._history))
+
+    def begins_of(self, commit: str) -> Sequence[str]:
+        """Return the newest commits of the branch on which any commit stands; the empty tree if none."""
+        return self._contents.newest(self._history.known_below(commit))
+
+    def bases_of(self, merge: str) -> Sequence[str]:
+        """Return the commits in which the two parents of a merge began; the empty tree if none."""
+        return self._contents.bases(*self.parents_of(merge))
+
+    def values_of(self, commit: str) -> Mapping[Slot, Hashable]:
+        """Return what any commit has at all slots that count."""
+        if commit not in self._values:
+            self._values[commit] = self._contents.values(commit, self._slots)
+        return self._values[commit]
 
 
 def tree_of(objects: Objects, revision: str) -> str:

@@ -1,146 +1,225 @@
-"""What the approval of a merge stands for: what was shown of it, and commits below it as its tree has them.
+"""What approved merges stand for: the whole change from each of their parents.
 
-The approved commits below it may be unable to come one after the other: their conflict is what was approved.
-So the merge can come instead of them. Who approves it is shown its own change, and where its tree is not what
-git makes of its parents. All else is what the commits below it made: of each of them all or nothing.
+Who approves a merge is shown its own change, and where its tree is not what git makes of its parents. All
+else must be right without anybody: its parents, and the commits in which these began, have what whole
+approved commits make, and no parent has what stands on a commit that another one leaves out. Then the merge
+may come from each parent that has all which the merge has of the branch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
+from typing import Protocol
 
-from patchgate.approvals.whole_commits import Slot, Values, WholeCommit
-from patchgate.git.model import Entry
-from patchgate.git.objects import Objects
-from patchgate.git.path import RepoPath
-from patchgate.values import replace
+from patchgate.approvals.whole_commits import (
+    Effort,
+    MissingPart,
+    Slot,
+    Values,
+    WholeCommit,
+    explain,
+    find_missing,
+    find_order,
+)
+from patchgate.values import dataclass
 
-# More than these need not be looked at in an honest history: the next one is among the first.
-_MOST_LATER = 100
+# Commits and slots that are looked at for all merges of a ref, to find how their parents have come about.
+_MOST_WORK = 10_000_000
 
 
-def is_chosen(
-    objects: Objects, path: RepoPath, tree: str, sides: Sequence[str], bases: Iterable[str]
-) -> bool:
+def is_chosen(made: Hashable, sides: Collection[Hashable], bases: Collection[Hashable]) -> bool:
     """Return whether a merge has a path otherwise than git makes it where one side alone has changed it.
 
     Args:
-        tree: the merge's.
-        sides: the trees of its parents.
-        bases: the trees of what these have in common.
+        made: what the merge has there.
+        sides: what its parents have.
+        bases: what each of the commits in which these began has.
     """
-
-    def at(place: str) -> Entry | None:
-        return objects.file_at(place, path.raw)
-
-    made, found = at(tree), {at(side) for side in sides}
-    if found == {made}:
+    if all(side == made for side in sides):
         return False
-    return len(sides) > 2 or found - {at(base) for base in bases} != {made}
+    if len(sides) != 2 or not bases:
+        return True
+    found = {*sides}
+    return not all(base in found and found - {base} == {made} for base in bases)
 
 
-def stands_for(
-    own: WholeCommit,
-    below: Sequence[WholeCommit],
-    tree: Mapping[Slot, Hashable],
-    sides: Values,
-    chosen: Set[Slot],
-    ancestors_of: Callable[[str], Set[str]],
-) -> WholeCommit:
-    """Return a merge with the commits that need not come before it.
+class NewCommits(Protocol):
+    """The commits that a branch gets, each before those that stand on it."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield them."""
+        ...
+
+    def parents_of(self, commit: str) -> Sequence[str]:
+        """Return the parents of one of them."""
+        ...
+
+    def ancestors_of(self, commit: str) -> Set[str]:
+        """Return those of them on which one of them stands."""
+        ...
+
+    def begins_of(self, commit: str) -> Sequence[str]:
+        """Return the newest commits of the branch on which any commit stands; the empty tree if none."""
+        ...
+
+    def bases_of(self, merge: str) -> Sequence[str]:
+        """Return the commits in which the two parents of a merge began; the empty tree if none."""
+        ...
+
+    def values_of(self, commit: str) -> Mapping[Slot, Hashable]:
+        """Return what any commit has at all slots that count."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """What was approved of a commit, what each of its slots was, and which others of a merge were shown."""
+
+    begins: Values
+    makes: Mapping[Slot, Hashable]
+    is_shown: Callable[[Slot], bool]
+
+
+def find_part(
+    new: NewCommits,
+    before: Values,
+    result: Mapping[Slot, Hashable],
+    approved: Mapping[str, Approved],
+    free: Mapping[str, Sequence[WholeCommit]],
+) -> MissingPart | None:
+    """Return what would land in part; None if whole commits lead from what a branch has to a result.
 
     Args:
-        own: its own change.
-        below: the approved commits below it, the oldest first.
-        tree: what it has at every slot.
-        sides: what the commits that it joins have at its own slots.
-        chosen: the other slots that were shown to those who approved it.
-        ancestors_of: returns the ancestors of a commit.
+        before: what the branch has, at every slot of the commits.
+        result: what it becomes.
+        approved: what was approved, by commit.
+        free: the changes for which nobody is asked, by commit.
     """
-    kept = _Kept(below, tree, ancestors_of)
-    shown = own.makes.keys() | chosen
-    needed, settled, left_out = set[str](), set[str](), set[str]()
-    replaced: list[WholeCommit] = []
-    # What a merge below it leaves out was in what others have seen.
-    gone = frozenset[str]().union(*(each.leaves_out for each in below))
-    dropped = {*gone}
-    for each in below:
-        rest = each.makes.keys() - shown
-        has = {slot for slot in each.makes if kept.has(each, slot)}
-        if not rest <= has:
-            dropped.add(each.commit)
-        is_whole = kept.has_one_way(each, rest) and dropped.isdisjoint(ancestors_of(each.commit))
-        if rest and not is_whole:
-            is_apart = rest == each.makes.keys() and rest.isdisjoint(has)
-            (left_out if is_apart else needed).add(each.commit)
-            continue
-        if made := {slot: tree[slot] for slot in each.makes if slot in has - own.makes.keys()}:
-            replaced.append(replace(each, makes=made, replaces=()))
-        is_there = each.makes.keys() <= has | own.makes.keys() and each.commit not in gone
-        (settled if is_there else left_out).add(each.commit)
-    # What was shown is so wherever it comes, and what must have come and is not all in its tree is as that.
-    others = (each for each in below if each.commit in needed)
-    missing = {slot for each in others for slot in each.makes if not kept.has(each, slot)}
-    as_in_tree = {slot: tree[slot] for slot in sorted(chosen | missing)}
-    return replace(
-        own,
-        begins={
-            **dict.fromkeys(as_in_tree, frozenset()),
-            **{slot: own.begins[slot] | sides[slot] for slot in own.makes},
-        },
-        makes={**as_in_tree, **own.makes},
-        below=frozenset(needed),
-        settles=frozenset(settled),
-        leaves_out=frozenset(left_out),
-        replaces=tuple(replaced),
-    )
+    found = _WholeCommits(new, before, approved)
+    for commit in new:
+        found.add(commit, free.get(commit, ()))
+    missing = find_missing(before, result, found.all)
+    return missing and found.cause_of(missing)
 
 
-class _Kept:
-    """Says whether a merge has what a commit below it made, or what others below it have made of that."""
+class _WholeCommits:
+    """Collects what may come as a whole: `all` has what the commits do that were added.
 
-    def __init__(
-        self,
-        below: Sequence[WholeCommit],
-        tree: Mapping[Slot, Hashable],
-        ancestors_of: Callable[[str], Set[str]],
-    ) -> None:
-        self._ancestors_of = ancestors_of
-        self._below = below
-        self._known: set[tuple[str, Slot]] = set()
-        self._as_made: set[tuple[str, Slot]] = set()
-        makers: dict[Slot, list[tuple[WholeCommit, Hashable]]] = {}
-        for each in below:
-            for slot, value in each.beside(frozenset()).makes.items():
-                makers.setdefault(slot, []).append((each, value))
-        for slot, found in makers.items():
-            kept: list[WholeCommit] = []
-            for each, value in reversed(found):
-                later = kept[-_MOST_LATER:]
-                is_as_made = value == tree[slot] or any(
-                    self._begins_with(one, each, slot, value) for one in later
-                )
-                if is_as_made:
-                    self._as_made.add((each.commit, slot))
-                if is_as_made or any(each.commit in one.leaves_out and slot in one.makes for one in later):
-                    kept.append(each)
-                    self._known.add((each.commit, slot))
+    `_needs` has what must have come before what stands on a commit, `_came` what has come where a commit has
+    what whole ones make, or None. `_causes` says why a commit has not, or why a merge cannot come.
+    """
 
-    def _begins_with(self, later: WholeCommit, commit: WholeCommit, slot: Slot, value: Hashable) -> bool:
-        """Return whether one commit stands on another, and began with what that made."""
-        if commit.commit not in self._ancestors_of(later.commit):
-            return False
-        if later.begins.get(slot):
-            return value in later.begins[slot]
-        return any(each.commit == commit.commit and slot in each.makes for each in later.replaces)
+    def __init__(self, new: NewCommits, before: Values, approved: Mapping[str, Approved]) -> None:
+        self.all: list[WholeCommit] = []
+        self._causes: dict[str, MissingPart] = {}
+        self._new, self._before, self._approved = new, before, approved
+        self._needs: dict[str, frozenset[str]] = {}
+        self._came: dict[str, frozenset[str] | None] = {}
+        self._slots: dict[str, Set[Slot]] = {}
+        self._effort = Effort(_MOST_WORK)
 
-    def has_one_way(self, commit: WholeCommit, slots: Set[Slot]) -> bool:
-        """Return whether it has slots as the commit made them, or all as one merge that leaves it out."""
-        out = [each.commit for each in self._below if commit.commit in each.leaves_out]
-        return all((commit.commit, slot) in self._as_made for slot in slots) or any(
-            all((name, slot) in self._known for slot in slots) for name in out
+    def add(self, commit: str, free: Sequence[WholeCommit]) -> None:
+        """Add what a commit does; those below it are there."""
+        self.all += free
+        parents = self._new.parents_of(commit)
+        needs = frozenset[str]().union(*(self._needs.get(each, frozenset()) for each in parents))
+        mine = self._approved.get(commit)
+        if mine is not None and len(parents) > 1:
+            needs = self._add_merge(commit, parents, mine) or needs | {commit}
+        elif mine is not None:
+            self._append(WholeCommit(commit, mine.begins, mine.makes, needs))
+            needs |= {commit}
+        self._needs[commit] = needs
+
+    def cause_of(self, missing: MissingPart) -> MissingPart:
+        """Return why a part is missing: the cause of that, where a merge that cannot come would make it."""
+        makes = (
+            each for each in reversed(self._causes) if (missing.path, False) in self._slots.get(each, ())
         )
+        return self._causes.get(missing.commit) or self._causes.get(next(makes, "")) or missing
 
-    def has(self, commit: WholeCommit, slot: Slot) -> bool:
-        """Return it for a slot of a commit."""
-        return (commit.commit, slot) in self._known
+    def _append(self, commit: WholeCommit) -> None:
+        self.all.append(commit)
+        self._slots[commit.commit] = self._slots.get(commit.commit, set()) | commit.makes.keys()
+
+    def _add_merge(self, merge: str, parents: Sequence[str], mine: Approved) -> frozenset[str] | None:
+        """Add what an approved merge does; return what has come where it has, None if it cannot come."""
+        made = self._new.values_of(merge)
+        sides = [self._new.values_of(each) for each in parents]
+        bases = self._new.bases_of(merge) if len(parents) == 2 else ()
+        began = [self._new.values_of(each) for each in bases]
+        chosen = {
+            slot
+            for slot in made.keys() - mine.makes.keys()
+            if is_chosen(made[slot], [side[slot] for side in sides], [base[slot] for base in began])
+        }
+        shown = mine.makes.keys() | chosen
+        old = (side for each, side in zip(parents, sides, strict=True) if each not in self._needs)
+        unsure = {slot for slot in chosen if not mine.is_shown(slot)}
+        unsure.update(slot for side in old for slot in self._lost(side, began, made.keys() - shown))
+        cause = MissingPart(merge, min(unsure)[0]) if unsure else self._cause(parents, bases)
+        if cause is not None:
+            # Who asks what is missing learns of it: it waits for itself.
+            self._causes[merge] = cause
+            self._append(WholeCommit(merge, mine.begins, mine.makes, frozenset([merge])))
+            return None
+        came = [self._came_to(each) or frozenset() for each in parents]
+        left_out = set[str]()
+        for side, below in zip(sides, came, strict=True):
+            lost = {slot for slot in shown if made[slot] != side[slot]}
+            left_out |= {each for each in below if not lost.isdisjoint(self._slots[each])}
+        there = frozenset([merge]).union(*came) - left_out
+        for parent, side, below in zip(parents, sides, came, strict=True):
+            if {*self._new.begins_of(parent)} != {*self._new.begins_of(merge)}:
+                # From there it would also make what the branch has made.
+                continue
+            makes = {slot: value for slot, value in made.items() if slot in shown or value != side[slot]}
+            begins = {slot: frozenset() if slot in chosen else frozenset([side[slot]]) for slot in makes}
+            self._append(WholeCommit(merge, begins, makes, below, there))
+            if all(made[slot] == side[slot] for slot in chosen):
+                self._came[merge] = there
+        return there
+
+    def _cause(self, parents: Sequence[str], bases: Sequence[str]) -> MissingPart | None:
+        """Say why a merge cannot come: one of its commits is not whole, or has what another leaves out."""
+        for each in (*parents, *bases):
+            if self._came_to(each) is None:
+                return self._causes[each]
+        came = {each: self._came_to(each) or frozenset() for each in parents}
+        all_there = frozenset[str]().union(*came.values())
+        for parent, there in came.items():
+            below = self._new.ancestors_of(parent) | {parent} if parent in self._needs else set[str]()
+            left_out = (below & self._approved.keys() & all_there) - there
+            if left_out:
+                commit = min(left_out)
+                return MissingPart(commit, min(self._slots[commit])[0])
+        return None
+
+    def _lost(
+        self, side: Mapping[Slot, Hashable], bases: Sequence[Mapping[Slot, Hashable]], slots: Set[Slot]
+    ) -> Iterator[Slot]:
+        """Yield what one of its older commits has brought into a merge, and the branch has no more."""
+        for slot in slots:
+            is_brought = not bases or any(base[slot] != side[slot] for base in bases)
+            if is_brought and side[slot] not in self._before[slot]:
+                yield slot
+
+    def _came_to(self, commit: str) -> frozenset[str] | None:
+        """Return what has come where a commit has what whole ones make of what the branch had; else None."""
+        if commit not in self._needs:
+            return frozenset()
+        if commit not in self._came:
+            below = self._new.ancestors_of(commit) | {commit}
+            commits = [each for each in self.all if each.commit in below]
+            result, orders = self._new.values_of(commit), []
+            for begin in self._new.begins_of(commit):
+                before = {slot: frozenset([value]) for slot, value in self._new.values_of(begin).items()}
+                order = find_order(before, result, commits, self._effort)
+                if order is None:
+                    self._came[commit] = None
+                    missing = explain(before, result, commits)
+                    self._causes.setdefault(commit, self._causes.get(missing.commit, missing))
+                    return None
+                orders.append(order)
+            self._came[commit] = orders[0].intersection(*orders)
+        return self._came[commit]

@@ -30,9 +30,8 @@ def chosen_sides(repository: Repository, change: ChangeVerdict) -> dict[RepoPath
         differing -= {file.path for file in change.change.files}
         found: dict[RepoPath, str | None] = {}
         for path in sorted(differing):
-            if is_chosen(objects, path, after, sides, bases):
-                made = objects.file_at(after, path.raw)
-                like = (n for n, side in enumerate(sides) if objects.file_at(side, path.raw) == made)
-                number = next(like, None)
-                found[path] = None if number is None else parents[number]
+            made, *others = (objects.file_at(each, path.raw) for each in (after, *sides, *bases))
+            if is_chosen(made, others[: len(sides)], others[len(sides) :]):
+                like = (parent for parent, side in zip(parents, others, strict=False) if side == made)
+                found[path] = next(like, None)
         return found

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 
 from patchgate.git.path import RepoPath
-from patchgate.values import dataclass, field, replace
+from patchgate.values import dataclass, field
 
 # Commits and slots of the states that are tried. An honest history needs one state for each commit.
 _MOST_WORK = 1_000_000
@@ -28,10 +28,8 @@ class WholeCommit:
     """An approved commit: the values that it may begin with, and those that it makes, of the same slots.
 
     A slot that it may begin with nothing is there already as it makes it.
-    `below` are the approved commits that must come before it. Where those that a merge `replaces` have not
-    come, the slots that they have there become what it has of them. It `settles` those of which it has all,
-    and `leaves_out` others: what stands on the merge does not need them. `is_free`: nobody is asked for it,
-    so it may come often.
+    `below` are the approved commits that must come before it. A merge also `settles` others, which it has:
+    they need not come any more. `is_free`: nobody is asked for it, so it may come often.
     """
 
     commit: str
@@ -39,20 +37,7 @@ class WholeCommit:
     makes: Mapping[Slot, Hashable]
     below: frozenset[str]
     settles: frozenset[str] = frozenset()
-    leaves_out: frozenset[str] = frozenset()
-    replaces: tuple[WholeCommit, ...] = ()
     is_free: bool = False
-
-    def beside(self, settled: Set[str]) -> WholeCommit:
-        """Return what it does where some commits need not come any more: it replaces the others."""
-        begins, makes = dict(self.begins), dict(self.makes)
-        for each in self.replaces:
-            if each.commit not in settled:
-                for slot, made in each.makes.items():
-                    if not self.begins.get(slot):
-                        begins[slot] = each.begins[slot] | begins.get(slot, frozenset())
-                        makes[slot] = made
-        return replace(self, begins=begins, makes=makes, replaces=()) if self.replaces else self
 
     def obstacle(self, values: Values) -> Slot | None:
         """Return the first slot that is neither as the commit began nor as it made it."""
@@ -83,15 +68,57 @@ def find_missing(
         result: what it becomes; a slot that is left out may become anything.
         commits: those that may come, the oldest first.
     """
-    begin = _Reached(before)
-    state = begin
-    for commit in commits:
-        if state.allows(commit):
-            state = state.after(commit)
-    slot = next(state.differing(result), None)
-    if slot is None or _leads_to(result, begin, _possible(before, result, commits)):
+    if find_order(before, result, commits, Effort(_MOST_WORK)) is not None:
         return None
-    return _explain(slot, state, result, commits)
+    return explain(before, result, commits)
+
+
+class Effort:
+    """How many commits and slots may still be looked at."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def spend(self, amount: int) -> bool:
+        """Return whether there was as much left."""
+        self._left -= amount
+        return self._left >= 0
+
+
+def find_order(
+    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit], effort: Effort
+) -> frozenset[str] | None:
+    """Return the commits that need not come any more where some in some order have led to a result.
+
+    None: no order was found; not all is tried.
+    """
+    n_looked = len(commits) + len(result) + 1
+    begin = _Reached(before)
+    if not effort.spend(n_looked):
+        return None
+    state = begin.after_all(commits)
+    if next(state.differing(result), None) is None:
+        return state.settled
+    left = _possible(before, result, commits)
+    known: set[int] = set()
+    waiting = [(begin, iter(left))]
+    while waiting:
+        state, following = waiting[-1]
+        if next(state.differing(result), None) is None:
+            return state.settled
+        commit = next((each for each in following if state.allows(each)), None)
+        if commit is None:
+            waiting.pop()
+            continue
+        fresh = state.after(commit)
+        mark = hash((fresh.settled, tuple(fresh.values.values())))
+        if mark in known:
+            continue
+        known.add(mark)
+        waiting.append((fresh, iter(left)))
+        if not effort.spend(n_looked):
+            return None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +135,24 @@ class _Reached:
     def allows(self, commit: WholeCommit) -> bool:
         """Return whether a commit may come next."""
         may_come = commit.below <= self.settled and commit.commit not in self.settled
-        return may_come and commit.beside(self.settled).obstacle(self.values) is None
+        return may_come and commit.obstacle(self.values) is None
 
     def after(self, commit: WholeCommit) -> _Reached:
         """Return the state that a commit makes of this one."""
-        commit = commit.beside(self.settled)
         changed = [slot for slot, made in commit.makes.items() if self.values[slot] != {made}]
         values = {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}}
         if commit.is_free:
             return _Reached(values, self.settled, self.last)
         settled = self.settled | {commit.commit} | commit.settles
         return _Reached(values, settled, {**self.last, **dict.fromkeys(changed, commit)})
+
+    def after_all(self, commits: Sequence[WholeCommit]) -> _Reached:
+        """Return the state that those of some commits make which may come next, one after the other."""
+        state = self
+        for commit in commits:
+            if state.allows(commit):
+                state = state.after(commit)
+        return state
 
     def differing(self, result: Mapping[Slot, Hashable]) -> Iterator[Slot]:
         """Yield the slots that are not as in a result."""
@@ -131,11 +165,8 @@ def _possible(
     """Leave out the commits that cannot come: few are left where merges have dropped many."""
     left = list(commits)
     while True:
-        largest = [each.beside(frozenset()) for each in left]
-        begun = {
-            (slot, value) for each in largest for slot, values in each.begins.items() for value in values
-        }
-        made = Counter(each for commit in largest for each in commit.makes.items())
+        begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
+        made = Counter(each for commit in left for each in commit.makes.items())
         settled = {each.commit for each in left}.union(*(each.settles for each in left))
         fewer = [
             each
@@ -162,35 +193,11 @@ def _may_begin(
     return any((slot, value) in made for value in commit.begins[slot])
 
 
-def _leads_to(result: Mapping[Slot, Hashable], begin: _Reached, commits: Sequence[WholeCommit]) -> bool:
-    """Return whether some of the commits in some order lead from a state to a result; not all is tried."""
-    n_left = _MOST_WORK // (len(commits) + len(result) + 1)
-    known: set[int] = set()
-    waiting: list[tuple[_Reached, Iterator[WholeCommit]]] = [(begin, iter(commits))]
-    while waiting:
-        state, following = waiting[-1]
-        if next(state.differing(result), None) is None:
-            return True
-        commit = next((each for each in following if state.allows(each)), None)
-        if commit is None:
-            waiting.pop()
-            continue
-        fresh = state.after(commit)
-        mark = hash((fresh.settled, tuple(fresh.values.values())))
-        if mark in known:
-            continue
-        known.add(mark)
-        waiting.append((fresh, iter(commits)))
-        n_left -= 1
-        if n_left <= 0:
-            return False
-    return False
-
-
-def _explain(
-    slot: Slot, state: _Reached, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
-) -> MissingPart:
+def explain(before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]) -> MissingPart:
     """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
+    state = _Reached(before).after_all(commits)
+    # Where it was too much to look at, a commit may be named that could have come.
+    slot = next(state.differing(result), None) or min(result)
     asked = [each for each in commits if slot in each.makes and not each.is_free]
     maker = next((each for each in asked if each.makes[slot] == result[slot]), None)
     below = [] if maker is None else [each for each in commits if each.commit in maker.below]
@@ -205,7 +212,7 @@ def _explain(
     if not asked:
         return MissingPart("", slot[0])
     for each in (*(one for one in below if one.commit not in state.settled), maker or asked[0]):
-        obstacle = each.beside(state.settled).obstacle(state.values)
+        obstacle = each.obstacle(state.values)
         if obstacle is not None:
             return MissingPart(each.commit, obstacle[0])
     return MissingPart((maker or asked[0]).commit, slot[0])

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from patchgate.approvals.approved_merges import stands_for
-from patchgate.approvals.whole_commits import Slot, WholeCommit, find_missing
+from patchgate.approvals.approved_merges import Approved, find_part
+from patchgate.approvals.whole_commits import Slot
 from patchgate.git.path import RepoPath
-from patchgate.values import replace
 from tests.amount import IS_LONG
 
 A, B, GUARD, DOOR = SLOTS = tuple((RepoPath(name), False) for name in (b"a", b"b", b"guard", b"door"))
@@ -44,7 +43,6 @@ class History:
     trees: list[Tree] = field(default_factory=list)
     parents: list[tuple[int, ...]] = field(default_factory=list)
     asked: dict[int, Tree] = field(default_factory=dict)
-    chosen: dict[int, set[Slot]] = field(default_factory=dict)
     changes: list[tuple[Tree, Tree]] = field(default_factory=list)
     main: int = 0
 
@@ -125,48 +123,55 @@ class History:
         if asked and (is_last or not is_approved(chosen, made, self.trees[one], self.trees[other])):
             return None
         merge = self.add(made, one, other)
-        self.chosen[merge] = chosen
         self.asked.update({merge: asked} if asked else {})
         return merge
 
     def whole(self, tip: int) -> bool:
         """Return whether what a tip has is what whole approved commits make of main."""
-        commits: dict[int, WholeCommit] = {}
+        new = NewOf(self, tip)
+        asked = {commit: self.asked[int(commit)] for commit in new if int(commit) in self.asked}
+        named = {slot for made in asked.values() for slot in made}
+        new.slots = sorted(named)
+        approved = {}
+        for commit, made in asked.items():
+            first = self.trees[self.parents[int(commit)][0]]
+            people = {self.owners[slot] for slot in made}
+            shown = {slot for slot in SLOTS if self.owners[slot] in people}
+            approved[commit] = Approved({slot: {first[slot]} for slot in made}, made, shown.__contains__)
         before = {slot: frozenset([self.trees[self.main][slot]]) for slot in SLOTS}
-        for commit in sorted(({tip} | self.ancestors(tip)) - self.ancestors(self.main) - {self.main}):
-            if commit not in self.asked:
-                continue
-            made, (first, *_) = self.asked[commit], self.parents[commit]
-            below = {each: one for each, one in commits.items() if each in self.ancestors(commit)}
-            whole = WholeCommit(
-                str(commit),
-                {slot: {self.trees[first][slot]} for slot in made},
-                made,
-                frozenset(map(str, below)),
-            )
-            gone = (each.leaves_out for each in below.values())
-            commits[commit] = (
-                self.approved_merge(commit, whole, list(below.values()))
-                if len(self.parents[commit]) > 1
-                else replace(whole, below=whole.below.difference(*gone))
-            )
-        named = {slot for each in commits.values() for slot in each.makes}
-        result = {slot: self.trees[tip][slot] for slot in named}
-        others = [slot for slot in SLOTS if slot not in named]
+        at_named = {slot: before[slot] for slot in new.slots}
         # A slot of no commit is compared elsewhere.
-        is_same = all(self.trees[tip][slot] in before[slot] for slot in others)
-        return is_same and find_missing(before, result, [*commits.values()]) is None
+        is_same = all(self.trees[tip][slot] in before[slot] for slot in SLOTS if slot not in named)
+        return is_same and find_part(new, at_named, new.values_of(str(tip)), approved, {}) is None
 
-    def approved_merge(self, commit: int, own: WholeCommit, below: list[WholeCommit]) -> WholeCommit:
-        people = {self.owners[slot] for slot in own.makes}
-        return stands_for(
-            own,
-            below,
-            self.trees[commit],
-            {slot: {self.trees[each][slot] for each in self.parents[commit]} for slot in SLOTS},
-            {slot for slot in self.chosen[commit] - own.makes.keys() if self.owners[slot] in people},
-            lambda name: set(map(str, self.ancestors(int(name)))),
-        )
+
+class NewOf:
+    """What main gets of a history with a tip."""
+
+    def __init__(self, history: History, tip: int) -> None:
+        self.slots: Sequence[Slot] = SLOTS
+        self._history = history
+        old = history.ancestors(history.main) | {history.main}
+        self._new = sorted((history.ancestors(tip) | {tip}) - old)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, self._new)
+
+    def parents_of(self, commit: str) -> Sequence[str]:
+        return [*map(str, self._history.parents[int(commit)])]
+
+    def ancestors_of(self, commit: str) -> set[str]:
+        return {*map(str, self._history.ancestors(int(commit)).intersection(self._new))}
+
+    def begins_of(self, commit: str) -> Sequence[str]:
+        return [*map(str, self._history.bases(int(commit), self._history.main))]
+
+    def bases_of(self, merge: str) -> Sequence[str]:
+        return [*map(str, self._history.bases(*self._history.parents[int(merge)]))]
+
+    def values_of(self, commit: str) -> Tree:
+        tree = self._history.trees[int(commit)]
+        return {slot: tree[slot] for slot in self.slots}
 
 
 def histories(seed: int, count: int) -> Iterator[tuple[History, int]]:
@@ -218,13 +223,10 @@ def tree(*, a: int = 0, b: int = 0, guard: int = 0, door: int = 0) -> Tree:
     return {A: a, B: b, GUARD: guard, DOOR: door}
 
 
-def approved(
-    history: History, made: Tree, *parents: int, asked: Sequence[Slot], chosen: Sequence[Slot] = ()
-) -> int:
-    """Add a commit that was approved with what was asked about, and what was shown besides."""
+def approved(history: History, made: Tree, *parents: int, asked: Sequence[Slot]) -> int:
+    """Add a commit that was approved with what was asked about."""
     commit = history.add(made, *parents)
     history.asked[commit] = {slot: made[slot] for slot in asked}
-    history.chosen[commit] = {*asked, *chosen}
     return commit
 
 
@@ -255,7 +257,7 @@ def test_what_was_shown_of_a_merge_is_so_wherever_it_comes(*, is_above: bool) ->
     history = scene()
     whole = approved(history, tree(guard=1, door=1), 0, asked=[GUARD, DOOR])
     other = approved(history, tree(guard=7), 0, asked=[GUARD])
-    merge = approved(history, tree(guard=6), other, whole, asked=[GUARD], chosen=[DOOR])
+    merge = approved(history, tree(guard=6), other, whole, asked=[GUARD])
     again = approved(history, tree(b=1, guard=1, door=1), 0, asked=[B, GUARD, DOOR])
     half = history.add(tree(b=1, door=1), 0, again)
     tip = history.add(tree(b=1, guard=6, door=1), merge, half)
@@ -274,7 +276,7 @@ def test_a_merge_that_leaves_a_commit_out_is_no_revert_of_another() -> None:
     whole = approved(history, tree(guard=4), history.main, asked=[GUARD, DOOR])
     left_out = approved(history, tree(guard=2, b=1), 0, asked=[GUARD, B])
     other = approved(history, tree(guard=7, door=1, b=4), history.main, asked=[B])
-    merge = approved(history, tree(guard=7, door=1, b=8), other, left_out, asked=[B], chosen=[GUARD])
+    merge = approved(history, tree(guard=7, door=1, b=8), other, left_out, asked=[B])
     assert history.whole(merge)
     assert not history.whole(history.add(tree(guard=7, b=8), merge, whole))
 
@@ -287,7 +289,7 @@ def test_a_merge_above_one_that_leaves_a_commit_out_leaves_out_no_other_part_of_
     comment = approved(history, tree(guard=3, door=1), 0, asked=[GUARD])
     whole = approved(history, tree(a=2), comment, asked=[A, GUARD, DOOR])
     other = approved(history, tree(b=3, guard=1, door=1), 0, asked=[B])
-    lower = approved(history, tree(b=6), other, whole, asked=[B], chosen=[A])
+    lower = approved(history, tree(b=6), other, whole, asked=[B])
     side = approved(history, tree(b=4, guard=1, door=1), 0, asked=[B])
-    upper = approved(history, tree(b=8, door=1), lower, side, asked=[B], chosen=[DOOR])
+    upper = approved(history, tree(b=8, door=1), lower, side, asked=[B])
     assert not history.whole(upper)

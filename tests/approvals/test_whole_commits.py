@@ -72,25 +72,26 @@ def test_a_result_is_whole_exactly_if_some_order_makes_it(seed: int) -> None:
     assert min(counted.values()) > 50
 
 
-def test_a_merge_comes_instead_of_what_has_not_come() -> None:
+def test_a_merge_comes_instead_of_what_it_settles() -> None:
     a, b, _ = SLOTS
     one, two = commit("1", {a: 0}, {a: 1}), commit("2", {a: 0, b: 0}, {a: 2, b: 2})
-    replaces = (one, commit("2", {a: 0, b: 0}, {a: 3, b: 2}))
-    merge = WholeCommit("3", {a: {1, 2}}, {a: 3}, frozenset(), frozenset("12"), replaces=replaces)
+    merges = [
+        WholeCommit("3", {a: {1}, b: {0}}, {a: 3, b: 2}, frozenset("1"), settles=frozenset("12")),
+        WholeCommit("3", {a: {2}}, {a: 3}, frozenset("2"), settles=frozenset("12")),
+    ]
     above = commit("4", {b: 2}, {b: 4}, "1", "2", "3")
     before: dict[Slot, frozenset[int]] = {a: frozenset([0]), b: frozenset([0])}
-    assert find_missing(before, {a: 3, b: 4}, [one, two, merge, above]) is None
+    assert find_missing(before, {a: 3, b: 4}, [one, two, *merges, above]) is None
     for result in ({a: 1, b: 4}, {a: 3, b: 0}):
-        assert find_missing(before, result, [one, two, merge, above]) is not None
+        assert find_missing(before, result, [one, two, *merges, above]) is not None
 
 
-def test_a_merge_takes_nothing_back_of_what_has_come() -> None:
-    a, b, c = SLOTS
-    one = commit("1", {b: 0, c: 0}, {b: 1, c: 1})
-    merge = WholeCommit("2", {a: {0}}, {a: 3}, frozenset(), replaces=(commit("1", {b: 0}, {b: 0}),))
-    before: dict[Slot, frozenset[int]] = {slot: frozenset([0]) for slot in SLOTS}
-    for result, is_whole in (({b: 1, c: 1}, True), ({b: 0, c: 0}, True), ({b: 0, c: 1}, False)):
-        assert (find_missing(before, {a: 3, **result}, [one, merge]) is None) == is_whole
+def test_what_a_commit_begins_with_nothing_is_there_already() -> None:
+    a, b, _ = SLOTS
+    merge = WholeCommit("1", {a: {0}, b: frozenset()}, {a: 1, b: 2}, frozenset())
+    for value in (0, 2):
+        before: dict[Slot, frozenset[int]] = {a: frozenset([0]), b: frozenset([value])}
+        assert (find_missing(before, {a: 1, b: value}, [merge]) is None) == (value == 2)
 
 
 def test_of_many_commits_that_no_order_joins_not_all_orders_are_tried() -> None:
