@@ -24,7 +24,7 @@ from patchgate.approvals.whole_commits import (
 from patchgate.values import dataclass
 
 # Commits and slots that are looked at for all merges of a ref, to find how their parents have come about.
-_MOST_WORK = 10_000_000
+_MOST_WORK = 5_000_000
 
 
 def is_chosen(made: Hashable, sides: Collection[Hashable], bases: Collection[Hashable]) -> bool:
@@ -209,17 +209,39 @@ class _WholeCommits:
         if commit not in self._needs:
             return frozenset()
         if commit not in self._came:
-            below = self._new.ancestors_of(commit) | {commit}
-            commits = [each for each in self.all if each.commit in below]
-            result, orders = self._new.values_of(commit), []
-            for begin in self._new.begins_of(commit):
-                before = {slot: frozenset([value]) for slot, value in self._new.values_of(begin).items()}
-                order = find_order(before, result, commits, self._effort)
-                if order is None:
-                    self._came[commit] = None
-                    missing = explain(before, result, commits)
-                    self._causes.setdefault(commit, self._causes.get(missing.commit, missing))
-                    return None
-                orders.append(order)
-            self._came[commit] = orders[0].intersection(*orders)
+            self._came[commit] = self._order_above(commit) or self._order_from_branch(commit)
         return self._came[commit]
+
+    def _order_above(self, commit: str) -> frozenset[str] | None:
+        """Return what has come, from what has where its first parents have what whole commits make."""
+        below = commit
+        while below in self._needs and below not in self._came:
+            below, *_ = self._new.parents_of(below) or ("",)
+        came = self._came.get(below)
+        if came is None or {*self._new.begins_of(below)} != {*self._new.begins_of(commit)}:
+            return None
+        known = self._new.ancestors_of(below) | {below}
+        return find_order(
+            self._state_of(below), self._new.values_of(commit), self._steps(commit, known), self._effort, came
+        )
+
+    def _order_from_branch(self, commit: str) -> frozenset[str] | None:
+        """Return what has come, from where a commit began in the branch; else note what it has in part."""
+        commits, result = self._steps(commit, frozenset()), self._new.values_of(commit)
+        orders: list[frozenset[str]] = []
+        for before in map(self._state_of, self._new.begins_of(commit)):
+            order = find_order(before, result, commits, self._effort)
+            if order is None:
+                missing = explain(before, result, commits)
+                self._causes.setdefault(commit, self.cause_of(missing))
+                return None
+            orders.append(order)
+        return orders[0].intersection(*orders)
+
+    def _steps(self, commit: str, known: Set[str]) -> list[WholeCommit]:
+        """Return what a commit and those below it do, without some that are known."""
+        below = (self._new.ancestors_of(commit) | {commit}) - known
+        return [each for each in self.all if each.commit in below]
+
+    def _state_of(self, commit: str) -> Values:
+        return {slot: frozenset([value]) for slot, value in self._new.values_of(commit).items()}

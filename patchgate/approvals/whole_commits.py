@@ -39,6 +39,10 @@ class WholeCommit:
     settles: frozenset[str] = frozenset()
     is_free: bool = False
 
+    def may_come(self, values: Values, settled: Set[str]) -> bool:
+        """Return whether it may come after some commits that need not come any more."""
+        return self.below <= settled and self.commit not in settled and self.obstacle(values) is None
+
     def obstacle(self, values: Values) -> Slot | None:
         """Return the first slot that is neither as the commit began nor as it made it."""
         for slot, made in self.makes.items():
@@ -86,20 +90,27 @@ class Effort:
 
 
 def find_order(
-    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit], effort: Effort
+    before: Values,
+    result: Mapping[Slot, Hashable],
+    commits: Sequence[WholeCommit],
+    effort: Effort,
+    settled: frozenset[str] = frozenset(),
 ) -> frozenset[str] | None:
     """Return the commits that need not come any more where some in some order have led to a result.
 
     None: no order was found; not all is tried.
+
+    Args:
+        settled: those that need not come before.
     """
     n_looked = len(commits) + len(result) + 1
-    begin = _Reached(before)
+    begin = _Reached(before, settled)
     if not effort.spend(n_looked):
         return None
-    state = begin.after_all(commits)
+    state = begin.after(*commits)
     if next(state.differing(result), None) is None:
         return state.settled
-    left = _possible(before, result, commits)
+    left = _possible(begin, result, commits)
     known: set[int] = set()
     waiting = [(begin, iter(left))]
     while waiting:
@@ -134,25 +145,20 @@ class _Reached:
 
     def allows(self, commit: WholeCommit) -> bool:
         """Return whether a commit may come next."""
-        may_come = commit.below <= self.settled and commit.commit not in self.settled
-        return may_come and commit.obstacle(self.values) is None
+        return commit.may_come(self.values, self.settled)
 
-    def after(self, commit: WholeCommit) -> _Reached:
-        """Return the state that a commit makes of this one."""
-        changed = [slot for slot, made in commit.makes.items() if self.values[slot] != {made}]
-        values = {**self.values, **{slot: frozenset([commit.makes[slot]]) for slot in changed}}
-        if commit.is_free:
-            return _Reached(values, self.settled, self.last)
-        settled = self.settled | {commit.commit} | commit.settles
-        return _Reached(values, settled, {**self.last, **dict.fromkeys(changed, commit)})
-
-    def after_all(self, commits: Sequence[WholeCommit]) -> _Reached:
+    def after(self, *commits: WholeCommit) -> _Reached:
         """Return the state that those of some commits make which may come next, one after the other."""
-        state = self
+        values, settled, last = {**self.values}, {*self.settled}, {**self.last}
         for commit in commits:
-            if state.allows(commit):
-                state = state.after(commit)
-        return state
+            if not commit.may_come(values, settled):
+                continue
+            changed = {slot: made for slot, made in commit.makes.items() if values[slot] != {made}}
+            values.update((slot, frozenset([made])) for slot, made in changed.items())
+            if not commit.is_free:
+                settled |= {commit.commit, *commit.settles}
+                last.update(dict.fromkeys(changed, commit))
+        return _Reached(values, frozenset(settled), last)
 
     def differing(self, result: Mapping[Slot, Hashable]) -> Iterator[Slot]:
         """Yield the slots that are not as in a result."""
@@ -160,21 +166,21 @@ class _Reached:
 
 
 def _possible(
-    before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
+    begin: _Reached, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]
 ) -> list[WholeCommit]:
     """Leave out the commits that cannot come: few are left where merges have dropped many."""
     left = list(commits)
     while True:
         begun = {(slot, value) for each in left for slot, values in each.begins.items() for value in values}
         made = Counter(each for commit in left for each in commit.makes.items())
-        settled = {each.commit for each in left}.union(*(each.settles for each in left))
+        settled = {each.commit for each in left}.union(begin.settled, *(each.settles for each in left))
         fewer = [
             each
             for each in left
             if each.below <= settled
             and all(
                 (result.get(slot, value) == value or (slot, value) in begun)
-                and _may_begin(each, slot, before, made)
+                and _may_begin(each, slot, begin.values, made)
                 for slot, value in each.makes.items()
             )
         ]
@@ -195,7 +201,7 @@ def _may_begin(
 
 def explain(before: Values, result: Mapping[Slot, Hashable], commits: Sequence[WholeCommit]) -> MissingPart:
     """Say what would land in part: what made a slot otherwise, or kept back who makes it so."""
-    state = _Reached(before).after_all(commits)
+    state = _Reached(before).after(*commits)
     # Where it was too much to look at, a commit may be named that could have come.
     slot = next(state.differing(result), None) or min(result)
     asked = [each for each in commits if slot in each.makes and not each.is_free]
