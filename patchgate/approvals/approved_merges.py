@@ -120,7 +120,8 @@ class _WholeCommits:
 
     def add(self, commit: str, free: Sequence[WholeCommit]) -> None:
         """Add what a commit does; those below it are there."""
-        self.all += free
+        for each in free:
+            self._append(each)
         parents = self._new.parents_of(commit)
         needs = frozenset[str]().union(*(self._needs.get(each, frozenset()) for each in parents))
         mine = self._approved.get(commit)
@@ -154,9 +155,11 @@ class _WholeCommits:
             if is_chosen(made[slot], [side[slot] for side in sides], [base[slot] for base in began])
         }
         shown = mine.makes.keys() | chosen
-        old = (side for each, side in zip(parents, sides, strict=True) if each not in self._needs)
+        below = self._new.ancestors_of(merge) & self._slots.keys()
+        touched = shown.union(*(self._slots[each] for each in below))
+        old = {begin for each in (*parents, *bases) for begin in self._new.begins_of(each)}
         unsure = {slot for slot in chosen if not mine.is_shown(slot)}
-        unsure.update(slot for side in old for slot in self._lost(side, began, made.keys() - shown))
+        unsure |= {slot for each in old for slot in self._moved(each, touched - shown)}
         cause = MissingPart(merge, min(unsure)[0]) if unsure else self._cause(parents, bases)
         if cause is not None:
             # Who asks what is missing learns of it: it waits for itself.
@@ -165,20 +168,25 @@ class _WholeCommits:
             return None
         came = [self._came_to(each) or frozenset() for each in parents]
         left_out = set[str]()
-        for side, below in zip(sides, came, strict=True):
-            lost = {slot for slot in shown if made[slot] != side[slot]}
-            left_out |= {each for each in below if not lost.isdisjoint(self._slots[each])}
-        there = frozenset([merge]).union(*came) - left_out
-        for parent, side, below in zip(parents, sides, came, strict=True):
+        for side, there in zip(sides, came, strict=True):
+            lost = {slot for slot in chosen if made[slot] != side[slot]}
+            left_out |= {each for each in there if not lost.isdisjoint(self._slots[each])}
+        has = frozenset([merge]).union(*came) - left_out
+        makes = {slot: made[slot] for slot in sorted(touched)}
+        for parent, side, there in zip(parents, sides, came, strict=True):
             if {*self._new.begins_of(parent)} != {*self._new.begins_of(merge)}:
                 # From there it would also make what the branch has made.
                 continue
-            makes = {slot: value for slot, value in made.items() if slot in shown or value != side[slot]}
             begins = {slot: frozenset() if slot in chosen else frozenset([side[slot]]) for slot in makes}
-            self._append(WholeCommit(merge, begins, makes, below, there))
+            self._append(WholeCommit(merge, begins, makes, there, has))
             if all(made[slot] == side[slot] for slot in chosen):
-                self._came[merge] = there
-        return there
+                self._came[merge] = has
+        return has
+
+    def _moved(self, commit: str, slots: Set[Slot]) -> Iterator[Slot]:
+        """Yield where the branch has something else than an older commit of it."""
+        values = self._new.values_of(commit)
+        return (slot for slot in slots if values[slot] not in self._before[slot])
 
     def _cause(self, parents: Sequence[str], bases: Sequence[str]) -> MissingPart | None:
         """Say why a merge cannot come: one of its commits is not whole, or has what another leaves out."""
@@ -194,15 +202,6 @@ class _WholeCommits:
                 commit = min(left_out)
                 return MissingPart(commit, min(self._slots[commit])[0])
         return None
-
-    def _lost(
-        self, side: Mapping[Slot, Hashable], bases: Sequence[Mapping[Slot, Hashable]], slots: Set[Slot]
-    ) -> Iterator[Slot]:
-        """Yield what one of its older commits has brought into a merge, and the branch has no more."""
-        for slot in slots:
-            is_brought = not bases or any(base[slot] != side[slot] for base in bases)
-            if is_brought and side[slot] not in self._before[slot]:
-                yield slot
 
     def _came_to(self, commit: str) -> frozenset[str] | None:
         """Return what has come where a commit has what whole ones make of what the branch had; else None."""
